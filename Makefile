@@ -1,0 +1,59 @@
+# `make run` and `make test` need nothing before them; `make help` lists the rest.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+EXTRAS := exporter,dev
+READY := $(VENV)/.ready
+
+.PHONY: setup run test test-long check record generate fresh bench constraints clean help
+.DEFAULT_GOAL := help
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -m venv $(VENV) || { apt-get update && apt-get install -y python3-venv && $(PYTHON) -m venv $(VENV); }
+	@echo "installing into $(VENV) (about half a minute the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
+	@touch $@
+
+setup: $(READY) ## make .venv with everything; the other targets do it by themselves
+
+run: $(READY) ## a NATS server with a living workload, the exporter, Prometheus; Ctrl-C ends it
+	@$(BIN)/streamgauge demo
+
+test: $(READY) ## the tests on the oldest and the newest server
+	@$(BIN)/python -m streamgauge.demo.programs tests
+	@$(BIN)/python -m pytest
+
+test-long: $(READY) ## every server version, longer workloads
+	@$(BIN)/python -m streamgauge.demo.programs all
+	@STREAMGAUGE_LONG=1 $(BIN)/python -m pytest
+
+check: $(READY) ## ruff, format, mypy --strict, import rules
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+record: $(READY) ## record answers of real servers into tests/recorded
+	@PYTHONPATH=tests $(BIN)/python -m support.record
+
+generate: $(READY) ## write the generated references in docs/
+	@$(BIN)/python -m exporter.reference
+
+fresh: generate ## fail when a generated file was not committed
+	@git diff --exit-code -- docs
+
+bench: $(READY) ## measure; prints ratio tables, asserts nothing
+	@$(BIN)/python -m bench
+
+constraints: ## write constraints.txt from the newest versions that fit
+	@rm -rf $(VENV) && $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
+	@{ echo '# What the tests ran with; `make setup` installs exactly these. Renew with `make constraints`.'; \
+	   $(BIN)/python -m pip list --format=freeze --exclude pip --exclude setuptools --exclude-editable; } > constraints.txt
+	@touch $(READY)
+
+clean: ## remove what setup made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'

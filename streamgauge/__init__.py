@@ -1,0 +1,1 @@
+"""The front door: `streamgauge <room> ...`, what rooms share, and the demo."""
