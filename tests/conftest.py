@@ -1,0 +1,44 @@
+"""What holds for every test: no blocking call in the event loop, markers, real servers."""
+
+import inspect
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from blockbuster import blockbuster_ctx
+from support.servers import NatsCluster, NatsServer, default_options, long_run, versions
+
+INTEGRATION = Path(__file__).parent / "integration"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    only_in_the_long_run = pytest.mark.skip(reason="long: set STREAMGAUGE_LONG=1")
+    for item in items:
+        if item.path.is_relative_to(INTEGRATION):
+            item.add_marker(pytest.mark.integration)
+        if item.get_closest_marker("long") and not long_run():
+            item.add_marker(only_in_the_long_run)
+
+
+@pytest.fixture(autouse=True)
+def no_blocking_in_the_event_loop(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Only around async tests: elsewhere there is no loop to hold up, and patching costs time."""
+    if not inspect.iscoroutinefunction(getattr(request.node, "obj", None)):
+        yield
+        return
+    with blockbuster_ctx():
+        yield
+
+
+@pytest.fixture(params=versions())
+async def nats_server(request: pytest.FixtureRequest) -> AsyncIterator[NatsServer]:
+    """A server of each version in turn, with the default account layout."""
+    async with NatsServer(request.param, default_options()) as server:
+        yield server
+
+
+@pytest.fixture(params=versions())
+async def nats_cluster(request: pytest.FixtureRequest) -> AsyncIterator[NatsCluster]:
+    """Three nodes of each version in turn, with the default account layout."""
+    async with NatsCluster(3, request.param, default_options()) as cluster:
+        yield cluster
