@@ -1,0 +1,33 @@
+"""The exceptions of the exporter.
+
+StreamgaugeError
++ QuestionError          a question to NATS that brought no usable answer; never ends a poll
+  + MalformedAnswerError an answer that is not what a NATS server writes
+Mistakes in files and flags are streamgauge.serving.settings.SettingsError.
+"""
+
+from __future__ import annotations
+
+from exporter import catalog
+
+
+class StreamgaugeError(Exception):
+    """Anything that the exporter itself raises."""
+
+
+class QuestionError(StreamgaugeError):
+    """Why a question has no answer; `reason` is one of catalog.REASONS."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        if reason not in catalog.REASONS:
+            raise ValueError(f"{reason} is not one of catalog.REASONS")
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+
+class MalformedAnswerError(QuestionError):
+    """An answer that cannot be read; the detail says where it breaks."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("malformed", detail)

@@ -1,0 +1,211 @@
+"""Asks as an ordinary user of one account: the JetStream API and the servers' own statistics."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from exporter.errors import QuestionError
+from exporter.model import Account, AccountUsage, Server, Snapshot
+from exporter.signals.clock import ClockBook
+from exporter.sources.account_api import AccountApi
+from exporter.sources.account_assets import AccountAssets
+from exporter.sources.asking import Asking, LeftOut
+from exporter.sources.connection import NatsLink, Reply
+from exporter.sources.decode import limit, read_answer
+from exporter.sources.memory import ServerBook
+from exporter.sources.servers_snapshot import SourceOptions, unreadable_thresholds
+from exporter.sources.wire import (
+    WireAccountInfo,
+    WireAccountStat,
+    WireAccountStatzAnswer,
+    WireServer,
+    WireUsage,
+    WireUserInfo,
+)
+
+STATZ = "$SYS.REQ.ACCOUNT.PING.STATZ"
+USER_INFO = "$SYS.REQ.USER.INFO"
+_QUIET_SECONDS = 0.5
+_USER_INFO_SINCE = (2, 10)
+_UNKNOWN_ACCOUNT = "account"
+
+
+@dataclass(slots=True)
+class AccountSource:
+    options: SourceOptions
+    link: NatsLink
+    clocks: ClockBook = field(default_factory=ClockBook)
+    left_out: LeftOut = field(default_factory=LeftOut)
+    servers: ServerBook = field(init=False)
+    assets: AccountAssets = field(init=False)
+    _account: str = ""  # as the server calls it; "" until it said so
+    _known_servers: int = 0
+    _link_generation: int = -1
+
+    def __post_init__(self) -> None:
+        self.servers = ServerBook(self.options.remember_seconds, self.options.expected_servers)
+        domain = self.options.domain
+        api = AccountApi(self.link, f"$JS.{domain}.API" if domain else "$JS.API")
+        self.assets = AccountAssets(api, self.options.filters, self.options.concurrency)
+
+    async def poll(self, deadline: float) -> Snapshot:
+        asking = Asking(deadline, self.left_out)
+        heard: list[tuple[WireServer, WireAccountStat | None]] = []
+        info: WireAccountInfo | None = None
+        await self._open(asking)
+        if self.link.server_info:
+            if not asking.rests("account_statz"):
+                with asking.question("account_statz"):
+                    heard = await self._ask_statz(asking)
+            await self._ask_user(asking)
+            if not asking.rests("account_info"):
+                with asking.question("account_info"):
+                    info = await self.assets.api.account_info(asking)
+            await self.assets.read(self._account_label(), asking)
+        return self._snapshot(asking, heard, info)
+
+    async def close(self) -> None:
+        await self.link.close()
+
+    async def _open(self, asking: Asking) -> None:
+        started = time.perf_counter()
+        try:
+            await self.link.open()
+        except QuestionError as error:
+            asking.failed("stream_list", time.perf_counter() - started, error)
+            return
+        if self.link.reconnects != self._link_generation:
+            # Another connection may have other permissions, or another server's names.
+            self._link_generation = self.link.reconnects
+            self.left_out.clear()
+
+    def _account_label(self) -> str:
+        return self.options.account or self._account or _UNKNOWN_ACCOUNT
+
+    async def _ask_user(self, asking: Asking) -> None:
+        if self.options.account or self._account or asking.rests("user_info"):
+            return
+        if _version(str(self.link.server_info.get("version", ""))) < _USER_INFO_SINCE:
+            return
+        with asking.question("user_info"):
+            reply = await self.link.ask(USER_INFO, timeout=asking.left(2.0))
+            said = read_answer(WireUserInfo, reply.data, "user info").data
+            self._account = (said.account_name or said.account) if said else ""
+
+    async def _ask_statz(self, asking: Asking) -> list[tuple[WireServer, WireAccountStat | None]]:
+        def enough(replies: list[Reply]) -> bool:
+            return 0 < self._known_servers <= len(replies)
+
+        replies = await self.link.gather(
+            STATZ,
+            b'{"include_unused":true}',
+            enough=enough,
+            quiet=_QUIET_SECONDS,
+            timeout=asking.left(),
+        )
+        heard: dict[str, tuple[WireServer, WireAccountStat | None]] = {}
+        for reply in replies:
+            answer = read_answer(WireAccountStatzAnswer, reply.data, "account statz")
+            stats = (answer.data.account_statz or []) if answer.data else []
+            heard[answer.server.id] = (answer.server, stats[0] if stats else None)
+            self.clocks.observe(
+                answer.server.name, reply.sent, reply.round_trip, answer.server.time
+            )
+        self._known_servers = len(heard)
+        self._name_from_statz(heard)
+        return list(heard.values())
+
+    def _name_from_statz(self, heard: dict[str, tuple[WireServer, WireAccountStat | None]]) -> None:
+        # USER.INFO is the better word but came with 2.10; an account may have a name beside its id.
+        if self._account or _version_of_all(heard) >= _USER_INFO_SINCE:
+            return
+        names = [stat.name or stat.acc for _, stat in heard.values() if stat is not None]
+        self._account = names[0] if names else ""
+
+    def _snapshot(
+        self,
+        asking: Asking,
+        heard: list[tuple[WireServer, WireAccountStat | None]],
+        info: WireAccountInfo | None,
+    ) -> Snapshot:
+        now = time.time()
+        answered = [self._server(server, now) for server, _ in heard]
+        streams, consumers = self.assets.streams, self.assets.consumers
+        expected = self.servers.expected() if not heard else None
+        servers = self.servers.with_silent(now, answered) if heard else ()
+        return Snapshot(
+            system=self.options.system,
+            taken=now,
+            streams=streams,
+            consumers=consumers,
+            servers=servers,
+            accounts=self._accounts(info, heard),
+            outcomes=tuple(asking.outcomes),
+            skipped=asking.left_out.skipped(time.monotonic()),
+            faults=unreadable_thresholds("consumer_list", streams, consumers),
+            servers_expected=self.servers.expected() if expected is None else expected,
+            servers_answered=len(answered),
+            complete=asking.complete and bool(asking.outcomes),
+        )
+
+    def _server(self, said: WireServer, now: float) -> Server:
+        return Server(
+            name=said.name,
+            id=said.id,
+            host=said.host,
+            up=True,
+            version=said.ver,
+            cluster=said.cluster,
+            domain=said.domain,
+            jetstream=said.jetstream,
+            clock=self.clocks.reading(said.name, now),
+        )
+
+    def _accounts(
+        self,
+        info: WireAccountInfo | None,
+        heard: list[tuple[WireServer, WireAccountStat | None]],
+    ) -> tuple[Account, ...]:
+        if info is None and not heard:
+            return ()
+        usage: tuple[AccountUsage, ...] = ()
+        if info is not None:
+            tiers = info.tiers or {"": info}
+            usage = tuple(_usage(tier, spent) for tier, spent in sorted(tiers.items()))
+        return (
+            Account(
+                name=self._account_label(),
+                usage=usage,
+                api_requests=info.api.total if info else None,
+                api_errors=info.api.errors if info else None,
+                slow_consumers=tuple(
+                    (server.name, stat.slow_consumers) for server, stat in heard if stat
+                ),
+            ),
+        )
+
+
+def _usage(tier: str, spent: WireUsage) -> AccountUsage:
+    return AccountUsage(
+        tier=tier,
+        storage_used=spent.storage,
+        storage_reserved=spent.reserved_storage,
+        storage_limit=limit(spent.limits.max_storage),
+        memory_used=spent.memory,
+        memory_reserved=spent.reserved_memory,
+        memory_limit=limit(spent.limits.max_memory),
+        streams=spent.streams,
+        streams_limit=limit(spent.limits.max_streams),
+        consumers=spent.consumers,
+        consumers_limit=limit(spent.limits.max_consumers),
+    )
+
+
+def _version(text: str) -> tuple[int, ...]:
+    numbers = text.partition("-")[0].split(".")
+    return tuple(int(number) for number in numbers if number.isdigit())
+
+
+def _version_of_all(heard: dict[str, tuple[WireServer, WireAccountStat | None]]) -> tuple[int, ...]:
+    return min((_version(server.ver) for server, _ in heard.values()), default=())

@@ -1,0 +1,86 @@
+"""Asking in the course of one poll: what was asked, how it went, and what is left out for now."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from exporter.errors import QuestionError
+from exporter.model import Outcome, Skipped
+
+# A denied or oversized question makes a log line on the server each time: ask it again rarely.
+RETRY_AFTER_SECONDS = 300.0
+_SKIP_REASONS = {"permission": "permission", "size": "size"}
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """Questions that the server refused; they rest for a while, and that is visible."""
+
+    _until: dict[str, tuple[float, str]] = field(default_factory=dict)
+
+    def rests(self, question: str, now: float) -> bool:
+        until, _ = self._until.get(question, (0.0, ""))
+        return now < until
+
+    def note(self, question: str, reason: str, now: float) -> None:
+        if reason in _SKIP_REASONS:
+            self._until[question] = (now + RETRY_AFTER_SECONDS, _SKIP_REASONS[reason])
+
+    def clear(self) -> None:
+        self._until.clear()
+
+    def skipped(self, now: float) -> tuple[Skipped, ...]:
+        return tuple(
+            Skipped(question, reason)
+            for question, (until, reason) in sorted(self._until.items())
+            if now < until
+        )
+
+
+@dataclass(slots=True)
+class Asking:
+    """The questions of one poll; a failed one never ends the poll."""
+
+    deadline: float  # time.monotonic()
+    left_out: LeftOut
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def left(self, at_most: float = float("inf")) -> float:
+        return max(0.05, min(at_most, self.deadline - time.monotonic()))
+
+    def rests(self, question: str) -> bool:
+        return self.left_out.rests(question, time.monotonic())
+
+    @contextmanager
+    def question(self, name: str) -> Iterator[None]:
+        """Around a question: what it raises becomes its outcome, and the poll goes on."""
+        started = time.perf_counter()
+        try:
+            yield
+        except QuestionError as error:
+            self.failed(name, time.perf_counter() - started, error)
+        else:
+            if not any(outcome.question == name for outcome in self.outcomes):
+                self.outcomes.append(Outcome(name, True, time.perf_counter() - started))
+
+    def failed(self, name: str, seconds: float, error: QuestionError) -> None:
+        self.left_out.note(name, error.reason, time.monotonic())
+        self.outcomes = [outcome for outcome in self.outcomes if outcome.question != name]
+        self.outcomes.append(Outcome(name, False, seconds, error.reason, error.detail))
+
+    def answered(self, name: str) -> bool:
+        return any(outcome.question == name and outcome.ok for outcome in self.outcomes)
+
+    def refused(self, name: str) -> bool:
+        """Failed for a reason that leaves time and hope for a smaller question."""
+        return any(
+            outcome.question == name and outcome.reason in ("size", "malformed", "api_error")
+            for outcome in self.outcomes
+        )
+
+    @property
+    def complete(self) -> bool:
+        return all(outcome.ok for outcome in self.outcomes)

@@ -1,0 +1,173 @@
+"""The answers of all servers -> one row per stream and consumer, from its own leader only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import msgspec
+
+from exporter.model import Consumer, ConsumerConfig, Stream, StreamConfig
+from exporter.sources.decode import (
+    consumer_config,
+    consumer_from_wire,
+    has_leader,
+    silent_consumer,
+    silent_stream,
+    stream_config,
+    stream_from_wire,
+)
+from exporter.sources.filters import Filters
+from exporter.sources.wire import WireAccountDetail, WireCluster, WireConsumer, WireStream
+
+ConsumerKey = tuple[str, str, str]
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class ConfigCache:
+    """Configuration read on a slower cadence than state, kept by name."""
+
+    streams: dict[tuple[str, str], StreamConfig] = field(default_factory=dict)
+    consumers: dict[ConsumerKey, ConsumerConfig] = field(default_factory=dict)
+    default_max_consumers: int | None = None
+    unknown: bool = False  # a row without known configuration was seen: read it again soon
+
+    def stream(self, account: str, wire: WireStream) -> StreamConfig | None:
+        key = (account, wire.name)
+        if wire.config is not None:
+            self.streams[key] = self._with_server_default(stream_config(wire.name, wire.config))
+        config = self.streams.get(key)
+        self.unknown |= config is None
+        return config
+
+    def consumer(self, account: str, stream: str, wire: WireConsumer) -> ConsumerConfig | None:
+        key = (account, stream, wire.name)
+        if wire.config is not None:
+            self.consumers[key] = consumer_config(wire.config)
+        config = self.consumers.get(key)
+        self.unknown |= config is None
+        return config
+
+    def _with_server_default(self, config: StreamConfig) -> StreamConfig:
+        # Since 2.15 a stream without a limit of its own still has the server's (1000 consumers).
+        if config.max_consumers is None and self.default_max_consumers is not None:
+            return msgspec.structs.replace(config, max_consumers=self.default_max_consumers)
+        return config
+
+    def keep_only(self, streams: Iterable[Stream], consumers: Iterable[Consumer]) -> None:
+        """What is gone must not fill the memory; called after a complete read."""
+        named_streams = {(row.account, row.name) for row in streams}
+        self.streams = {key: kept for key, kept in self.streams.items() if key in named_streams}
+        named = {(row.account, row.stream, row.name) for row in consumers}
+        self.consumers = {key: kept for key, kept in self.consumers.items() if key in named}
+
+
+@dataclass(slots=True)
+class _StreamRows:
+    leader_row: WireStream | None = None
+    leader: str = ""
+    seen_by: dict[str, int] = field(default_factory=dict)  # server -> its own count of messages
+    peers: set[str] = field(default_factory=set)
+    named: set[str] = field(default_factory=set)  # whom its followers hold for the leader
+
+
+def leads(cluster: WireCluster | None, server: str) -> bool:
+    """Whether `server` speaks here as the leader; a stand-alone server may name no cluster."""
+    return cluster is None or cluster.leader == server
+
+
+@dataclass(slots=True)
+class LeaderRows:
+    """Takes the account details of each server in turn, then gives the rows of the leaders."""
+
+    configs: ConfigCache
+    filters: Filters
+    # Servers that live but did not list their assets: of what they lead nothing is known.
+    mute: frozenset[str] = frozenset()
+    _streams: dict[tuple[str, str], _StreamRows] = field(default_factory=dict)
+    _led: dict[ConsumerKey, Consumer] = field(default_factory=dict)
+    _followed: dict[ConsumerKey, set[str]] = field(default_factory=dict)  # -> its hosts
+    _unknown: set[ConsumerKey] = field(default_factory=set)
+
+    def add(self, server: str, accounts: Iterable[WireAccountDetail]) -> None:
+        for account in accounts:
+            if not self.filters.accounts.wants(account.name):
+                continue
+            for stream in account.stream_detail or ():
+                if self.filters.streams.wants(stream.name):
+                    self._add_stream(server, account.name, stream)
+
+    def _add_stream(self, server: str, account: str, wire: WireStream) -> None:
+        rows = self._streams.setdefault((account, wire.name), _StreamRows())
+        rows.seen_by[server] = wire.state.messages
+        self.configs.stream(account, wire)
+        if wire.cluster is not None:
+            rows.peers.update(peer.name for peer in wire.cluster.replicas)
+            rows.named.add(wire.cluster.leader)
+        if leads(wire.cluster, server) and _newer(wire, rows.leader_row):
+            rows.leader_row, rows.leader = wire, server
+        if wire.consumer_detail:
+            self._add_consumers(server, account, wire)
+
+    def _add_consumers(self, server: str, account: str, stream: WireStream) -> None:
+        name, first_seq, configs = stream.name, stream.state.first_seq, self.configs
+        every = self.filters.consumers.open
+        for wire in stream.consumer_detail or ():
+            if not every and not self.filters.consumers.wants(wire.name):
+                continue
+            config = configs.consumer(account, name, wire)
+            if config is not None and config.internal:
+                continue
+            key = (account, name, wire.name)
+            if wire.cluster is not None and wire.cluster.leader != server:
+                self._add_followed(key, server, wire.cluster)
+                continue
+            row = consumer_from_wire(account, name, wire, config, server, first_seq)
+            rival = self._led.get(key)
+            # Two servers may both hold themselves for the leader while an election is under way;
+            # the one that delivered more is the newer.
+            if rival is None or row.delivered_consumer_seq > rival.delivered_consumer_seq:
+                self._led[key] = row
+
+    def _add_followed(self, key: ConsumerKey, server: str, cluster: WireCluster) -> None:
+        if cluster.leader in self.mute:
+            self._unknown.add(key)
+        hosts = self._followed.setdefault(key, set())
+        hosts.add(server)
+        hosts.update(peer.name for peer in cluster.replicas)
+
+    def streams(self) -> tuple[Stream, ...]:
+        found = []
+        for (account, name), rows in self._streams.items():
+            config = self.configs.streams.get((account, name))
+            if rows.leader_row is None:
+                if not rows.named.isdisjoint(self.mute):
+                    continue
+                hosts = tuple(rows.peers | set(rows.seen_by))
+                found.append(silent_stream(account, name, "no_leader", config, hosts))
+                continue
+            followers = tuple(
+                (server, count) for server, count in rows.seen_by.items() if server != rows.leader
+            )
+            found.append(stream_from_wire(account, rows.leader_row, config, rows.leader, followers))
+        return tuple(found)
+
+    def consumers(self) -> tuple[Consumer, ...]:
+        leaderless = (
+            silent_consumer(*key, "no_leader", self.configs.consumers.get(key), tuple(hosts))
+            for key, hosts in self._followed.items()
+            if key not in self._led and key not in self._unknown
+        )
+        return (*self._led.values(), *leaderless)
+
+
+def _newer(row: WireStream, than: WireStream | None) -> bool:
+    """Of two rows that both claim to lead, the later elected (or else further) one is true."""
+    return than is None or _age_key(row) > _age_key(than)
+
+
+def _age_key(row: WireStream) -> tuple[datetime, int]:
+    since = row.cluster.leader_since if row.cluster and has_leader(row.cluster) else None
+    return since or _LONG_AGO, row.state.last_seq

@@ -1,0 +1,206 @@
+"""Asks the HTTP monitoring ports; needs the address of every server, and no NATS account."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import aiohttp
+from yarl import URL
+
+from exporter.errors import QuestionError
+from exporter.model import Snapshot
+from exporter.sources.asking import Asking, LeftOut
+from exporter.sources.credentials import TlsAccess, without_secrets
+from exporter.sources.decode import read_answer
+from exporter.sources.fleet import ServerAnswers
+from exporter.sources.http_tally import Tally
+from exporter.sources.servers_snapshot import ServersMemory, SourceOptions, build_snapshot
+from exporter.sources.wire import WireHealth, WireJsz, WireServer, WireVarz
+from streamgauge.serving.settings import SettingsError, read_secret
+
+_ACCOUNTS_PER_PAGE = 1024
+_READ_BYTES = 1024 * 1024
+_HEALTH_STATUSES = frozenset({200, 503})
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAccess:
+    addresses: tuple[str, ...]
+    user: str = ""
+    password: str = ""
+    password_file: Path | None = None
+    tls: TlsAccess | None = None
+
+    def headers(self) -> dict[str, str]:
+        """Reads the password file, so it runs in a thread."""
+        user, password = self.user, self.password
+        if self.password_file is not None:
+            password = read_secret(self.password_file)
+        if not user:
+            named = next((url for url in map(URL, self.addresses) if url.user), URL())
+            user, password = named.user or "", named.password or ""
+        return {"Authorization": _basic(user, password)} if user else {}
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What this poll asks besides the state."""
+
+    config: bool
+    health: bool
+    asking: Asking
+    tally: Tally
+
+
+@dataclass(slots=True)
+class MonitorSource:
+    options: SourceOptions
+    access: HttpAccess
+    accounts_per_page: int = _ACCOUNTS_PER_PAGE
+    memory: ServersMemory = field(init=False)
+    left_out: LeftOut = field(default_factory=LeftOut)
+    _session: aiohttp.ClientSession | None = None
+
+    def __post_init__(self) -> None:
+        self.memory = ServersMemory(self.options)
+
+    async def poll(self, deadline: float) -> Snapshot:
+        asking = Asking(deadline, self.left_out)
+        now = time.monotonic()
+        config = self.memory.config_due(now) and not asking.rests("jsz_config")
+        plan = _Plan(config, self.memory.health_due(now), asking, Tally())
+        spoken = await asyncio.gather(
+            *(self._ask_server(address, plan) for address in self.access.addresses)
+        )
+        # The same server may stand behind two addresses: it counts once.
+        answers = {answer.server.id: answer for answer in spoken if answer is not None}
+        if answers and not any(answer.server.jetstream for answer in answers.values()):
+            plan.tally.failed("jsz", QuestionError("no_jetstream", "no server runs JetStream"))
+        plan.tally.tell(asking)
+        if not answers:
+            return self.memory.empty_snapshot(asking)
+        if plan.config and asking.answered("jsz_config"):
+            self.memory.config_read(now)
+        if plan.health:
+            self.memory.health_read(now)
+        same_domain = self._one_domain(answers)
+        return await asyncio.to_thread(build_snapshot, self.memory, asking, same_domain)
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _one_domain(self, answers: Mapping[str, ServerAnswers]) -> list[ServerAnswers]:
+        spoken = list(answers.values())
+        domain = self.options.domain
+        if domain is None:
+            domain = spoken[0].server.domain
+        kept = [answer for answer in spoken if answer.server.domain == domain]
+        self.memory.strangers = len(spoken) - len(kept)
+        return kept
+
+    async def _ask_server(self, address: str, plan: _Plan) -> ServerAnswers | None:
+        answer: ServerAnswers | None = None
+        with plan.tally.question("varz", without_secrets(address)):
+            answer = await self._ask_varz(address, plan.asking)
+        if answer is None:
+            return None
+        if plan.health:
+            with plan.tally.question("healthz", answer.server.name):
+                body, _ = await self._get(address, "healthz", {}, plan.asking, _HEALTH_STATUSES)
+                self.memory.health[answer.server.name] = read_answer(WireHealth, body, "healthz")
+        if answer.server.jetstream:
+            question = "jsz_config" if plan.config else "jsz"
+            with plan.tally.question(question, answer.server.name):
+                await self._read_pages(address, answer, plan)
+        return answer
+
+    async def _ask_varz(self, address: str, asking: Asking) -> ServerAnswers:
+        sent, started = time.time(), time.perf_counter()
+        body, _ = await self._get(address, "varz", {}, asking)
+        round_trip = time.perf_counter() - started
+        varz = read_answer(WireVarz, body, "varz")
+        js = varz.jetstream
+        server = WireServer(
+            name=varz.server_name or varz.server_id,
+            id=varz.server_id,
+            host=str(URL(address).host or ""),
+            ver=varz.version,
+            cluster=varz.cluster.name if varz.cluster else "",
+            domain=js.config.domain if js and js.config else "",
+            jetstream=bool(js and js.config),
+            time=varz.now,
+        )
+        self.memory.clocks.observe(server.name, sent, round_trip, varz.now)
+        return ServerAnswers(server, varz)
+
+    async def _read_pages(self, address: str, answer: ServerAnswers, plan: _Plan) -> None:
+        offset, more = 0, True
+        while more:
+            query = {"accounts": "1", "streams": "1", "consumers": "1"}
+            query |= {"offset": str(offset), "limit": str(self.accounts_per_page)}
+            if plan.config:
+                query["config"] = "1"
+            body, _ = await self._get(address, "jsz", query, plan.asking)
+            page = await asyncio.to_thread(read_answer, WireJsz, body, "jsz")
+            answer.jsz.append(page)
+            offset += self.accounts_per_page
+            more = page.total > offset
+
+    async def _get(
+        self,
+        address: str,
+        path: str,
+        query: Mapping[str, str],
+        asking: Asking,
+        statuses: frozenset[int] = frozenset({200}),
+    ) -> tuple[bytes, int]:
+        url = URL(address) / path
+        try:
+            session = await self._open()
+            timeout = aiohttp.ClientTimeout(total=asking.left())
+            async with session.get(url.with_user(None), params=query, timeout=timeout) as response:
+                body = await self._read_bounded(response, path)
+                status = response.status
+        except TimeoutError as error:
+            raise QuestionError("timeout", f"{path}: no answer in time") from error
+        except (aiohttp.ClientError, OSError, ssl.SSLError, SettingsError) as error:
+            raise QuestionError("connection", f"{path}: {error}") from error
+        if status in (401, 403):
+            raise QuestionError("permission", f"{path}: HTTP {status}")
+        if status not in statuses:
+            raise QuestionError("http_status", f"{path}: HTTP {status}")
+        return body, status
+
+    async def _read_bounded(self, response: aiohttp.ClientResponse, path: str) -> bytes:
+        body = bytearray()
+        async for chunk in response.content.iter_chunked(_READ_BYTES):
+            body += chunk
+            if len(body) > self.options.max_answer_bytes:
+                most = self.options.max_answer_bytes
+                raise QuestionError("size", f"{path}: more than {most} bytes")
+        return bytes(body)
+
+    async def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            tls = self.access.tls
+            context = await asyncio.to_thread(tls.context) if tls else None
+            # limit_per_host: never more than one question at a time to a server.
+            connector = aiohttp.TCPConnector(limit_per_host=1, ssl=context or True)
+            headers = await asyncio.to_thread(self.access.headers)
+            self._session = aiohttp.ClientSession(connector=connector, headers=headers)
+        return self._session
+
+
+def _basic(user: str, password: str) -> str:
+    return "Basic " + b64encode(f"{user}:{password}".encode()).decode("ascii")

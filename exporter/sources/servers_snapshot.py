@@ -1,0 +1,151 @@
+"""From the answers of many servers to one snapshot; shared by the system and monitor sources."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import chain
+
+from exporter.model import Account, Consumer, Fault, Snapshot, Stream
+from exporter.signals.clock import ClockBook
+from exporter.sources.asking import Asking
+from exporter.sources.filters import Filters
+from exporter.sources.fleet import ServerAnswers, fleet_accounts, fleet_meta, fleet_servers
+from exporter.sources.leaders import ConfigCache, LeaderRows
+from exporter.sources.memory import ServerBook, SilentAssets
+from exporter.sources.wire import WireHealth
+
+# New names make the configuration due early, but never more often than this.
+_EARLIEST_CONFIG_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What every source needs to know of its system."""
+
+    system: str
+    filters: Filters = field(default_factory=Filters)
+    account: str | None = None
+    domain: str | None = None
+    expected_servers: int | None = None
+    config_interval: float = 60.0
+    health_interval: float = 60.0
+    remember_seconds: float = 3600.0
+    concurrency: int = 12
+    max_answer_bytes: int = 1024**3
+
+
+@dataclass(slots=True)
+class ServersMemory:
+    """What such a source keeps between polls."""
+
+    options: SourceOptions
+    clocks: ClockBook = field(default_factory=ClockBook)
+    configs: ConfigCache = field(default_factory=ConfigCache)
+    health: dict[str, WireHealth] = field(default_factory=dict)  # by server name
+    servers: ServerBook = field(init=False)
+    silent: SilentAssets = field(init=False)
+    strangers: int = 0  # servers of another JetStream domain that answered this poll
+    _config_read: float = float("-inf")
+    _health_read: float = float("-inf")
+
+    def __post_init__(self) -> None:
+        self.servers = ServerBook(self.options.remember_seconds, self.options.expected_servers)
+        self.silent = SilentAssets(self.options.remember_seconds)
+
+    def config_due(self, now: float) -> bool:
+        age = now - self._config_read
+        due_early = self.configs.unknown and age >= _EARLIEST_CONFIG_SECONDS
+        return due_early or age >= self.options.config_interval
+
+    def config_read(self, now: float) -> None:
+        self._config_read = now
+        self.configs.unknown = False
+
+    def health_due(self, now: float) -> bool:
+        return now - self._health_read >= self.options.health_interval
+
+    def health_read(self, now: float) -> None:
+        self._health_read = now
+
+    def empty_snapshot(self, asking: Asking) -> Snapshot:
+        """Nobody answered: only that is known (and which servers should have)."""
+        now = time.time()
+        return Snapshot(
+            system=self.options.system,
+            taken=now,
+            servers=self.servers.with_silent(now, ()),
+            outcomes=tuple(asking.outcomes),
+            skipped=asking.left_out.skipped(time.monotonic()),
+            servers_expected=self.servers.expected(),
+            servers_answered=0,
+            complete=False,
+        )
+
+
+def build_snapshot(memory: ServersMemory, asking: Asking, answers: list[ServerAnswers]) -> Snapshot:
+    """Heavy (a decode's worth of rows): runs in a thread, off the event loop."""
+    now = time.time()
+    mute = frozenset(answer.server.name for answer in answers if not answer.jsz)
+    rows = LeaderRows(memory.configs, memory.options.filters, mute)
+    for answer in answers:
+        answer.health = memory.health.get(answer.server.name)
+        for page in answer.jsz:
+            if page.limits and page.limits.default_max_consumers > 0:
+                memory.configs.default_max_consumers = page.limits.default_max_consumers
+        rows.add(answer.server.name, answer.account_details())
+    streams, consumers = rows.streams(), rows.consumers()
+    if asking.answered("jsz_config"):
+        memory.configs.keep_only(streams, consumers)
+    answered = fleet_servers(answers, streams, consumers, memory.clocks, now)
+    servers = memory.servers.with_silent(now, answered)
+    away = frozenset(server.name for server in servers if not server.up)
+    streams, consumers = memory.silent.with_silent(now, streams, consumers, away)
+    expected = memory.servers.expected()
+    return Snapshot(
+        system=memory.options.system,
+        taken=now,
+        streams=streams,
+        consumers=consumers,
+        servers=servers,
+        accounts=_wanted_accounts(memory, answers, streams, consumers),
+        meta=fleet_meta(answers),
+        outcomes=tuple(asking.outcomes),
+        faults=(*_strangers(memory), *unreadable_thresholds("jsz_config", streams, consumers)),
+        skipped=asking.left_out.skipped(time.monotonic()),
+        servers_expected=expected,
+        servers_answered=len(answered),
+        complete=asking.complete and len(answered) >= expected,
+    )
+
+
+def _wanted_accounts(
+    memory: ServersMemory,
+    answers: list[ServerAnswers],
+    streams: tuple[Stream, ...],
+    consumers: tuple[Consumer, ...],
+) -> tuple[Account, ...]:
+    wants = memory.options.filters.accounts.wants
+    found = fleet_accounts(answers, streams, consumers)
+    return tuple(account for account in found if wants(account.name))
+
+
+def _strangers(memory: ServersMemory) -> tuple[Fault, ...]:
+    if not memory.strangers:
+        return ()
+    detail = "servers of another JetStream domain answered; a system is one domain"
+    return (Fault("statsz", "other_domain", memory.strangers, detail),)
+
+
+def unreadable_thresholds(
+    question: str, streams: tuple[Stream, ...], consumers: tuple[Consumer, ...]
+) -> tuple[Fault, ...]:
+    configured: Iterable[Stream | Consumer] = chain(streams, consumers)
+    names = [
+        f"{row.name}: {key}"
+        for row in configured
+        if row.config is not None
+        for key in row.config.thresholds.unreadable
+    ]
+    return (Fault(question, "threshold", len(names), names[0]),) if names else ()

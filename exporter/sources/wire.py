@@ -1,0 +1,345 @@
+"""The answers as NATS servers write them, 2.9 to 2.15; every field may be missing.
+
+Only what the decoder needs is declared; unknown fields are passed over.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct, field
+
+
+class WireSequence(Struct, gc=False):
+    consumer_seq: int = 0
+    stream_seq: int = 0
+    last_active: datetime | None = None
+
+
+class WirePeer(Struct, gc=False):
+    name: str = ""
+    current: bool = False
+    offline: bool = False
+    active: int = 0
+    lag: int = 0
+
+
+class WireCluster(Struct, gc=False):
+    name: str = ""
+    leader: str = ""
+    raft_group: str = ""
+    leader_since: datetime | None = None
+    replicas: list[WirePeer] = field(default_factory=list)
+
+
+class WireConsumerConfig(Struct, gc=False):
+    durable_name: str = ""
+    deliver_policy: str = ""
+    ack_policy: str = ""
+    ack_wait: int = 0
+    max_deliver: int = 0
+    backoff: list[int] = field(default_factory=list)
+    filter_subject: str = ""
+    filter_subjects: list[str] = field(default_factory=list)
+    replay_policy: str = ""
+    max_waiting: int = 0
+    max_ack_pending: int = 0
+    deliver_subject: str = ""
+    flow_control: bool = False
+    num_replicas: int = 0
+    direct: bool = False
+    sourcing: bool = False
+    priority_policy: str = ""
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+class WireConsumer(Struct, gc=False):
+    name: str = ""
+    stream_name: str = ""
+    created: datetime | None = None
+    config: WireConsumerConfig | None = None
+    delivered: WireSequence = field(default_factory=WireSequence)
+    ack_floor: WireSequence = field(default_factory=WireSequence)
+    num_ack_pending: int = 0
+    num_redelivered: int = 0
+    num_waiting: int = 0
+    num_pending: int = 0
+    cluster: WireCluster | None = None
+    push_bound: bool = False
+    paused: bool = False
+    pause_remaining: int = 0
+
+
+class WireOriginConfig(Struct, gc=False):
+    name: str = ""
+
+
+class WireStreamConfig(Struct, gc=False):
+    name: str = ""
+    subjects: list[str] = field(default_factory=list)
+    retention: str = ""
+    max_consumers: int = 0
+    max_msgs: int = 0
+    max_bytes: int = 0
+    max_age: int = 0
+    max_msgs_per_subject: int = 0
+    discard: str = ""
+    storage: str = ""
+    num_replicas: int = 0
+    duplicate_window: int = 0
+    compression: str = ""
+    mirror: WireOriginConfig | None = None
+    sources: list[WireOriginConfig] = field(default_factory=list)
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+class WireLost(Struct, gc=False):
+    msgs: list[int] | None = None
+
+
+class WireState(Struct, gc=False):
+    messages: int = 0
+    bytes: int = 0
+    first_seq: int = 0
+    first_ts: datetime | None = None
+    last_seq: int = 0
+    last_ts: datetime | None = None
+    num_subjects: int = 0
+    num_deleted: int = 0
+    consumer_count: int = 0
+    lost: WireLost | None = None
+
+
+class WireApiError(Struct, gc=False):
+    code: int = 0
+    err_code: int = 0
+    description: str = ""
+
+
+class WireOrigin(Struct, gc=False):
+    name: str = ""
+    lag: int = 0
+    active: int = 0
+    error: WireApiError | None = None
+
+
+class WireStream(Struct, gc=False):
+    """A stream as STREAM.LIST and STREAM.INFO give it (name in config) and as JSZ does (name)."""
+
+    name: str = ""
+    created: datetime | None = None
+    config: WireStreamConfig | None = None
+    state: WireState = field(default_factory=WireState)
+    cluster: WireCluster | None = None
+    mirror: WireOrigin | None = None
+    sources: list[WireOrigin] | None = None
+    consumer_detail: list[WireConsumer] | None = None
+    error: WireApiError | None = None  # an INFO answer may be nothing else
+
+
+class WireApiStats(Struct, gc=False):
+    level: int | None = None
+    total: int = 0
+    errors: int = 0
+    inflight: int = 0
+
+
+class WireSnapshotStats(Struct, gc=False):
+    last_duration: int = 0
+
+
+class WireMeta(Struct, gc=False):
+    name: str = ""
+    leader: str = ""
+    cluster_size: int = 0
+    pending: int | None = None
+    replicas: list[WirePeer] | None = None
+    snapshot: WireSnapshotStats | None = None
+
+
+class WireJsConfig(Struct, gc=False):
+    max_memory: int = 0
+    max_storage: int = 0
+    domain: str = ""
+
+
+class WireJsStats(Struct, gc=False):
+    memory: int = 0
+    storage: int = 0
+    reserved_memory: int = 0
+    reserved_storage: int = 0
+    ha_assets: int = 0
+    api: WireApiStats = field(default_factory=WireApiStats)
+
+
+class WireJetStream(Struct, gc=False):
+    """The `jetstream` part of STATSZ and VARZ."""
+
+    config: WireJsConfig | None = None
+    stats: WireJsStats | None = None
+    meta: WireMeta | None = None
+
+
+class WireAccountDetail(Struct, gc=False):
+    name: str = ""
+    memory: int = 0
+    storage: int = 0
+    reserved_memory: int = 0
+    reserved_storage: int = 0
+    api: WireApiStats = field(default_factory=WireApiStats)
+    stream_detail: list[WireStream] | None = None
+
+
+class WireJsLimits(Struct, gc=False):
+    default_max_consumers: int = 0
+
+
+class WireJsz(Struct, gc=False):
+    disabled: bool = False
+    now: datetime | None = None
+    api: WireApiStats = field(default_factory=WireApiStats)
+    config: WireJsConfig | None = None
+    limits: WireJsLimits | None = None
+    meta_cluster: WireMeta | None = None
+    account_details: list[WireAccountDetail] | None = None
+    total: int = 0
+
+
+class WireServer(Struct, gc=False):
+    """The header of every system answer."""
+
+    name: str = ""
+    id: str = ""
+    host: str = ""
+    ver: str = ""
+    cluster: str = ""
+    domain: str = ""
+    jetstream: bool = False
+    time: datetime | None = None
+
+
+class WireSystemError(Struct, gc=False):
+    code: int = 0
+    description: str = ""
+
+
+class WireJszAnswer(Struct, gc=False):
+    server: WireServer = field(default_factory=WireServer)
+    data: WireJsz | None = None
+    error: WireSystemError | None = None
+
+
+class WireStats(Struct, gc=False):
+    """STATSZ over the system account, and the same words in VARZ."""
+
+    start: datetime | None = None
+    mem: int = 0
+    cores: int = 0
+    cpu: float = 0.0
+    slow_consumers: int = 0
+    jetstream: WireJetStream | None = None
+
+
+class WireStatszAnswer(Struct, gc=False):
+    server: WireServer = field(default_factory=WireServer)
+    statsz: WireStats = field(default_factory=WireStats)
+
+
+class WireVarzCluster(Struct, gc=False):
+    name: str = ""
+
+
+class WireVarz(WireStats, gc=False):
+    server_id: str = ""
+    server_name: str = ""
+    version: str = ""
+    now: datetime | None = None
+    cluster: WireVarzCluster | None = None
+
+
+class WireHealth(Struct, gc=False):
+    status: str = ""
+    error: str = ""
+
+
+class WireHealthAnswer(Struct, gc=False):
+    server: WireServer = field(default_factory=WireServer)
+    data: WireHealth | None = None
+    error: WireSystemError | None = None
+
+
+class WireAccountStat(Struct, gc=False):
+    acc: str = ""
+    name: str = ""
+    slow_consumers: int = 0
+
+
+class WireAccountStats(Struct, gc=False):
+    account_statz: list[WireAccountStat] | None = None
+
+
+class WireAccountStatzAnswer(Struct, gc=False):
+    server: WireServer = field(default_factory=WireServer)
+    data: WireAccountStats | None = None
+    error: WireSystemError | None = None
+
+
+class WireUser(Struct, gc=False):
+    account: str = ""
+    account_name: str = ""
+
+
+class WireUserInfo(Struct, gc=False):
+    server: WireServer = field(default_factory=WireServer)
+    data: WireUser | None = None
+    error: WireSystemError | None = None
+
+
+class WireLimits(Struct, gc=False):
+    max_memory: int = -1
+    max_storage: int = -1
+    max_streams: int = -1
+    max_consumers: int = -1
+
+
+class WireUsage(Struct, gc=False):
+    """An account's or a tier's usage."""
+
+    memory: int = 0
+    storage: int = 0
+    reserved_memory: int = 0
+    reserved_storage: int = 0
+    streams: int = 0
+    consumers: int = 0
+    limits: WireLimits = field(default_factory=WireLimits)
+
+
+class WireAccountInfo(WireUsage, gc=False):
+    api: WireApiStats = field(default_factory=WireApiStats)
+    tiers: dict[str, WireUsage] | None = None
+    domain: str = ""
+    error: WireApiError | None = None
+
+
+class WireStreamList(Struct, gc=False):
+    total: int = 0
+    offset: int = 0
+    limit: int = 0
+    streams: list[WireStream] | None = None
+    missing: list[str] | None = None
+    offline: dict[str, str] | None = None
+    error: WireApiError | None = None
+
+
+class WireConsumerList(Struct, gc=False):
+    total: int = 0
+    offset: int = 0
+    limit: int = 0
+    consumers: list[WireConsumer] | None = None
+    missing: list[str] | None = None
+    offline: dict[str, str] | None = None
+    error: WireApiError | None = None
+
+
+class WireConsumerInfo(WireConsumer, gc=False):
+    error: WireApiError | None = None
