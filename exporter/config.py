@@ -1,0 +1,241 @@
+"""The exporter's settings: what may stand in its file, checked by the time anything runs."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from exporter import catalog
+from exporter.metric import PREFIX, Level
+from exporter.samples.selection import full_name
+from streamgauge.serving.logs import LogFormat, LogLevel
+from streamgauge.serving.settings import Duration, InvalidSettingError, Secret, Size, setting
+
+SourceName = Literal["account", "system", "monitor"]
+
+DEFAULT_NATS = "nats://127.0.0.1:4222"
+_SCHEMES = {
+    "account": ("nats", "tls", "ws", "wss"),
+    "system": ("nats", "tls", "ws", "wss"),
+    "monitor": ("http", "https"),
+}
+_LISTEN = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:\s]*):(?P<port>[0-9]{1,5})")
+_MOST_PORT = 65535
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsSettings:
+    ca: Path | None = setting(
+        None,
+        "File of the authorities that may sign the server's certificate; the machine's own when left out.",
+    )
+    cert: Path | None = setting(
+        None, "File of the client certificate, for servers that ask for one."
+    )
+    key: Path | None = setting(None, "File of the client certificate's key.")
+    first: bool = setting(
+        False, "Begin TLS before the server's first line (its `handshake_first`)."
+    )
+    server_name: str = setting(
+        "", "Name to expect in the server's certificate when it is not the host of the address."
+    )
+
+    def __post_init__(self) -> None:
+        if self.key is not None and self.cert is None:
+            raise InvalidSettingError("is of no use without cert", "key")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameFilterSettings:
+    include: re.Pattern[str] | None = setting(
+        None, "Regular expression that the whole name must match; everything when left out."
+    )
+    exclude: re.Pattern[str] | None = setting(
+        None, "Regular expression of names to leave out; it wins over include."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterSettings:
+    accounts: NameFilterSettings = setting(
+        NameFilterSettings(), "Which accounts are looked at (system and monitor source)."
+    )
+    streams: NameFilterSettings = setting(
+        NameFilterSettings(), "Which streams are looked at, with their consumers."
+    )
+    consumers: NameFilterSettings = setting(NameFilterSettings(), "Which consumers are looked at.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemSettings:
+    name: str = setting(
+        "nats", "The value of the label `system`: one NATS system, one JetStream domain."
+    )
+    source: SourceName = setting(
+        "account",
+        "How to ask: as an ordinary user of one account, as a user of the system account (all servers, all accounts), or over the HTTP monitoring ports.",
+    )
+    urls: tuple[str, ...] = setting(
+        (DEFAULT_NATS,),
+        "Addresses: any server of the system for account and system, the monitoring port of every server for monitor.",
+    )
+    user: str = setting("", "User name, for NATS or for basic auth of the monitoring port.")
+    password: Secret | None = setting(
+        None, "Password of the user. Better: password_file.", secret=True
+    )
+    password_file: Path | None = setting(None, "File that holds the password.")
+    token: Secret | None = setting(
+        None, "Token, for servers that take one. Better: token_file.", secret=True
+    )
+    token_file: Path | None = setting(None, "File that holds the token.")
+    nkey_seed_file: Path | None = setting(None, "File that holds the seed of an nkey.")
+    creds_file: Path | None = setting(None, "Credentials file (JWT and seed), as `nsc` writes it.")
+    tls: TlsSettings | None = setting(
+        None,
+        "TLS to NATS or to the monitoring ports; needed for anything that `tls://` or `https://` alone does not say.",
+    )
+    inbox_prefix: str = setting(
+        "", "Prefix of the inbox, where the user may not subscribe to `_INBOX.>`."
+    )
+    account: str | None = setting(
+        None, "Name to show for the account (account source); as the server calls it when left out."
+    )
+    domain: str | None = setting(
+        None,
+        "JetStream domain to ask (account source) or to keep (system and monitor); that of the first server when left out.",
+    )
+    expected_servers: int | None = setting(
+        None,
+        "How many servers the system has; the most seen within an hour when left out.",
+        minimum=1,
+    )
+    interval: Duration | None = setting(
+        None, "Time between two polls of this system; the general one when left out.", minimum=1
+    )
+    timeout: Duration | None = setting(
+        None,
+        "Time that a poll of this system may take; the general one when left out.",
+        minimum=0.5,
+    )
+    config_interval: Duration = setting(
+        60.0,
+        "Time between two readings of stream and consumer configuration (system and monitor source).",
+        minimum=1,
+    )
+    health_interval: Duration = setting(
+        60.0,
+        "Time between two health checks of the servers (system and monitor source).",
+        minimum=1,
+    )
+    remember: Duration = setting(
+        3600.0, "How long a server that went silent, and what it held, stays as down.", minimum=0
+    )
+    concurrency: int = setting(
+        12, "Questions under way at once (account source).", minimum=1, maximum=64
+    )
+    max_answer: Size = setting(1024**3, "Largest answer that is unpacked.", minimum=1024**2)
+    max_ephemerals: int = setting(
+        50,
+        "Ephemeral consumers on one stream that keep series of their own; more are summed into one row.",
+        minimum=0,
+    )
+    filters: FilterSettings = setting(FilterSettings(), "Names to look at.")
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise InvalidSettingError("is empty", "name")
+        if not self.urls:
+            raise InvalidSettingError("is empty", "urls")
+        for place, url in enumerate(self.urls):
+            self._check_url(url, f"urls[{place}]")
+        self._check_ways_in()
+
+    def _check_url(self, url: str, key: str) -> None:
+        parts, schemes = urlsplit(url), _SCHEMES[self.source]
+        if parts.scheme not in schemes or not parts.hostname:
+            wanted = " or ".join(f"{scheme}://" for scheme in schemes[:2])
+            raise InvalidSettingError(
+                f'"{parts.scheme}://{parts.hostname or ""}" is no address for source '
+                f"{self.source} (write {wanted}HOST:PORT)",
+                key,
+            )
+
+    def _check_ways_in(self) -> None:
+        given = {
+            "user": bool(self.user),
+            "token": self.token is not None or self.token_file is not None,
+            "nkey_seed_file": self.nkey_seed_file is not None,
+            "creds_file": self.creds_file is not None,
+        }
+        ways = [name for name, is_given in given.items() if is_given]
+        if len(ways) > 1:
+            raise InvalidSettingError(f"given together with {ways[0]}: choose one", ways[1])
+        if not self.user and (self.password is not None or self.password_file is not None):
+            raise InvalidSettingError("is missing, but a password is given", "user")
+        if self.source == "monitor" and ways not in ([], ["user"]):
+            raise InvalidSettingError("is of no use over HTTP: use user and password", ways[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSettings:
+    format: LogFormat = setting(LogFormat.TEXT, "One line of text or one JSON object per event.")
+    level: LogLevel = setting(LogLevel.INFO, "The least severity that is written.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExporterSettings:
+    listen: str = setting("0.0.0.0:7778", "Address of /metrics and the status page.")
+    interval: Duration = setting(15.0, "Time between two polls of a system.", minimum=1)
+    timeout: Duration = setting(10.0, "Time that one poll may take.", minimum=0.5)
+    detail: Level = setting(
+        Level.CORE,
+        "Which metrics: `core` is what our rules, boards and reports use, `full` adds the rest.",
+    )
+    include_metrics: tuple[str, ...] = setting(
+        (), "Single metrics of the level full to add, by name."
+    )
+    exclude_metrics: tuple[str, ...] = setting((), "Single metrics to leave out, by name.")
+    max_series: int = setting(
+        5_000_000, "Most series of one system; what goes beyond is left out and counted.", minimum=1
+    )
+    web_config: Path | None = setting(
+        None,
+        "Web configuration file (TLS, basic auth) in the format of Prometheus' exporter-toolkit.",
+    )
+    logs: LogSettings = setting(LogSettings(), "How the exporter logs.")
+    systems: tuple[SystemSettings, ...] = setting((SystemSettings(),), "The NATS systems to watch.")
+
+    def __post_init__(self) -> None:
+        listen_address(self.listen)
+        _check_metrics(self.include_metrics, "include_metrics")
+        _check_metrics(self.exclude_metrics, "exclude_metrics")
+        if not self.systems:
+            raise InvalidSettingError("is empty", "systems")
+        names = Counter(system.name for system in self.systems)
+        for place, system in enumerate(self.systems):
+            if names[system.name] > 1:
+                raise InvalidSettingError(
+                    f'"{system.name}" is named twice', f"systems[{place}].name"
+                )
+
+
+def listen_address(text: str) -> tuple[str, int]:
+    match = _LISTEN.fullmatch(text)
+    if match is None or int(match["port"]) > _MOST_PORT:
+        raise InvalidSettingError(f'"{text}" is no address (write HOST:PORT)', "listen")
+    return match["host"].strip("[]") or "0.0.0.0", int(match["port"])  # noqa: S104  ":7778" means all
+
+
+def _check_metrics(names: Iterable[str], key: str) -> None:
+    known = [name.removeprefix(PREFIX) for name in catalog.BY_NAME]
+    for place, name in enumerate(names):
+        if full_name(name) is None:
+            near = difflib.get_close_matches(name.removeprefix(PREFIX), known, n=1)
+            hint = f" (did you mean {PREFIX}{near[0]}?)" if near else ""
+            raise InvalidSettingError(f'there is no metric "{name}"{hint}', f"{key}[{place}]")

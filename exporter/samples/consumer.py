@@ -1,0 +1,175 @@
+"""Consumers -> columns. Values are lazy: a metric that nobody selected is never computed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from exporter import catalog
+from exporter.exposition import Column, extend_head
+from exporter.model import Consumer, ConsumerConfig
+from exporter.samples.heads import yes_no
+from exporter.samples.times import moved
+
+Key = tuple[str, str, str]
+_INFO_LABELS = catalog.CONSUMER_INFO.labels[len(catalog.CONSUMER) :]
+
+
+def consumer_key(row: Consumer) -> Key:
+    return (row.account, row.stream, row.name)
+
+
+def consumer_columns(
+    rows: Sequence[Consumer],
+    heads: Sequence[str],
+    offsets: Mapping[str, float],
+    ever_paused: Collection[Key],
+) -> Iterator[Column]:
+    yield Column(catalog.CONSUMER_UP, heads, (1 if row.up else 0 for row in rows))
+    yield from _info(rows, heads)
+    if not all(row.up for row in rows):
+        # Of a consumer whose leader did not answer nothing else is known.
+        pairs = [(row, head) for row, head in zip(rows, heads, strict=True) if row.up]
+        rows, heads = [row for row, _ in pairs], [head for _, head in pairs]
+    yield from _state(rows, heads)
+    yield from _ack_floor(rows, heads)
+    yield from _pauses(rows, heads, ever_paused)
+    yield from _configuration(rows, heads)
+    yield from _times(rows, heads, offsets)
+    yield from _replicas(rows, heads)
+
+
+def _state(rows: Sequence[Consumer], heads: Sequence[str]) -> Iterator[Column]:
+    yield Column(catalog.CONSUMER_NUM_PENDING, heads, (c.num_pending for c in rows))
+    yield Column(catalog.CONSUMER_NUM_ACK_PENDING, heads, (c.num_ack_pending for c in rows))
+    yield Column(catalog.CONSUMER_NUM_REDELIVERED, heads, (c.num_redelivered for c in rows))
+    yield Column(catalog.CONSUMER_NUM_WAITING, heads, (c.num_waiting for c in rows))
+    backlog = (c.num_pending + c.num_ack_pending for c in rows)
+    yield Column(catalog.CONSUMER_BACKLOG_MESSAGES, heads, backlog)
+    yield Column(catalog.CONSUMER_DELIVERIES, heads, (c.delivered_consumer_seq for c in rows))
+    position = (c.delivered_stream_seq for c in rows)
+    yield Column(catalog.CONSUMER_DELIVERED_STREAM_SEQ, heads, position)
+    yield Column(catalog.CONSUMER_PUSH_BOUND, heads, (_push_bound(c) for c in rows))
+    yield Column(catalog.CONSUMER_EXHAUSTED_MESSAGES, heads, (exhausted(c) for c in rows))
+
+
+def _ack_floor(rows: Sequence[Consumer], heads: Sequence[str]) -> Iterator[Column]:
+    floor = (c.ack_floor_stream_seq for c in rows)
+    yield Column(catalog.CONSUMER_ACK_FLOOR_STREAM_SEQ, heads, floor)
+    floor = (c.ack_floor_consumer_seq for c in rows)
+    yield Column(catalog.CONSUMER_ACK_FLOOR_CONSUMER_SEQ, heads, floor)
+    yield Column(catalog.CONSUMER_ACK_FLOOR_GAP, heads, (ack_floor_gap(c) for c in rows))
+    deliveries = (ack_floor_gap_deliveries(c) for c in rows)
+    yield Column(catalog.CONSUMER_ACK_FLOOR_GAP_DELIVERIES, heads, deliveries)
+    yield Column(catalog.CONSUMER_ACK_FLOOR_GAP_RATIO, heads, (_gap_ratio(c) for c in rows))
+
+
+def ack_floor_gap(row: Consumer) -> int:
+    """In stream sequences. Servers before 2.14 report a floor of 0 until the first ack, and any
+    server may report one that lies before the first message still there."""
+    if row.num_ack_pending == 0:
+        return 0
+    if row.ack_floor_consumer_seq == 0 and row.ack_floor_stream_seq == 0:
+        return row.delivered_consumer_seq
+    floor = max(row.ack_floor_stream_seq, row.stream_first_seq - 1)
+    return max(0, row.delivered_stream_seq - floor)
+
+
+def ack_floor_gap_deliveries(row: Consumer) -> int:
+    if row.num_ack_pending == 0:
+        return 0
+    return max(0, row.delivered_consumer_seq - row.ack_floor_consumer_seq)
+
+
+def _gap_ratio(row: Consumer) -> float | None:
+    most = row.config.max_ack_pending if row.config else None
+    return ack_floor_gap_deliveries(row) / most if most else None
+
+
+def exhausted(row: Consumer) -> int | None:
+    most = row.config.max_deliver if row.config else None
+    return max(0, row.num_redelivered - row.num_ack_pending) if most and most > 1 else None
+
+
+def _push_bound(row: Consumer) -> int | None:
+    return int(row.push_bound) if row.config and row.config.kind == "push" else None
+
+
+def _pauses(
+    rows: Sequence[Consumer], heads: Sequence[str], ever_paused: Collection[Key]
+) -> Iterator[Column]:
+    if not ever_paused:
+        return
+    paused = (int(c.paused) if consumer_key(c) in ever_paused else None for c in rows)
+    yield Column(catalog.CONSUMER_PAUSED, heads, paused)
+    left = (c.pause_remaining_seconds for c in rows)
+    yield Column(catalog.CONSUMER_PAUSE_REMAINING_SECONDS, heads, left)
+
+
+def _configuration(rows: Sequence[Consumer], heads: Sequence[str]) -> Iterator[Column]:
+    most = (c.config.max_ack_pending if c.config else None for c in rows)
+    yield Column(catalog.CONSUMER_MAX_ACK_PENDING, heads, most)
+    wait = (c.config.ack_wait_seconds if c.config else None for c in rows)
+    yield Column(catalog.CONSUMER_ACK_WAIT_SECONDS, heads, wait)
+    tries = (c.config.max_deliver if c.config else None for c in rows)
+    yield Column(catalog.CONSUMER_MAX_DELIVER, heads, tries)
+    pulls = (c.config.max_waiting if c.config else None for c in rows)
+    yield Column(catalog.CONSUMER_MAX_WAITING, heads, pulls)
+    steps = (len(c.config.backoff_seconds) if c.config else None for c in rows)
+    yield Column(catalog.CONSUMER_BACKOFF_STEPS, heads, steps)
+    horizon = (c.config.retry_horizon_seconds if c.config else None for c in rows)
+    yield Column(catalog.CONSUMER_RETRY_HORIZON_SECONDS, heads, horizon)
+    limits = [
+        (extend_head(head, ("limit",), (name,)), value)
+        for row, head in zip(rows, heads, strict=True)
+        if row.config and row.config.thresholds.limits
+        for name, value in row.config.thresholds.limits
+    ]
+    yield Column(catalog.CONSUMER_THRESHOLD, (h for h, _ in limits), (v for _, v in limits))
+
+
+def _times(
+    rows: Sequence[Consumer], heads: Sequence[str], offsets: Mapping[str, float]
+) -> Iterator[Column]:
+    delivery = (moved(c.last_delivery, c.leader, offsets) for c in rows)
+    yield Column(catalog.CONSUMER_LAST_DELIVERY_TIMESTAMP_SECONDS, heads, delivery)
+    ack = (moved(c.last_ack, c.leader, offsets) for c in rows)
+    yield Column(catalog.CONSUMER_LAST_ACK_TIMESTAMP_SECONDS, heads, ack)
+
+
+def _replicas(rows: Sequence[Consumer], heads: Sequence[str]) -> Iterator[Column]:
+    def extended() -> Iterator[str]:
+        for row, head in zip(rows, heads, strict=True):
+            for replica in row.replicas:
+                yield extend_head(head, ("server",), (replica.server,))
+
+    lag = (replica.lag for row in rows for replica in row.replicas)
+    yield Column(catalog.CONSUMER_REPLICA_LAG, extended(), lag)
+    offline = (int(replica.offline) for row in rows for replica in row.replicas)
+    yield Column(catalog.CONSUMER_REPLICA_OFFLINE, extended(), offline)
+
+
+def _info(rows: Sequence[Consumer], heads: Sequence[str]) -> Iterator[Column]:
+    known = (
+        (row, row.config, head)
+        for row, head in zip(rows, heads, strict=True)
+        if row.config is not None
+    )
+    told = (_info_head(row, config, head) for row, config, head in known)
+    ones = (1 for row in rows if row.config is not None)
+    yield Column(catalog.CONSUMER_INFO, told, ones)
+
+
+def _info_head(row: Consumer, config: ConsumerConfig, head: str) -> str:
+    values = (
+        yes_no(config.durable),
+        config.kind,
+        config.ack_policy,
+        config.deliver_policy,
+        config.replay_policy,
+        yes_no(bool(config.filters)),
+        config.priority_policy,
+        yes_no(config.flow_control),
+        row.leader,
+        str(config.replicas or len(row.replicas) + 1),
+    )
+    return extend_head(head, _INFO_LABELS, values)

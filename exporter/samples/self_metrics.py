@@ -1,0 +1,66 @@
+"""The exporter about itself, in prometheus-client's families: small, and true at the scrape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+from prometheus_client.registry import Collector
+
+from exporter import catalog
+from exporter.exposition import Format
+from exporter.metric import Kind, Metric
+
+_EOF = b"# EOF\n"
+
+
+@dataclass(frozen=True, slots=True)
+class SelfSample:
+    metric: Metric
+    labels: tuple[str, ...]
+    value: float
+
+
+class SelfSource(Protocol):
+    def self_samples(self) -> Iterable[SelfSample]: ...
+
+
+class SelfMetrics(Collector):
+    """The exporter's own families and the process', rendered anew for every scrape."""
+
+    def __init__(self, source: SelfSource, version: str, python: str) -> None:
+        self._source = source
+        self._build = {"version": version, "python": python}
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+
+    def text(self, fmt: Format) -> bytes:
+        """Without the end mark: it stands at the end of a larger text."""
+        if fmt is Format.TEXT:
+            return generate_latest(self._registry)
+        whole: bytes = generate_openmetrics(self._registry)  # type: ignore[no-untyped-call]
+        return whole.removesuffix(_EOF)
+
+    def describe(self) -> Iterable[Family]:
+        return ()
+
+    def collect(self) -> Iterator[Family]:
+        yield InfoMetricFamily(catalog.BUILD_INFO.family, catalog.BUILD_INFO.help, self._build)
+        families: dict[str, Family] = {}
+        for sample in self._source.self_samples():
+            metric = sample.metric
+            family = families.get(metric.name) or families.setdefault(metric.name, _family(metric))
+            family.add_metric(sample.labels, sample.value)  # type: ignore[attr-defined]
+        yield from families.values()
+
+
+def _family(metric: Metric) -> Family:
+    make = CounterMetricFamily if metric.kind is Kind.COUNTER else GaugeMetricFamily
+    return make(metric.family, metric.help, labels=metric.labels)

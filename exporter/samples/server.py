@@ -1,0 +1,97 @@
+"""Servers and the meta group -> columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from exporter import catalog
+from exporter.exposition import Column, extend_head, label_head
+from exporter.model import MetaGroup, Server
+from exporter.samples.heads import yes_no
+from exporter.samples.times import moved
+
+_INFO_LABELS = catalog.SERVER_INFO.labels[len(catalog.SERVER) :]
+
+
+def server_columns(system: str, servers: Sequence[Server]) -> Iterator[Column]:
+    heads = [label_head(catalog.SERVER, (system, server.name)) for server in servers]
+    yield Column(catalog.SERVER_UP, heads, (int(s.up) for s in servers))
+    yield Column(catalog.SERVER_HEALTHY, heads, (_flag(s.healthy) for s in servers))
+    yield from _clock(servers, heads)
+    yield from _process(servers, heads)
+    yield from _jetstream(servers, heads)
+    told = (_info_head(s, head) for s, head in zip(servers, heads, strict=True))
+    yield Column(catalog.SERVER_INFO, told, (1 for _ in servers))
+
+
+def _flag(value: bool | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _clock(servers: Sequence[Server], heads: Sequence[str]) -> Iterator[Column]:
+    readings = [server.clock if server.up else None for server in servers]
+    offset = (r.offset_seconds if r else None for r in readings)
+    yield Column(catalog.SERVER_CLOCK_OFFSET_SECONDS, heads, offset)
+    unsure = (r.uncertainty_seconds if r else None for r in readings)
+    yield Column(catalog.SERVER_CLOCK_UNCERTAINTY_SECONDS, heads, unsure)
+    trip = (r.round_trip_seconds if r else None for r in readings)
+    yield Column(catalog.SERVER_ROUND_TRIP_SECONDS, heads, trip)
+
+
+def _process(servers: Sequence[Server], heads: Sequence[str]) -> Iterator[Column]:
+    started = (
+        moved(s.start, s.name, {s.name: s.clock.offset_seconds} if s.clock else {}) for s in servers
+    )
+    yield Column(catalog.SERVER_START_TIMESTAMP_SECONDS, heads, started)
+    memory = (s.process_memory_bytes for s in servers)
+    yield Column(catalog.SERVER_PROCESS_MEMORY_BYTES, heads, memory)
+    yield Column(catalog.SERVER_CPU_RATIO, heads, (s.cpu_ratio for s in servers))
+    yield Column(catalog.SERVER_SLOW_CONSUMERS, heads, (s.slow_consumers for s in servers))
+
+
+def _jetstream(servers: Sequence[Server], heads: Sequence[str]) -> Iterator[Column]:
+    yield Column(catalog.SERVER_STORAGE_USED_BYTES, heads, (s.storage_used for s in servers))
+    reserved = (s.storage_reserved for s in servers)
+    yield Column(catalog.SERVER_STORAGE_RESERVED_BYTES, heads, reserved)
+    yield Column(catalog.SERVER_STORAGE_MAX_BYTES, heads, (s.storage_max for s in servers))
+    yield Column(catalog.SERVER_MEMORY_USED_BYTES, heads, (s.memory_used for s in servers))
+    reserved = (s.memory_reserved for s in servers)
+    yield Column(catalog.SERVER_MEMORY_RESERVED_BYTES, heads, reserved)
+    yield Column(catalog.SERVER_MEMORY_MAX_BYTES, heads, (s.memory_max for s in servers))
+    yield Column(catalog.SERVER_HA_ASSETS, heads, (s.ha_assets for s in servers))
+    yield Column(catalog.SERVER_STREAM_LEADERS, heads, (s.stream_leaders for s in servers))
+    yield Column(catalog.SERVER_CONSUMER_LEADERS, heads, (s.consumer_leaders for s in servers))
+    yield Column(catalog.SERVER_API_REQUESTS, heads, (s.api_requests for s in servers))
+    yield Column(catalog.SERVER_API_ERRORS, heads, (s.api_errors for s in servers))
+    yield Column(catalog.SERVER_API_INFLIGHT, heads, (s.api_inflight for s in servers))
+
+
+def _info_head(server: Server, head: str) -> str:
+    values = {
+        "version": server.version,
+        "cluster": server.cluster,
+        "domain": server.domain,
+        "jetstream": yes_no(server.jetstream),
+        "api_level": "" if server.api_level is None else str(server.api_level),
+    }
+    return extend_head(head, _INFO_LABELS, [values[name] for name in _INFO_LABELS])
+
+
+def meta_columns(
+    system: str, meta: MetaGroup | None, servers: Sequence[Server]
+) -> Iterator[Column]:
+    if meta is None:
+        return
+    members = [server for server in servers if server.meta_leader is not None]
+    heads = [label_head(catalog.SERVER, (system, server.name)) for server in members]
+    # What the group's own leader says counts: others may still name the one before.
+    leads = (int(server.name == meta.leader) for server in members)
+    yield Column(catalog.META_LEADER, heads, leads)
+    alone = [label_head(catalog.SYSTEM, (system,))]
+    yield Column(catalog.META_SIZE, alone, [meta.size])
+    yield Column(catalog.META_PENDING, alone, [meta.pending])
+    yield Column(catalog.META_SNAPSHOT_SECONDS, alone, [meta.snapshot_seconds])
+    peers = [label_head(catalog.SERVER, (system, peer.server)) for peer in meta.replicas]
+    offline = (int(peer.offline) for peer in meta.replicas)
+    yield Column(catalog.META_REPLICA_OFFLINE, peers, offline)
+    yield Column(catalog.META_REPLICA_LAG, peers, (peer.lag for peer in meta.replicas))

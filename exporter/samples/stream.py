@@ -1,0 +1,170 @@
+"""Streams -> columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from exporter import catalog
+from exporter.exposition import Column, extend_head
+from exporter.model import Stream, StreamConfig, StreamOrigin
+from exporter.samples.times import moved
+
+Key = tuple[str, str]
+Rows = Sequence[tuple[Stream, str]]  # with their heads
+_INFO_LABELS = catalog.STREAM_INFO.labels[len(catalog.STREAM) :]
+
+
+def stream_key(row: Stream) -> Key:
+    return (row.account, row.name)
+
+
+def stream_columns(
+    streams: Sequence[Stream],
+    heads: Sequence[str],
+    offsets: Mapping[str, float],
+    now: float,
+    ephemerals: Counter[Key],
+    listed: Collection[Key],
+) -> Iterator[Column]:
+    """`listed`: the streams whose consumers are known this poll."""
+    yield Column(catalog.STREAM_UP, heads, (int(row.up) for row in streams))
+    rows = list(zip(streams, heads, strict=True))
+    yield from _info(rows)
+    live = [(row, head) for row, head in rows if row.up]
+    yield from _state(live)
+    yield from _times(live, offsets)
+    yield from _configuration(live)
+    yield from _fill(live, offsets, now)
+    yield from _replicas(live)
+    yield from _origins(live)
+    crowd = [
+        ephemerals[stream_key(row)] if row.consumers == 0 or stream_key(row) in listed else None
+        for row, _ in live
+    ]
+    yield Column(catalog.STREAM_EPHEMERAL_CONSUMERS, (head for _, head in live), crowd)
+
+
+def _state(rows: Rows) -> Iterator[Column]:
+    heads = [head for _, head in rows]
+    yield Column(catalog.STREAM_MESSAGES, heads, (s.messages for s, _ in rows))
+    yield Column(catalog.STREAM_BYTES, heads, (s.bytes for s, _ in rows))
+    yield Column(catalog.STREAM_SUBJECTS, heads, (s.subjects for s, _ in rows))
+    yield Column(catalog.STREAM_CONSUMERS, heads, (s.consumers for s, _ in rows))
+    yield Column(catalog.STREAM_DELETED_MESSAGES, heads, (s.deleted for s, _ in rows))
+    yield Column(catalog.STREAM_LOST_MESSAGES, heads, (s.lost for s, _ in rows))
+    yield Column(catalog.STREAM_FIRST_SEQ, heads, (s.first_seq for s, _ in rows))
+    yield Column(catalog.STREAM_STORED_MESSAGES, heads, (s.last_seq for s, _ in rows))
+
+
+def _times(rows: Rows, offsets: Mapping[str, float]) -> Iterator[Column]:
+    heads = [head for _, head in rows]
+    first = (moved(s.first_time, s.leader, offsets) for s, _ in rows)
+    yield Column(catalog.STREAM_FIRST_TIMESTAMP_SECONDS, heads, first)
+    last = (moved(s.last_time, s.leader, offsets) for s, _ in rows)
+    yield Column(catalog.STREAM_LAST_TIMESTAMP_SECONDS, heads, last)
+
+
+def _configuration(rows: Rows) -> Iterator[Column]:
+    known = [(row.config, head) for row, head in rows if row.config is not None]
+    heads = [head for _, head in known]
+    yield Column(catalog.STREAM_MAX_BYTES, heads, (c.max_bytes for c, _ in known))
+    yield Column(catalog.STREAM_MAX_MESSAGES, heads, (c.max_messages for c, _ in known))
+    yield Column(catalog.STREAM_MAX_AGE_SECONDS, heads, (c.max_age_seconds for c, _ in known))
+    yield Column(catalog.STREAM_MAX_CONSUMERS, heads, (c.max_consumers for c, _ in known))
+    per_subject = (c.max_messages_per_subject for c, _ in known)
+    yield Column(catalog.STREAM_MAX_MESSAGES_PER_SUBJECT, heads, per_subject)
+    window = (c.duplicate_window_seconds for c, _ in known)
+    yield Column(catalog.STREAM_DUPLICATE_WINDOW_SECONDS, heads, window)
+    yield Column(catalog.STREAM_REPLICAS, heads, (c.replicas for c, _ in known))
+    limits = [
+        (extend_head(head, ("limit",), (name,)), value)
+        for config, head in known
+        for name, value in config.thresholds.limits
+    ]
+    yield Column(catalog.STREAM_THRESHOLD, (h for h, _ in limits), (v for _, v in limits))
+
+
+def _fill(rows: Rows, offsets: Mapping[str, float], now: float) -> Iterator[Column]:
+    filled = [
+        (extend_head(head, ("limit",), (limit,)), ratio)
+        for row, head in rows
+        if row.config is not None
+        for limit, ratio in _ratios(row, row.config, offsets, now)
+    ]
+    yield Column(catalog.STREAM_FILL_RATIO, (h for h, _ in filled), (r for _, r in filled))
+
+
+def _ratios(
+    row: Stream, config: StreamConfig, offsets: Mapping[str, float], now: float
+) -> Iterator[tuple[str, float]]:
+    if config.max_bytes:
+        yield "bytes", row.bytes / config.max_bytes
+    if config.max_messages:
+        yield "messages", row.messages / config.max_messages
+    if config.max_consumers:
+        yield "consumers", row.consumers / config.max_consumers
+    first = moved(row.first_time, row.leader, offsets)
+    if config.max_age_seconds and (first is not None or row.messages == 0):
+        age = 0.0 if first is None else max(0.0, now - first)
+        yield "age", age / config.max_age_seconds
+
+
+def _replicas(rows: Rows) -> Iterator[Column]:
+    peers = [
+        (extend_head(head, ("server",), (replica.server,)), replica)
+        for row, head in rows
+        for replica in row.replicas
+    ]
+    heads = [head for head, _ in peers]
+    yield Column(catalog.STREAM_REPLICA_LAG, heads, (r.lag for _, r in peers))
+    yield Column(catalog.STREAM_REPLICA_OFFLINE, heads, (int(r.offline) for _, r in peers))
+    active = (r.active_seconds for _, r in peers)
+    yield Column(catalog.STREAM_REPLICA_ACTIVE_SECONDS, heads, active)
+
+
+def _origins(rows: Rows) -> Iterator[Column]:
+    found = [
+        (extend_head(head, ("source",), (origin.name,)), origin)
+        for row, head in rows
+        for origin in _one_per_name(row.origins)
+    ]
+    heads = [head for head, _ in found]
+    yield Column(catalog.STREAM_SOURCE_LAG, heads, (o.lag for _, o in found))
+    active = (o.active_seconds for _, o in found)
+    yield Column(catalog.STREAM_SOURCE_ACTIVE_SECONDS, heads, active)
+    yield Column(catalog.STREAM_SOURCE_ERROR, heads, (int(bool(o.error)) for _, o in found))
+
+
+def _one_per_name(origins: Sequence[StreamOrigin]) -> Iterator[StreamOrigin]:
+    """A stream may draw from the same origin twice, by other filters: the worse of them counts."""
+    worst: dict[str, StreamOrigin] = {}
+    for origin in origins:
+        other = worst.get(origin.name)
+        if other is None or _badness(origin) > _badness(other):
+            worst[origin.name] = origin
+    yield from worst.values()
+
+
+def _badness(origin: StreamOrigin) -> tuple[bool, int, float]:
+    return (bool(origin.error), origin.lag, origin.active_seconds or 0.0)
+
+
+def _info(rows: Rows) -> Iterator[Column]:
+    told = [_info_head(row, row.config, head) for row, head in rows if row.config is not None]
+    yield Column(catalog.STREAM_INFO, told, (1 for _ in told))
+
+
+def _info_head(row: Stream, config: StreamConfig, head: str) -> str:
+    values = {
+        "retention": config.retention,
+        "discard": config.discard,
+        "storage": config.storage,
+        "compression": config.compression,
+        "kind": config.kind,
+        "leader": row.leader,
+        "raft_group": row.raft_group,
+        "replicas": str(config.replicas),
+        "mirror": config.mirror,
+    }
+    return extend_head(head, _INFO_LABELS, [values[name] for name in _INFO_LABELS])
