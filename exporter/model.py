@@ -58,6 +58,7 @@ class StreamConfig(Struct, frozen=True, gc=False):
     max_age_seconds: float | None
     duplicate_window_seconds: float | None
     thresholds: Thresholds
+    message_ttl: bool = False  # single messages may expire before their time
 
 
 class ConsumerConfig(Struct, frozen=True, gc=False):

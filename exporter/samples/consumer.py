@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import repeat
 
 from exporter import catalog
 from exporter.exposition import Column, extend_head
 from exporter.model import Consumer, ConsumerConfig
-from exporter.samples.heads import yes_no
+from exporter.samples.heads import InfoBook, yes_no
 from exporter.samples.times import moved
 
 Key = tuple[str, str, str]
@@ -23,9 +24,10 @@ def consumer_columns(
     heads: Sequence[str],
     offsets: Mapping[str, float],
     ever_paused: Collection[Key],
+    infos: InfoBook,
 ) -> Iterator[Column]:
     yield Column(catalog.CONSUMER_UP, heads, (1 if row.up else 0 for row in rows))
-    yield from _info(rows, heads)
+    yield from _info(rows, heads, infos)
     if not all(row.up for row in rows):
         # Of a consumer whose leader did not answer nothing else is known.
         pairs = [(row, head) for row, head in zip(rows, heads, strict=True) if row.up]
@@ -114,7 +116,7 @@ def _configuration(rows: Sequence[Consumer], heads: Sequence[str]) -> Iterator[C
     yield Column(catalog.CONSUMER_MAX_DELIVER, heads, tries)
     pulls = (c.config.max_waiting if c.config else None for c in rows)
     yield Column(catalog.CONSUMER_MAX_WAITING, heads, pulls)
-    steps = (len(c.config.backoff_seconds) if c.config else None for c in rows)
+    steps = (len(c.config.backoff_seconds) or None if c.config else None for c in rows)
     yield Column(catalog.CONSUMER_BACKOFF_STEPS, heads, steps)
     horizon = (c.config.retry_horizon_seconds if c.config else None for c in rows)
     yield Column(catalog.CONSUMER_RETRY_HORIZON_SECONDS, heads, horizon)
@@ -148,18 +150,17 @@ def _replicas(rows: Sequence[Consumer], heads: Sequence[str]) -> Iterator[Column
     yield Column(catalog.CONSUMER_REPLICA_OFFLINE, extended(), offline)
 
 
-def _info(rows: Sequence[Consumer], heads: Sequence[str]) -> Iterator[Column]:
+def _info(rows: Sequence[Consumer], heads: Sequence[str], infos: InfoBook) -> Iterator[Column]:
     known = (
-        (row, row.config, head)
+        (head, row.config, row.leader, len(row.replicas))
         for row, head in zip(rows, heads, strict=True)
         if row.config is not None
     )
-    told = (_info_head(row, config, head) for row, config, head in known)
-    ones = (1 for row in rows if row.config is not None)
-    yield Column(catalog.CONSUMER_INFO, told, ones)
+    told = infos.heads(known, _info_head)
+    yield Column(catalog.CONSUMER_INFO, told, repeat(1, len(told)))
 
 
-def _info_head(row: Consumer, config: ConsumerConfig, head: str) -> str:
+def _info_head(head: str, config: ConsumerConfig, leader: str, peers: int) -> str:
     values = (
         yes_no(config.durable),
         config.kind,
@@ -169,7 +170,7 @@ def _info_head(row: Consumer, config: ConsumerConfig, head: str) -> str:
         yes_no(bool(config.filters)),
         config.priority_policy,
         yes_no(config.flow_control),
-        row.leader,
-        str(config.replicas or len(row.replicas) + 1),
+        leader,
+        str(config.replicas or peers + 1),
     )
     return extend_head(head, _INFO_LABELS, values)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from operator import attrgetter
 
 from exporter import catalog
 from exporter.exposition import Block, Column, render_block
-from exporter.metric import Metric, Subject
-from exporter.model import Consumer, Snapshot, Stream
+from exporter.metric import Metric
+from exporter.model import Consumer, Snapshot
 from exporter.samples.account import account_columns
 from exporter.samples.consumer import Key, consumer_columns, consumer_key
 from exporter.samples.ephemeral import count_ephemerals, crowd_columns, fold_crowds
-from exporter.samples.heads import HeadBook
+from exporter.samples.heads import HeadBook, InfoBook
 from exporter.samples.selection import Selection
 from exporter.samples.server import meta_columns, server_columns
 from exporter.samples.stream import stream_columns, stream_key
@@ -23,6 +22,7 @@ from exporter.samples.times import clock_offsets
 
 _STREAM_ORDER = attrgetter("account", "name")
 _CONSUMER_ORDER = attrgetter("account", "stream", "name")
+Rows = Callable[[int, int], Iterator[Column]]  # the columns of some rows, from first to last
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ class Renderer:
     _wanted: frozenset[Metric] = field(init=False)
     _streams: HeadBook = field(init=False)
     _consumers: HeadBook = field(init=False)
+    _infos: InfoBook = field(default_factory=InfoBook)
     _ever_paused: set[Key] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -90,7 +91,7 @@ class Renderer:
                 rows[first:last], heads[first:last], offsets, snapshot.taken, ephemerals, listed
             )
 
-        blocks.take_rows(columns, [_stream_weight(row) for row in rows], Subject.STREAM)
+        blocks.take_rows(columns, len(rows))
 
     def _take_consumers(
         self, blocks: _Blocks, consumers: Sequence[Consumer], snapshot: Snapshot
@@ -105,9 +106,9 @@ class Renderer:
                 if last - first == len(rows)
                 else (rows[first:last], heads[first:last])
             )
-            return consumer_columns(part, part_heads, offsets, self._ever_paused)
+            return consumer_columns(part, part_heads, offsets, self._ever_paused, self._infos)
 
-        blocks.take_rows(columns, [_consumer_weight(row) for row in rows], Subject.CONSUMER)
+        blocks.take_rows(columns, len(rows))
 
 
 @dataclass(slots=True)
@@ -128,22 +129,25 @@ class _Blocks:
                     self.done.append(block)
                     self.series += block.lines
 
-    def take_rows(
-        self,
-        columns: Callable[[int, int], Iterator[Column]],
-        weights: list[int],
-        subject: Subject,
-    ) -> None:
-        """As many rows as surely fit, in order of their names; the rest is counted, not written."""
-        fixed = sum(1 for metric in self.wanted if metric.subject is subject)
-        total, left = len(weights), self.cap - self.series
-        fitting = total
-        if fixed * total + sum(weights) > left:
-            bounds = accumulate(fixed + weight for weight in weights)
-            fitting = sum(1 for bound in bounds if bound <= left)
-        self.take(columns(0, fitting))
-        if fitting < total:
-            self.dropped += self._count(columns(fitting, total))
+    def take_rows(self, columns: Rows, total: int) -> None:
+        """Whole rows in order of their names, up to the cap; the rest is counted, not written."""
+        blocks, before = len(self.done), self.series
+        self.take(columns(0, total))
+        if self.series <= self.cap:
+            return
+        wanted = self.series - before
+        del self.done[blocks:]
+        self.series = before
+        self.take(columns(0, self._fitting(columns, total, wanted)))
+        self.dropped += before + wanted - self.series
+
+    def _fitting(self, columns: Rows, rows: int, series: int) -> int:
+        """How many of the rows, which have so many series together, stay below the cap."""
+        left = self.cap - self.series
+        while rows > 0 and series > left:
+            rows = min(rows - 1, rows * max(0, left) // series)
+            series = self._count(columns(0, rows))
+        return rows
 
     def _count(self, columns: Iterable[Column]) -> int:
         return sum(
@@ -151,14 +155,3 @@ class _Blocks:
             for column in columns
             if column.metric in self.wanted
         )
-
-
-def _stream_weight(row: Stream) -> int:
-    """Series that a stream may have beyond one per metric."""
-    limits = len(row.config.thresholds.limits) if row.config else 0
-    return 3 * len(row.replicas) + 3 * len(row.origins) + limits + 4
-
-
-def _consumer_weight(row: Consumer) -> int:
-    limits = len(row.config.thresholds.limits) if row.config else 0
-    return 2 * len(row.replicas) + limits

@@ -11,10 +11,11 @@ from exporter.signals.clock import ClockBook
 from exporter.sources.account_api import AccountApi
 from exporter.sources.account_assets import AccountAssets
 from exporter.sources.asking import Asking, LeftOut
-from exporter.sources.connection import NatsLink, Reply
+from exporter.sources.connection import NatsLink
 from exporter.sources.decode import limit, read_answer
 from exporter.sources.memory import ServerBook
 from exporter.sources.servers_snapshot import SourceOptions, unreadable_thresholds
+from exporter.sources.speaker import server_names
 from exporter.sources.wire import (
     WireAccountInfo,
     WireAccountStat,
@@ -26,7 +27,10 @@ from exporter.sources.wire import (
 
 STATZ = "$SYS.REQ.ACCOUNT.PING.STATZ"
 USER_INFO = "$SYS.REQ.USER.INFO"
+# Servers answer a ping within milliseconds of each other; who has not spoken by then is away.
 _QUIET_SECONDS = 0.5
+# Once all known servers answered, newcomers get this long.
+_LINGER_SECONDS = 0.05
 _USER_INFO_SINCE = (2, 10)
 _UNKNOWN_ACCOUNT = "account"
 
@@ -40,7 +44,6 @@ class AccountSource:
     servers: ServerBook = field(init=False)
     assets: AccountAssets = field(init=False)
     _account: str = ""  # as the server calls it; "" until it said so
-    _known_servers: int = 0
     _link_generation: int = -1
 
     def __post_init__(self) -> None:
@@ -63,6 +66,8 @@ class AccountSource:
                 with asking.question("account_info"):
                     info = await self.assets.api.account_info(asking)
             await self.assets.read(self._account_label(), asking)
+        else:
+            self.assets.clear()
         return self._snapshot(asking, heard, info)
 
     async def close(self) -> None:
@@ -94,14 +99,15 @@ class AccountSource:
             self._account = (said.account_name or said.account) if said else ""
 
     async def _ask_statz(self, asking: Asking) -> list[tuple[WireServer, WireAccountStat | None]]:
-        def enough(replies: list[Reply]) -> bool:
-            return 0 < self._known_servers <= len(replies)
-
+        # Who is missed is waited for, else its return could go unheard for ever.
+        known = self.servers.names()
+        roll_call = self.servers.roll_call(time.monotonic(), self.options.health_interval)
         replies = await self.link.gather(
             STATZ,
             b'{"include_unused":true}',
-            enough=enough,
+            enough=lambda got: not roll_call and known <= server_names(got),
             quiet=_QUIET_SECONDS,
+            linger=_LINGER_SECONDS,
             timeout=asking.left(),
         )
         heard: dict[str, tuple[WireServer, WireAccountStat | None]] = {}
@@ -112,7 +118,6 @@ class AccountSource:
             self.clocks.observe(
                 answer.server.name, reply.sent, reply.round_trip, answer.server.time
             )
-        self._known_servers = len(heard)
         self._name_from_statz(heard)
         return list(heard.values())
 
@@ -132,8 +137,11 @@ class AccountSource:
         now = time.time()
         answered = [self._server(server, now) for server, _ in heard]
         streams, consumers = self.assets.streams, self.assets.consumers
-        expected = self.servers.expected() if not heard else None
-        servers = self.servers.with_silent(now, answered) if heard else ()
+        # Who may not call the roll knows nothing of the servers, not even that they are silent.
+        unheard = asking.rests("account_statz")
+        servers = () if unheard else self.servers.with_silent(now, answered)
+        expected = self.servers.expected()
+        all_there = unheard or len(answered) >= expected
         return Snapshot(
             system=self.options.system,
             taken=now,
@@ -144,9 +152,9 @@ class AccountSource:
             outcomes=tuple(asking.outcomes),
             skipped=asking.left_out.skipped(time.monotonic()),
             faults=unreadable_thresholds("consumer_list", streams, consumers),
-            servers_expected=self.servers.expected() if expected is None else expected,
+            servers_expected=expected,
             servers_answered=len(answered),
-            complete=asking.complete and bool(asking.outcomes),
+            complete=asking.complete and bool(asking.outcomes) and all_there,
         )
 
     def _server(self, said: WireServer, now: float) -> Server:
@@ -190,16 +198,21 @@ def _usage(tier: str, spent: WireUsage) -> AccountUsage:
     return AccountUsage(
         tier=tier,
         storage_used=spent.storage,
-        storage_reserved=spent.reserved_storage,
+        storage_reserved=_promised(spent.reserved_storage),
         storage_limit=limit(spent.limits.max_storage),
         memory_used=spent.memory,
-        memory_reserved=spent.reserved_memory,
+        memory_reserved=_promised(spent.reserved_memory),
         memory_limit=limit(spent.limits.max_memory),
         streams=spent.streams,
         streams_limit=limit(spent.limits.max_streams),
         consumers=spent.consumers,
         consumers_limit=limit(spent.limits.max_consumers),
     )
+
+
+def _promised(reserved: int | None) -> int | None:
+    """2.10 adds -1 for every stream without a limit, and so may write a huge number for none."""
+    return None if reserved is None else limit(reserved)
 
 
 def _version(text: str) -> tuple[int, ...]:

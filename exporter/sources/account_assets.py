@@ -49,7 +49,8 @@ class AccountAssets:
 
     async def read(self, account: str, asking: Asking) -> None:
         """Afterwards `streams` and `consumers` hold what this poll found, and nothing older."""
-        self._account, self.streams, self.consumers = account, (), ()
+        self._account = account
+        self.clear()
         if asking.rests("stream_list"):
             return
         found: dict[str, Stream] = {}
@@ -71,6 +72,10 @@ class AccountAssets:
         if error is None and not asking.rests("consumer_list"):
             with asking.question("consumer_list"):
                 await self._list_consumers(found, asking)
+
+    def clear(self) -> None:
+        """Names to ask by stay; rows of an earlier poll must not pass for new ones."""
+        self.streams, self.consumers = (), ()
 
     async def _list_streams(self, asking: Asking) -> dict[str, Stream]:
         found: dict[str, Stream] = {}
@@ -156,7 +161,9 @@ class AccountAssets:
         return rows.values()
 
     def _consumer(self, stream: Stream, wire: WireConsumer, known: _Known) -> Consumer | None:
-        config = consumer_config(wire.config) if wire.config else known.consumers.get(wire.name)
+        config = known.consumers.get(wire.name)
+        if wire.config is not None and (read := consumer_config(wire.config)) != config:
+            config = read  # else the same object as before: others tell by that
         if config is not None and config.internal:
             return None
         if not has_leader(wire.cluster):

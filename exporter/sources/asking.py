@@ -12,6 +12,8 @@ from exporter.model import Outcome, Skipped
 
 # A denied or oversized question makes a log line on the server each time: ask it again rarely.
 RETRY_AFTER_SECONDS = 300.0
+# An answer about all accounts that is too large is asked for again in pages so much smaller.
+_PAGE_SHRINKS_BY = 32
 _SKIP_REASONS = {"permission": "permission", "size": "size"}
 
 
@@ -38,6 +40,13 @@ class LeftOut:
             for question, (until, reason) in sorted(self._until.items())
             if now < until
         )
+
+
+def smaller_page(accounts: int, error: QuestionError) -> int:
+    """How many accounts to ask for at once after `error`; raises it when fewer would not help."""
+    if error.reason != "size" or accounts <= 1:
+        raise error
+    return max(1, accounts // _PAGE_SHRINKS_BY)
 
 
 @dataclass(slots=True)
@@ -83,4 +92,6 @@ class Asking:
 
     @property
     def complete(self) -> bool:
-        return all(outcome.ok for outcome in self.outcomes)
+        """Nothing failed, and nothing that failed before was left out."""
+        rests = self.left_out.skipped(time.monotonic())
+        return all(outcome.ok for outcome in self.outcomes) and not rests

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import nats
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
+from nats.errors import NoServersError
 
 from exporter.errors import QuestionError
 from exporter.sources.credentials import NatsAccess, without_secrets
@@ -59,7 +59,7 @@ class NatsLink:
         self._waiting: dict[str, _Waiting] = {}
         self._tokens = itertools.count()
         self._inbox = ""
-        self._inbox_denied: QuestionError | None = None
+        self._inbox_denied = False
         self._discovered: list[str] = []
         self._last_error = ""
         self.reconnects = -1
@@ -84,7 +84,7 @@ class NatsLink:
                 try:
                     self._client = await self._connect(address)
                 except (NatsError, OSError, TimeoutError, ValueError, SettingsError) as error:
-                    failures.append(f"{without_secrets(address)}: {_words(error)}")
+                    failures.append(f"{without_secrets(address)}: {self._why(error)}")
                 else:
                     self.reconnects += 1
                     return
@@ -93,17 +93,31 @@ class NatsLink:
     async def _connect(self, address: str) -> Client:
         options = await asyncio.to_thread(self._access.connect_options)
         self._last_error = ""
-        async with asyncio.timeout(_CONNECT_SECONDS):
-            client = await nats.connect(
-                servers=[address],
-                name=self._name,
-                allow_reconnect=False,
-                connect_timeout=int(_CONNECT_SECONDS),
-                error_cb=self._on_error,
-                closed_cb=self._on_closed,
-                **options,
-            )
-        self._inbox_denied = None
+        client = Client()
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                await client.connect(
+                    servers=[address],
+                    name=self._name,
+                    allow_reconnect=False,
+                    # Otherwise the library knocks at a dead address for two minutes.
+                    max_reconnect_attempts=1,
+                    reconnect_time_wait=0,
+                    connect_timeout=int(_CONNECT_SECONDS),
+                    error_cb=self._on_error,
+                    closed_cb=self._on_closed,
+                    **options,
+                )
+                await self._listen(client)
+        except BaseException:
+            await _discard(client)
+            raise
+        self.last_server_id = str(client._server_info.get("server_id", ""))  # noqa: SLF001  no public way
+        self._discovered = [server.geturl() for server in client.discovered_servers]
+        return client
+
+    async def _listen(self, client: Client) -> None:
+        self._inbox_denied = False
         self._inbox = client.new_inbox()
         await client.subscribe(
             self._inbox + ".*",
@@ -111,9 +125,6 @@ class NatsLink:
             pending_msgs_limit=_PENDING_MESSAGES,
             pending_bytes_limit=_PENDING_BYTES,
         )
-        self.last_server_id = str(client._server_info.get("server_id", ""))  # noqa: SLF001  no public way
-        self._discovered = [server.geturl() for server in client.discovered_servers]
-        return client
 
     async def ask(self, subject: str, payload: bytes = b"", *, timeout: float) -> Reply:
         """One question, one answer."""
@@ -146,9 +157,13 @@ class NatsLink:
         enough: Callable[[list[Reply]], bool],
         quiet: float,
         timeout: float,
+        linger: float = 0.0,
         headers: dict[str, str] | None = None,
     ) -> list[Reply]:
-        """One question to all servers: until `enough`, or nobody spoke for `quiet`, or the timeout."""
+        """One question to all servers: until nobody spoke for `quiet`, or the timeout.
+
+        Once it is `enough`, a silence of `linger` ends it.
+        """
         arrived: asyncio.Queue[Reply | QuestionError] = asyncio.Queue()
         sent, started = time.time(), time.perf_counter()
         token = await self._publish(
@@ -160,9 +175,10 @@ class NatsLink:
         )
         replies: list[Reply] = []
         try:
-            while not enough(replies):
+            while not (satisfied := enough(replies)) or linger > 0:
                 left = timeout - (time.perf_counter() - started)
-                item = await _next_within(arrived, min(left, quiet) if replies else left)
+                silence = linger if satisfied else quiet if replies else left
+                item = await _next_within(arrived, min(left, silence))
                 if item is None:
                     break
                 if isinstance(item, QuestionError):
@@ -187,14 +203,14 @@ class NatsLink:
         fail: Callable[[QuestionError], None],
     ) -> str:
         await self.open()
-        if self._inbox_denied is not None:
-            raise self._inbox_denied
         client = self._client
         token = str(next(self._tokens))
         self._waiting[token] = _Waiting(subject, take, fail)
         try:
             if client is None:
                 raise QuestionError("disconnected", f"{subject}: not connected")
+            if self._inbox_denied:  # it may be allowed by now; if not, the server says so again
+                await self._listen(client)
             await client.publish(subject, payload, reply=f"{self._inbox}.{token}", headers=headers)
         except NatsError as error:
             self._waiting.pop(token, None)
@@ -218,8 +234,8 @@ class NatsLink:
             return
         kind, subject = violation.groups()
         if kind == "subscription":
-            self._inbox_denied = QuestionError("permission", f"subscribing to {subject} is denied")
-            self._fail_waiting(self._inbox_denied)
+            self._inbox_denied = True
+            self._fail_waiting(QuestionError("permission", f"subscribing to {subject} is denied"))
             return
         # The server never answers a denied publish; without this it would look like a timeout.
         for waiting in list(self._waiting.values()):
@@ -228,6 +244,14 @@ class NatsLink:
                     QuestionError("permission", f"publishing to {waiting.subject} is denied")
                 )
 
+    def _why(self, error: BaseException) -> str:
+        """What went wrong at an address; the library hides a refusal behind "no servers"."""
+        if isinstance(error, NoServersError) and self._last_error:
+            return self._last_error
+        if isinstance(error, TimeoutError):
+            return f"no answer within {_CONNECT_SECONDS:.0f} s"
+        return _words(error)
+
     async def _on_closed(self) -> None:
         why = self._last_error or "the server closed the connection"
         self._fail_waiting(QuestionError("disconnected", why))
@@ -235,6 +259,18 @@ class NatsLink:
     def _fail_waiting(self, error: QuestionError) -> None:
         for waiting in list(self._waiting.values()):
             waiting.fail(error)
+
+
+async def _discard(client: Client) -> None:
+    """The library leaves its socket open when a server turns it away.
+
+    Its close() is no help there: after a failed TLS handshake it waits for ever.
+    """
+    transport = client._transport  # noqa: SLF001  no public way
+    if client.is_connected:
+        await client.close()
+    elif transport is not None:
+        transport.close()  # type: ignore[no-untyped-call]
 
 
 async def _next_within(

@@ -42,7 +42,7 @@ def read_answer(kind: type[T], data: bytes | bytearray | memoryview, what: str) 
         decoder = _decoders[kind] = msgspec.json.Decoder(kind)
     try:
         return decoder.decode(data)  # type: ignore[return-value]
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedAnswerError(f"{what}: {error}") from error
 
 
@@ -76,7 +76,9 @@ def peers(wire: list[WirePeer]) -> tuple[Replica, ...]:
             peer.name,
             peer.lag,
             peer.offline,
-            peer.active / NANOSECONDS_PER_SECOND if 0 < peer.active < _UNLIMITED_UNSIGNED - 1 else None,
+            peer.active / NANOSECONDS_PER_SECOND
+            if 0 < peer.active < _UNLIMITED_UNSIGNED - 1
+            else None,
         )
         for peer in wire
     )
@@ -106,6 +108,7 @@ def stream_config(name: str, wire: WireStreamConfig) -> StreamConfig:
         max_age_seconds=seconds(wire.max_age),
         duplicate_window_seconds=seconds(wire.duplicate_window),
         thresholds=owner_thresholds(wire.metadata),
+        message_ttl=wire.allow_msg_ttl,
     )
 
 

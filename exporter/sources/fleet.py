@@ -40,6 +40,14 @@ class ServerAnswers:
             return spoken[0]
         return self.jetstream.meta if self.jetstream else None
 
+    @property
+    def api_level(self) -> int | None:
+        return self.jsz[0].api.level if self.jsz else None
+
+    @property
+    def lists_streams(self) -> bool:
+        return any(detail.stream_detail for detail in self.account_details())
+
     def account_details(self) -> list[WireAccountDetail]:
         return [detail for page in self.jsz for detail in page.account_details or ()]
 
@@ -113,8 +121,10 @@ def fleet_meta(answers: Iterable[ServerAnswers]) -> MetaGroup | None:
             return MetaGroup(
                 leader=meta.leader,
                 size=positive(meta.cluster_size),
-                pending=meta.pending if meta.pending is not None else 0,
-                snapshot_seconds=snapshot.last_duration / NANOSECONDS_PER_SECOND if snapshot else None,
+                pending=meta.pending,  # servers before 2.10 do not tell
+                snapshot_seconds=snapshot.last_duration / NANOSECONDS_PER_SECOND
+                if snapshot
+                else None,
                 replicas=peers(meta.replicas or []),
             )
     size = max(meta.cluster_size for _, meta in told)

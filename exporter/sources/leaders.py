@@ -21,7 +21,10 @@ from exporter.sources.decode import (
 from exporter.sources.filters import Filters
 from exporter.sources.wire import WireAccountDetail, WireCluster, WireConsumer, WireStream
 
+StreamKey = tuple[str, str]
 ConsumerKey = tuple[str, str, str]
+# Servers since 2.11 write into an asset's metadata which level of their API it needs.
+_REQUIRED_LEVEL = "_nats.req.level"
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -29,8 +32,9 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 class ConfigCache:
     """Configuration read on a slower cadence than state, kept by name."""
 
-    streams: dict[tuple[str, str], StreamConfig] = field(default_factory=dict)
+    streams: dict[StreamKey, StreamConfig] = field(default_factory=dict)
     consumers: dict[ConsumerKey, ConsumerConfig] = field(default_factory=dict)
+    required_levels: dict[StreamKey, int] = field(default_factory=dict)  # only those above 0
     default_max_consumers: int | None = None
     unknown: bool = False  # a row without known configuration was seen: read it again soon
 
@@ -38,17 +42,31 @@ class ConfigCache:
         key = (account, wire.name)
         if wire.config is not None:
             self.streams[key] = self._with_server_default(stream_config(wire.name, wire.config))
+            self._note_level(key, wire.config.metadata.get(_REQUIRED_LEVEL, ""))
         config = self.streams.get(key)
         self.unknown |= config is None
         return config
 
     def consumer(self, account: str, stream: str, wire: WireConsumer) -> ConsumerConfig | None:
         key = (account, stream, wire.name)
-        if wire.config is not None:
-            self.consumers[key] = consumer_config(wire.config)
         config = self.consumers.get(key)
+        if wire.config is not None:
+            # An unchanged configuration stays the same object: others tell by that.
+            read = consumer_config(wire.config)
+            if read != config:
+                config = self.consumers[key] = read
         self.unknown |= config is None
         return config
+
+    def _note_level(self, key: StreamKey, written: str) -> None:
+        if written.isdecimal() and int(written) > 0:
+            self.required_levels[key] = int(written)
+        else:
+            self.required_levels.pop(key, None)
+
+    def can_run(self, key: StreamKey, server_level: int | None) -> bool:
+        """A server that was downgraded lists a stream that it cannot run, as if it were empty."""
+        return server_level is None or self.required_levels.get(key, 0) <= server_level
 
     def _with_server_default(self, config: StreamConfig) -> StreamConfig:
         # Since 2.15 a stream without a limit of its own still has the server's (1000 consumers).
@@ -60,6 +78,9 @@ class ConfigCache:
         """What is gone must not fill the memory; called after a complete read."""
         named_streams = {(row.account, row.name) for row in streams}
         self.streams = {key: kept for key, kept in self.streams.items() if key in named_streams}
+        self.required_levels = {
+            key: kept for key, kept in self.required_levels.items() if key in named_streams
+        }
         named = {(row.account, row.stream, row.name) for row in consumers}
         self.consumers = {key: kept for key, kept in self.consumers.items() if key in named}
 
@@ -68,6 +89,7 @@ class ConfigCache:
 class _StreamRows:
     leader_row: WireStream | None = None
     leader: str = ""
+    unsupported: bool = False  # its leader is too old a server for it
     seen_by: dict[str, int] = field(default_factory=dict)  # server -> its own count of messages
     peers: set[str] = field(default_factory=set)
     named: set[str] = field(default_factory=set)  # whom its followers hold for the leader
@@ -86,28 +108,36 @@ class LeaderRows:
     filters: Filters
     # Servers that live but did not list their assets: of what they lead nothing is known.
     mute: frozenset[str] = frozenset()
-    _streams: dict[tuple[str, str], _StreamRows] = field(default_factory=dict)
+    _streams: dict[StreamKey, _StreamRows] = field(default_factory=dict)
     _led: dict[ConsumerKey, Consumer] = field(default_factory=dict)
     _followed: dict[ConsumerKey, set[str]] = field(default_factory=dict)  # -> its hosts
     _unknown: set[ConsumerKey] = field(default_factory=set)
 
-    def add(self, server: str, accounts: Iterable[WireAccountDetail]) -> None:
+    def add(
+        self, server: str, accounts: Iterable[WireAccountDetail], api_level: int | None = None
+    ) -> None:
         for account in accounts:
             if not self.filters.accounts.wants(account.name):
                 continue
             for stream in account.stream_detail or ():
                 if self.filters.streams.wants(stream.name):
-                    self._add_stream(server, account.name, stream)
+                    self._add_stream(server, account.name, stream, api_level)
 
-    def _add_stream(self, server: str, account: str, wire: WireStream) -> None:
-        rows = self._streams.setdefault((account, wire.name), _StreamRows())
+    def _add_stream(
+        self, server: str, account: str, wire: WireStream, api_level: int | None
+    ) -> None:
+        key = (account, wire.name)
+        rows = self._streams.setdefault(key, _StreamRows())
         rows.seen_by[server] = wire.state.messages
         self.configs.stream(account, wire)
         if wire.cluster is not None:
             rows.peers.update(peer.name for peer in wire.cluster.replicas)
             rows.named.add(wire.cluster.leader)
-        if leads(wire.cluster, server) and _newer(wire, rows.leader_row):
-            rows.leader_row, rows.leader = wire, server
+        if leads(wire.cluster, server):
+            if not self.configs.can_run(key, api_level):
+                rows.unsupported = True
+            elif _newer(wire, rows.leader_row):
+                rows.leader_row, rows.leader = wire, server
         if wire.consumer_detail:
             self._add_consumers(server, account, wire)
 
@@ -146,7 +176,8 @@ class LeaderRows:
                 if not rows.named.isdisjoint(self.mute):
                     continue
                 hosts = tuple(rows.peers | set(rows.seen_by))
-                found.append(silent_stream(account, name, "no_leader", config, hosts))
+                reason = "offline" if rows.unsupported else "no_leader"
+                found.append(silent_stream(account, name, reason, config, hosts))
                 continue
             followers = tuple(
                 (server, count) for server, count in rows.seen_by.items() if server != rows.leader

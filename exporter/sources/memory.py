@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from exporter.model import Consumer, Server, Stream
 from exporter.sources.decode import silent_consumer, silent_stream
 
 EXPECTED_WINDOW_SECONDS = 3600.0
+_MUM_SECONDS = 60.0
 
 
 @dataclass(slots=True)
@@ -20,6 +21,7 @@ class ServerBook:
     configured: int | None = None
     _last: dict[str, tuple[float, Server]] = field(default_factory=dict)
     _counts: deque[tuple[float, int]] = field(default_factory=deque)
+    _roll_called: float = float("-inf")
 
     def with_silent(self, now: float, answered: Iterable[Server]) -> tuple[Server, ...]:
         present = {server.name: server for server in answered}
@@ -40,6 +42,17 @@ class ServerBook:
         if self.configured is not None:
             return self.configured
         return max((count for _, count in self._counts), default=0)
+
+    def names(self) -> frozenset[str]:
+        """Everyone who should answer: who did the last time, and who is missed."""
+        return frozenset(self._last)
+
+    def roll_call(self, now: float, every: float) -> bool:
+        """Whether it is time to wait for newcomers, who may be far away."""
+        due = not self._last or now - self._roll_called >= every
+        if due:
+            self._roll_called = now
+        return due
 
     def is_down(self, name: str) -> bool:
         return name in self._last and not self._last[name][1].up
@@ -85,42 +98,60 @@ class SilentAssets:
         streams: tuple[Stream, ...],
         consumers: tuple[Consumer, ...],
         away: frozenset[str],
+        mum: frozenset[str] = frozenset(),
     ) -> tuple[tuple[Stream, ...], tuple[Consumer, ...]]:
-        """`away`: servers once seen that do not answer now."""
-        if away:
-            streams += self._silent_streams(now, streams, away)
-            consumers += self._silent_consumers(now, consumers, away)
-        else:
-            self._silent_since.clear()
-        self._streams, self._consumers = streams, consumers
-        return streams, consumers
+        """`away`: servers once seen that do not answer now. `mum`: servers that answer but list
+        nothing, as one does that is about to go; what they held is kept in mind, but not told."""
+        held_streams = tuple(self._held_streams(now, streams, away, mum))
+        held_consumers = tuple(self._held_consumers(now, consumers, away, mum))
+        self._streams, self._consumers = streams + held_streams, consumers + held_consumers
+        held: set[tuple[str, ...]] = {(row.account, row.name) for row in held_streams}
+        held.update((row.account, row.stream, row.name) for row in held_consumers)
+        self._silent_since = {key: self._silent_since[key] for key in held}
+        return (
+            streams + tuple(row for row in held_streams if not away.isdisjoint(row.hosts)),
+            consumers + tuple(row for row in held_consumers if not away.isdisjoint(row.hosts)),
+        )
 
-    def _silent_streams(
-        self, now: float, present: tuple[Stream, ...], away: frozenset[str]
-    ) -> tuple[Stream, ...]:
+    def consumer_counts(self) -> Counter[tuple[str, str]]:
+        """By account and stream, those that are only kept in mind included."""
+        return Counter((row.account, row.stream) for row in self._consumers)
+
+    def _held_streams(
+        self, now: float, present: tuple[Stream, ...], away: frozenset[str], mum: frozenset[str]
+    ) -> Iterator[Stream]:
+        if not away and not mum:
+            return
         named = {(row.account, row.name) for row in present}
-        return tuple(
-            silent_stream(row.account, row.name, "server_down", row.config, row.hosts)
-            for row in self._streams
-            if (key := (row.account, row.name)) not in named
-            and not away.isdisjoint(row.hosts)
-            and self._still_held(key, now)
-        )
+        for row in self._streams:
+            key = (row.account, row.name)
+            if key not in named and self._is_held(key, row.hosts, now, away, mum):
+                yield silent_stream(row.account, row.name, "server_down", row.config, row.hosts)
 
-    def _silent_consumers(
-        self, now: float, present: tuple[Consumer, ...], away: frozenset[str]
-    ) -> tuple[Consumer, ...]:
+    def _held_consumers(
+        self, now: float, present: tuple[Consumer, ...], away: frozenset[str], mum: frozenset[str]
+    ) -> Iterator[Consumer]:
+        if not away and not mum:
+            return
         named = {(row.account, row.stream, row.name) for row in present}
-        return tuple(
-            silent_consumer(row.account, row.stream, row.name, "server_down", row.config, hosts)
-            for row in self._consumers
-            if (key := (row.account, row.stream, row.name)) not in named
-            and not away.isdisjoint(hosts := consumer_hosts(row))
-            and self._still_held(key, now)
-        )
+        for row in self._consumers:
+            key, hosts = (row.account, row.stream, row.name), consumer_hosts(row)
+            if key not in named and self._is_held(key, hosts, now, away, mum):
+                yield silent_consumer(*key, "server_down", row.config, hosts)
 
-    def _still_held(self, key: tuple[str, ...], now: float) -> bool:
-        return now - self._silent_since.setdefault(key, now) <= self.forget_after
+    def _is_held(
+        self,
+        key: tuple[str, ...],
+        hosts: tuple[str, ...],
+        now: float,
+        away: frozenset[str],
+        mum: frozenset[str],
+    ) -> bool:
+        if away.isdisjoint(hosts) and mum.isdisjoint(hosts):
+            return False
+        # What a living server lists no more was deleted, unless that server goes away soon.
+        longest = _MUM_SECONDS if away.isdisjoint(hosts) else self.forget_after
+        return now - self._silent_since.setdefault(key, now) <= longest
 
 
 def consumer_hosts(row: Consumer) -> tuple[str, ...]:

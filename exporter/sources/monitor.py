@@ -16,18 +16,19 @@ from yarl import URL
 
 from exporter.errors import QuestionError
 from exporter.model import Snapshot
-from exporter.sources.asking import Asking, LeftOut
+from exporter.sources.asking import Asking, LeftOut, smaller_page
 from exporter.sources.credentials import TlsAccess, without_secrets
 from exporter.sources.decode import read_answer
 from exporter.sources.fleet import ServerAnswers
 from exporter.sources.http_tally import Tally
+from exporter.sources.jsz_pages import JszQuestion, read_all_accounts
 from exporter.sources.servers_snapshot import ServersMemory, SourceOptions, build_snapshot
 from exporter.sources.wire import WireHealth, WireJsz, WireServer, WireVarz
 from streamgauge.serving.settings import SettingsError, read_secret
 
 _ACCOUNTS_PER_PAGE = 1024
 _READ_BYTES = 1024 * 1024
-_HEALTH_STATUSES = frozenset({200, 503})
+_HEALTH_STATUSES = frozenset({200, 500, 503})
 
 T = TypeVar("T")
 
@@ -69,6 +70,7 @@ class MonitorSource:
     memory: ServersMemory = field(init=False)
     left_out: LeftOut = field(default_factory=LeftOut)
     _session: aiohttp.ClientSession | None = None
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
         self.memory = ServersMemory(self.options)
@@ -103,9 +105,14 @@ class MonitorSource:
     def _one_domain(self, answers: Mapping[str, ServerAnswers]) -> list[ServerAnswers]:
         spoken = list(answers.values())
         domain = self.options.domain
+        with_jetstream = [answer.server for answer in spoken if answer.server.jetstream]
         if domain is None:
-            domain = spoken[0].server.domain
-        kept = [answer for answer in spoken if answer.server.domain == domain]
+            domain = with_jetstream[0].domain if with_jetstream else ""
+        kept = [
+            answer
+            for answer in spoken
+            if answer.server.domain == domain or not answer.server.jetstream
+        ]
         self.memory.strangers = len(spoken) - len(kept)
         return kept
 
@@ -115,14 +122,16 @@ class MonitorSource:
             answer = await self._ask_varz(address, plan.asking)
         if answer is None:
             return None
-        if plan.health:
+        # A server that has just started is asked whether it knows yet what it holds.
+        if plan.health or not self.memory.startups.has_settled(answer.server.id):
             with plan.tally.question("healthz", answer.server.name):
                 body, _ = await self._get(address, "healthz", {}, plan.asking, _HEALTH_STATUSES)
                 self.memory.health[answer.server.name] = read_answer(WireHealth, body, "healthz")
         if answer.server.jetstream:
             question = "jsz_config" if plan.config else "jsz"
-            with plan.tally.question(question, answer.server.name):
-                await self._read_pages(address, answer, plan)
+            if not plan.asking.rests(question):
+                with plan.tally.question(question, answer.server.name):
+                    await self._read_pages(address, answer, plan)
         return answer
 
     async def _ask_varz(self, address: str, asking: Asking) -> ServerAnswers:
@@ -138,24 +147,35 @@ class MonitorSource:
             ver=varz.version,
             cluster=varz.cluster.name if varz.cluster else "",
             domain=js.config.domain if js and js.config else "",
-            jetstream=bool(js and js.config),
+            # Asked before it had a config, a server leaves it out for the rest of its life.
+            jetstream=bool(js and (js.config or js.stats)),
             time=varz.now,
         )
         self.memory.clocks.observe(server.name, sent, round_trip, varz.now)
         return ServerAnswers(server, varz)
 
     async def _read_pages(self, address: str, answer: ServerAnswers, plan: _Plan) -> None:
-        offset, more = 0, True
-        while more:
-            query = {"accounts": "1", "streams": "1", "consumers": "1"}
-            query |= {"offset": str(offset), "limit": str(self.accounts_per_page)}
-            if plan.config:
-                query["config"] = "1"
-            body, _ = await self._get(address, "jsz", query, plan.asking)
-            page = await asyncio.to_thread(read_answer, WireJsz, body, "jsz")
-            answer.jsz.append(page)
-            offset += self.accounts_per_page
-            more = page.total > offset
+        while True:
+            answer.jsz.clear()
+            limit = self.accounts_per_page
+            try:
+                return await self._read_accounts(address, answer, plan, limit)
+            except QuestionError as error:
+                # Another server's answer may have made the pages smaller meanwhile.
+                self.accounts_per_page = min(self.accounts_per_page, smaller_page(limit, error))
+
+    async def _read_accounts(
+        self, address: str, answer: ServerAnswers, plan: _Plan, limit: int
+    ) -> None:
+        key = answer.server.id
+
+        async def ask(question: JszQuestion) -> dict[str, WireJsz]:
+            body, _ = await self._get(address, "jsz", question.query(), plan.asking)
+            return {key: await asyncio.to_thread(read_answer, WireJsz, body, "jsz")}
+
+        pages = await read_all_accounts(ask, limit, config=plan.config)
+        answer.jsz.extend(pages[key])
+        _fill_in_config(answer)
 
     async def _get(
         self,
@@ -192,14 +212,22 @@ class MonitorSource:
         return bytes(body)
 
     async def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            tls = self.access.tls
-            context = await asyncio.to_thread(tls.context) if tls else None
-            # limit_per_host: never more than one question at a time to a server.
-            connector = aiohttp.TCPConnector(limit_per_host=1, ssl=context or True)
-            headers = await asyncio.to_thread(self.access.headers)
-            self._session = aiohttp.ClientSession(connector=connector, headers=headers)
-        return self._session
+        # The first questions go to all servers at once: only one of them makes the session.
+        async with self._opening:
+            if self._session is None:
+                tls = self.access.tls
+                context = await asyncio.to_thread(tls.context) if tls else None
+                # limit_per_host: never more than one question at a time to a server.
+                connector = aiohttp.TCPConnector(limit_per_host=1, ssl=context or True)
+                headers = await asyncio.to_thread(self.access.headers)
+                self._session = aiohttp.ClientSession(connector=connector, headers=headers)
+            return self._session
+
+
+def _fill_in_config(answer: ServerAnswers) -> None:
+    js, said = answer.jetstream, answer.jsz[0].config
+    if js is not None and js.config is None and said is not None:
+        js.config, answer.server.domain = said, said.domain
 
 
 def _basic(user: str, password: str) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain
 
+import msgspec
+
 from exporter.model import Account, Consumer, Fault, Snapshot, Stream
 from exporter.signals.clock import ClockBook
 from exporter.sources.asking import Asking
@@ -14,6 +16,7 @@ from exporter.sources.filters import Filters
 from exporter.sources.fleet import ServerAnswers, fleet_accounts, fleet_meta, fleet_servers
 from exporter.sources.leaders import ConfigCache, LeaderRows
 from exporter.sources.memory import ServerBook, SilentAssets
+from exporter.sources.startup import StartupBook
 from exporter.sources.wire import WireHealth
 
 # New names make the configuration due early, but never more often than this.
@@ -46,6 +49,7 @@ class ServersMemory:
     health: dict[str, WireHealth] = field(default_factory=dict)  # by server name
     servers: ServerBook = field(init=False)
     silent: SilentAssets = field(init=False)
+    startups: StartupBook = field(default_factory=StartupBook)
     strangers: int = 0  # servers of another JetStream domain that answered this poll
     _config_read: float = float("-inf")
     _health_read: float = float("-inf")
@@ -87,21 +91,28 @@ class ServersMemory:
 def build_snapshot(memory: ServersMemory, asking: Asking, answers: list[ServerAnswers]) -> Snapshot:
     """Heavy (a decode's worth of rows): runs in a thread, off the event loop."""
     now = time.time()
+    for answer in answers:
+        answer.health = memory.health.get(answer.server.name)
+    starting = memory.startups.starting(answers)
+    for answer in answers:
+        if answer.server.name in starting:
+            answer.jsz.clear()
     mute = frozenset(answer.server.name for answer in answers if not answer.jsz)
     rows = LeaderRows(memory.configs, memory.options.filters, mute)
     for answer in answers:
-        answer.health = memory.health.get(answer.server.name)
         for page in answer.jsz:
             if page.limits and page.limits.default_max_consumers > 0:
                 memory.configs.default_max_consumers = page.limits.default_max_consumers
-        rows.add(answer.server.name, answer.account_details())
+        rows.add(answer.server.name, answer.account_details(), answer.api_level)
     streams, consumers = rows.streams(), rows.consumers()
     if asking.answered("jsz_config"):
         memory.configs.keep_only(streams, consumers)
     answered = fleet_servers(answers, streams, consumers, memory.clocks, now)
     servers = memory.servers.with_silent(now, answered)
-    away = frozenset(server.name for server in servers if not server.up)
-    streams, consumers = memory.silent.with_silent(now, streams, consumers, away)
+    away = starting | {server.name for server in servers if not server.up}
+    mum = frozenset(answer.server.name for answer in answers if not answer.lists_streams)
+    streams, consumers = memory.silent.with_silent(now, streams, consumers, away, mum - away)
+    streams = _with_all_consumers(streams, memory.silent)
     expected = memory.servers.expected()
     return Snapshot(
         system=memory.options.system,
@@ -112,11 +123,28 @@ def build_snapshot(memory: ServersMemory, asking: Asking, answers: list[ServerAn
         accounts=_wanted_accounts(memory, answers, streams, consumers),
         meta=fleet_meta(answers),
         outcomes=tuple(asking.outcomes),
-        faults=(*_strangers(memory), *unreadable_thresholds("jsz_config", streams, consumers)),
+        faults=(
+            *_strangers(memory),
+            *_starting(starting),
+            *unreadable_thresholds("jsz_config", streams, consumers),
+        ),
         skipped=asking.left_out.skipped(time.monotonic()),
         servers_expected=expected,
         servers_answered=len(answered),
-        complete=asking.complete and len(answered) >= expected,
+        complete=asking.complete and len(answered) >= expected and not starting,
+    )
+
+
+def _with_all_consumers(streams: tuple[Stream, ...], known: SilentAssets) -> tuple[Stream, ...]:
+    """A stream's leader counts the consumers on its own server; in a cluster others hold more."""
+    if not any(row.follower_messages for row in streams):
+        return streams
+    seen = known.consumer_counts()
+    return tuple(
+        msgspec.structs.replace(row, consumers=seen[row.account, row.name])
+        if row.up and seen[row.account, row.name] > row.consumers
+        else row
+        for row in streams
     )
 
 
@@ -136,6 +164,13 @@ def _strangers(memory: ServersMemory) -> tuple[Fault, ...]:
         return ()
     detail = "servers of another JetStream domain answered; a system is one domain"
     return (Fault("statsz", "other_domain", memory.strangers, detail),)
+
+
+def _starting(servers: frozenset[str]) -> tuple[Fault, ...]:
+    if not servers:
+        return ()
+    detail = "not read, for they have just started: " + ", ".join(sorted(servers))
+    return (Fault("jsz", "partial", len(servers), detail),)
 
 
 def unreadable_thresholds(

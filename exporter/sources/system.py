@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from dataclasses import dataclass, field
-from typing import TypeVar
-
-import msgspec
 
 from exporter.errors import QuestionError
 from exporter.model import Snapshot
-from exporter.sources.asking import Asking, LeftOut
+from exporter.sources.asking import Asking, LeftOut, smaller_page
 from exporter.sources.connection import NatsLink, Reply
 from exporter.sources.decode import read_answer
 from exporter.sources.fleet import ServerAnswers
-from exporter.sources.gzipped import first_bytes, unpacked
+from exporter.sources.gzipped import unpacked
+from exporter.sources.jsz_pages import JszQuestion, read_all_accounts
 from exporter.sources.servers_snapshot import ServersMemory, SourceOptions, build_snapshot
+from exporter.sources.speaker import server_id, server_ids, server_names
 from exporter.sources.wire import (
     WireHealthAnswer,
     WireJsz,
@@ -32,9 +30,6 @@ _QUIET_SECONDS = 1.0
 # Once all known servers answered, newcomers get this long.
 _LINGER_SECONDS = 0.05
 _MOST_ACCOUNTS = 1024
-_SERVER_ID = re.compile(rb'"id"\s*:\s*"([^"]+)"')
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -44,7 +39,6 @@ class SystemSource:
     memory: ServersMemory = field(init=False)
     left_out: LeftOut = field(default_factory=LeftOut)
     accounts_per_page: int = _MOST_ACCOUNTS
-    _known_ids: frozenset[str] = frozenset()
     _link_generation: int = -1
 
     def __post_init__(self) -> None:
@@ -81,11 +75,16 @@ class SystemSource:
         return str(self.link.server_info.get("domain", ""))
 
     async def _ask_statsz(self, asking: Asking, answers: dict[str, ServerAnswers]) -> None:
-        def enough(replies: list[Reply]) -> bool:
-            return bool(self._known_ids) and self._known_ids <= _ids(replies)
-
+        # Who is missed is waited for, else its return could go unheard for ever.
+        book = self.memory.servers
+        known = book.names()
+        roll_call = book.roll_call(time.monotonic(), self.options.health_interval)
         replies = await self.link.gather(
-            PING + ".STATSZ", enough=enough, quiet=_QUIET_SECONDS, timeout=asking.left()
+            PING + ".STATSZ",
+            enough=lambda got: not roll_call and known <= server_names(got),
+            quiet=_QUIET_SECONDS,
+            linger=_LINGER_SECONDS,
+            timeout=asking.left(),
         )
         domain = self._domain()
         strangers = 0
@@ -97,7 +96,6 @@ class SystemSource:
                 continue
             self.memory.clocks.observe(server.name, reply.sent, reply.round_trip, server.time)
             answers[server.id] = ServerAnswers(server, answer.statsz)
-        self._known_ids = frozenset(_ids(replies))
         self.memory.strangers = strangers
 
     async def _ask_health(self, asking: Asking, answers: dict[str, ServerAnswers]) -> None:
@@ -118,7 +116,7 @@ class SystemSource:
                 await self._read_pages(asking, answers, js_servers, config=True)
                 self.memory.config_read(time.monotonic())
         # The larger answer carries the smaller; only when it was refused is the smaller asked too.
-        if not with_config or asking.refused("jsz_config"):
+        if (not with_config or asking.refused("jsz_config")) and not asking.rests("jsz"):
             with asking.question("jsz"):
                 await self._read_pages(asking, answers, js_servers, config=False)
 
@@ -130,29 +128,46 @@ class SystemSource:
         *,
         config: bool,
     ) -> None:
-        for answer in answers.values():
-            answer.jsz.clear()
-        offset, more, silent = 0, True, set(servers)
-        while more:
-            limit = self.accounts_per_page
-            payload = _jsz_request(offset, limit, config=config)
+        while True:
+            for answer in answers.values():
+                answer.jsz.clear()
             try:
-                replies = await self._from_all(asking, "JSZ", payload, servers, gzip=True)
+                return await self._read_accounts(asking, answers, servers, config=config)
             except QuestionError as error:
-                raise await self._cut_off(error) from error
-            pages = await asyncio.to_thread(_read_jsz, replies, self.options.max_answer_bytes)
-            more = False
-            for reply, (server, page) in zip(replies, pages, strict=True):
-                if server.id not in answers:
-                    continue
-                self.memory.clocks.observe(server.name, reply.sent, reply.round_trip, server.time)
-                answers[server.id].jsz.append(page)
-                silent.discard(server.id)
-                more |= page.total > offset + limit
-            offset += limit
-        if silent:
+                self.accounts_per_page = smaller_page(self.accounts_per_page, error)
+
+    async def _read_accounts(
+        self,
+        asking: Asking,
+        answers: dict[str, ServerAnswers],
+        servers: set[str],
+        *,
+        config: bool,
+    ) -> None:
+        async def ask(question: JszQuestion) -> dict[str, WireJsz]:
+            return await self._ask_page(asking, servers, question)
+
+        pages = await read_all_accounts(ask, self.accounts_per_page, config=config)
+        for server, kept in pages.items():
+            answers[server].jsz.extend(kept)
+        if silent := servers - pages.keys():
             names = ", ".join(sorted(answers[one].server.name for one in silent))
             raise QuestionError("timeout", f"no jsz from {names} within the deadline")
+
+    async def _ask_page(
+        self, asking: Asking, servers: set[str], question: JszQuestion
+    ) -> dict[str, WireJsz]:
+        try:
+            replies = await self._from_all(asking, "JSZ", question.payload(), servers, gzip=True)
+        except QuestionError as error:
+            raise await self._cut_off(error) from error
+        found = {}
+        pages = await asyncio.to_thread(_read_jsz, replies, self.options.max_answer_bytes)
+        for reply, (server, page) in zip(replies, pages, strict=True):
+            if server.id in servers:
+                self.memory.clocks.observe(server.name, reply.sent, reply.round_trip, server.time)
+                found[server.id] = page
+        return found
 
     async def _cut_off(self, error: QuestionError) -> QuestionError:
         """A server that is alive but hung up on us found the answer too large (its max_pending)."""
@@ -165,12 +180,12 @@ class SystemSource:
             return error
         if before != self.link.last_server_id:
             return error
-        if self.accounts_per_page > 1:
-            self.accounts_per_page = max(1, self.accounts_per_page // 8)
+        # Not a new connection in the sense of new permissions: what is left out stays left out.
+        self._link_generation = self.link.reconnects
         return QuestionError(
             "size",
-            f"the server cut the connection while it sent jsz; next time {self.accounts_per_page} "
-            "accounts at once",
+            "the server cut the connection while it sent jsz of "
+            f"{self.accounts_per_page} accounts at once",
         )
 
     async def _from_all(
@@ -180,25 +195,12 @@ class SystemSource:
         replies = await self.link.gather(
             f"{PING}.{what}",
             payload,
-            enough=lambda got: servers <= _ids(got),
+            enough=lambda got: servers <= server_ids(got),
             quiet=asking.left(),
             timeout=asking.left(),
             headers={"Accept-Encoding": "gzip"} if gzip else None,
         )
-        return list({_server_id(reply): reply for reply in reversed(replies)}.values())
-
-
-def _jsz_request(offset: int, limit: int, *, config: bool) -> bytes:
-    request = {
-        "accounts": True,
-        "streams": True,
-        "consumer": True,
-        "offset": offset,
-        "limit": limit,
-    }
-    if config:
-        request["config"] = True
-    return msgspec.json.encode(request)
+        return list({server_id(reply): reply for reply in reversed(replies)}.values())
 
 
 def _read_jsz(replies: list[Reply], max_bytes: int) -> list[tuple[WireServer, WireJsz]]:
@@ -209,12 +211,3 @@ def _read_jsz(replies: list[Reply], max_bytes: int) -> list[tuple[WireServer, Wi
             raise QuestionError("api_error", f"jsz: {answer.error.description}")
         pages.append((answer.server, answer.data or WireJsz()))
     return pages
-
-
-def _server_id(reply: Reply) -> str:
-    found = _SERVER_ID.search(first_bytes(reply))
-    return found[1].decode() if found else ""
-
-
-def _ids(replies: list[Reply]) -> set[str]:
-    return {_server_id(reply) for reply in replies}

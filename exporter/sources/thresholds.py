@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 
@@ -9,6 +10,7 @@ from exporter.model import NO_THRESHOLDS, Thresholds
 
 PREFIX = "io.nats.monitor."
 _GO_DURATION = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h|d|w|M|y)")
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 _SECONDS = {
     "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0,
     "d": 86400.0, "w": 604800.0, "M": 2592000.0, "y": 31536000.0,
@@ -31,7 +33,8 @@ def owner_thresholds(metadata: Mapping[str, str]) -> Thresholds:
             continue
         name = key.removeprefix(PREFIX)
         value = _value(name, metadata[key])
-        if value is None:
+        # Whoever may create a stream writes here: a number beyond all bounds must not stop a poll.
+        if value is None or not 0 <= value < math.inf:
             unreadable.append(name)
         else:
             limits.append((name, value))
@@ -46,10 +49,9 @@ def _value(name: str, text: str) -> float | None:
         return _BOOLEANS.get(text.lower())
     if name in _DURATION_KEYS:
         return duration_seconds(text)
-    try:
-        return float(int(text))
-    except ValueError:
-        return duration_seconds(text)
+    if _WHOLE_NUMBER.fullmatch(text):
+        return float(text)
+    return duration_seconds(text)
 
 
 def duration_seconds(text: str) -> float | None:

@@ -87,6 +87,7 @@ class WireStreamConfig(Struct, gc=False):
     storage: str = ""
     num_replicas: int = 0
     duplicate_window: int = 0
+    allow_msg_ttl: bool = False
     compression: str = ""
     mirror: WireOriginConfig | None = None
     sources: list[WireOriginConfig] = field(default_factory=list)
@@ -182,6 +183,7 @@ class WireJetStream(Struct, gc=False):
 
 class WireAccountDetail(Struct, gc=False):
     name: str = ""
+    id: str = ""
     memory: int = 0
     storage: int = 0
     reserved_memory: int = 0
@@ -203,6 +205,12 @@ class WireJsz(Struct, gc=False):
     meta_cluster: WireMeta | None = None
     account_details: list[WireAccountDetail] | None = None
     total: int = 0
+    accounts: int = 0
+
+    @property
+    def account_total(self) -> int:
+        """How many accounts there are; before 2.11 only the server's own count tells."""
+        return self.total or self.accounts
 
 
 class WireServer(Struct, gc=False):
@@ -307,8 +315,8 @@ class WireUsage(Struct, gc=False):
 
     memory: int = 0
     storage: int = 0
-    reserved_memory: int = 0
-    reserved_storage: int = 0
+    reserved_memory: int | None = None  # not written before 2.10
+    reserved_storage: int | None = None
     streams: int = 0
     consumers: int = 0
     limits: WireLimits = field(default_factory=WireLimits)

@@ -1,0 +1,51 @@
+"""Snapshots as a scrape shows them: rendered, joined and read back by prometheus-client."""
+
+from collections.abc import Iterable
+
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as families_of_openmetrics,
+)
+from prometheus_client.parser import text_string_to_metric_families as families_of_text
+from prometheus_client.samples import Sample
+
+from exporter.exposition import Format, assemble
+from exporter.metric import Level, Metric
+from exporter.model import Snapshot
+from exporter.samples.render import Limits, Rendered, Renderer
+from exporter.samples.selection import Selection
+
+FULL = Selection(Level.FULL)
+Key = tuple[str, tuple[tuple[str, str], ...]]
+
+
+def rendered(
+    snapshot: Snapshot, selection: Selection = FULL, limits: Limits | None = None
+) -> Rendered:
+    return Renderer(snapshot.system, selection, limits or Limits()).render(snapshot)
+
+
+def text_of(*pages: Rendered, fmt: Format = Format.TEXT, live: bytes = b"") -> str:
+    whole = assemble([page.blocks for page in pages], live, fmt)
+    return b"".join(whole.plain_chunks()).decode()
+
+
+def samples_of(text: str, fmt: Format = Format.TEXT) -> list[Sample]:
+    read = families_of_text if fmt is Format.TEXT else families_of_openmetrics
+    return [sample for family in read(text) for sample in family.samples]
+
+
+def key(sample: Sample) -> Key:
+    return sample.name, tuple(sorted(sample.labels.items()))
+
+
+def series_of(snapshot: Snapshot, selection: Selection = FULL) -> dict[Key, float]:
+    return {key(each): each.value for each in samples_of(text_of(rendered(snapshot, selection)))}
+
+
+def values_of(samples: Iterable[Sample], metric: Metric, **labels: str) -> list[float]:
+    """The values of all series of the metric that carry these labels."""
+    return [
+        sample.value
+        for sample in samples
+        if sample.name == metric.name and labels.items() <= sample.labels.items()
+    ]

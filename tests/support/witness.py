@@ -1,0 +1,157 @@
+"""Polls again and again while servers move, and holds every exposition to what must never break."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from support.exposed import SOURCES, SYSTEM_NAME, Exposed, Labels, Series, polled, polling
+from support.servers import NatsCluster, NatsServer
+from support.waiting import until
+
+from exporter import catalog
+from exporter.metric import PREFIX, Kind
+from exporter.poll import SystemPoller
+
+Asset = tuple[str, ...]  # account, stream and, for a consumer, its name
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class World:
+    """All there is, so that whatever else appears is wrong; and what is true of it all the time."""
+
+    servers: frozenset[str]
+    # By asset, the values of those metrics (without stream_ or consumer_) that never change.
+    assets: Mapping[Asset, Mapping[str, float]]
+
+    def knows(self, labels: Labels) -> bool:
+        said = dict(labels)
+        asset = _asset(labels)
+        return (
+            said.get("system", SYSTEM_NAME) == SYSTEM_NAME
+            and said.get("server", "n1") in self.servers
+            and (len(asset) < 2 or asset in self.assets)
+        )
+
+
+@dataclass
+class Witness:
+    """One source's exposition after each of its polls."""
+
+    poller: SystemPoller
+    world: World
+    now: Exposed = field(default_factory=lambda: Exposed({}))
+    polls: int = 0
+    _counters: dict[Series, float] = field(default_factory=dict)
+
+    async def look(self) -> Exposed:
+        """Polls once; an AssertionError tells what must not be."""
+        self.now = await polled(self.poller)
+        self.polls += 1
+        wrong = [*self._label_faults(), *self._counter_faults(), *self._value_faults()]
+        assert wrong == [], (self.poller.source_name, self.polls, wrong)
+        return self.now
+
+    async def look_until(self, done: Callable[[], bool]) -> None:
+        while not done():
+            await self.look()
+
+    def forgive_restart(self, server: str) -> None:
+        """What that server counts may begin again."""
+        mine = ("server", server)
+        self._counters = {key: seen for key, seen in self._counters.items() if mine not in key[1]}
+
+    def _label_faults(self) -> list[str]:
+        faults = []
+        for name, labels in self.now.samples:
+            metric = catalog.BY_NAME[PREFIX + name]
+            if sorted(name for name, _ in labels) != sorted(metric.labels):
+                faults.append(f"{name} has labels of its own: {sorted(labels)}")
+            elif not self.world.knows(labels):
+                faults.append(f"{name} is of nobody: {sorted(labels)}")
+        return faults
+
+    def _counter_faults(self) -> list[str]:
+        faults = []
+        for key, value in self.now.samples.items():
+            if not key[0].endswith("_total"):
+                continue
+            if value < (before := self._counters.get(key, 0.0)):
+                faults.append(f"{key[0]} {sorted(key[1])} fell from {before} to {value}")
+            self._counters[key] = value
+        return faults
+
+    def _value_faults(self) -> list[str]:
+        faults = []
+        said: dict[Asset, dict[str, float]] = {}
+        for (name, labels), value in self.now.samples.items():
+            asset = _asset(labels)
+            if len(asset) > 1 and catalog.BY_NAME[PREFIX + name].kind is not Kind.INFO:
+                said.setdefault(asset, {})[name.partition("_")[2]] = value
+        for asset, values in said.items():
+            if values["up"] == 0:
+                faults += [f"{asset} is down, but has {name}" for name in values if name != "up"]
+                continue
+            for name, truth in self.world.assets[asset].items():
+                if values.get(name) != truth:
+                    faults.append(f"{asset} {name} is {values.get(name)}, not {truth}")
+        return faults
+
+    def down(self) -> set[Asset]:
+        """Whatever is not there or not up."""
+        up = {
+            _asset(labels)
+            for (name, labels), value in self.now.samples.items()
+            if name in ("stream_up", "consumer_up") and value == 1
+        }
+        return set(self.world.assets) - up
+
+
+@dataclass
+class Witnesses:
+    """All three sources at once."""
+
+    all: Sequence[Witness]
+
+    async def look(self) -> None:
+        await asyncio.gather(*(witness.look() for witness in self.all))
+
+    async def look_during(self, move: Coroutine[Any, Any, T]) -> T:
+        """Each looks as often as it can until the move is made, then once more."""
+        async with asyncio.TaskGroup() as group:
+            moving = group.create_task(move)
+            for witness in self.all:
+                group.create_task(witness.look_until(moving.done))
+        await self.look()
+        return moving.result()
+
+    def forgive_restart(self, server: str) -> None:
+        for witness in self.all:
+            witness.forgive_restart(server)
+
+    async def look_until_all_is_up(self) -> None:
+        async def missing() -> dict[str, set[Asset]]:
+            await self.look()
+            return {one.poller.source_name: down for one in self.all if (down := one.down())}
+
+        await until(missing, lambda seen: seen == {}, "not everything is up again")
+
+
+@asynccontextmanager
+async def witnesses(
+    place: NatsServer | NatsCluster, world: World, sources: Sequence[str] = SOURCES
+) -> AsyncIterator[Witnesses]:
+    async with AsyncExitStack() as stack:
+        made = [
+            Witness(await stack.enter_async_context(polling(place, source)), world)
+            for source in SOURCES
+            if source in sources
+        ]
+        yield Witnesses(made)
+
+
+def _asset(labels: Labels) -> Asset:
+    said = dict(labels)
+    return tuple(said[name] for name in ("account", "stream", "consumer") if name in said)
