@@ -1,12 +1,14 @@
 """What holds for every test: no blocking call in the event loop, markers, real servers."""
 
 import inspect
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
 import pytest
 from blockbuster import blockbuster_ctx
 from support.servers import NatsCluster, NatsServer, default_options, long_run, versions
+
+from streamgauge.demo.fetching import ProgramMissingError
 
 INTEGRATION = Path(__file__).parent / "integration"
 
@@ -18,6 +20,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.integration)
         if item.get_closest_marker("long") and not long_run():
             item.add_marker(only_in_the_long_run)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A server version that this machine cannot have is no fault of ours: its tests are skipped."""
+    report = yield
+    if call.excinfo is not None and call.excinfo.errisinstance(ProgramMissingError):
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), item.location[1] or 0, f"Skipped: {call.excinfo.value}")
+    return report
 
 
 @pytest.fixture(autouse=True)
