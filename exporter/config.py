@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,8 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from exporter import catalog
-from exporter.metric import PREFIX, Level
+from exporter.addresses import check_url, listen_address, without_credentials
+from exporter.metric import PREFIX, Level, Subject
 from exporter.samples.selection import full_name
 from streamgauge.serving.logs import LogFormat, LogLevel
 from streamgauge.serving.settings import Duration, InvalidSettingError, Secret, Size, setting
@@ -20,13 +20,13 @@ from streamgauge.serving.settings import Duration, InvalidSettingError, Secret, 
 SourceName = Literal["account", "system", "monitor"]
 
 DEFAULT_NATS = "nats://127.0.0.1:4222"
-_SCHEMES = {
-    "account": ("nats", "tls", "ws", "wss"),
-    "system": ("nats", "tls", "ws", "wss"),
-    "monitor": ("http", "https"),
-}
-_LISTEN = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:\s]*):(?P<port>[0-9]{1,5})")
-_MOST_PORT = 65535
+_WAYS_IN = ("user", "token", "token_file", "nkey_seed_file", "creds_file")
+# What the exporter says of itself is always served: rules and people rely on it.
+_CHOSEN = tuple(
+    name
+    for name, metric in catalog.BY_NAME.items()
+    if metric.subject not in (Subject.EXPORTER, Subject.ARCHIVE, Subject.ROLLUP)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,31 +153,32 @@ class SystemSettings:
         if not self.urls:
             raise InvalidSettingError("is empty", "urls")
         for place, url in enumerate(self.urls):
-            self._check_url(url, f"urls[{place}]")
+            check_url(url, self.source, f"urls[{place}]")
         self._check_ways_in()
 
-    def _check_url(self, url: str, key: str) -> None:
-        parts, schemes = urlsplit(url), _SCHEMES[self.source]
-        if parts.scheme not in schemes or not parts.hostname:
-            wanted = " or ".join(f"{scheme}://" for scheme in schemes[:2])
-            raise InvalidSettingError(
-                f'"{parts.scheme}://{parts.hostname or ""}" is no address for source '
-                f"{self.source} (write {wanted}HOST:PORT)",
-                key,
-            )
+    def __repr__(self) -> str:
+        """Short, and without the passwords that an address may carry."""
+        urls = tuple(map(without_credentials, self.urls))
+        return f"SystemSettings(name={self.name!r}, source={self.source!r}, urls={urls!r})"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.source} at {', '.join(map(without_credentials, self.urls))}"
 
     def _check_ways_in(self) -> None:
-        given = {
-            "user": bool(self.user),
-            "token": self.token is not None or self.token_file is not None,
-            "nkey_seed_file": self.nkey_seed_file is not None,
-            "creds_file": self.creds_file is not None,
-        }
-        ways = [name for name, is_given in given.items() if is_given]
+        """One way to say who we are: with two of them the server would choose."""
+        ways = [key for key in _WAYS_IN if getattr(self, key)]
+        for first, second in (("password", "password_file"), ("token", "token_file")):
+            if getattr(self, first) is not None and getattr(self, second) is not None:
+                raise InvalidSettingError(f"is given together with {first}: choose one", second)
         if len(ways) > 1:
-            raise InvalidSettingError(f"given together with {ways[0]}: choose one", ways[1])
+            raise InvalidSettingError(f"is given together with {ways[0]}: choose one", ways[1])
         if not self.user and (self.password is not None or self.password_file is not None):
             raise InvalidSettingError("is missing, but a password is given", "user")
+        for place, url in enumerate(self.urls):
+            if ways and urlsplit(url).username:
+                raise InvalidSettingError(
+                    f"holds a user, and {ways[0]} is given too: choose one", f"urls[{place}]"
+                )
         if self.source == "monitor" and ways not in ([], ["user"]):
             raise InvalidSettingError("is of no use over HTTP: use user and password", ways[0])
 
@@ -217,25 +218,31 @@ class ExporterSettings:
         _check_metrics(self.exclude_metrics, "exclude_metrics")
         if not self.systems:
             raise InvalidSettingError("is empty", "systems")
-        names = Counter(system.name for system in self.systems)
+        seen: dict[str, int] = {}
         for place, system in enumerate(self.systems):
-            if names[system.name] > 1:
+            first = seen.setdefault(system.name, place)
+            if first != place:
                 raise InvalidSettingError(
-                    f'"{system.name}" is named twice', f"systems[{place}].name"
+                    f'"{system.name}" is already the name of systems[{first}]',
+                    f"systems[{place}].name",
                 )
 
 
-def listen_address(text: str) -> tuple[str, int]:
-    match = _LISTEN.fullmatch(text)
-    if match is None or int(match["port"]) > _MOST_PORT:
-        raise InvalidSettingError(f'"{text}" is no address (write HOST:PORT)', "listen")
-    return match["host"].strip("[]") or "0.0.0.0", int(match["port"])  # noqa: S104  ":7778" means all
-
-
 def _check_metrics(names: Iterable[str], key: str) -> None:
-    known = [name.removeprefix(PREFIX) for name in catalog.BY_NAME]
     for place, name in enumerate(names):
-        if full_name(name) is None:
-            near = difflib.get_close_matches(name.removeprefix(PREFIX), known, n=1)
-            hint = f" (did you mean {PREFIX}{near[0]}?)" if near else ""
+        known = full_name(name)
+        if known is None:
+            near = _near_metric(name.removeprefix(PREFIX))
+            hint = f" (did you mean {PREFIX}{near}?)" if near else ""
             raise InvalidSettingError(f'there is no metric "{name}"{hint}', f"{key}[{place}]")
+        if known not in _CHOSEN:
+            raise InvalidSettingError(
+                f'"{name}" is not about NATS, so it cannot be chosen here', f"{key}[{place}]"
+            )
+
+
+def _near_metric(stem: str) -> str:
+    """The name that was probably meant: begun and not finished, or misspelt."""
+    stems = [chosen.removeprefix(PREFIX) for chosen in _CHOSEN]
+    begun = [known for known in stems if stem and known.startswith(stem)]
+    return next(iter(begun or difflib.get_close_matches(stem, stems, n=1)), "")

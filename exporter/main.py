@@ -7,19 +7,18 @@ import gc
 import logging
 import os
 import signal
+import socket
 import sys
 from collections.abc import Sequence
 
 from aiohttp import web
 
-from exporter.assembly import make_poller
-from exporter.config import ExporterSettings, listen_address
-from exporter.exposition import Format, assemble
+from exporter.addresses import listen_address
+from exporter.config import ExporterSettings
+from exporter.once import run_once
 from exporter.options import Options, read_options
-from exporter.poll import SystemPoller
-from exporter.samples.self_metrics import SelfMetrics
 from exporter.version import VERSION
-from exporter.watch import Watch, system_samples
+from exporter.watch import Reload, Watch
 from exporter.web import make_app
 from streamgauge.serving.live_web_config import LiveWebConfig
 from streamgauge.serving.logs import configure_logs, event
@@ -30,17 +29,17 @@ logger = logging.getLogger(__name__)
 _GOODBYE_SECONDS = 5.0
 # A decoded answer is some hundred thousand objects that live until the next poll. With the usual
 # thresholds the collector would walk all of them, again and again, while they are being made.
-_GC_THRESHOLDS = (50_000, 50, 100)
+GC_THRESHOLDS = (50_000, 50, 100)
 
 
 def main(argv: Sequence[str]) -> int:
     try:
         options = read_options(argv, os.environ)
         settings = options.load()
-        configure_logs(settings.logs.format, settings.logs.level)
-        gc.set_threshold(*_GC_THRESHOLDS)
+        gc.set_threshold(*GC_THRESHOLDS)
         if options.once:
-            return asyncio.run(_once(settings))
+            return run_once(settings)
+        configure_logs(settings.logs.format, settings.logs.level)
         web_config = LiveWebConfig(settings.web_config)
         return asyncio.run(_serve(options, settings, web_config))
     except SettingsError as error:
@@ -54,32 +53,38 @@ async def _serve(options: Options, settings: ExporterSettings, web_config: LiveW
     watch = Watch(settings, options.load)
     app = make_app(watch, options.source)
     web_config.protect(app)
-    runner = web.AppRunner(app, access_log=None)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_GOODBYE_SECONDS)
     await runner.setup()
-    host, port = listen_address(settings.listen)
-    site = web.TCPSite(
-        runner, host, port, ssl_context=web_config.ssl_context(), shutdown_timeout=_GOODBYE_SECONDS
-    )
+    try:
+        site = await _listen(runner, options, settings.listen, web_config)
+        watch.start()
+        stopping = _signals(watch)
+        event(logger, logging.INFO, "serving", listen=site.name, systems=len(settings.systems),
+              version=VERSION, settings=options.source)  # fmt: skip
+        await stopping.wait()
+        event(logger, logging.INFO, "stopping")
+    finally:
+        # First the listener: a scrape under way must still find its systems.
+        await runner.cleanup()
+        await watch.stop()
+    return 0
+
+
+async def _listen(
+    runner: web.AppRunner, options: Options, address: str, web_config: LiveWebConfig
+) -> web.BaseSite:
+    host, port = listen_address(address)
+    site = web.TCPSite(runner, host, port, ssl_context=web_config.ssl_context())
     try:
         await site.start()
     except OSError as error:
-        await runner.cleanup()
-        raise SettingsError("", "listen", f"{settings.listen}: {error.strerror}") from error
-    stopping = _signals(watch)
-    watch.start()
-    event(logger, logging.INFO, "serving", listen=site.name, systems=len(settings.systems))
-    try:
-        await stopping.wait()
-    finally:
-        event(logger, logging.INFO, "stopping")
-        await watch.stop()
-        await runner.cleanup()
-    return 0
+        raise options.mistake("listen", f"{address}: {_reason(error)}") from error
+    return site
 
 
 def _signals(watch: Watch) -> asyncio.Event:
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
-    reloads: set[asyncio.Task[str | None]] = set()
+    reloads: set[asyncio.Task[Reload]] = set()
 
     def reload() -> None:
         task = asyncio.create_task(watch.reload())
@@ -93,25 +98,8 @@ def _signals(watch: Watch) -> asyncio.Event:
     return stopping
 
 
-async def _once(settings: ExporterSettings) -> int:
-    """One poll of every system, printed; 1 when a question was left without an answer."""
-    pollers = [make_poller(settings, system) for system in settings.systems]
-    try:
-        await asyncio.gather(*(poller.poll_once() for poller in pollers))
-    finally:
-        await asyncio.gather(*(poller.source.close() for poller in pollers))
-    blocks = [poller.state.rendered.blocks for poller in pollers]
-    live = SelfMetrics(_Once(pollers), VERSION, sys.version.split()[0]).text(Format.TEXT)
-    for chunk in assemble(blocks, live, Format.TEXT).plain_chunks():
-        sys.stdout.buffer.write(chunk)
-    sys.stdout.flush()
-    return 0 if all(poller.state.complete for poller in pollers) else 1
-
-
-class _Once:
-    def __init__(self, pollers: list[SystemPoller]) -> None:
-        self._pollers = pollers
-
-    def self_samples(self):  # type: ignore[no-untyped-def]
-        for poller in self._pollers:
-            yield from system_samples(poller, poller.state.last_answer or 0.0)
+def _reason(error: OSError) -> str:
+    """asyncio wraps the system's words in a sentence that repeats the address."""
+    if isinstance(error, socket.gaierror) or error.errno is None:
+        return error.strerror or str(error)
+    return os.strerror(error.errno)

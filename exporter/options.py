@@ -1,14 +1,19 @@
-"""Flags and environment of `streamgauge exporter`, laid over the file."""
+"""Where the exporter's settings come from: the file, then the environment, then flags.
+
+A mistake is told in the words of whoever made it: the file and key, the variable or the flag.
+"""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
-from exporter.config import ExporterSettings, SystemSettings
+from exporter.config import ExporterSettings
+from exporter.flags import CONFIG_VARIABLE, FLAGS, PREFIX, Flag, parse
+from exporter.settings_files import beside, check_readable
 from streamgauge.serving.settings import (
     SettingsError,
     build,
@@ -16,76 +21,38 @@ from streamgauge.serving.settings import (
     load_yaml,
     merge,
 )
+from streamgauge.serving.settings_declaration import declared_settings
+from streamgauge.serving.settings_scalars import without_none
 
-# Flags of the one system that flags describe, and the keys of its settings.
-_SYSTEM_FLAGS = {
-    "system": "name", "source": "source", "nats": "urls", "user": "user",
-    "password_file": "password_file", "token_file": "token_file", "creds": "creds_file",
-    "nkey": "nkey_seed_file", "account": "account", "domain": "domain",
-}  # fmt: skip
-_TLS_FLAGS = {"tls_ca": "ca", "tls_cert": "cert", "tls_key": "key", "tls_first": "first"}
-_TOP_FLAGS = {
-    "listen": "listen", "interval": "interval", "timeout": "timeout", "detail": "detail",
-    "web_config": "web_config",
-}  # fmt: skip
-_LOG_FLAGS = {"log_format": "format", "log_level": "level"}
 # A password may come by the environment, but never by a flag: every user of the machine sees flags.
-_SECRET_VARIABLES = {"STREAMGAUGE_PASSWORD": "password", "STREAMGAUGE_TOKEN": "token"}
-_PREFIX = "STREAMGAUGE_"
+SECRET_VARIABLES = {
+    PREFIX + "PASSWORD": "systems[0].password",
+    PREFIX + "TOKEN": "systems[0].token",
+}
+# Of the demo and the tests, which may run in the same environment.
+_OTHER_VARIABLES = (CONFIG_VARIABLE, PREFIX + "CACHE", PREFIX + "LONG")
+_ENVIRONMENT = "environment"
+_NO_FILE = "settings"
 
 
-def variable(flag: str) -> str:
-    return _PREFIX + flag.upper()
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """One setting that did not come from the file, and who said it."""
 
+    key: str
+    keys: tuple[str, ...]
+    value: object = field(repr=False)
+    place: tuple[str, str]  # how an error names it: file and key
 
-SYSTEM_VARIABLES = {variable(flag): flag for flag in (*_SYSTEM_FLAGS, *_TLS_FLAGS)}
+    @property
+    def of_system(self) -> bool:
+        return self.key.startswith("systems[0].")
 
-
-def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
-        prog="streamgauge exporter",
-        description="Polls NATS JetStream and serves it to Prometheus at /metrics. Every flag "
-        "can also be set by the environment, as STREAMGAUGE_ and its name in capitals.",
-    )
-    system = made.add_argument_group("the NATS system")
-    system.add_argument("--nats", action="append", metavar="URL",
-        help="address; may be given again (default nats://127.0.0.1:4222; http://HOST:8222 with --source monitor)")  # fmt: skip
-    system.add_argument(
-        "--source", metavar="account|system|monitor", help="how to ask (default account)"
-    )
-    system.add_argument("--system", metavar="NAME", help="value of the label system (default nats)")
-    system.add_argument("--user", metavar="NAME", help="user name")
-    system.add_argument("--password-file", metavar="FILE", help="file that holds the password")
-    system.add_argument("--token-file", metavar="FILE", help="file that holds the token")
-    system.add_argument("--creds", metavar="FILE", help="credentials file")
-    system.add_argument("--nkey", metavar="FILE", help="file that holds the nkey seed")
-    system.add_argument(
-        "--tls-ca", metavar="FILE", help="authorities that may sign the server's certificate"
-    )
-    system.add_argument("--tls-cert", metavar="FILE", help="client certificate")
-    system.add_argument("--tls-key", metavar="FILE", help="key of the client certificate")
-    system.add_argument(
-        "--tls-first", action="store_const", const=True, help="begin TLS before the server speaks"
-    )
-    system.add_argument("--account", metavar="NAME", help="name to show for the account")
-    system.add_argument("--domain", metavar="NAME", help="JetStream domain")
-    serve = made.add_argument_group("serving")
-    serve.add_argument(
-        "--listen", metavar="HOST:PORT", help="address to serve at (default 0.0.0.0:7778)"
-    )
-    serve.add_argument("--interval", metavar="TIME", help="time between two polls (default 15s)")
-    serve.add_argument(
-        "--timeout", metavar="TIME", help="time that one poll may take (default 10s)"
-    )
-    serve.add_argument("--detail", metavar="core|full", help="which metrics (default core)")
-    serve.add_argument("--web-config", metavar="FILE", help="TLS and basic auth of the listener")
-    serve.add_argument("--log-format", metavar="text|json")
-    serve.add_argument("--log-level", metavar="debug|info|warning|error")
-    made.add_argument("--config", metavar="FILE", help="settings file (YAML)")
-    made.add_argument(
-        "--once", action="store_true", help="poll once, print the exposition, exit 0 or 1"
-    )
-    return made
+    def as_mapping(self) -> dict[str, object]:
+        value = self.value
+        for key in reversed(self.keys):
+            value = {key: value}
+        return dict(value) if isinstance(value, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +61,8 @@ class Options:
 
     config: Path | None
     once: bool
-    flags: Mapping[str, Any]
-    environ: Mapping[str, str]
+    flags: Mapping[str, Any] = field(repr=False)
+    environ: Mapping[str, str] = field(repr=False)
 
     @property
     def source(self) -> str:
@@ -103,83 +70,127 @@ class Options:
         return str(self.config) if self.config else "flags and defaults"
 
     def load(self) -> ExporterSettings:
-        """Reads the file, so it blocks; raises SettingsError."""
-        file = load_yaml(self.config) if self.config else {}
-        where = str(self.config) if self.config else "flags"
-        known = (*SYSTEM_VARIABLES, *_SECRET_VARIABLES, variable("config"), variable("cache"))
-        environment = environment_overrides(ExporterSettings, self.environ, other=known)
-        said = merge(file, environment, self._top_flags())
-        described = self._described_system()
-        if described:
-            said = merge(said, {"systems": [merge(_only_system(said, where), described)]})
-        return _beside_file(build(ExporterSettings, said, where), self.config)
+        """Reads the file and looks at those that it names, so it blocks; raises SettingsError."""
+        said = list(self._said())
+        mapping = merge(load_yaml(self.config) if self.config else {}, self._variables())
+        mapping = merge(mapping, *(each.as_mapping() for each in said if not each.of_system))
+        mapping = self._with_system(mapping, [each for each in said if each.of_system])
+        try:
+            settings = build(ExporterSettings, mapping, self._where)
+            settings = beside(settings, self.config.parent if self.config else Path())
+            check_readable(settings, self._where)
+        except SettingsError as error:
+            if error.file != self._where:
+                raise
+            raise self.mistake(error.key, error.reason) from error
+        return settings
 
-    def _top_flags(self) -> dict[str, object]:
-        said: dict[str, object] = {
-            key: self.flags[flag] for flag, key in _TOP_FLAGS.items() if self.flags.get(flag)
-        }
-        logs = {key: self.flags[flag] for flag, key in _LOG_FLAGS.items() if self.flags.get(flag)}
-        return said | ({"logs": logs} if logs else {})
+    def mistake(self, key: str, reason: str) -> SettingsError:
+        """An error about a setting, in the words of whoever set it."""
+        # The last word counts, so the last one who spoke made the mistake.
+        for said in reversed(list(self._said())):
+            if _is_within(key, said.key):
+                return SettingsError(*said.place, reason)
+        if self.config is None:
+            for flag in FLAGS:
+                if _is_within(key, flag.key):
+                    return SettingsError(flag.text, "", reason)
+        return SettingsError(self._where, key, reason)
 
-    def _described_system(self) -> dict[str, object]:
-        words = self._from_environment() | {
-            flag: value for flag, value in self.flags.items() if value is not None
-        }
-        system: dict[str, object] = {
-            key: words[flag] for flag, key in _SYSTEM_FLAGS.items() if flag in words
-        }
-        tls = {key: words[flag] for flag, key in _TLS_FLAGS.items() if flag in words}
-        if tls:
-            system["tls"] = tls
-        for name, key in _SECRET_VARIABLES.items():
-            if self.environ.get(name):
-                system[key] = self.environ[name]
-        return system
+    @property
+    def _where(self) -> str:
+        return str(self.config) if self.config else _NO_FILE
 
-    def _from_environment(self) -> dict[str, object]:
-        words: dict[str, object] = {}
-        for name, flag in SYSTEM_VARIABLES.items():
-            text = self.environ.get(name)
-            if text:
-                words[flag] = text
-        if "nats" in words:
-            words["nats"] = [url.strip() for url in str(words["nats"]).split(",")]
-        if "tls_first" in words:
-            words["tls_first"] = str(words["tls_first"]).lower() == "true"
-        return words
+    def _variables(self) -> dict[str, object]:
+        """Settings without a flag of their own: STREAMGAUGE_MAX_SERIES."""
+        ours = (*(flag.variable for flag in FLAGS), *SECRET_VARIABLES, *_OTHER_VARIABLES)
+        try:
+            return environment_overrides(ExporterSettings, self.environ, other=ours)
+        except SettingsError as error:
+            if not error.reason.startswith("unknown variable"):
+                raise
+            raise _unknown_variable(error.key) from error
+
+    def _said(self) -> Iterator[_Said]:
+        for flag in FLAGS:
+            text = _variable(self.environ, flag.variable)
+            if text is not None:
+                yield _Said(
+                    flag.key, flag.keys(), _from_text(flag, text), (_ENVIRONMENT, flag.variable)
+                )
+        for name, key in SECRET_VARIABLES.items():
+            text = _variable(self.environ, name)
+            if text is not None:
+                yield _Said(key, (key.rpartition(".")[2],), text, (_ENVIRONMENT, name))
+        for flag in FLAGS:
+            value = self.flags.get(flag.name)
+            if value is not None:
+                yield _Said(flag.key, flag.keys(), _absolute(flag, value), (flag.text, ""))
+
+    def _with_system(self, mapping: dict[str, object], said: Sequence[_Said]) -> dict[str, object]:
+        """Flags and variables describe one system: the file's only one, or one of their own."""
+        systems = mapping.get("systems") or [{}]
+        if not said or not isinstance(systems, list) or not isinstance(systems[0], Mapping):
+            return mapping  # and a file that is wrong is told so when it is read
+        if len(systems) > 1:
+            reason = f"cannot tell which of the {len(systems)} systems in {self._where} it means"
+            raise SettingsError(*said[-1].place, reason)
+        system = merge(systems[0], *(each.as_mapping() for each in said))
+        return merge(mapping, {"systems": [system]})
 
 
 def read_options(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
-    flags = vars(parser().parse_args(argv))
-    config = flags.pop("config") or environ.get(variable("config"))
-    return Options(Path(config) if config else None, flags.pop("once"), flags, environ)
-
-
-def _only_system(said: Mapping[str, object], where: str) -> Mapping[str, object]:
-    systems = said.get("systems")
-    if not systems:
-        return {}
-    if not isinstance(systems, list) or len(systems) != 1 or not isinstance(systems[0], Mapping):
-        reason = "has several systems: a flag cannot tell which one it means"
-        raise SettingsError(where, "systems", reason)
-    return systems[0]
-
-
-def _beside_file(settings: ExporterSettings, config: Path | None) -> ExporterSettings:
-    """Relative paths in a file are relative to that file, wherever the exporter was started."""
+    flags = parse(argv)
+    config, once = flags.pop("config"), flags.pop("once")
     if config is None:
-        return settings
-    folder = config.parent
-    systems = tuple(_system_beside(system, folder) for system in settings.systems)
-    web = settings.web_config
-    return replace(settings, systems=systems, web_config=folder / web if web else None)
+        config = _variable(environ, CONFIG_VARIABLE)
+    if config == "":
+        raise SettingsError("--config", "", "is empty, a file was expected")
+    return Options(Path(config) if config else None, once, flags, environ)
 
 
-def _system_beside(system: SystemSettings, folder: Path) -> SystemSettings:
-    names = ("password_file", "token_file", "nkey_seed_file", "creds_file")
-    moved = {name: folder / path for name in names if (path := getattr(system, name)) is not None}
-    tls = system.tls
-    if tls is not None:
-        paths = {n: folder / p for n in ("ca", "cert", "key") if (p := getattr(tls, n)) is not None}
-        tls = replace(tls, **paths)
-    return replace(system, tls=tls, **moved)
+def setting_variables() -> dict[str, str]:
+    """Every variable that sets one setting, with the key of that setting in the file."""
+    found = {flag.variable: flag.key for flag in FLAGS} | SECRET_VARIABLES
+    for outer in declared_settings(ExporterSettings):
+        kind = without_none(outer.annotation)[0]
+        is_section = isinstance(kind, type) and is_dataclass(kind)
+        inner = declared_settings(kind) if is_section else ()
+        sections = {f"{outer.key}__{each.key}": f"{outer.key}.{each.key}" for each in inner}
+        plain = {} if sections or get_origin(kind) is tuple else {outer.key: outer.key}
+        for name, key in (sections or plain).items():
+            found.setdefault(PREFIX + name.upper(), key)
+    return found
+
+
+def _unknown_variable(name: str) -> SettingsError:
+    stems = [known.removeprefix(PREFIX) for known in (*setting_variables(), CONFIG_VARIABLE)]
+    near = difflib.get_close_matches(name.removeprefix(PREFIX), stems, n=1)
+    hint = f" (did you mean {PREFIX}{near[0]}?)" if near else ""
+    return SettingsError(_ENVIRONMENT, name, f"unknown variable{hint}")
+
+
+def _variable(environ: Mapping[str, str], name: str) -> str | None:
+    text = environ.get(name)
+    if text == "":
+        raise SettingsError(_ENVIRONMENT, name, "is empty (unset it to get the default)")
+    return text
+
+
+def _from_text(flag: Flag, text: str) -> object:
+    if flag.repeats:
+        return [part.strip() for part in text.split(",")]
+    if flag.is_switch:
+        return {"true": True, "false": False}.get(text.lower(), text)
+    return _absolute(flag, text)
+
+
+def _absolute(flag: Flag, value: object) -> object:
+    """A path on the command line is relative to where the command was given, not to the file."""
+    return (
+        str(Path(value).absolute()) if flag.is_path and isinstance(value, str) and value else value
+    )
+
+
+def _is_within(key: str, outer: str) -> bool:
+    return key == outer or key.startswith((outer + ".", outer + "["))

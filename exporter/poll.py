@@ -6,53 +6,29 @@ import asyncio
 import logging
 import random
 import time
-from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from exporter.model import Outcome, Skipped, Snapshot
+from msgspec.structs import replace
+
+from exporter.model import Snapshot
+from exporter.poll_log import PollLog
+from exporter.poll_state import STALE_AFTER_INTERVALS, SystemState
 from exporter.samples.render import Rendered, Renderer
 from exporter.sources.source import Source
-from streamgauge.serving.logs import StateLog, event
 
 logger = logging.getLogger(__name__)
 
-# Past so many intervals what was learnt is no longer served: a frozen number is worse than none.
-STALE_AFTER_INTERVALS = 3
 # Systems and replicas started together must not ask in step for ever.
-_JITTER = 0.05
+JITTER = 0.05
+# Polls that take longer than the interval must not follow each other without a break.
+LEAST_REST = 0.1
 # A source honours its deadline by itself; this only catches one that does not.
 _GRACE_SECONDS = 5.0
-_NOTHING = Rendered((), 0, 0, 0)
 
 
-@dataclass(slots=True)
-class QuestionRecord:
-    """How a question went the last time it was asked."""
-
-    outcome: Outcome
-    answered: float | None  # time.time() of its last good answer
-
-
-@dataclass(slots=True)
-class SystemState:
-    """What a system's polls have brought so far; read by the web side, written by the loop."""
-
-    snapshot: Snapshot | None = None  # the last one that any server answered
-    rendered: Rendered = _NOTHING  # of that snapshot
-    silence: Rendered = _NOTHING  # what is still true when nobody answers: its servers are down
-    polls: int = 0
-    poll_seconds: float | None = None
-    complete: bool = False
-    last_answer: float | None = None  # time.time()
-    servers_expected: int | None = None
-    servers_answered: int | None = None
-    questions: dict[str, QuestionRecord] = field(default_factory=dict)
-    skipped: tuple[Skipped, ...] = ()
-    errors: Counter[tuple[str, str]] = field(default_factory=Counter)
-    series_dropped: int = 0
-
-    def age(self, now: float) -> float | None:
-        return None if self.last_answer is None else max(0.0, now - self.last_answer)
+class PollOverrunError(Exception):
+    """A source that did not come back: a mistake of ours, not of NATS."""
 
 
 @dataclass(slots=True)
@@ -60,12 +36,22 @@ class SystemPoller:
     system: str
     source_name: str
     targets: tuple[str, ...]
-    source: Source
-    renderer: Renderer
+    source: Source = field(repr=False)  # it holds passwords
+    renderer: Renderer = field(repr=False)
     interval: float
     timeout: float
-    state: SystemState = field(default_factory=SystemState)
-    _log: StateLog = field(default_factory=lambda: StateLog(logger))
+    grace: float = _GRACE_SECONDS
+    clock: Callable[[], float] = time.time
+    state: SystemState = field(init=False, repr=False)
+    _log: PollLog = field(init=False, repr=False)
+    _silence: Renderer = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.state = SystemState(STALE_AFTER_INTERVALS * self.interval)
+        self._log = PollLog(self.system, self.interval)
+        # One of its own: an empty page must not make the renderer forget what it keeps.
+        renderer = self.renderer
+        self._silence = Renderer(renderer.system, renderer.selection, renderer.limits)
 
     async def run(self) -> None:
         """Polls until cancelled; one poll ends before the next begins."""
@@ -73,94 +59,51 @@ class SystemPoller:
             while True:
                 started = time.monotonic()
                 await self.poll_once()
-                pause = self.interval * random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311  no secret
-                await asyncio.sleep(max(0.0, started + pause - time.monotonic()))
+                took = time.monotonic() - started
+                await asyncio.sleep(pause(self.interval, took, random.random()))  # noqa: S311  no secret
         finally:
             await self.source.close()
 
     async def poll_once(self) -> None:
-        started = time.monotonic()
+        started, state, failure = time.monotonic(), self.state, None
         try:
-            async with asyncio.timeout(self.timeout + _GRACE_SECONDS):
-                snapshot = await self.source.poll(started + self.timeout)
-                await self._keep(snapshot)
-        except (
-            Exception
-        ) as error:  # a mistake of ours must not end the polling, nor pass in silence
-            self.state.errors["poll", "internal"] += 1
-            self.state.complete = False
-            event(logger, logging.ERROR, "poll failed", system=self.system, error=error)
+            snapshot = await self._ask(started + self.timeout)
+            state = state.asked(snapshot, self.clock())
+            self._log.asked(snapshot)
+            state = await self._render(state, snapshot)
+        except Exception as error:  # ours: it must not end the polling, nor pass in silence
+            state, failure = state.failed(), error
             logger.debug("poll failed", exc_info=True)
-        self.state.polls += 1
-        self.state.poll_seconds = time.monotonic() - started
-        if self.state.poll_seconds > self.interval:
-            self._report("pace", "slow", logging.WARNING, "a poll takes longer than the interval")
-        else:
-            self._report("pace", "ok", logging.DEBUG, "polls keep to the interval")
+        self.state = state.polled(time.monotonic() - started)
+        self._log.polled(self.state, self.clock(), failure)
 
     def is_stale(self, now: float) -> bool:
-        age = self.state.age(now)
-        return age is None or age > STALE_AFTER_INTERVALS * self.interval
+        return self.state.is_stale(now)
 
     def served(self, now: float) -> Rendered:
-        """What a scrape gets: judged at the scrape, for a poll may hang."""
-        return self.state.silence if self.is_stale(now) else self.state.rendered
+        return self.state.served(now)
 
-    async def _keep(self, snapshot: Snapshot) -> None:
-        state, now = self.state, time.time()
-        self._note(snapshot, now)
+    async def _ask(self, deadline: float) -> Snapshot:
+        limit = asyncio.timeout(self.timeout + self.grace)
+        try:
+            async with limit:
+                return await self.source.poll(deadline)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            reason = f"no end {self.grace:g} s after the deadline"
+            raise PollOverrunError(reason) from error
+
+    async def _render(self, state: SystemState, snapshot: Snapshot) -> SystemState:
         if any(outcome.ok for outcome in snapshot.outcomes):
-            state.rendered = await asyncio.to_thread(self.renderer.render, snapshot)
-            state.snapshot, state.last_answer = snapshot, snapshot.taken
-            state.series_dropped += state.rendered.dropped
-            state.silence = _NOTHING
-        else:
-            state.silence = await asyncio.to_thread(self.renderer.render, snapshot)
-        self._tell(snapshot, now)
+            rendered = await asyncio.to_thread(self.renderer.render, snapshot)
+            return state.answered(snapshot, rendered)
+        # Of what nobody answered only the servers are known: they are down.
+        servers = replace(snapshot, streams=(), consumers=(), accounts=(), meta=None)
+        return state.unanswered(await asyncio.to_thread(self._silence.render, servers))
 
-    def _note(self, snapshot: Snapshot, now: float) -> None:
-        state = self.state
-        state.complete = snapshot.complete
-        state.servers_expected = snapshot.servers_expected
-        state.servers_answered = snapshot.servers_answered
-        state.skipped = snapshot.skipped
-        for outcome in snapshot.outcomes:
-            before = state.questions.get(outcome.question)
-            answered = now if outcome.ok else before.answered if before else None
-            state.questions[outcome.question] = QuestionRecord(outcome, answered)
-            if not outcome.ok:
-                state.errors[outcome.question, outcome.reason] += 1
-        for fault in snapshot.faults:
-            state.errors[fault.question, fault.reason] += fault.count
 
-    def _tell(self, snapshot: Snapshot, now: float) -> None:
-        """One line per change of state, never one per poll."""
-        for outcome in snapshot.outcomes:
-            if outcome.ok:
-                self._report(outcome.question, "ok", logging.INFO, "question answered",
-                             question=outcome.question)  # fmt: skip
-            else:
-                self._report(outcome.question, outcome.reason, logging.WARNING, "question failed",
-                             question=outcome.question, reason=outcome.reason,
-                             detail=outcome.detail)  # fmt: skip
-        for fault in snapshot.faults:
-            self._report((fault.question, fault.reason), fault.count, logging.WARNING,
-                         "part of an answer is left out", question=fault.question,
-                         reason=fault.reason, count=fault.count, detail=fault.detail)  # fmt: skip
-        for server in snapshot.servers:
-            self._report(("server", server.name), server.up,
-                         logging.INFO if server.up else logging.WARNING,
-                         "server answers" if server.up else "server is silent",
-                         server=server.name)  # fmt: skip
-        stale = self.is_stale(now)
-        self._report("stale", stale, logging.ERROR if stale else logging.INFO,
-                     "no answer: its series are dropped" if stale else "series are fresh")  # fmt: skip
-        over = self.state.rendered.dropped > 0
-        self._report("cap", over, logging.WARNING if over else logging.DEBUG,
-                     "series beyond max_series are left out" if over else "all series fit",
-                     dropped=self.state.rendered.dropped)  # fmt: skip
-
-    def _report(
-        self, key: object, value: object, level: int, message: str, **fields: object
-    ) -> None:
-        self._log.report((key,), (value,), level, message, system=self.system, **fields)
+def pause(interval: float, took: float, chance: float) -> float:
+    """Seconds until the next poll may begin; `chance` is between 0 and 1."""
+    jittered = interval * (1 + JITTER * (2 * chance - 1))
+    return max(jittered - took, LEAST_REST * interval)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import heapq
 import time
 
+from exporter.docs_pages import doc_links
 from exporter.model import Consumer, Server
 from exporter.poll import SystemPoller
+from exporter.poll_state import SystemState
 from exporter.samples.consumer import ack_floor_gap
 from exporter.status_view import (
     ConsumerView,
@@ -33,19 +35,20 @@ def status_view(watch: Watch, config_source: str) -> StatusView:
         interval_seconds=watch.settings.interval,
         config_source=config_source,
         systems=tuple(system_view(poller, now) for poller in watch.pollers),
+        docs=doc_links(),
     )
 
 
 def system_view(poller: SystemPoller, now: float) -> SystemView:
-    state, snapshot = poller.state, poller.state.snapshot
-    known = snapshot if snapshot is not None and not poller.is_stale(now) else None
+    state = poller.state  # taken once: the next poll may end while this runs
+    known = None if state.is_stale(now) else state.snapshot
     consumers = known.consumers if known else ()
     rows = _worst(consumers)
     return SystemView(
         name=poller.system,
         source=_SOURCES[poller.source_name],
         targets=poller.targets,
-        state=_state(poller, now),
+        state=_state(state, now),
         age_seconds=state.age(now),
         poll_seconds=state.poll_seconds,
         servers_answered=state.servers_answered or 0,
@@ -53,24 +56,24 @@ def system_view(poller: SystemPoller, now: float) -> SystemView:
         accounts=len(known.accounts) if known else 0,
         streams=len(known.streams) if known else 0,
         consumers=len(consumers),
-        series=poller.served(now).series,
-        questions=_questions(poller, now),
-        servers=tuple(_server(server) for server in known.servers) if known else (),
-        consumer_rows=tuple(_consumer(row) for row in rows),
+        series=state.served(now).series,
+        questions=_questions(state, now),
+        servers=tuple(map(_server, state.servers)),
+        consumer_rows=tuple(map(_consumer, rows)),
         consumers_hidden=len(consumers) - len(rows),
-        notes=_notes(poller),
+        notes=_notes(state, now),
     )
 
 
-def _state(poller: SystemPoller, now: float) -> State:
-    if poller.state.polls == 0 or (poller.state.last_answer is None and poller.state.polls < 2):
+def _state(state: SystemState, now: float) -> State:
+    if state.last_answer is None:
         return "waiting"
-    if poller.is_stale(now):
-        return "stale" if poller.state.last_answer is not None else "waiting"
-    return "fresh" if poller.state.complete else "partial"
+    if state.is_stale(now):
+        return "stale"
+    return "fresh" if state.complete else "partial"
 
 
-def _questions(poller: SystemPoller, now: float) -> tuple[QuestionView, ...]:
+def _questions(state: SystemState, now: float) -> tuple[QuestionView, ...]:
     return tuple(
         QuestionView(
             question=name,
@@ -80,7 +83,7 @@ def _questions(poller: SystemPoller, now: float) -> tuple[QuestionView, ...]:
             reason=record.outcome.reason,
             detail=record.outcome.detail,
         )
-        for name, record in poller.state.questions.items()
+        for name, record in state.questions.items()
     )
 
 
@@ -116,15 +119,14 @@ def _consumer(row: Consumer) -> ConsumerView:
     )
 
 
-def _notes(poller: SystemPoller) -> tuple[str, ...]:
-    notes = []
-    rendered = poller.state.rendered
-    if rendered.dropped:
-        notes.append(f"{rendered.dropped:,} series beyond max_series are left out of /metrics.")
-    if rendered.folded:
-        notes.append(f"{rendered.folded:,} ephemeral consumers are summed into one row per stream.")
-    notes += [
-        f"{skipped.question} rests for a while: {skipped.reason}."
-        for skipped in poller.state.skipped
-    ]
+def _notes(state: SystemState, now: float) -> tuple[str, ...]:
+    notes, served = [], state.served(now)
+    if served.dropped:
+        notes.append(f"{served.dropped:,} series beyond max_series are left out of /metrics.")
+    if served.folded:
+        notes.append(f"{served.folded:,} ephemeral consumers are summed into one row per stream.")
+    notes += [f"{each.question} rests for a while: {each.reason}." for each in state.skipped]
+    faults = state.errors.get(("poll", "internal"), 0)
+    if faults:
+        notes.append(f"{faults:,} polls failed by a mistake of the exporter itself: see its log.")
     return tuple(notes)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from exporter import catalog
 from exporter.assembly import make_poller
 from exporter.config import ExporterSettings, SystemSettings
-from exporter.exposition import Block
+from exporter.moment import Moment, state_samples
 from exporter.poll import SystemPoller
 from exporter.samples.self_metrics import SelfSample
+from streamgauge.serving.log_format import exception_text
 from streamgauge.serving.logs import configure_logs, event
 from streamgauge.serving.settings import SettingsError
 
@@ -23,6 +23,15 @@ logger = logging.getLogger(__name__)
 _FIXED = ("listen", "web_config")
 # What makes a system's poller a new one although its own settings stayed.
 _SHARED = ("interval", "timeout", "detail", "include_metrics", "exclude_metrics", "max_series")
+_GOODBYE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reload:
+    """What came of a reload, in words for whoever asked for it."""
+
+    ok: bool
+    text: str
 
 
 @dataclass(slots=True)
@@ -30,6 +39,15 @@ class _Running:
     settings: SystemSettings
     poller: SystemPoller
     task: asyncio.Task[None]
+    before: SystemPoller | None = None
+    ending: bool = False
+
+    def shown(self) -> SystemPoller:
+        """After a change the predecessor's last page stays until there is a first one."""
+        if self.before is not None and self.poller.state.polls == 0:
+            return self.before
+        self.before = None  # its snapshot may be large
+        return self.poller
 
 
 @dataclass(slots=True)
@@ -39,108 +57,127 @@ class Watch:
     settings: ExporterSettings
     load: Callable[[], ExporterSettings]
     reload_ok: bool = True
-    reloaded: float = field(default_factory=time.time)
-    _running: dict[str, _Running] = field(default_factory=dict)
+    loaded: float = field(default_factory=time.time)  # the settings that are in force
+    _at_start: ExporterSettings = field(init=False)
+    _was_ready: bool = False
+    # Replaced and never changed: pages and scrapes read it from other threads.
+    _running: Mapping[str, _Running] = field(default_factory=dict)
     _reloading: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __post_init__(self) -> None:
+        self._at_start = self.settings
 
     @property
     def pollers(self) -> Sequence[SystemPoller]:
-        return [running.poller for running in self._running.values()]
+        return [running.shown() for running in self._running.values()]
 
     def start(self) -> None:
-        for system in self.settings.systems:
-            self._start(system)
-
-    def _start(self, system: SystemSettings) -> None:
-        poller = make_poller(self.settings, system)
-        task = asyncio.create_task(poller.run(), name=f"poll {system.name}")
-        self._running[system.name] = _Running(system, poller, task)
+        self._running = {
+            system.name: _run(system, make_poller(self.settings, system))
+            for system in self.settings.systems
+        }
 
     async def stop(self) -> None:
-        await self._stop(list(self._running))
-
-    async def _stop(self, names: Iterable[str]) -> None:
-        ending = [self._running.pop(name).task for name in names]
-        for task in ending:
-            task.cancel()
-        await asyncio.gather(*ending, return_exceptions=True)
-
-    async def reload(self) -> str | None:
-        """None when the new settings are in force, else why the old ones stay."""
         async with self._reloading:
-            self.reloaded = time.time()
+            await _end(list(self._running.values()))
+
+    async def reload(self) -> Reload:
+        async with self._reloading:
             try:
                 new = await asyncio.to_thread(self.load)
+                await self._apply(new)
             except SettingsError as error:
-                self.reload_ok = False
-                event(logger, logging.ERROR, "reload failed, the old configuration stays",
-                      reason=str(error))  # fmt: skip
-                return str(error)
-            await self._apply(new)
-            self.reload_ok = True
+                return self._refused(str(error))
+            except Exception as error:  # ours: the old configuration goes on all the same
+                logger.debug("reload failed", exc_info=True)
+                return self._refused(exception_text(error))
+            self.reload_ok, self.loaded = True, time.time()
             event(logger, logging.INFO, "configuration reloaded", systems=len(new.systems))
-            return None
+            return Reload(True, "reloaded" + self._tell_fixed(new))
+
+    def _refused(self, reason: str) -> Reload:
+        self.reload_ok = False
+        event(logger, logging.ERROR, "reload failed, the old configuration stays", reason=reason)
+        return Reload(False, f"not reloaded, the old configuration stays: {reason}")
+
+    def _tell_fixed(self, new: ExporterSettings) -> str:
+        changed = [key for key in _FIXED if getattr(new, key) != getattr(self._at_start, key)]
+        for key in changed:
+            event(logger, logging.WARNING, "this setting takes a restart", setting=key)
+        return "".join(f"; {key} takes a restart" for key in changed)
 
     async def _apply(self, new: ExporterSettings) -> None:
-        old, self.settings = self.settings, new
+        kept = self._unchanged(new)
+        # All of them are made before any is ended: a mistake here must change nothing.
+        made = {
+            system.name: make_poller(new, system)
+            for system in new.systems
+            if system.name not in kept
+        }
+        old = self._running
+        await _end([running for name, running in old.items() if name not in kept])
+        self._running = {
+            system.name: old[system.name]
+            if system.name in kept
+            else _run(system, made[system.name], old.get(system.name))
+            for system in new.systems
+        }
+        self.settings = new
         configure_logs(new.logs.format, new.logs.level)
-        for name in _FIXED:
-            if getattr(old, name) != getattr(new, name):
-                event(logger, logging.WARNING, "this setting takes a restart", setting=name)
-        shared = all(getattr(old, name) == getattr(new, name) for name in _SHARED)
-        kept = {
+
+    def _unchanged(self, new: ExporterSettings) -> Collection[str]:
+        if any(getattr(self.settings, key) != getattr(new, key) for key in _SHARED):
+            return frozenset()
+        return {
             system.name
             for system in new.systems
-            if shared
-            and system.name in self._running
-            and self._running[system.name].settings == system
+            if (running := self._running.get(system.name)) and running.settings == system
         }
-        await self._stop([name for name in self._running if name not in kept])
-        for system in new.systems:
-            if system.name not in kept:
-                self._start(system)
 
     def dead(self) -> list[str]:
         """Systems whose loop ended; it never should."""
-        return [name for name, running in self._running.items() if running.task.done()]
+        return [
+            name
+            for name, running in self._running.items()
+            if running.task.done() and not running.ending
+        ]
 
     def ready(self) -> bool:
-        """Every system was polled once, whatever came of it: from then on /metrics tells."""
-        return all(poller.state.polls > 0 for poller in self.pollers)
+        """Every system was polled once, whatever came of it: from then on /metrics tells.
 
-    def blocks(self) -> list[tuple[Block, ...]]:
-        now = time.time()
-        return [poller.served(now).blocks for poller in self.pollers]
+        It stays so over a reload: a system that was added must not take the others out of service.
+        """
+        if not self._was_ready:
+            pollers = self.pollers
+            self._was_ready = bool(pollers) and all(poller.state.polls > 0 for poller in pollers)
+        return self._was_ready
 
-    def self_samples(self) -> Iterator[SelfSample]:
-        yield SelfSample(catalog.CONFIG_LAST_RELOAD_SUCCESS, (), float(self.reload_ok))
-        yield SelfSample(catalog.CONFIG_LAST_RELOAD_TIMESTAMP_SECONDS, (), self.reloaded)
-        now = time.time()
-        for poller in self.pollers:
-            yield from system_samples(poller, now)
+    def moment(self) -> Moment:
+        """What a scrape gets now."""
+        systems = tuple((poller.system, poller.state) for poller in self.pollers)
+        return Moment(time.time(), systems, self.reload_ok, self.loaded)
+
+
+def _run(system: SystemSettings, poller: SystemPoller, before: _Running | None = None) -> _Running:
+    task = asyncio.create_task(poller.run(), name=f"poll {system.name}")
+    return _Running(system, poller, task, before.shown() if before else None)
+
+
+async def _end(ending: Sequence[_Running]) -> None:
+    if not ending:
+        return
+    for running in ending:
+        running.ending = True
+        running.task.cancel()
+    # Bounded: a connection that cannot even be closed must not hold up a stop or a reload.
+    done, late = await asyncio.wait([each.task for each in ending], timeout=_GOODBYE_SECONDS)
+    for task in late:
+        event(logger, logging.WARNING, "did not end in time", task=task.get_name())
+    for task in done:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            event(logger, logging.WARNING, "did not end well", task=task.get_name(), error=error)
 
 
 def system_samples(poller: SystemPoller, now: float) -> Iterator[SelfSample]:
-    state, system = poller.state, (poller.system,)
-    if state.polls == 0:
-        return
-    yield SelfSample(catalog.UP, system, float(state.complete))
-    yield SelfSample(catalog.SERIES, system, poller.served(now).series)
-    yield SelfSample(catalog.SERIES_DROPPED, system, state.series_dropped)
-    maybe = (
-        (catalog.SNAPSHOT_AGE_SECONDS, state.age(now)),
-        (catalog.POLL_DURATION_SECONDS, state.poll_seconds),
-        (catalog.SERVERS_EXPECTED, state.servers_expected),
-        (catalog.SERVERS_ANSWERED, state.servers_answered),
-    )
-    for metric, value in maybe:
-        if value is not None:
-            yield SelfSample(metric, system, value)
-    for question, record in state.questions.items():
-        labels = (*system, question)
-        yield SelfSample(catalog.QUESTION_SUCCESS, labels, float(record.outcome.ok))
-        yield SelfSample(catalog.QUESTION_DURATION_SECONDS, labels, record.outcome.seconds)
-    for skipped in state.skipped:
-        yield SelfSample(catalog.QUESTION_SKIPPED, (*system, skipped.question, skipped.reason), 1)
-    for (question, reason), number in sorted(state.errors.items()):
-        yield SelfSample(catalog.POLL_ERRORS, (*system, question, reason), number)
+    """What the exporter says of its polls of one system."""
+    return state_samples(poller.system, poller.state, now)

@@ -1,30 +1,28 @@
-"""HTTP: /metrics, the status page, and the endpoints of whoever looks after the process."""
+"""HTTP: /metrics, the status page, the references, and what looks after the process."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import platform
-from collections.abc import Awaitable, Callable
 
 from aiohttp import web
-from prometheus_client.exposition import choose_encoder
 
+from exporter.docs_pages import REFERENCES, docs_page, docs_policy
 from exporter.exposition import Exposition, Format, assemble
 from exporter.metric import Subject
+from exporter.moment import Moment
+from exporter.negotiation import accepts_gzip, choose_format
 from exporter.samples.self_metrics import SelfMetrics
 from exporter.status import status_view
 from exporter.status_page import content_security_policy, status_page
 from exporter.version import VERSION
 from exporter.watch import Watch
 
-logger = logging.getLogger(__name__)
-
 SELECTABLE = {
     subject.value: subject
     for subject in (Subject.CONSUMER, Subject.STREAM, Subject.SERVER, Subject.ACCOUNT)
 }
-_ANSWER_PATHS = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_VARY = {"Vary": "Accept, Accept-Encoding"}
 
 
 def make_app(watch: Watch, config_source: str) -> web.Application:
@@ -32,6 +30,7 @@ def make_app(watch: Watch, config_source: str) -> web.Application:
     app = web.Application()
     app.router.add_get("/", pages.status)
     app.router.add_get("/metrics", pages.metrics)
+    app.router.add_get("/docs/{name}", pages.docs)
     app.router.add_get("/-/healthy", pages.healthy)
     app.router.add_get("/-/ready", pages.ready)
     app.router.add_post("/-/reload", pages.reload)
@@ -43,7 +42,6 @@ class _Pages:
     def __init__(self, watch: Watch, config_source: str) -> None:
         self._watch = watch
         self._config_source = config_source
-        self._self = SelfMetrics(watch, VERSION, platform.python_version())
 
     async def metrics(self, request: web.Request) -> web.StreamResponse:
         unknown = [name for name in request.query if name != "collect[]"]
@@ -54,21 +52,24 @@ class _Pages:
             text = f"unknown parameter {unknown[0]}: collect[] takes {words}\n"
             return web.Response(status=400, text=text)
         subjects = frozenset(SELECTABLE[name] for name in chosen) if chosen else None
-        fmt = negotiate(request.headers.get("Accept", ""))
-        exposition = assemble(self._watch.blocks(), self._self.text(fmt), fmt, subjects)
+        fmt = choose_format(request.headers.get("Accept", ""))
+        moment = self._watch.moment()
+        live = await asyncio.to_thread(_own_text, moment, fmt)
+        exposition = assemble(moment.blocks(), live, fmt, subjects)
         if accepts_gzip(request.headers.get("Accept-Encoding", "")):
             return _compressed(exposition)
         return await _plain(request, exposition)
 
     async def status(self, _: web.Request) -> web.Response:
         view = await asyncio.to_thread(status_view, self._watch, self._config_source)
-        page = await asyncio.to_thread(status_page, view)
-        headers = {
-            "Content-Security-Policy": content_security_policy(),
-            "Cache-Control": "no-store",
-            "X-Content-Type-Options": "nosniff",
-        }
-        return web.Response(text=page, content_type="text/html", headers=headers)
+        return _page(await asyncio.to_thread(status_page, view), content_security_policy())
+
+    async def docs(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        if name not in REFERENCES:
+            known = ", ".join(f"/docs/{each}" for each in REFERENCES)
+            return web.Response(status=404, text=f"no such page, there are {known}\n")
+        return _page(await asyncio.to_thread(docs_page, name), docs_policy())
 
     async def healthy(self, _: web.Request) -> web.Response:
         dead = self._watch.dead()
@@ -82,42 +83,38 @@ class _Pages:
         return web.Response(text="ready\n")
 
     async def reload(self, _: web.Request) -> web.Response:
-        problem = await self._watch.reload()
-        if problem is not None:
-            text = f"not reloaded, the old configuration stays: {problem}\n"
-            return web.Response(status=500, text=text)
-        return web.Response(text="reloaded\n")
+        done = await self._watch.reload()
+        return web.Response(status=200 if done.ok else 500, text=f"{done.text}\n")
 
 
-def negotiate(accept: str) -> Format:
-    """What the client prefers, by prometheus-client's own reading of the header."""
-    _, content_type = choose_encoder(accept)
-    return Format.OPENMETRICS if "openmetrics" in content_type else Format.TEXT
+def _own_text(moment: Moment, fmt: Format) -> bytes:
+    """Reads /proc, which a busy machine may take its time for: runs in a thread."""
+    return SelfMetrics(moment, VERSION, platform.python_version()).text(fmt)
 
 
-def accepts_gzip(header: str) -> bool:
-    for part in header.split(","):
-        coding, _, parameter = part.strip().partition(";")
-        if coding.strip().lower() in ("gzip", "*"):
-            return parameter.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
-    return False
+def _page(html: str, policy: str) -> web.Response:
+    headers = {
+        "Content-Security-Policy": policy,
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+    }
+    return web.Response(text=html, content_type="text/html", headers=headers)
 
 
 def _compressed(exposition: Exposition) -> web.Response:
     headers = {"Content-Type": exposition.format.content_type, "Content-Encoding": "gzip"}
-    headers["Vary"] = "Accept, Accept-Encoding"
-    return web.Response(body=exposition.gzip_body(), headers=headers)
+    return web.Response(body=exposition.gzip_body(), headers=headers | _VARY)
 
 
 async def _plain(request: web.Request, exposition: Exposition) -> web.StreamResponse:
     """Unpacked piece by piece: the whole text may be hundreds of megabytes."""
-    response = web.StreamResponse()
-    response.headers["Content-Type"] = exposition.format.content_type
-    response.headers["Vary"] = "Accept, Accept-Encoding"
+    response = web.StreamResponse(headers={"Content-Type": exposition.format.content_type} | _VARY)
     response.content_length = exposition.size
     await response.prepare(request)
     if request.method != "HEAD":
         for chunk in exposition.plain_chunks():
             await response.write(chunk)
+            # A reader as fast as we are never makes write() wait, and others want a turn.
+            await asyncio.sleep(0)
     await response.write_eof()
     return response

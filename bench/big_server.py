@@ -1,0 +1,46 @@
+"""One nats-server with many consumers, for every bench that needs one."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from bench.population import populate
+from streamgauge.demo.natsd import NatsServer
+from streamgauge.demo.natsd_options import NatsOptions, sample_accounts
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    streams: int
+    consumers_each: int = 10
+
+    @property
+    def consumers(self) -> int:
+        return self.streams * self.consumers_each
+
+    def __str__(self) -> str:
+        return f"{self.consumers:,} consumers on {self.streams:,} streams"
+
+
+@dataclass(frozen=True, slots=True)
+class BigServer:
+    server: NatsServer
+    size: Size
+
+    def address(self, user: str) -> str:
+        return self.server.url.replace("nats://", f"nats://{user}:{user}@")
+
+
+@contextlib.asynccontextmanager
+async def big_server(size: Size) -> AsyncIterator[BigServer]:
+    options = NatsOptions(accounts=sample_accounts(), max_memory="16GB")
+    async with NatsServer(options=options) as server:
+        big = BigServer(server, size)
+        started = time.perf_counter()
+        await populate(big.address("app"), size.streams, size.consumers_each)
+        print(f"{size} on nats-server {server.version}, "
+              f"made in {time.perf_counter() - started:.0f} s")  # fmt: skip
+        yield big

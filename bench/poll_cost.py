@@ -1,0 +1,120 @@
+"""What a poll costs beside the bare question: asked, decoded and rendered against fetched and decoded.
+
+Each source runs in a process of its own (`python -m bench.poll_cost --one ...`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import os
+import statistics
+import sys
+import time
+
+from bench.big_server import BigServer
+from bench.process import ROOT, peak_bytes, python
+from bench.table import megabytes, seconds, show
+from exporter.assembly import make_source
+from exporter.config import SystemSettings
+from exporter.main import GC_THRESHOLDS
+from exporter.samples.render import Renderer
+from exporter.sources.connection import NatsLink, Reply
+from exporter.sources.credentials import NatsAccess
+from exporter.sources.source import Source
+from exporter.sources.system import _jsz_request, _read_jsz
+
+ROUNDS = 5
+JSZ = "$SYS.REQ.SERVER.PING.JSZ"
+
+
+async def compare(big: BigServer) -> None:
+    addresses = {
+        "system": big.address("sys"),
+        "monitor": big.server.monitor_url,
+        "account": big.address("app"),
+    }
+    results = {name: await _one(name, url, big.address("sys")) for name, url in addresses.items()}
+    rows = [
+        (
+            name,
+            seconds(result["raw"]),
+            seconds(result["poll"]),
+            f"{result['poll'] / result['raw']:.1f}",
+            seconds(result["cpu"]),
+            f"{result['cpu'] / result['raw_cpu']:.1f}",
+            f"{int(result['series']):,}",
+            megabytes(result["peak"]),
+        )
+        for name, result in results.items()
+    ]
+    header = ("source", "bare", "poll", "ratio", "CPU", "ratio", "series", "peak")
+    show(f"a poll beside the bare JSZ question ({big.size}); medians", header, rows)
+
+
+async def _one(source: str, url: str, sys_url: str) -> dict[str, float]:
+    argv = python("-m", "bench.poll_cost", "--one", source, url, sys_url)
+    process = await asyncio.create_subprocess_exec(*argv, stdout=asyncio.subprocess.PIPE, cwd=ROOT)
+    out, _ = await process.communicate()
+    result: dict[str, float] = json.loads(out)
+    return result
+
+
+async def _measure(source_name: str, url: str, sys_url: str) -> dict[str, float]:
+    gc.set_threshold(*GC_THRESHOLDS)
+    raw, raw_cpu = await _bare(sys_url)
+    settings = SystemSettings(name="bench", source=source_name, urls=(url,))  # type: ignore[arg-type]
+    source, renderer = make_source(settings), Renderer("bench")
+    await _poll(source, renderer)  # connects, reads configuration, makes the label texts
+    walls, cpus, series = [], [], 0
+    for _ in range(ROUNDS):
+        wall, cpu, series = await _poll(source, renderer)
+        walls.append(wall)
+        cpus.append(cpu)
+    await source.close()
+    return {
+        "raw": raw, "raw_cpu": raw_cpu, "poll": statistics.median(walls),
+        "cpu": statistics.median(cpus), "series": series, "peak": peak_bytes(os.getpid()),
+    }  # fmt: skip
+
+
+async def _poll(source: Source, renderer: Renderer) -> tuple[float, float, int]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    snapshot = await source.poll(time.monotonic() + 120)
+    if not snapshot.complete:
+        raise RuntimeError(f"the poll was not complete: {snapshot.outcomes}")
+    rendered = await asyncio.to_thread(renderer.render, snapshot)
+    return time.perf_counter() - wall, time.process_time() - cpu, rendered.series
+
+
+async def _bare(sys_url: str) -> tuple[float, float]:
+    link = NatsLink(NatsAccess((sys_url,)), "bench")
+    await link.open()
+    walls, cpus = [], []
+    for _ in range(ROUNDS):
+        wall, cpu = time.perf_counter(), time.process_time()
+        replies = await link.gather(
+            JSZ,
+            _jsz_request(0, 1024, config=False),
+            enough=_has_one,
+            quiet=60,
+            timeout=60,
+            headers={"Accept-Encoding": "gzip"},
+        )
+        _read_jsz(replies, 2**32)
+        walls.append(time.perf_counter() - wall)
+        cpus.append(time.process_time() - cpu)
+    await link.close()
+    return statistics.median(walls), statistics.median(cpus)
+
+
+def _has_one(replies: list[Reply]) -> bool:
+    return bool(replies)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--one", nargs=3, required=True)
+    json.dump(asyncio.run(_measure(*parser.parse_args().one)), sys.stdout)

@@ -1,0 +1,39 @@
+"""`python -m exporter.reference`: writes the generated references into docs/."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from exporter import reference_configuration, reference_metrics
+
+REFERENCES: Mapping[str, Callable[[], str]] = {
+    "metrics.md": reference_metrics.render,
+    "configuration.md": reference_configuration.render,
+}
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+def write(folder: Path) -> list[Path]:
+    """Only what changed, so that nothing looks newer than it is."""
+    changed = []
+    for name, render in REFERENCES.items():
+        path, text = folder / name, render()
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            changed.append(path)
+    return changed
+
+
+def main() -> int:
+    if not DOCS.is_dir():
+        sys.stderr.write(f"{DOCS} is not there: run this in a source tree\n")
+        return 1
+    for path in write(DOCS):
+        sys.stdout.write(f"wrote {path.relative_to(DOCS.parent)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

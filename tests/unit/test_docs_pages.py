@@ -1,0 +1,138 @@
+"""The references as pages of the exporter: whole, escaped, without anything from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from html.parser import HTMLParser
+
+import pytest
+
+from exporter import catalog
+from exporter.docs_markup import inline, to_document
+from exporter.docs_pages import REFERENCES, doc_links, docs_page, docs_policy
+from exporter.flags import FLAGS
+
+VOID = {"meta", "link", "wbr"}
+
+
+class Outline(HTMLParser):
+    """Tags that must balance, all attributes, and the words."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.words: list[str] = []
+        self.style = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "style":
+            self.style += data
+        else:
+            self.words.append(data)
+
+    def values(self, attribute: str) -> list[str]:
+        return [value for _, name, value in self.attributes if name == attribute]
+
+    @property
+    def text(self) -> str:
+        return "".join(self.words)
+
+
+@pytest.fixture(params=sorted(REFERENCES))
+def page(request: pytest.FixtureRequest) -> Outline:
+    return Outline(docs_page(request.param))
+
+
+def test_every_metric_can_be_linked_to_and_is_explained() -> None:
+    page = Outline(docs_page("metrics"))
+    anchors = page.values("id")
+    for metric in catalog.ALL:
+        assert metric.name in anchors
+        assert metric.help in page.text
+
+
+def test_every_flag_and_key_can_be_linked_to() -> None:
+    anchors = Outline(docs_page("configuration")).values("id")
+    for flag in FLAGS:
+        assert flag.text in anchors
+        assert flag.key.replace("[0]", "[]") in anchors
+
+
+def test_tags_balance_and_anchors_are_unique(page: Outline) -> None:
+    assert page.open == []
+    assert [name for name, times in Counter(page.values("id")).items() if times > 1] == []
+
+
+def test_every_link_leads_somewhere(page: Outline) -> None:
+    anchors = set(page.values("id"))
+    pages = {"../", "../metrics", *REFERENCES}
+    links = [value for tag, name, value in page.attributes if (tag, name) == ("a", "href")]
+    assert links
+    for link in links:
+        assert link in pages or link.removeprefix("#") in anchors, link
+
+
+def test_nothing_comes_from_elsewhere(page: Outline) -> None:
+    tags = {tag for tag, _, _ in page.attributes}
+    assert not tags & {"script", "img", "iframe", "object", "form"}
+    assert [value for name in ("src", "href") for value in page.values(name) if "//" in value] == []
+    assert "@import" not in page.style
+    assert "url(" not in page.style
+
+
+def test_the_policy_allows_the_style_of_the_page_and_no_script(page: Outline) -> None:
+    digest = base64.b64encode(hashlib.sha256(page.style.encode()).digest()).decode()
+    assert f"style-src 'sha256-{digest}'" in docs_policy()
+    assert docs_policy().startswith("default-src 'none'; ")
+    assert "script-src" not in docs_policy()
+
+
+def test_no_markdown_is_left_over(page: Outline) -> None:
+    outside_code = re.sub(r"<pre>.*?</pre>", "", page.text, flags=re.DOTALL)
+    assert "**" not in outside_code
+    assert "| ---" not in outside_code
+    assert "\\|" not in outside_code
+
+
+def test_the_status_page_links_to_both_with_relative_addresses() -> None:
+    assert [(link.title, link.href) for link in doc_links()] == [
+        ("Metrics reference", "docs/metrics"),
+        ("Configuration", "docs/configuration"),
+    ]
+
+
+def test_text_is_escaped_everywhere() -> None:
+    hostile = "<script>alert(1)</script>"
+    markdown = f"# {hostile}\n\n{hostile}\n\n- {hostile}\n\n| a |\n|---|\n| `{hostile}` |\n"
+    markdown += f"\n```yaml\n{hostile}\n```\n"
+    html = to_document(markdown).html
+    assert "<script" not in html
+    assert html.count("&lt;script&gt;") == 6  # five texts, and the anchor of the row
+
+
+def test_a_table_keeps_a_bar_inside_a_cell() -> None:
+    html = to_document("| flag | meaning |\n|---|---|\n| `--detail core\\|full` | a \\| b |\n").html
+    assert '<tr id="--detail"><th scope="row"><code>--detail core|full</code></th>' in html
+    assert '<td class="wide">a | b</td>' in html
+
+
+def test_long_names_may_break_between_their_words_only() -> None:
+    assert inline("`a_long.name`") == "<code>a_<wbr>long.<wbr>name</code>"
+
+
+def test_code_keeps_its_lines() -> None:
+    assert to_document("```yaml\na: 1\n\n# b\n```\n").html == "<pre><code>a: 1\n\n# b</code></pre>"

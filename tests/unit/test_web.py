@@ -1,0 +1,254 @@
+"""HTTP around a watch in memory: negotiation, selection, large answers, and the small pages."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass, field
+from typing import cast
+
+import pytest
+from aiohttp import ClientResponse, ClientSession
+from aiohttp.test_utils import TestClient, TestServer
+from aiohttp.web import Application, Request
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as openmetrics_families,
+)
+from prometheus_client.parser import text_string_to_metric_families as text_families
+
+from exporter import catalog
+from exporter.config import ExporterSettings
+from exporter.exposition import Block, Column, Format, label_head, render_block
+from exporter.metric import Metric
+from exporter.moment import Moment
+from exporter.poll import SystemPoller
+from exporter.poll_state import SystemState
+from exporter.samples.render import Rendered
+from exporter.watch import Reload, Watch
+from exporter.web import make_app
+
+Client = TestClient[Request, Application]
+NOW = 1_794_800_000.0
+OWN = {
+    f"streamgauge_{name}"
+    for name in ("build_info", "up", "series", "series_dropped", "snapshot_age_seconds")
+}
+
+
+def block(metric: Metric, rows: int) -> Block:
+    heads = [
+        label_head(metric.labels, ("test", *(f"{label}-{row}" for label in metric.labels[1:])))
+        for row in range(rows)
+    ]
+    made = render_block(Column(metric, heads, range(rows)))
+    assert made is not None
+    return made
+
+
+@dataclass
+class MemoryWatch:
+    """The part of a Watch that the web side sees."""
+
+    pages: tuple[Block, ...] = ()
+    is_ready: bool = True
+    ended: list[str] = field(default_factory=list)
+    answer: Reload = field(default_factory=lambda: Reload(True, "reloaded"))
+    settings: ExporterSettings = field(default_factory=ExporterSettings)
+    pollers: tuple[SystemPoller, ...] = ()
+
+    def moment(self) -> Moment:
+        rendered = Rendered(self.pages, sum(page.lines for page in self.pages), 0, 0)
+        state = SystemState(45.0, rendered=rendered, last_answer=NOW, polls=1, complete=True)
+        return Moment(NOW, (("test", state),))
+
+    def dead(self) -> list[str]:
+        return self.ended
+
+    def ready(self) -> bool:
+        return self.is_ready
+
+    async def reload(self) -> Reload:
+        return self.answer
+
+
+SMALL = (
+    block(catalog.CONSUMER_NUM_PENDING, 3),
+    block(catalog.STREAM_MESSAGES, 2),
+    block(catalog.SERVER_UP, 1),
+    block(catalog.META_SIZE, 1),
+)
+NO_ENCODING = {"Accept-Encoding": "identity"}
+
+
+@pytest.fixture
+def watch() -> MemoryWatch:
+    return MemoryWatch(SMALL)
+
+
+@pytest.fixture
+async def client(watch: MemoryWatch) -> AsyncIterator[Client]:
+    app = make_app(cast("Watch", watch), "flags")
+    async with TestClient(TestServer(app), auto_decompress=False) as made:
+        yield made
+
+
+def families(text: str, parse: Callable[[str], Iterable[object]] = text_families) -> set[str]:
+    return {name for family in parse(text) if (name := family.name).startswith("streamgauge")}  # type: ignore[attr-defined]
+
+
+async def test_a_scrape_without_wishes_gets_plain_text(client: Client) -> None:
+    answer = await client.get("/metrics", headers=NO_ENCODING)
+    assert answer.status == 200
+    assert answer.headers["Content-Type"] == Format.TEXT.content_type
+    assert answer.headers["Vary"] == "Accept, Accept-Encoding"
+    assert "Content-Encoding" not in answer.headers
+    assert (
+        families(await answer.text())
+        == {
+            "streamgauge_consumer_num_pending",
+            "streamgauge_stream_messages",
+            "streamgauge_server_up",
+            "streamgauge_meta_size",
+        }
+        | OWN
+    )
+
+
+async def test_openmetrics_is_given_to_those_who_ask(client: Client) -> None:
+    headers = NO_ENCODING | {"Accept": "application/openmetrics-text;version=1.0.0"}
+    answer = await client.get("/metrics", headers=headers)
+    text = await answer.text()
+    assert answer.headers["Content-Type"] == Format.OPENMETRICS.content_type
+    assert text.endswith("\n# EOF\n")
+    assert "streamgauge_build" in families(text, openmetrics_families)
+
+
+async def test_gzip_holds_the_same_bytes(client: Client) -> None:
+    packed = await client.get("/metrics", headers={"Accept-Encoding": "gzip"})
+    plain = await client.get("/metrics", headers=NO_ENCODING)
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert packed.headers["Vary"] == plain.headers["Vary"]
+    assert _measured(gzip.decompress(await packed.read())) == _measured(await plain.read())
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "identity"])
+async def test_head_has_the_headers_of_get_and_no_body(client: Client, encoding: str) -> None:
+    headers = {"Accept-Encoding": encoding}
+    head, get = (
+        await client.head("/metrics", headers=headers),
+        await client.get("/metrics", headers=headers),
+    )
+    assert head.status == 200
+    assert await head.read() == b""
+    for name in ("Content-Type", "Vary"):
+        assert head.headers[name] == get.headers[name]
+    assert int(head.headers["Content-Length"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("chosen", "kept"),
+    [
+        (["consumer"], {"consumer_num_pending"}),
+        (["stream", "server"], {"stream_messages", "server_up", "meta_size"}),
+        (["account"], set()),
+    ],
+)
+async def test_collect_keeps_the_chosen_and_what_the_exporter_says_of_itself(
+    client: Client, chosen: list[str], kept: set[str]
+) -> None:
+    query = [("collect[]", name) for name in chosen]
+    answer = await client.get("/metrics", params=query, headers=NO_ENCODING)
+    assert families(await answer.text()) == {f"streamgauge_{name}" for name in kept} | OWN
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("collect[]=consumers", "collect[]=consumers"),
+        ("collect[]=consumer&collect[]=exporter", "collect[]=exporter"),
+        ("collect=consumer", "collect"),
+        ("collect[]=", "collect[]="),
+    ],
+)
+async def test_a_wish_that_is_not_known_is_refused_with_what_is(
+    client: Client, query: str, named: str
+) -> None:
+    answer = await client.get(f"/metrics?{query}")
+    assert answer.status == 400
+    assert await answer.text() == (
+        f"unknown parameter {named}: collect[] takes consumer, stream, server, account\n"
+    )
+
+
+async def test_a_large_answer_holds_nobody_else_up(watch: MemoryWatch, client: Client) -> None:
+    watch.pages = (block(catalog.CONSUMER_NUM_PENDING, 150_000),)
+    large = await client.get("/metrics", headers=NO_ENCODING)
+    assert int(large.headers["Content-Length"]) > 15_000_000
+    first = await large.content.readany()
+    # Its body is still under way, and nobody reads it.
+    assert (await client.get("/-/healthy")).status == 200
+    packed = await client.get("/metrics", headers={"Accept-Encoding": "gzip"})
+    assert _measured(gzip.decompress(await packed.read())) == _measured(first + await large.read())
+
+
+async def test_a_reader_who_leaves_early_is_no_error(
+    watch: MemoryWatch, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    watch.pages = (block(catalog.CONSUMER_NUM_PENDING, 150_000),)
+    async with ClientSession() as reader:
+        answer = await reader.get(client.make_url("/metrics"), headers=NO_ENCODING)
+        await answer.content.readany()
+        answer.close()
+    assert (await client.get("/-/healthy")).status == 200
+    assert caplog.records == []
+
+
+async def test_health_and_readiness_speak_of_the_pollers(
+    watch: MemoryWatch, client: Client
+) -> None:
+    assert await _said(client.get("/-/healthy")) == (200, "healthy\n")
+    assert await _said(client.get("/-/ready")) == (200, "ready\n")
+    watch.ended, watch.is_ready = ["edge"], False
+    assert await _said(client.get("/-/healthy")) == (503, "polling ended for edge\n")
+    assert await _said(client.get("/-/ready")) == (503, "the first poll is not over yet\n")
+
+
+async def test_a_reload_is_asked_for_by_post_or_put(watch: MemoryWatch, client: Client) -> None:
+    assert await _said(client.post("/-/reload")) == (200, "reloaded\n")
+    assert await _said(client.put("/-/reload")) == (200, "reloaded\n")
+    refused = await client.get("/-/reload")
+    assert (refused.status, refused.headers["Allow"]) == (405, "POST,PUT")
+    watch.answer = Reload(False, "not reloaded: why")
+    assert await _said(client.post("/-/reload")) == (500, "not reloaded: why\n")
+
+
+@pytest.mark.parametrize("path", ["/", "/docs/metrics", "/docs/configuration"])
+async def test_pages_come_with_a_strict_policy(client: Client, path: str) -> None:
+    answer = await client.get(path)
+    assert answer.status == 200
+    assert answer.content_type == "text/html"
+    assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; ")
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert "<html" in await answer.text()
+
+
+async def test_the_status_page_links_to_the_references(client: Client) -> None:
+    page = await (await client.get("/")).text()
+    for link in ("docs/metrics", "docs/configuration"):
+        assert f'href="{link}"' in page
+        assert (await client.get(f"/{link}")).status == 200
+
+
+async def test_a_page_that_does_not_exist_names_those_that_do(client: Client) -> None:
+    status, text = await _said(client.get("/docs/passwd"))
+    assert (status, text) == (404, "no such page, there are /docs/metrics, /docs/configuration\n")
+
+
+async def _said(asked: object) -> tuple[int, str]:
+    answer: ClientResponse = await asked  # type: ignore[misc]
+    return answer.status, await answer.text()
+
+
+def _measured(body: bytes) -> list[bytes]:
+    """Without the lines of the process, which change from scrape to scrape."""
+    return [line for line in body.splitlines() if b"process_" not in line]
