@@ -50,7 +50,7 @@ def make_source(system: SystemSettings) -> Source:
         ),
         account=system.account,
         domain=system.domain,
-        expected_servers=system.expected_servers,
+        expected_servers=_expected_servers(system),
         config_interval=system.config_interval,
         health_interval=system.health_interval,
         remember_seconds=system.remember,
@@ -63,6 +63,13 @@ def make_source(system: SystemSettings) -> Source:
     return (
         SystemSource(options, link) if system.source == "system" else AccountSource(options, link)
     )
+
+
+def _expected_servers(system: SystemSettings) -> int | None:
+    """Over HTTP every server has an address of its own, so their number is known from the start."""
+    if system.expected_servers is None and system.source == "monitor":
+        return len(set(system.urls))
+    return system.expected_servers
 
 
 def _filter(settings: NameFilterSettings) -> NameFilter:

@@ -112,7 +112,7 @@ class SystemSettings:
     )
     expected_servers: int | None = setting(
         None,
-        "How many servers the system has; the most seen within an hour when left out.",
+        "How many servers the system has. When left out: the number of addresses with monitor, else the most seen within an hour.",
         minimum=1,
     )
     interval: Duration | None = setting(

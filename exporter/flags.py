@@ -62,6 +62,7 @@ SYSTEM_FLAGS = (
     Flag("tls-cert", _SYSTEM + "tls.cert", "FILE", "client certificate"),
     Flag("tls-key", _SYSTEM + "tls.key", "FILE", "key of the client certificate"),
     Flag("tls-first", _SYSTEM + "tls.first", "", "begin TLS before the server speaks"),
+    Flag("inbox-prefix", _SYSTEM + "inbox_prefix", "SUBJECT", "where answers come to, when not _INBOX"),
     Flag("account", _SYSTEM + "account", "NAME", "name to show for the account"),
     Flag("domain", _SYSTEM + "domain", "NAME", "JetStream domain"),
 )  # fmt: skip

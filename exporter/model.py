@@ -59,6 +59,9 @@ class StreamConfig(Struct, frozen=True, gc=False):
     duplicate_window_seconds: float | None
     thresholds: Thresholds
     message_ttl: bool = False  # single messages may expire before their time
+    delete_markers: bool = False  # the server adds a message where one expired
+    schedules: bool = False  # the server adds the messages that it was asked to send later
+    no_ack: bool = False  # publishes are not answered
 
 
 class ConsumerConfig(Struct, frozen=True, gc=False):

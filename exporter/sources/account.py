@@ -10,6 +10,7 @@ from exporter.model import Account, AccountUsage, Server, Snapshot
 from exporter.signals.clock import ClockBook
 from exporter.sources.account_api import AccountApi
 from exporter.sources.account_assets import AccountAssets
+from exporter.sources.api_counters import ApiCounters
 from exporter.sources.asking import Asking, LeftOut
 from exporter.sources.connection import NatsLink
 from exporter.sources.decode import limit, read_answer
@@ -41,9 +42,11 @@ class AccountSource:
     link: NatsLink
     clocks: ClockBook = field(default_factory=ClockBook)
     left_out: LeftOut = field(default_factory=LeftOut)
+    api_counters: ApiCounters = field(default_factory=ApiCounters)
     servers: ServerBook = field(init=False)
     assets: AccountAssets = field(init=False)
     _account: str = ""  # as the server calls it; "" until it said so
+    _name_in_statz: str = ""
     _link_generation: int = -1
 
     def __post_init__(self) -> None:
@@ -96,7 +99,8 @@ class AccountSource:
         with asking.question("user_info"):
             reply = await self.link.ask(USER_INFO, timeout=asking.left(2.0))
             said = read_answer(WireUserInfo, reply.data, "user info").data
-            self._account = (said.account_name or said.account) if said else ""
+            if said is not None:
+                self._account = said.account_name or self._name_in_statz or said.account
 
     async def _ask_statz(self, asking: Asking) -> list[tuple[WireServer, WireAccountStat | None]]:
         # Who is missed is waited for, else its return could go unheard for ever.
@@ -122,11 +126,12 @@ class AccountSource:
         return list(heard.values())
 
     def _name_from_statz(self, heard: dict[str, tuple[WireServer, WireAccountStat | None]]) -> None:
-        # USER.INFO is the better word but came with 2.10; an account may have a name beside its id.
-        if self._account or _version_of_all(heard) >= _USER_INFO_SINCE:
-            return
-        names = [stat.name or stat.acc for _, stat in heard.values() if stat is not None]
-        self._account = names[0] if names else ""
+        # In operator mode an account has a name beside its key: STATZ tells it since 2.11, USER.INFO
+        # since 2.12. Before 2.10 there is no USER.INFO at all.
+        stats = [stat for _, stat in heard.values() if stat is not None]
+        self._name_in_statz = next((stat.name for stat in stats if stat.name), "")
+        if stats and not self._account and _version_of_all(heard) < _USER_INFO_SINCE:
+            self._account = self._name_in_statz or stats[0].acc
 
     def _snapshot(
         self,
@@ -148,7 +153,9 @@ class AccountSource:
             streams=streams,
             consumers=consumers,
             servers=servers,
-            accounts=self._accounts(info, heard),
+            accounts=self.api_counters.risen(
+                self._accounts(info, heard), frozenset(server.id for server, _ in heard)
+            ),
             outcomes=tuple(asking.outcomes),
             skipped=asking.left_out.skipped(time.monotonic()),
             faults=unreadable_thresholds("consumer_list", streams, consumers),

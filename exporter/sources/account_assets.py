@@ -81,7 +81,7 @@ class AccountAssets:
         found: dict[str, Stream] = {}
         async for page in self.api.stream_pages(asking):
             for wire in page.streams or ():
-                # A record without a name stands for a stream whose servers are away: see `missing`.
+                # All zeroes and no leader stand for a stream whose servers are away: see `missing`.
                 if (name := stream_name(wire)) and self.filters.streams.wants(name):
                     found[name] = self._stream(name, wire)
             offline = page.offline or {}
@@ -181,7 +181,7 @@ class AccountAssets:
             try:
                 found[name] = self._stream(name, await self.api.stream_info(name, asking))
             except QuestionError as error:
-                if not _is_gone(error):
+                if not _says_nothing(error):
                     found[name] = self._silent_stream(name, error.reason)
 
         await _each(list(self._known), one, self.concurrency)
@@ -205,7 +205,7 @@ class AccountAssets:
                 wire = await self.api.consumer_info(stream.name, name, asking)
                 row = self._consumer(stream, wire, known)
             except QuestionError as error:
-                if _is_gone(error):
+                if _says_nothing(error):
                     return
                 config = known.consumers.get(name)
                 row = silent_consumer(self._account, stream.name, name, error.reason, config)
@@ -216,8 +216,10 @@ class AccountAssets:
         return tuple(rows)
 
 
-def _is_gone(error: QuestionError) -> bool:
-    return isinstance(error, ApiError) and error.code == NOT_FOUND
+def _says_nothing(error: QuestionError) -> bool:
+    """Gone, or not ours to ask: neither means that it has no leader."""
+    gone = isinstance(error, ApiError) and error.code == NOT_FOUND
+    return gone or error.reason == "permission"
 
 
 async def _each(

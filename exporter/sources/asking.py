@@ -28,7 +28,7 @@ class LeftOut:
         return now < until
 
     def note(self, question: str, reason: str, now: float) -> None:
-        if reason in _SKIP_REASONS:
+        if reason in _SKIP_REASONS and not self.rests(question, now):
             self._until[question] = (now + RETRY_AFTER_SECONDS, _SKIP_REASONS[reason])
 
     def clear(self) -> None:

@@ -26,6 +26,7 @@ from streamgauge.serving.settings import SettingsError
 logger = logging.getLogger(__name__)
 
 _VIOLATION = re.compile(r'permissions violation for (publish|subscription) to "([^"]*)"')
+_DOMAIN_API = re.compile(r"^\$js\.[^.]+\.api\.")
 _NO_RESPONDERS = "503"
 _CONNECT_SECONDS = 3.0
 # Answers are read at once, but a big system's may all arrive in one burst.
@@ -239,7 +240,7 @@ class NatsLink:
             return
         # The server never answers a denied publish; without this it would look like a timeout.
         for waiting in list(self._waiting.values()):
-            if waiting.subject.lower() == subject:
+            if subject in (waiting.subject.lower(), _as_checked(waiting.subject)):
                 waiting.fail(
                     QuestionError("permission", f"publishing to {waiting.subject} is denied")
                 )
@@ -259,6 +260,11 @@ class NatsLink:
     def _fail_waiting(self, error: QuestionError) -> None:
         for waiting in list(self._waiting.values()):
             waiting.fail(error)
+
+
+def _as_checked(subject: str) -> str:
+    """A server of the domain itself takes $JS.<domain>.API for $JS.API before it checks."""
+    return _DOMAIN_API.sub("$js.api.", subject.lower())
 
 
 async def _discard(client: Client) -> None:

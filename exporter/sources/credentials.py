@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -36,11 +36,11 @@ class TlsAccess:
 
 @dataclass(frozen=True, slots=True)
 class NatsAccess:
-    addresses: tuple[str, ...]
+    addresses: tuple[str, ...] = field(repr=False)  # one may hold a password
     user: str = ""
-    password: str = ""
+    password: str = field(default="", repr=False)
     password_file: Path | None = None
-    token: str = ""
+    token: str = field(default="", repr=False)
     token_file: Path | None = None
     nkey_seed_file: Path | None = None
     creds_file: Path | None = None

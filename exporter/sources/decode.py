@@ -109,6 +109,9 @@ def stream_config(name: str, wire: WireStreamConfig) -> StreamConfig:
         duplicate_window_seconds=seconds(wire.duplicate_window),
         thresholds=owner_thresholds(wire.metadata),
         message_ttl=wire.allow_msg_ttl,
+        delete_markers=wire.subject_delete_marker_ttl > 0,
+        schedules=wire.allow_msg_schedules,
+        no_ack=wire.no_ack,
     )
 
 

@@ -35,9 +35,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class HttpAccess:
-    addresses: tuple[str, ...]
+    addresses: tuple[str, ...] = field(repr=False)  # one may hold a password
     user: str = ""
-    password: str = ""
+    password: str = field(default="", repr=False)
     password_file: Path | None = None
     tls: TlsAccess | None = None
 

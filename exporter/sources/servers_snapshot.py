@@ -11,6 +11,7 @@ import msgspec
 
 from exporter.model import Account, Consumer, Fault, Snapshot, Stream
 from exporter.signals.clock import ClockBook
+from exporter.sources.api_counters import ApiCounters
 from exporter.sources.asking import Asking
 from exporter.sources.filters import Filters
 from exporter.sources.fleet import ServerAnswers, fleet_accounts, fleet_meta, fleet_servers
@@ -50,6 +51,7 @@ class ServersMemory:
     servers: ServerBook = field(init=False)
     silent: SilentAssets = field(init=False)
     startups: StartupBook = field(default_factory=StartupBook)
+    api_counters: ApiCounters = field(default_factory=ApiCounters)
     strangers: int = 0  # servers of another JetStream domain that answered this poll
     _config_read: float = float("-inf")
     _health_read: float = float("-inf")
@@ -156,7 +158,8 @@ def _wanted_accounts(
 ) -> tuple[Account, ...]:
     wants = memory.options.filters.accounts.wants
     found = fleet_accounts(answers, streams, consumers)
-    return tuple(account for account in found if wants(account.name))
+    ids = frozenset(answer.server.id for answer in answers)
+    return memory.api_counters.risen(tuple(one for one in found if wants(one.name)), ids)
 
 
 def _strangers(memory: ServersMemory) -> tuple[Fault, ...]:

@@ -50,6 +50,8 @@ class SystemSource:
         with asking.question("statsz"):
             await self.link.open()
             self._fresh_link()
+            if asking.rests("statsz"):
+                raise QuestionError("permission", f"{PING}.STATSZ was denied: asked again later")
             await self._ask_statsz(asking, answers)
         if not asking.answered("statsz"):
             return self.memory.empty_snapshot(asking)

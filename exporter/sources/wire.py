@@ -88,6 +88,9 @@ class WireStreamConfig(Struct, gc=False):
     num_replicas: int = 0
     duplicate_window: int = 0
     allow_msg_ttl: bool = False
+    subject_delete_marker_ttl: int = 0
+    allow_msg_schedules: bool = False
+    no_ack: bool = False
     compression: str = ""
     mirror: WireOriginConfig | None = None
     sources: list[WireOriginConfig] = field(default_factory=list)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import nkeys
+import nkeys  # type: ignore[import-untyped]
 
 UNLIMITED: Final = -1
 _HEADER: Final = {"typ": "JWT", "alg": "ed25519-nkey"}

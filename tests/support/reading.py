@@ -3,12 +3,14 @@
 import json
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any, Final
 
+import nats
 from nats.aio.client import Client
 from support.servers import APP, SYS, Login, NatsCluster, NatsServer
+from support.waiting import until
 
 from exporter.model import Consumer, Outcome, Snapshot, Stream
 from exporter.sources.account import AccountSource
@@ -21,6 +23,7 @@ from exporter.sources.system import SystemSource
 
 OPTIONS: Final = SourceOptions(system="test")
 POLL_SECONDS: Final = 20.0
+_NOT_YET: Final = 10005  # no suitable peers for placement
 
 Place = NatsServer | NatsCluster
 
@@ -109,25 +112,39 @@ def consumers(snapshot: Snapshot) -> dict[tuple[str, str], Consumer]:
     return {(row.stream, row.name): row for row in snapshot.consumers}
 
 
-async def api(client: Client, subject: str, request: dict[str, Any] | None = None) -> Any:
+async def api(
+    client: Client, subject: str, request: dict[str, Any] | None = None, seconds: float = 10
+) -> Any:
     """The JetStream API's answer as the server wrote it, errors included."""
     payload = b"" if request is None else json.dumps(request).encode()
-    message = await client.request(f"$JS.API.{subject}", payload, timeout=10)
+    message = await client.request(f"$JS.API.{subject}", payload, timeout=seconds)
     return json.loads(message.data)
 
 
 async def create_stream(client: Client, name: str, **config: Any) -> Any:
     """On the subject that is its name in lower case, in memory unless it says otherwise."""
     usual = {"name": name, "subjects": [name.lower()], "storage": "memory"}
-    answer = await api(client, f"STREAM.CREATE.{name}", usual | config)
-    assert "error" not in answer, answer
-    return answer
+    return await _created(client, f"STREAM.CREATE.{name}", usual | config)
 
 
 async def create_consumer(client: Client, stream: str, name: str, **config: Any) -> Any:
     """A durable pull consumer with explicit acks unless it says otherwise."""
     usual = {"name": name, "durable_name": name, "ack_policy": "explicit"}
     request = {"stream_name": stream, "config": usual | config}
-    answer = await api(client, f"CONSUMER.CREATE.{stream}.{name}", request)
+    return await _created(client, f"CONSUMER.CREATE.{stream}.{name}", request)
+
+
+async def _created(client: Client, subject: str, request: dict[str, Any]) -> Any:
+    """Insists: a cluster that has just formed may not hear, or not know all its nodes."""
+
+    async def ask() -> Any:
+        with suppress(nats.errors.TimeoutError, nats.errors.NoRespondersError):
+            return await api(client, subject, request, seconds=3)
+        return {"error": {"err_code": _NOT_YET}}
+
+    def heard(answer: Any) -> bool:
+        return bool(answer.get("error", {}).get("err_code") != _NOT_YET)
+
+    answer = await until(ask, heard, subject)
     assert "error" not in answer, answer
     return answer

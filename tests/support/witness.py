@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from support.exposed import SOURCES, SYSTEM_NAME, Exposed, Labels, Series, polled, polling
@@ -45,6 +46,8 @@ class Witness:
     now: Exposed = field(default_factory=lambda: Exposed({}))
     polls: int = 0
     _counters: dict[Series, float] = field(default_factory=dict)
+    _may_fall: set[Series] = field(default_factory=set)
+    _any_restarted: bool = False
 
     async def look(self) -> Exposed:
         """Polls once; an AssertionError tells what must not be."""
@@ -54,14 +57,15 @@ class Witness:
         assert wrong == [], (self.poller.source_name, self.polls, wrong)
         return self.now
 
-    async def look_until(self, done: Callable[[], bool]) -> None:
-        while not done():
+    async def look_while(self, moving: asyncio.Task[T]) -> None:
+        while not moving.done():
             await self.look()
 
     def forgive_restart(self, server: str) -> None:
-        """What that server counts may begin again."""
-        mine = ("server", server)
-        self._counters = {key: seen for key, seen in self._counters.items() if mine not in key[1]}
+        """What that server counts may begin again, once; an account's counts are sums over all
+        servers, which learn of each other's restart one by one."""
+        self._may_fall |= {key for key in self._counters if ("server", server) in key[1]}
+        self._any_restarted = True
 
     def _label_faults(self) -> list[str]:
         faults = []
@@ -78,10 +82,17 @@ class Witness:
         for key, value in self.now.samples.items():
             if not key[0].endswith("_total"):
                 continue
-            if value < (before := self._counters.get(key, 0.0)):
+            before, self._counters[key] = self._counters.get(key, 0.0), value
+            if value < before and not self._is_forgiven(key):
                 faults.append(f"{key[0]} {sorted(key[1])} fell from {before} to {value}")
-            self._counters[key] = value
         return faults
+
+    def _is_forgiven(self, counter: Series) -> bool:
+        if self._any_restarted and counter[0].startswith("account_"):
+            return True
+        forgiven = counter in self._may_fall
+        self._may_fall.discard(counter)
+        return forgiven
 
     def _value_faults(self) -> list[str]:
         faults = []
@@ -111,32 +122,50 @@ class Witness:
 
 @dataclass
 class Witnesses:
-    """All three sources at once."""
+    """All three sources at once, none waiting for another."""
 
     all: Sequence[Witness]
 
     async def look(self) -> None:
-        await asyncio.gather(*(witness.look() for witness in self.all))
+        async with asyncio.TaskGroup() as group:
+            for witness in self.all:
+                group.create_task(witness.look())
 
     async def look_during(self, move: Coroutine[Any, Any, T]) -> T:
-        """Each looks as often as it can until the move is made, then once more."""
+        """Each looks as often as it can until the move is made."""
         async with asyncio.TaskGroup() as group:
             moving = group.create_task(move)
             for witness in self.all:
-                group.create_task(witness.look_until(moving.done))
-        await self.look()
+                group.create_task(witness.look_while(moving))
         return moving.result()
+
+    async def look_until(
+        self, holds: Callable[[Exposed], bool], otherwise: str, *, but: str = ""
+    ) -> None:
+        """Until it holds for every source; `but` names one that cannot know."""
+        async with asyncio.TaskGroup() as group:
+            for one in self.all:
+                if (name := one.poller.source_name) != but:
+                    group.create_task(until(one.look, holds, f"{name}: {otherwise}"))
+
+    async def look_until_down(self, assets: set[Asset]) -> None:
+        """Until these are down, and nothing else is."""
+
+        async def down(one: Witness) -> set[Asset]:
+            await one.look()
+            return one.down()
+
+        async with asyncio.TaskGroup() as group:
+            for one in self.all:
+                otherwise = f"{one.poller.source_name}: other than {assets} are down"
+                group.create_task(until(partial(down, one), assets.__eq__, otherwise))
+
+    async def look_until_all_is_up(self) -> None:
+        await self.look_until_down(set())
 
     def forgive_restart(self, server: str) -> None:
         for witness in self.all:
             witness.forgive_restart(server)
-
-    async def look_until_all_is_up(self) -> None:
-        async def missing() -> dict[str, set[Asset]]:
-            await self.look()
-            return {one.poller.source_name: down for one in self.all if (down := one.down())}
-
-        await until(missing, lambda seen: seen == {}, "not everything is up again")
 
 
 @asynccontextmanager

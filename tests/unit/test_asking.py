@@ -1,0 +1,39 @@
+"""Questions that rest after a refusal, and how a refusal is recognised."""
+
+import pytest
+
+from exporter.sources.asking import RETRY_AFTER_SECONDS, LeftOut
+from exporter.sources.connection import _as_checked
+
+
+def test_a_refused_question_rests_and_then_is_asked_again() -> None:
+    left_out = LeftOut()
+    left_out.note("statsz", "permission", 100.0)
+    assert left_out.rests("statsz", 100.0 + RETRY_AFTER_SECONDS - 1)
+    assert not left_out.rests("statsz", 100.0 + RETRY_AFTER_SECONDS)
+
+
+def test_saying_again_that_it_rests_does_not_prolong_the_rest() -> None:
+    left_out = LeftOut()
+    left_out.note("statsz", "permission", 100.0)
+    left_out.note("statsz", "permission", 200.0)
+    assert not left_out.rests("statsz", 100.0 + RETRY_AFTER_SECONDS)
+
+
+def test_a_timeout_makes_nothing_rest() -> None:
+    left_out = LeftOut()
+    left_out.note("statsz", "timeout", 100.0)
+    assert not left_out.rests("statsz", 100.0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "denied"),
+    [
+        ("$JS.hub.API.STREAM.LIST", "$js.api.stream.list"),
+        ("$JS.API.STREAM.LIST", "$js.api.stream.list"),
+        ("$JS.API.CONSUMER.INFO.API.x", "$js.api.consumer.info.api.x"),
+        ("$SYS.REQ.USER.INFO", "$sys.req.user.info"),
+    ],
+)
+def test_a_denial_names_the_subject_as_the_server_checked_it(asked: str, denied: str) -> None:
+    assert _as_checked(asked) == denied
