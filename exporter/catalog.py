@@ -26,7 +26,8 @@ SERVER = (*SYSTEM, "server")
 
 QUESTIONS = (
     "user_info", "account_info", "stream_list", "consumer_list", "account_statz",
-    "statsz", "varz", "healthz", "jsz", "jsz_config", "poll",
+    "statsz", "varz", "healthz", "jsz", "jsz_config", "exact_lag", "filtered_counts",
+    "poll",
 )  # fmt: skip
 
 REASONS = (
@@ -561,11 +562,12 @@ SERVER_HEALTHY = _server("server_healthy",
 # --- clock ----------------------------------------------------------------------------------------
 
 SERVER_CLOCK_OFFSET_SECONDS = _server("server_clock_offset_seconds",
-    "Server clock minus exporter clock; positive when the server is ahead. The sample with the "
-    "shortest round trip counts. True to within server_clock_uncertainty_seconds.",
+    "Server clock minus exporter clock; positive when the server is ahead. The surest of the last "
+    "samples counts: short round trip, taken lately. True to within server_clock_uncertainty_seconds.",
     origin=DERIVED)
 SERVER_CLOCK_UNCERTAINTY_SECONDS = _server("server_clock_uncertainty_seconds",
-    "How far the clock offset may be wrong: half the round trip of its sample.",
+    "How far the clock offset may be wrong: half the round trip of its sample, and what clocks "
+    "may have drifted since (50 millionths).",
     origin=DERIVED)
 SERVER_ROUND_TRIP_SECONDS = _server("server_round_trip_seconds",
     "Shortest time from a question to this server's answer among the last samples. "

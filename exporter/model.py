@@ -61,7 +61,9 @@ class StreamConfig(Struct, frozen=True, gc=False):
     message_ttl: bool = False  # single messages may expire before their time
     delete_markers: bool = False  # the server adds a message where one expired
     schedules: bool = False  # the server adds the messages that it was asked to send later
+    atomic: bool = False  # a batch waits for its last message before any of it is stored
     no_ack: bool = False  # publishes are not answered
+    allow_direct: bool = False  # every copy may be asked for a message
 
 
 class ConsumerConfig(Struct, frozen=True, gc=False):

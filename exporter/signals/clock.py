@@ -8,9 +8,10 @@ from datetime import datetime
 
 from exporter.model import ClockReading
 
-# A crystal drifts by some 50 us a second at worst, so within this window an old sample with a short
-# way is worth more than a fresh one with a long way.
 WINDOW_SECONDS = 120.0
+# Two ordinary clocks may drift apart by so many seconds per second. An old sample with a short way
+# is worth more than a fresh one with a long way, but only as long as that has not eaten it up.
+DRIFT = 50e-6
 _KEPT = 32
 
 
@@ -19,6 +20,15 @@ class ClockSample:
     taken: float
     offset: float
     round_trip: float
+
+    def unsure_at(self, now: float) -> float:
+        """The offset of that moment is certainly no further away than this."""
+        return self.round_trip / 2 + DRIFT * abs(now - self.taken)
+
+    def agrees_with(self, newer: ClockSample) -> bool:
+        """Whether one clock, never set in between, can have given both."""
+        apart = abs(self.offset - newer.offset)
+        return apart <= self.unsure_at(newer.taken) + newer.round_trip / 2
 
 
 def clock_sample(sent: float, round_trip: float, server_time: datetime) -> ClockSample:
@@ -37,7 +47,11 @@ class ClockBook:
     ) -> None:
         if server_time is None or not server:
             return
-        kept = self._samples.setdefault(server, deque(maxlen=_KEPT))
+        kept = self._samples.get(server)
+        if kept is None:
+            # Servers without a name of their own get a new one at each start.
+            self._forget_unheard(sent)
+            kept = self._samples[server] = deque(maxlen=_KEPT)
         kept.append(clock_sample(sent, round_trip, server_time))
 
     def reading(self, server: str, now: float) -> ClockReading | None:
@@ -48,9 +62,16 @@ class ClockBook:
         ]
         if not recent:
             return None
-        best = min(recent, key=lambda sample: sample.round_trip)
-        return ClockReading(best.offset, best.round_trip / 2, best.round_trip)
+        # Somebody set one of the two clocks: what was measured before is worth nothing now.
+        valid = [sample for sample in recent if sample.agrees_with(recent[-1])]
+        best = min(valid, key=lambda sample: sample.unsure_at(now))
+        shortest = min(sample.round_trip for sample in valid)
+        return ClockReading(best.offset, best.unsure_at(now), shortest)
 
-    def forget(self, servers: set[str]) -> None:
-        for name in servers:
-            self._samples.pop(name, None)
+    def servers(self) -> frozenset[str]:
+        return frozenset(self._samples)
+
+    def _forget_unheard(self, now: float) -> None:
+        for name, kept in list(self._samples.items()):
+            if abs(now - kept[-1].taken) > WINDOW_SECONDS:
+                del self._samples[name]

@@ -12,8 +12,9 @@ from exporter.sources.account_api import AccountApi
 from exporter.sources.account_assets import AccountAssets
 from exporter.sources.api_counters import ApiCounters
 from exporter.sources.asking import Asking, LeftOut
+from exporter.sources.clock_pings import ClockPing
 from exporter.sources.connection import NatsLink
-from exporter.sources.decode import limit, read_answer
+from exporter.sources.decode import limit, read_answer, version_numbers
 from exporter.sources.memory import ServerBook
 from exporter.sources.servers_snapshot import SourceOptions, unreadable_thresholds
 from exporter.sources.speaker import server_names
@@ -27,6 +28,7 @@ from exporter.sources.wire import (
 )
 
 STATZ = "$SYS.REQ.ACCOUNT.PING.STATZ"
+_EVERY_SERVER = b'{"include_unused":true}'
 USER_INFO = "$SYS.REQ.USER.INFO"
 # Servers answer a ping within milliseconds of each other; who has not spoken by then is away.
 _QUIET_SECONDS = 0.5
@@ -94,7 +96,7 @@ class AccountSource:
     async def _ask_user(self, asking: Asking) -> None:
         if self.options.account or self._account or asking.rests("user_info"):
             return
-        if _version(str(self.link.server_info.get("version", ""))) < _USER_INFO_SINCE:
+        if version_numbers(str(self.link.server_info.get("version", ""))) < _USER_INFO_SINCE:
             return
         with asking.question("user_info"):
             reply = await self.link.ask(USER_INFO, timeout=asking.left(2.0))
@@ -108,7 +110,7 @@ class AccountSource:
         roll_call = self.servers.roll_call(time.monotonic(), self.options.health_interval)
         replies = await self.link.gather(
             STATZ,
-            b'{"include_unused":true}',
+            _EVERY_SERVER,
             enough=lambda got: not roll_call and known <= server_names(got),
             quiet=_QUIET_SECONDS,
             linger=_LINGER_SECONDS,
@@ -123,6 +125,8 @@ class AccountSource:
                 answer.server.name, reply.sent, reply.round_trip, answer.server.time
             )
         self._name_from_statz(heard)
+        names = frozenset(server.name for server, _ in heard.values())
+        await ClockPing(STATZ, _EVERY_SERVER).repeat(self.link, names, self.clocks, asking)
         return list(heard.values())
 
     def _name_from_statz(self, heard: dict[str, tuple[WireServer, WireAccountStat | None]]) -> None:
@@ -222,10 +226,5 @@ def _promised(reserved: int | None) -> int | None:
     return None if reserved is None else limit(reserved)
 
 
-def _version(text: str) -> tuple[int, ...]:
-    numbers = text.partition("-")[0].split(".")
-    return tuple(int(number) for number in numbers if number.isdigit())
-
-
 def _version_of_all(heard: dict[str, tuple[WireServer, WireAccountStat | None]]) -> tuple[int, ...]:
-    return min((_version(server.ver) for server, _ in heard.values()), default=())
+    return min((version_numbers(server.ver) for server, _ in heard.values()), default=())

@@ -60,6 +60,12 @@ def seconds(nanoseconds: int) -> float | None:
     return nanoseconds / NANOSECONDS_PER_SECOND if nanoseconds > 0 else None
 
 
+def version_numbers(text: str) -> tuple[int, ...]:
+    """What stands before a dash; a version that nobody can read is older than all others."""
+    numbers = text.partition("-")[0].split(".")
+    return tuple(int(number) for number in numbers if number.isdigit())
+
+
 def known_time(moment: datetime | None) -> datetime | None:
     """Go writes "never" as the first day of year one."""
     return None if moment is None or moment.year <= 1 else moment
@@ -111,7 +117,9 @@ def stream_config(name: str, wire: WireStreamConfig) -> StreamConfig:
         message_ttl=wire.allow_msg_ttl,
         delete_markers=wire.subject_delete_marker_ttl > 0,
         schedules=wire.allow_msg_schedules,
+        atomic=wire.allow_atomic,
         no_ack=wire.no_ack,
+        allow_direct=wire.allow_direct,
     )
 
 

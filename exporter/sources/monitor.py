@@ -17,6 +17,7 @@ from yarl import URL
 from exporter.errors import QuestionError
 from exporter.model import Snapshot
 from exporter.sources.asking import Asking, LeftOut, smaller_page
+from exporter.sources.clock_pings import more_turns
 from exporter.sources.credentials import TlsAccess, without_secrets
 from exporter.sources.decode import read_answer
 from exporter.sources.fleet import ServerAnswers
@@ -135,10 +136,7 @@ class MonitorSource:
         return answer
 
     async def _ask_varz(self, address: str, asking: Asking) -> ServerAnswers:
-        sent, started = time.time(), time.perf_counter()
-        body, _ = await self._get(address, "varz", {}, asking)
-        round_trip = time.perf_counter() - started
-        varz = read_answer(WireVarz, body, "varz")
+        varz, sent, round_trip = await self._timed_varz(address, asking)
         js = varz.jetstream
         server = WireServer(
             name=varz.server_name or varz.server_id,
@@ -152,7 +150,25 @@ class MonitorSource:
             time=varz.now,
         )
         self.memory.clocks.observe(server.name, sent, round_trip, varz.now)
+        await self._sample_clock(address, server.name, asking)
         return ServerAnswers(server, varz)
+
+    async def _timed_varz(self, address: str, asking: Asking) -> tuple[WireVarz, float, float]:
+        """With the time at which it was asked, and how long the answer took."""
+        sent, started = time.time(), time.perf_counter()
+        body, _ = await self._get(address, "varz", {}, asking)
+        round_trip = time.perf_counter() - started
+        return read_answer(WireVarz, body, "varz"), sent, round_trip
+
+    async def _sample_clock(self, address: str, name: str, asking: Asking) -> None:
+        try:
+            for seconds in more_turns(asking):
+                async with asyncio.timeout(seconds):
+                    varz, sent, round_trip = await self._timed_varz(address, asking)
+                self.memory.clocks.observe(name, sent, round_trip, varz.now)
+        except (QuestionError, TimeoutError):
+            # The first answer is in; if the server is gone, the next question will say so.
+            return
 
     async def _read_pages(self, address: str, answer: ServerAnswers, plan: _Plan) -> None:
         while True:

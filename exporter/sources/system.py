@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from exporter.errors import QuestionError
 from exporter.model import Snapshot
 from exporter.sources.asking import Asking, LeftOut, smaller_page
+from exporter.sources.clock_pings import ClockPing
 from exporter.sources.connection import NatsLink, Reply
 from exporter.sources.decode import read_answer
 from exporter.sources.fleet import ServerAnswers
@@ -99,6 +100,9 @@ class SystemSource:
             self.memory.clocks.observe(server.name, reply.sent, reply.round_trip, server.time)
             answers[server.id] = ServerAnswers(server, answer.statsz)
         self.memory.strangers = strangers
+        names = frozenset(answer.server.name for answer in answers.values())
+        ping = ClockPing(PING + ".STATSZ")
+        await ping.repeat(self.link, names, self.memory.clocks, asking)
 
     async def _ask_health(self, asking: Asking, answers: dict[str, ServerAnswers]) -> None:
         for reply in await self._from_all(asking, "HEALTHZ", b"", set(answers)):

@@ -90,7 +90,9 @@ class WireStreamConfig(Struct, gc=False):
     allow_msg_ttl: bool = False
     subject_delete_marker_ttl: int = 0
     allow_msg_schedules: bool = False
+    allow_atomic: bool = False
     no_ack: bool = False
+    allow_direct: bool = False
     compression: str = ""
     mirror: WireOriginConfig | None = None
     sources: list[WireOriginConfig] = field(default_factory=list)

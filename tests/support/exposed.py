@@ -55,17 +55,13 @@ class Exposed:
         return {one: self.samples.get(one) for one in wanted}
 
 
-def poller_of(
-    target: NatsServer | NatsCluster,
-    source: SourceName,
-    *,
-    system: str = SYSTEM_NAME,
-    interval: float = 15.0,
-) -> SystemPoller:
-    """Asks as a user of the default account layout would, and shows every metric there is."""
+def settings_of(
+    target: NatsServer | NatsCluster, source: SourceName, system: str = SYSTEM_NAME
+) -> SystemSettings:
+    """Asks as a user of the default account layout would."""
     nodes = target.nodes if isinstance(target, NatsCluster) else [target]
     login = {"account": APP, "system": SYS, "monitor": None}[source]
-    settings = SystemSettings(
+    return SystemSettings(
         name=system,
         source=source,
         urls=tuple(node.monitor_url if source == "monitor" else node.url for node in nodes),
@@ -73,16 +69,15 @@ def poller_of(
         password=Secret(login.password) if login else None,
         # On 2.9 a server does not tell an ordinary user the name of its account.
         account="APP" if source == "account" else None,
-        interval=interval,
     )
-    return make_poller(ExporterSettings(detail=Level.FULL), settings)
 
 
 @asynccontextmanager
 async def polling(
     target: NatsServer | NatsCluster, source: SourceName
 ) -> AsyncIterator[SystemPoller]:
-    poller = poller_of(target, source)
+    """With every metric there is."""
+    poller = make_poller(ExporterSettings(detail=Level.FULL), settings_of(target, source))
     try:
         yield poller
     finally:

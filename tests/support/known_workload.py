@@ -5,23 +5,27 @@ What the exporter must say of it stands, in literal numbers, in the tests that u
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
+import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js.api import AckPolicy, ConsumerConfig, StreamConfig, StreamSource
 from nats.js.client import JetStreamContext
-from nats.js.errors import ServiceUnavailableError
-from support.servers import OTHER, NatsCluster, NatsServer, connected
-from support.waiting import until
+from nats.js.errors import BadRequestError, NoStreamResponseError, ServiceUnavailableError
+from support.servers import APP, OTHER, Login, NatsCluster, NatsServer, connected
+from support.waiting import PAUSE_SECONDS, until
 
-PATIENCE_SECONDS: Final = 20.0
+PATIENCE_SECONDS: Final = 30.0
+IMPATIENCE_SECONDS: Final = 3.0
 PAUSES_SINCE: Final = (2, 11)
 METADATA_SINCE: Final = (2, 10)
+NO_SUITABLE_PEERS: Final = 10005
 
 
 def version_of(place: NatsServer | NatsCluster) -> tuple[int, ...]:
@@ -44,10 +48,21 @@ class Workshop:
         assert "error" not in answer, (subject, answer["error"])
         return answer
 
+    async def store(self, config: StreamConfig) -> None:
+        await _insisting(partial(self._manager().add_stream, config))
+
+    async def publish(self, subject: str, payload: bytes = b"x") -> None:
+        """Once and not twice: it waits for its ack as long as the whole of the patience."""
+        await _insisting(partial(self.jetstream.publish, subject, payload))
+
     async def consumer(self, name: str, **config: Any) -> None:
         settings: dict[str, Any] = {"ack_policy": AckPolicy.EXPLICIT, "max_ack_pending": 1000}
         wanted = ConsumerConfig(durable_name=name, **settings | config)
-        await self.jetstream.add_consumer(self.stream, wanted)
+        await _insisting(partial(self._manager().add_consumer, self.stream, wanted))
+
+    def _manager(self) -> JetStreamContext:
+        # During an election a wish goes unheard; to make the same thing twice does no harm.
+        return self.client.jetstream(timeout=IMPATIENCE_SECONDS)
 
     async def fetch(self, consumer: str, count: int) -> list[Msg]:
         puller = await self.jetstream.pull_subscribe_bind(consumer, self.stream)
@@ -70,9 +85,25 @@ class Workshop:
             await self.client.request(message.reply, b"-NAK", timeout=PATIENCE_SECONDS)
 
 
+async def _insisting(do: Callable[[], Awaitable[object]]) -> None:
+    """Servers of a new cluster may not trust each other with a stream yet, nor know its leader."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while True:
+            try:
+                await do()
+            except (NoStreamResponseError, nats.errors.TimeoutError):
+                pass
+            except BadRequestError as error:
+                if error.err_code != NO_SUITABLE_PEERS:
+                    raise
+            else:
+                return
+            await asyncio.sleep(PAUSE_SECONDS)
+
+
 @asynccontextmanager
-async def workshop(place: NatsServer | NatsCluster) -> AsyncIterator[Workshop]:
-    async with connected(place) as client:
+async def workshop(place: NatsServer | NatsCluster, user: Login = APP) -> AsyncIterator[Workshop]:
+    async with connected(place, user) as client:
         yield Workshop(client, client.jetstream(timeout=PATIENCE_SECONDS))
 
 
@@ -97,8 +128,7 @@ async def known_workload(place: NatsServer | NatsCluster) -> AsyncIterator[None]
 
 
 async def _streams(shop: Workshop, replicas: int) -> None:
-    add = shop.jetstream.add_stream
-    await add(
+    await shop.store(
         StreamConfig(
             name="ORDERS",
             subjects=["orders.>"],
@@ -113,20 +143,19 @@ async def _streams(shop: Workshop, replicas: int) -> None:
     )
     for number in range(1, 101):
         subject = "orders.eu" if number % 4 == 0 else "orders.us"
-        await shop.jetstream.publish(subject, b"0123456789")
-    await add(StreamConfig(name="INVOICES", subjects=["invoices"], num_replicas=1))
+        await shop.publish(subject, b"0123456789")
+    await shop.store(StreamConfig(name="INVOICES", subjects=["invoices"], num_replicas=1))
     for _ in range(20):
-        await shop.jetstream.publish("invoices", b"x")
+        await shop.publish("invoices")
     await shop.jetstream.purge_stream("INVOICES", seq=6)
     await shop.jetstream.delete_msg("INVOICES", 10)
-    await add(StreamConfig(name="COPY", mirror=StreamSource(name="ORDERS"), num_replicas=1))
+    await shop.store(StreamConfig(name="COPY", mirror=StreamSource(name="ORDERS"), num_replicas=1))
 
 
 async def _another_account(place: NatsServer | NatsCluster) -> None:
-    async with connected(place, OTHER) as client:
-        jetstream = client.jetstream(timeout=PATIENCE_SECONDS)
-        await jetstream.add_stream(StreamConfig(name="NOTES", subjects=["notes"], num_replicas=1))
-        await jetstream.publish("notes", b"x")
+    async with workshop(place, OTHER) as shop:
+        await shop.store(StreamConfig(name="NOTES", subjects=["notes"], num_replicas=1))
+        await shop.publish("notes")
 
 
 async def _pulled(shop: Workshop) -> None:

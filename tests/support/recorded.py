@@ -22,10 +22,12 @@ from exporter.sources.account import AccountSource
 from exporter.sources.asking import Asking
 from exporter.sources.connection import NatsLink, Reply
 from exporter.sources.credentials import NatsAccess
+from exporter.sources.decode import read_answer
 from exporter.sources.monitor import HttpAccess, MonitorSource
 from exporter.sources.servers_snapshot import SourceOptions
 from exporter.sources.source import Source
 from exporter.sources.system import SystemSource
+from exporter.sources.wire import WireVarz
 
 FOLDER: Final = Path(__file__).parents[1] / "recorded"
 SOURCES: Final = ("account", "system", "monitor")
@@ -162,6 +164,11 @@ class RecordedMonitor(MonitorSource):
     ) -> tuple[bytes, int]:
         _, replies = self.player.answer(http_request(address, path, query))
         return replies[0].text.encode(), replies[0].status
+
+    async def _timed_varz(self, address: str, asking: Asking) -> tuple[WireVarz, float, float]:
+        exchange, replies = self.player.answer(http_request(address, "varz", {}))
+        varz = read_answer(WireVarz, replies[0].text.encode(), "varz")
+        return varz, exchange.sent, replies[0].round_trip
 
 
 def _reply(exchange: Exchange, reply: TapedReply) -> Reply:
