@@ -12,6 +12,7 @@ import struct
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from urllib.parse import urlencode
 
 import aiohttp
 import nats
@@ -23,14 +24,16 @@ from exporter.sources.account_api import AccountApi
 from exporter.sources.asking import Asking, LeftOut
 from exporter.sources.connection import NatsLink, Reply
 from exporter.sources.credentials import NatsAccess
-from exporter.sources.system import PING, _jsz_request
+from exporter.sources.jsz_pages import JszQuestion
+from exporter.sources.subsz_wire import STREAMS_PAYLOAD, SubszQuestion
+from exporter.sources.system import PING
 
 RATE = 400  # publishes a second
 ROUNDS = 12
 WINDOW_SECONDS = 0.8
 _STREAM, _SUBJECT = "probe", "probe"
 _SAMPLE = struct.Struct("dd")  # when it was sent, how long its ack took
-Question = Callable[[], Awaitable[None]]
+Question = Callable[[], Awaitable[object]]
 _ALLOWED_MS = 20.0
 
 
@@ -63,12 +66,17 @@ def _questions(
     monitor = big.server.monitor_url
     jsz = f"{monitor}/jsz?accounts=1&streams=1&consumers=1"
     api = AccountApi(account)
+    number, rows = SubszQuestion("APP"), SubszQuestion("APP", rows=True)
     return {
         "nothing": _nothing,
         "statsz": lambda: _ping(system, "STATSZ"),
         "healthz": lambda: _ping(system, "HEALTHZ"),
-        "jsz": lambda: _ping(system, "JSZ", _jsz_request(0, 1024, config=False)),
-        "jsz_config": lambda: _ping(system, "JSZ", _jsz_request(0, 1024, config=True)),
+        "jsz": lambda: _ping(system, "JSZ", JszQuestion(limit=1024).payload()),
+        "jsz_config": lambda: _ping(system, "JSZ", JszQuestion(config=True, limit=1024).payload()),
+        "jsz streams": lambda: _ping(system, "JSZ", STREAMS_PAYLOAD),
+        "subsz number": lambda: _ping(system, "SUBSZ", number.payload()),
+        "subsz rows": lambda: _ping(system, "SUBSZ", rows.payload()),
+        "http subsz rows": lambda: _fetch(session, f"{monitor}/subsz?{urlencode(rows.query())}"),
         "http jsz": lambda: _fetch(session, jsz),
         "http jsz_config": lambda: _fetch(session, jsz + "&config=1"),
         "http healthz": lambda: _fetch(session, f"{monitor}/healthz"),

@@ -15,6 +15,7 @@ import msgspec
 
 from exporter import catalog
 from exporter.compression import Segment, SegmentWriter, compress, inflate, join_gzip
+from exporter.histogram import Histogram
 from exporter.metric import Kind, Metric, Subject
 
 # About 130 kB of text. Chosen by measurement: 4,000 lines at a time were a fifth slower.
@@ -24,6 +25,7 @@ _PLAIN_NUMBERS = {int, float}
 _encode_numbers = msgspec.json.Encoder().encode
 _NOT_FINITE = {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}
 _EOF = b"# EOF\n"
+Value = int | float | Histogram | None
 _PLACES = {metric.name: place for place, metric in enumerate(catalog.ALL)}
 
 
@@ -44,11 +46,14 @@ class Format(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One metric of many assets. A value of None has no line: absent, not zero."""
+    """One metric of many assets. A value of None has no line: absent, not zero.
+
+    Histogram metrics have histograms as values, all others have numbers.
+    """
 
     metric: Metric
     heads: Iterable[str]
-    values: Iterable[int | float | None]
+    values: Iterable[Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +102,14 @@ def extend_head(head: str, names: Sequence[str], values: Sequence[str]) -> str:
 def write_lines(column: Column) -> Iterator[bytes]:
     """The sample lines of a column, a thousand at a time; the same in both formats."""
     metric = column.metric
-    if metric.kind is Kind.HISTOGRAM:
-        raise ExpositionError(f"{metric.name}: a column holds plain samples, not a histogram")
+    text_of = _histogram_text if metric.kind is Kind.HISTOGRAM else _text_of
     heads, values = iter(column.heads), iter(column.values)
     while some_values := list(islice(values, _LINES_PER_CHUNK)):
         some_heads = list(islice(heads, len(some_values)))
         if len(some_heads) != len(some_values):
             raise ExpositionError(f"{metric.name}: more values than heads")
-        if text := _text_of(metric, some_heads, some_values):
+        _check_head(metric, some_heads[0])
+        if text := text_of(metric, some_heads, some_values):
             # A lone surrogate has no UTF-8; one odd name must not cost the whole scrape.
             yield text.encode("utf-8", "replace")
     if next(heads, None) is not None:
@@ -181,9 +186,12 @@ def _tail(live: bytes, fmt: Format) -> Iterator[Segment]:
         yield _end_segment()
 
 
-def _text_of(metric: Metric, heads: list[str], values: list[int | float | None]) -> str:
-    if heads[0].startswith("{") is not bool(metric.labels):
-        raise ExpositionError(f"{metric.name}: the head {heads[0]!r} does not fit its labels")
+def _check_head(metric: Metric, head: str) -> None:
+    if head.startswith("{") is not bool(metric.labels):
+        raise ExpositionError(f"{metric.name}: the head {head!r} does not fit its labels")
+
+
+def _text_of(metric: Metric, heads: list[str], values: list[Value]) -> str:
     types = set(map(type, values))
     if NoneType in types:
         heads = [head for head, value in zip(heads, values, strict=True) if value is not None]
@@ -199,7 +207,29 @@ def _text_of(metric: Metric, heads: list[str], values: list[int | float | None])
     return metric.name + f"\n{metric.name}".join(lines) + "\n"
 
 
-def _json_words(values: list[int | float | None]) -> list[str] | None:
+def _histogram_text(metric: Metric, heads: list[str], values: list[Value]) -> str:
+    lines: list[str] = []
+    for head, value in zip(heads, values, strict=True):
+        if value is not None:
+            lines += _histogram_lines(metric, head, value)
+    return "".join(lines)
+
+
+def _histogram_lines(metric: Metric, head: str, value: Value) -> Iterator[str]:
+    """All lines of one series together, as OpenMetrics wants them."""
+    if not isinstance(value, Histogram):
+        raise ExpositionError(f"{metric.name}: {value!r} is not a histogram")
+    amounts = value.cumulative()
+    # Bounds are written as floats: OpenMetrics does not take le="1" for le="1.0".
+    bounds = [*(_word(metric, float(bound)) for bound in value.bounds), "+Inf"]
+    for bound, amount in zip(bounds, amounts, strict=True):
+        yield f"{metric.name}_bucket{extend_head(head, ('le',), (bound,))}}} {amount}\n"
+    closed = head + "}" if head else ""
+    yield f"{metric.name}_sum{closed} {_word(metric, float(value.sum))}\n"
+    yield f"{metric.name}_count{closed} {amounts[-1]}\n"
+
+
+def _json_words(values: list[Value]) -> list[str] | None:
     """All in one call, for floats the fastest way by far; None when one of them is not finite."""
     text = _encode_numbers(values).decode()
     # JSON has no word for NaN and the infinities, so the encoder writes null.

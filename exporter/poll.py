@@ -15,6 +15,8 @@ from exporter.model import Snapshot
 from exporter.poll_log import PollLog
 from exporter.poll_state import STALE_AFTER_INTERVALS, SystemState
 from exporter.samples.render import Rendered, Renderer
+from exporter.signals.engine import SignalBook
+from exporter.signals.told import Signals
 from exporter.sources.source import Source
 
 logger = logging.getLogger(__name__)
@@ -42,6 +44,7 @@ class SystemPoller:
     timeout: float
     grace: float = _GRACE_SECONDS
     clock: Callable[[], float] = time.time
+    signals: SignalBook = field(default_factory=SignalBook, repr=False)
     state: SystemState = field(init=False, repr=False)
     _log: PollLog = field(init=False, repr=False)
     _silence: Renderer = field(init=False, repr=False)
@@ -96,11 +99,16 @@ class SystemPoller:
 
     async def _render(self, state: SystemState, snapshot: Snapshot) -> SystemState:
         if any(outcome.ok for outcome in snapshot.outcomes):
-            rendered = await asyncio.to_thread(self.renderer.render, snapshot)
-            return state.answered(snapshot, rendered)
+            rendered, signals = await asyncio.to_thread(self._digest, snapshot)
+            return state.answered(snapshot, rendered, signals)
         # Of what nobody answered only the servers are known: they are down.
         servers = replace(snapshot, streams=(), consumers=(), accounts=(), meta=None)
         return state.unanswered(await asyncio.to_thread(self._silence.render, servers))
+
+    def _digest(self, snapshot: Snapshot) -> tuple[Rendered, Signals]:
+        """Off the event loop: it goes through every stream and consumer."""
+        signals = self.signals.update(snapshot)
+        return self.renderer.render(snapshot, signals), signals
 
 
 def pause(interval: float, took: float, chance: float) -> float:

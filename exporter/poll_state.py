@@ -9,7 +9,8 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from exporter.model import Outcome, Server, Skipped, Snapshot
-from exporter.samples.render import Rendered
+from exporter.samples.render import NO_SIGNALS, Rendered
+from exporter.signals.told import Signals
 
 # Past so many intervals what was learnt is no longer served: a frozen number is worse than none.
 STALE_AFTER_INTERVALS = 3
@@ -37,7 +38,8 @@ class SystemState:
 
     stale_after: float  # seconds
     snapshot: Snapshot | None = None  # the last one that any server answered
-    rendered: Rendered = NOTHING  # of that snapshot
+    signals: Signals = NO_SIGNALS  # of that snapshot
+    rendered: Rendered = NOTHING  # likewise
     silence: Rendered = NOTHING  # what is still true when nobody answers: its servers are down
     servers: tuple[Server, ...] = ()  # as of the last poll, answered or not
     polls: int = 0
@@ -84,10 +86,13 @@ class SystemState:
             errors=errors,
         )
 
-    def answered(self, snapshot: Snapshot, rendered: Rendered) -> SystemState:
+    def answered(
+        self, snapshot: Snapshot, rendered: Rendered, signals: Signals = NO_SIGNALS
+    ) -> SystemState:
         return replace(
             self,
             snapshot=snapshot,
+            signals=signals,
             rendered=rendered,
             silence=NOTHING,
             last_answer=snapshot.taken,

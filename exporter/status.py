@@ -5,11 +5,14 @@ from __future__ import annotations
 import heapq
 import time
 
+from exporter import catalog
 from exporter.docs_pages import doc_links
+from exporter.evidence import evidence
 from exporter.model import Consumer, Server
 from exporter.poll import SystemPoller
 from exporter.poll_state import SystemState
 from exporter.samples.consumer import ack_floor_gap
+from exporter.signals.told import Signals
 from exporter.status_view import (
     ConsumerView,
     QuestionView,
@@ -59,7 +62,7 @@ def system_view(poller: SystemPoller, now: float) -> SystemView:
         series=state.served(now).series,
         questions=_questions(state, now),
         servers=tuple(map(_server, state.servers)),
-        consumer_rows=tuple(map(_consumer, rows)),
+        consumer_rows=tuple(consumer_view(row, state.signals, now) for row in rows),
         consumers_hidden=len(consumers) - len(rows),
         notes=_notes(state, now),
     )
@@ -99,8 +102,10 @@ def _worst(consumers: tuple[Consumer, ...]) -> list[Consumer]:
     )
 
 
-def _consumer(row: Consumer) -> ConsumerView:
+def consumer_view(row: Consumer, signals: Signals, now: float) -> ConsumerView:
     config = row.config
+    told = signals.consumers.get((row.account, row.stream, row.name))
+    verdict = told.verdict if told else None
     push = config is not None and config.kind == "push"
     return ConsumerView(
         account=row.account,
@@ -116,6 +121,9 @@ def _consumer(row: Consumer) -> ConsumerView:
         ack_floor_gap=ack_floor_gap(row) if row.up else None,
         paused=row.paused,
         leader=row.leader,
+        verdict="" if verdict is None else catalog.VERDICTS[verdict],
+        since_seconds=max(0.0, now - told.verdict_since) if told else None,
+        evidence=evidence(row, told) if told else "",
     )
 
 

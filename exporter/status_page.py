@@ -304,6 +304,10 @@ def _nothing_to_list(system: SystemView, interval: float) -> str:
 def _consumer_row(row: ConsumerView) -> str:
     level, condition = row.level, escape(row.condition)
     state = _marked(level, condition) if level is not Level.FINE else condition
+    if row.since_seconds is not None and level is not Level.FINE:
+        state += f" <small>for {span(row.since_seconds)}</small>"
+    if row.evidence:
+        state += f'<small class="evidence">{escape(row.evidence)}</small>'
     unacked = f"{row.num_ack_pending:,}"
     if row.max_ack_pending is not None:
         unacked += f" <small>of {row.max_ack_pending:,}</small>"

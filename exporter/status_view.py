@@ -71,6 +71,8 @@ class ConsumerView:
     paused: bool
     leader: str
     verdict: str = ""  # empty before two snapshots
+    since_seconds: float | None = None  # how long the verdict has held
+    evidence: str = ""  # the numbers behind it
 
     @property
     def condition(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from operator import attrgetter
 
 from exporter import catalog
@@ -17,11 +18,14 @@ from exporter.samples.ephemeral import count_ephemerals, crowd_columns, fold_cro
 from exporter.samples.heads import HeadBook, InfoBook
 from exporter.samples.selection import Selection
 from exporter.samples.server import meta_columns, server_columns
+from exporter.samples.signals import consumer_signal_columns, stream_signal_columns
 from exporter.samples.stream import stream_columns, stream_key
 from exporter.samples.times import clock_offsets
+from exporter.signals.told import Signals
 
 _STREAM_ORDER = attrgetter("account", "name")
 _CONSUMER_ORDER = attrgetter("account", "stream", "name")
+NO_SIGNALS = Signals()
 Rows = Callable[[int, int], Iterator[Column]]  # the columns of some rows, from first to last
 
 
@@ -57,7 +61,7 @@ class Renderer:
         self._streams = HeadBook(catalog.STREAM, self.system)
         self._consumers = HeadBook(catalog.CONSUMER, self.system)
 
-    def render(self, snapshot: Snapshot) -> Rendered:
+    def render(self, snapshot: Snapshot, signals: Signals = NO_SIGNALS) -> Rendered:
         self._note_pauses(snapshot.consumers)
         counts = count_ephemerals(snapshot.consumers)
         consumers, crowds = fold_crowds(snapshot.consumers, counts, self.limits.max_ephemerals)
@@ -65,9 +69,9 @@ class Renderer:
         blocks.take(server_columns(self.system, snapshot.servers))
         blocks.take(meta_columns(self.system, snapshot.meta, snapshot.servers))
         blocks.take(account_columns(self.system, snapshot.accounts))
-        self._take_streams(blocks, snapshot, counts)
+        self._take_streams(blocks, snapshot, counts, signals)
         blocks.take(crowd_columns(self.system, crowds))
-        self._take_consumers(blocks, consumers, snapshot)
+        self._take_consumers(blocks, consumers, snapshot, signals)
         folded = sum(counts[key] for key in crowds)
         return Rendered(tuple(blocks.done), blocks.series, blocks.dropped, folded)
 
@@ -79,7 +83,11 @@ class Renderer:
         self._ever_paused |= present
 
     def _take_streams(
-        self, blocks: _Blocks, snapshot: Snapshot, ephemerals: Counter[tuple[str, str]]
+        self,
+        blocks: _Blocks,
+        snapshot: Snapshot,
+        ephemerals: Counter[tuple[str, str]],
+        signals: Signals,
     ) -> None:
         rows = sorted(snapshot.streams, key=_STREAM_ORDER)
         offsets = clock_offsets(snapshot.servers)
@@ -87,14 +95,20 @@ class Renderer:
         heads = self._streams.heads(map(stream_key, rows))
 
         def columns(first: int, last: int) -> Iterator[Column]:
-            return stream_columns(
-                rows[first:last], heads[first:last], offsets, snapshot.taken, ephemerals, listed
+            some, their = rows[first:last], heads[first:last]
+            return chain(
+                stream_columns(some, their, offsets, snapshot.taken, ephemerals, listed),
+                stream_signal_columns(some, their, signals.streams),
             )
 
         blocks.take_rows(columns, len(rows))
 
     def _take_consumers(
-        self, blocks: _Blocks, consumers: Sequence[Consumer], snapshot: Snapshot
+        self,
+        blocks: _Blocks,
+        consumers: Sequence[Consumer],
+        snapshot: Snapshot,
+        signals: Signals,
     ) -> None:
         rows = sorted(consumers, key=_CONSUMER_ORDER)
         offsets = clock_offsets(snapshot.servers)
@@ -106,7 +120,10 @@ class Renderer:
                 if last - first == len(rows)
                 else (rows[first:last], heads[first:last])
             )
-            return consumer_columns(part, part_heads, offsets, self._ever_paused, self._infos)
+            return chain(
+                consumer_columns(part, part_heads, offsets, self._ever_paused, self._infos),
+                consumer_signal_columns(part, part_heads, signals.consumers),
+            )
 
         blocks.take_rows(columns, len(rows))
 

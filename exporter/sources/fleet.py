@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from exporter.model import Account, AccountUsage, Consumer, MetaGroup, Server, Stream
 from exporter.signals.clock import ClockBook
-from exporter.sources.decode import NANOSECONDS_PER_SECOND, limit, peers, positive
+from exporter.sources.decode import (
+    NANOSECONDS_PER_SECOND,
+    limit,
+    peers,
+    positive,
+    version_numbers,
+)
 from exporter.sources.wire import (
     WireAccountDetail,
     WireHealth,
@@ -18,6 +25,10 @@ from exporter.sources.wire import (
     WireServer,
     WireStats,
 )
+
+_LEADER_SINCE_TOLD = (2, 11, 9)
+# A consumer's new leader shows a backlog of 0 until it has counted; measured: for less than 0.1 s.
+_SETTLING = timedelta(seconds=1)
 
 
 @dataclass(slots=True)
@@ -43,6 +54,14 @@ class ServerAnswers:
     @property
     def api_level(self) -> int | None:
         return self.jsz[0].api.level if self.jsz else None
+
+    @property
+    def settled_before(self) -> datetime | None:
+        """Who leads a consumer since then has counted its backlog; None: this version cannot say."""
+        now = self.jsz[0].now if self.jsz else None
+        if now is None or version_numbers(self.server.ver) < _LEADER_SINCE_TOLD:
+            return None
+        return now - _SETTLING
 
     @property
     def lists_streams(self) -> bool:

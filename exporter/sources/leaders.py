@@ -112,10 +112,16 @@ class LeaderRows:
     _led: dict[ConsumerKey, Consumer] = field(default_factory=dict)
     _followed: dict[ConsumerKey, set[str]] = field(default_factory=dict)  # -> its hosts
     _unknown: set[ConsumerKey] = field(default_factory=set)
+    _settled_before: datetime | None = None  # of the server whose rows are being added
 
     def add(
-        self, server: str, accounts: Iterable[WireAccountDetail], api_level: int | None = None
+        self,
+        server: str,
+        accounts: Iterable[WireAccountDetail],
+        api_level: int | None = None,
+        settled_before: datetime | None = None,
     ) -> None:
+        self._settled_before = settled_before
         for account in accounts:
             if not self.filters.accounts.wants(account.name):
                 continue
@@ -151,7 +157,7 @@ class LeaderRows:
             if config is not None and config.internal:
                 continue
             key = (account, name, wire.name)
-            if wire.cluster is not None and wire.cluster.leader != server:
+            if wire.cluster is not None and not self._leads_well(wire.cluster, server):
                 self._add_followed(key, server, wire.cluster)
                 continue
             row = consumer_from_wire(account, name, wire, config, server, first_seq)
@@ -160,6 +166,13 @@ class LeaderRows:
             # the one that delivered more is the newer.
             if rival is None or row.delivered_consumer_seq > rival.delivered_consumer_seq:
                 self._led[key] = row
+
+    def _leads_well(self, cluster: WireCluster, server: str) -> bool:
+        if cluster.leader != server:
+            return False
+        # A leader among others that cannot say since when was not yet confirmed by them.
+        since, before = cluster.leader_since, self._settled_before
+        return before is None or not cluster.replicas or (since is not None and since <= before)
 
     def _add_followed(self, key: ConsumerKey, server: str, cluster: WireCluster) -> None:
         if cluster.leader in self.mute:

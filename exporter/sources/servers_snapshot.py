@@ -105,7 +105,12 @@ def build_snapshot(memory: ServersMemory, asking: Asking, answers: list[ServerAn
         for page in answer.jsz:
             if page.limits and page.limits.default_max_consumers > 0:
                 memory.configs.default_max_consumers = page.limits.default_max_consumers
-        rows.add(answer.server.name, answer.account_details(), answer.api_level)
+        rows.add(
+            answer.server.name,
+            answer.account_details(),
+            answer.api_level,
+            answer.settled_before,
+        )
     streams, consumers = rows.streams(), rows.consumers()
     if asking.answered("jsz_config"):
         memory.configs.keep_only(streams, consumers)

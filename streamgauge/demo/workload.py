@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
@@ -21,7 +21,8 @@ STORIES: Final = (
     ("NOTICES/push", "a push consumer with a subscriber"),
     ("KV_settings", "a key-value bucket"),
 )
-ACTORS: Final = (
+Actor = Callable[[JetStreamContext], Awaitable[None]]
+ACTORS: Final[tuple[Actor, ...]] = (
     orders.publish,
     orders.consume_healthily,
     orders.consume_slowly,
@@ -76,4 +77,14 @@ async def _say(error: Exception) -> None:
 async def _act(jetstream: JetStreamContext) -> None:
     async with asyncio.TaskGroup() as group:
         for actor in ACTORS:
-            group.create_task(actor(jetstream), name=actor.__module__)
+            group.create_task(_act_again(actor, jetstream), name=actor.__module__)
+
+
+async def _act_again(actor: Actor, jetstream: JetStreamContext) -> None:
+    """A busy machine may miss a deadline: said in one line, and the actor begins anew."""
+    while True:
+        try:
+            await actor(jetstream)
+        except TimeoutError:
+            log.warning("workload: %s: no answer in time, trying again", actor.__module__)
+            await asyncio.sleep(1)

@@ -12,7 +12,7 @@ from support.servers import NatsCluster, NatsServer
 from support.waiting import until
 
 from exporter import catalog
-from exporter.metric import PREFIX, Kind
+from exporter.metric import PREFIX, Kind, Origin
 from exporter.poll import SystemPoller
 
 Asset = tuple[str, ...]  # account, stream and, for a consumer, its name
@@ -47,7 +47,6 @@ class Witness:
     polls: int = 0
     _counters: dict[Series, float] = field(default_factory=dict)
     _may_fall: set[Series] = field(default_factory=set)
-    _any_restarted: bool = False
 
     async def look(self) -> Exposed:
         """Polls once; an AssertionError tells what must not be."""
@@ -62,10 +61,14 @@ class Witness:
             await self.look()
 
     def forgive_restart(self, server: str) -> None:
-        """What that server counts may begin again, once; an account's counts are sums over all
-        servers, which learn of each other's restart one by one."""
-        self._may_fall |= {key for key in self._counters if ("server", server) in key[1]}
-        self._any_restarted = True
+        """What that server counts may begin again, once; so do an account's counts when it was
+        the only server, for they are sums over all."""
+        alone = self.world.servers == {server}
+        self._may_fall |= {
+            key
+            for key in self._counters
+            if ("server", server) in key[1] or (alone and key[0].startswith("account_"))
+        }
 
     def _label_faults(self) -> list[str]:
         faults = []
@@ -88,8 +91,6 @@ class Witness:
         return faults
 
     def _is_forgiven(self, counter: Series) -> bool:
-        if self._any_restarted and counter[0].startswith("account_"):
-            return True
         forgiven = counter in self._may_fall
         self._may_fall.discard(counter)
         return forgiven
@@ -98,8 +99,10 @@ class Witness:
         faults = []
         said: dict[Asset, dict[str, float]] = {}
         for (name, labels), value in self.now.samples.items():
-            asset = _asset(labels)
-            if len(asset) > 1 and catalog.BY_NAME[PREFIX + name].kind is not Kind.INFO:
+            asset, metric = _asset(labels), catalog.BY_NAME[PREFIX + name]
+            # What the exporter itself counts or concludes may outlive its leader.
+            told = metric.origin is Origin.ANSWER and metric.kind is not Kind.INFO
+            if len(asset) > 1 and told:
                 said.setdefault(asset, {})[name.partition("_")[2]] = value
         for asset, values in said.items():
             if values["up"] == 0:

@@ -11,8 +11,9 @@ from streamgauge.demo.actors.streams import add_consumer, add_stream
 
 PAYMENTS_PER_SECOND = 5
 MAX_ACK_PENDING = 20
-# Longer than any demo: what it holds is not delivered again, it is stuck and not poisoned.
-ACK_WAIT_SECONDS = 24 * 3600.0
+ACK_WAIT_SECONDS = 30.0
+# It says "still at work" in time, so nothing is delivered again: it is stuck and not poisoned.
+HEARTBEAT_SECONDS = 10.0
 
 
 async def prepare(jetstream: JetStreamContext) -> None:
@@ -34,8 +35,17 @@ async def publish(jetstream: JetStreamContext) -> None:
 
 async def consume_without_acks(jetstream: JetStreamContext) -> None:
     """Keeps pulling: at max_ack_pending the server gives nothing more."""
+    held: list[Msg] = []
 
-    async def forget(messages: list[Msg]) -> None:
-        del messages
+    async def hold(messages: list[Msg]) -> None:
+        held.extend(messages)
 
-    await pull_for_ever(jetstream, "PAYMENTS", "stuck", forget, batch=MAX_ACK_PENDING)
+    async def say_still_at_work() -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT_SECONDS)
+            for message in held:
+                await message.in_progress()
+
+    async with asyncio.TaskGroup() as both:
+        both.create_task(say_still_at_work())
+        both.create_task(pull_for_ever(jetstream, "PAYMENTS", "stuck", hold, batch=MAX_ACK_PENDING))

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 
-import nats.errors
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
@@ -22,6 +21,6 @@ async def pull_for_ever(
     while True:
         try:
             messages = await subscription.fetch(batch, timeout=FETCH_DEADLINE_SECONDS)
-        except nats.errors.TimeoutError:
+        except TimeoutError:  # the library raises its own class or the plain one
             continue
         await handle(messages)

@@ -1,0 +1,52 @@
+"""What the account of an events connection is called, asked of the server where nobody else knows."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from exporter.errors import QuestionError
+from exporter.events.book import EventBook
+from exporter.events.listener import version_of
+from exporter.sources.connection import NatsLink
+from exporter.sources.decode import read_answer
+from exporter.sources.wire import WireUserInfo
+from streamgauge.serving.logs import StateLog
+
+logger = logging.getLogger(__name__)
+
+_USER_INFO = "$SYS.REQ.USER.INFO"
+_USER_INFO_SINCE = (2, 10)
+_USER_INFO_SECONDS = 2.0
+
+
+@dataclass(slots=True)
+class AccountName:
+    """Asks until it is told, then never again."""
+
+    link: NatsLink
+    book: EventBook
+    _known: bool = False
+    _log: StateLog = field(default_factory=lambda: StateLog(logger))
+
+    async def find(self) -> None:
+        if self._known:
+            return
+        try:
+            await self._ask()
+        except QuestionError as error:
+            message = (
+                "the events' account has no name: the setting events.account.name gives it one"
+            )
+            self._log.report("name", error.reason, logging.WARNING, message, reason=error.detail)
+
+    async def _ask(self) -> None:
+        await self.link.open()
+        if version_of(str(self.link.server_info.get("version", ""))) < _USER_INFO_SINCE:
+            raise QuestionError("no_responders", "servers before 2.10 do not tell it")
+        reply = await self.link.ask(_USER_INFO, timeout=_USER_INFO_SECONDS)
+        said = read_answer(WireUserInfo, reply.data, _USER_INFO).data
+        if said is not None:
+            # Copies for the system account name an account by its id, which may be another word.
+            self.book.name_account(said.account_name or said.account, said.account)
+            self._known = True

@@ -1,0 +1,109 @@
+"""The publish-ack tap: listens to an account's replies for publishes that were not stored.
+
+Opt-in. It never subscribes to stream subjects, and keeps of a reply a stream's name and a code.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from nats.aio.msg import Msg
+
+from exporter.events.book import EventBook
+from exporter.events.counts import TapState
+from exporter.events.keeper import Ear, KeptLink
+from exporter.events.publish_acks import read_publish_ack
+from exporter.sources.credentials import NatsAccess
+from streamgauge.serving.logs import event
+
+logger = logging.getLogger(__name__)
+
+# A rate is judged over so long: a burst of a second is no reason to give up for good.
+WINDOW_SECONDS = 5.0
+_MOST_BYTES_WAITING = 64 * 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class TapLimits:
+    max_rate: float = 10_000  # messages a second
+    max_byte_rate: float = 32 * 1024**2  # bytes a second
+    queue: int = 65_536  # messages that may wait
+
+
+@dataclass(slots=True)
+class Ceiling:
+    """Says when too much came within one window. Pure."""
+
+    limits: TapLimits
+    clock: Callable[[], float] = time.monotonic
+    _began: float = -WINDOW_SECONDS
+    _messages: int = 0
+    _bytes: int = 0
+
+    def passed(self, size: int, messages: int = 1) -> str:
+        """What is too much with these, "" while nothing is."""
+        now = self.clock()
+        if now - self._began >= WINDOW_SECONDS:
+            self._began, self._messages, self._bytes = now, 0, 0
+        self._messages += messages
+        self._bytes += size
+        if self._messages > self.limits.max_rate * WINDOW_SECONDS:
+            return f"more than {self.limits.max_rate:g} messages a second"
+        if self._bytes > self.limits.max_byte_rate * WINDOW_SECONDS:
+            return f"more than {self.limits.max_byte_rate:g} bytes a second"
+        return ""
+
+
+@dataclass(slots=True)
+class AckTap:
+    access: NatsAccess
+    book: EventBook
+    system: str
+    inbox_prefixes: tuple[str, ...] = ("_INBOX",)
+    limits: TapLimits = field(default_factory=TapLimits)
+    ceiling: Ceiling = field(init=False)
+    link: KeptLink = field(init=False)
+    off: str = ""  # why it switched itself off; only a reload makes a new one
+    _dropped: int = 0  # of the link's drops, those that the ceiling knows of
+
+    def __post_init__(self) -> None:
+        self.ceiling = Ceiling(self.limits)
+        name = f"streamgauge publish-ack tap ({self.system})"
+        ears = [
+            Ear(f"{prefix}.>", self._hear, self.limits.queue, _MOST_BYTES_WAITING)
+            for prefix in self.inbox_prefixes
+        ]
+        # A connection of its own: when it is flooded, advisories are heard all the same.
+        self.link = KeptLink(self.access, name, ears)
+
+    async def run(self) -> None:
+        await self.link.run()
+
+    def state(self) -> TapState:
+        link = self.link
+        active = link.connected_since is not None and not link.denied and not self.off
+        return TapState(self.book.own_account, active, link.dropped, link.breaks)
+
+    def _hear(self, message: Msg) -> None:
+        if self.off:
+            return
+        missed = self.link.dropped - self._dropped
+        self._dropped += missed
+        if too_much := self.ceiling.passed(len(message.data), 1 + missed):
+            self._switch_off(too_much)
+            return
+        # A publish ack has neither: it is a message on its way to a consumer, or a direct get.
+        if message.reply or message.headers:
+            return
+        unstored = read_publish_ack(message.data)
+        if unstored is not None:
+            self.book.hear_unstored(unstored)
+
+    def _switch_off(self, too_much: str) -> None:
+        self.off = too_much
+        self.link.stop()
+        event(logger, logging.WARNING, "the publish-ack tap switched itself off until a reload",
+              system=self.system, reason=too_much)  # fmt: skip

@@ -1,0 +1,123 @@
+"""JetStream advisories: what a message on `$JS.EVENT.ADVISORY.>` says. Pure; nothing here raises."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+PREFIX = "$JS.EVENT.ADVISORY."
+
+# What the subject says after the prefix, asset names left out.
+_WORDS = (
+    "STREAM.CREATED", "STREAM.UPDATED", "STREAM.DELETED",
+    "STREAM.SNAPSHOT_CREATE", "STREAM.SNAPSHOT_COMPLETE",
+    "STREAM.RESTORE_CREATE", "STREAM.RESTORE_COMPLETE",
+    "STREAM.LEADER_ELECTED", "STREAM.QUORUM_LOST", "STREAM.BATCH_ABANDONED",
+    "CONSUMER.CREATED", "CONSUMER.DELETED",
+    "CONSUMER.PAUSE", "CONSUMER.PINNED", "CONSUMER.UNPINNED",
+    "CONSUMER.LEADER_ELECTED", "CONSUMER.QUORUM_LOST",
+    "CONSUMER.MAX_DELIVERIES", "CONSUMER.MSG_NAKED", "CONSUMER.MSG_TERMINATED",
+    "DOMAIN.LEADER_ELECTED",
+    "SERVER.OUT_OF_STORAGE", "SERVER.REMOVED", "SERVER.META_RESCUE",
+    "API.LIMIT_REACHED",
+)  # fmt: skip
+_KIND_OF = {tuple(words.split(".")): words.lower().replace(".", "_") for words in _WORDS}
+
+NAKED = "consumer_msg_naked"
+TERMINATED = "consumer_msg_terminated"
+EXHAUSTED = "consumer_max_deliveries"
+RESTORED = "stream_restore_complete"
+QUORUM_LOST = "stream_quorum_lost"
+
+OTHER = "other"  # an advisory of a server newer than this list
+MALFORMED = "malformed"  # a payload that does not say what its subject promises
+OTHER_DOMAIN = "other_domain"  # heard over a leaf node, of a JetStream that is not watched here
+
+# The closed list behind the label `kind` of advisories_total.
+KINDS = (*_KIND_OF.values(), OTHER, MALFORMED, OTHER_DOMAIN)
+
+# The server sends these to the account and, with the same id, to the system account.
+SENT_TWICE = frozenset({
+    "stream_leader_elected", QUORUM_LOST, "stream_batch_abandoned",
+    "consumer_leader_elected", "consumer_quorum_lost",
+})  # fmt: skip
+
+CLIENT, LIMITS, DELETED, UNKNOWN = "client", "limits", "deleted", "unknown"
+# The closed list behind the label `by` of consumer_terms_total.
+TERM_CAUSES = (CLIENT, LIMITS, DELETED, UNKNOWN)
+TERM_REASONS_SINCE = (2, 10, 4)
+_CAUSE_OF = {
+    # A consumer's new leader found that limits had removed the message meanwhile.
+    "Message deleted by stream limits": LIMITS,
+    # The message left the stream while it was unacked. Servers say the same for a delete and for a
+    # limit that they apply under way.
+    "Unacknowledged message was deleted": DELETED,
+}
+
+
+class Advisory(Struct, frozen=True, gc=False):
+    kind: str
+    id: str = ""
+    account: str = ""  # only copies for the system account name it
+    domain: str = ""
+    stream: str = ""
+    consumer: str = ""
+    stream_seq: int = 0
+    reason: str = ""
+
+
+class _Payload(Struct, gc=False):
+    id: str = ""
+    account: str = ""
+    domain: str = ""
+    stream: str = ""
+    consumer: str = ""
+    stream_seq: int = 0
+    reason: str = ""
+
+
+_decode = msgspec.json.Decoder(_Payload).decode
+
+
+def read_advisory(subject: str, payload: bytes) -> Advisory:
+    """A payload that cannot be read makes an advisory of the kind MALFORMED, and no more."""
+    kind = kind_of(subject)
+    try:
+        said = _decode(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return Advisory(MALFORMED)
+    if not _is_whole(kind, said):
+        return Advisory(MALFORMED)
+    return Advisory(
+        kind,
+        said.id,
+        said.account,
+        said.domain,
+        said.stream,
+        said.consumer,
+        said.stream_seq,
+        said.reason,
+    )
+
+
+def kind_of(subject: str) -> str:
+    words = subject.removeprefix(PREFIX).split(".", 2)
+    return _KIND_OF.get(tuple(words[:2]), OTHER)
+
+
+def term_cause(reason: str, *, reasons_told: bool) -> str:
+    """Who ended a message; `reasons_told`: the server is one that gives its own reasons a text."""
+    known = _CAUSE_OF.get(reason)
+    if known is not None:
+        return known
+    # Servers fill in their own reasons; a text of another kind, or none, is the client's.
+    return CLIENT if reason or reasons_told else UNKNOWN
+
+
+def _is_whole(kind: str, said: _Payload) -> bool:
+    if kind.startswith("stream_"):
+        return bool(said.stream)
+    if kind.startswith("consumer_"):
+        needs_seq = kind in (EXHAUSTED, NAKED, TERMINATED)
+        return bool(said.stream and said.consumer) and (said.stream_seq > 0 or not needs_seq)
+    return True

@@ -1,0 +1,166 @@
+"""Durable capture: consumer advisories read back from a stream of the user's that stores them.
+
+By message get from the last sequence seen, never by a consumer; when it is configured it is the only
+counter of consumer advisories, so nothing is counted twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import msgspec
+from msgspec import Struct
+
+from exporter.errors import QuestionError
+from exporter.events import advisories
+from exporter.events.advisories import read_advisory
+from exporter.events.book import OWN, EventBook
+from exporter.events.listener import version_of
+from exporter.sources.connection import NatsLink
+from exporter.sources.decode import read_answer
+from exporter.sources.wire import WireApiError
+from streamgauge.serving.logs import StateLog
+
+logger = logging.getLogger(__name__)
+
+_CONSUMER = advisories.PREFIX + "CONSUMER."
+_NO_MESSAGE = 10037
+_ASK_SECONDS = 2.0
+# Messages are asked for one by one: no server before 2.11 gives more, and 2.11 only by direct get.
+_AT_ONCE = 32
+# Before 2.14 a restart moves `created` by less than a millisecond.
+_MADE_AGAIN = timedelta(seconds=1)
+
+
+class _State(Struct, gc=False):
+    first_seq: int = 0
+    last_seq: int = 0
+
+
+class _StreamInfo(Struct, gc=False):
+    created: datetime | None = None
+    state: _State = msgspec.field(default_factory=_State)
+    error: WireApiError | None = None
+
+
+class _Stored(Struct, gc=False):
+    seq: int = 0
+    subject: str = ""
+    data: bytes = b""  # in base64 on the wire
+
+
+class _GotMessage(Struct, gc=False):
+    message: _Stored | None = None
+    error: WireApiError | None = None
+
+
+@dataclass(slots=True)
+class Capture:
+    """Counting begins with what is stored after the first look."""
+
+    link: NatsLink
+    book: EventBook
+    stream: str
+    domain: str | None = None
+    most_per_poll: int = 10_000
+    behind: int = 0  # stored messages not yet read
+    trouble: str = ""
+    _seen: int | None = None  # the last sequence that was counted; None before the first look
+    _created: datetime | None = None
+    _log: StateLog = field(default_factory=lambda: StateLog(logger))
+
+    async def catch_up(self, deadline: float) -> None:
+        """Reads what was stored since the last time; `deadline` is one of time.monotonic()."""
+        try:
+            await self._read_on(deadline)
+        except QuestionError as error:
+            self._tell(str(error))
+        else:
+            self._tell("")
+
+    async def _read_on(self, deadline: float) -> None:
+        info = await self._stream_info(deadline)
+        last, seen = info.state.last_seq, self._seen_of(info)
+        start = max(seen + 1, info.state.first_seq)
+        end = min(last, start + self.most_per_poll - 1)
+        self._seen, self.behind = start - 1, last - (start - 1)
+        for first in range(start, end + 1, _AT_ONCE):
+            if time.monotonic() >= deadline:
+                break
+            batch = range(first, min(first + _AT_ONCE, end + 1))
+            self._count(await self._messages(batch, deadline))
+            self._seen, self.behind = batch[-1], last - batch[-1]
+
+    def _seen_of(self, info: _StreamInfo) -> int:
+        """Up to where this stream was counted."""
+        before, self._created = self._created, info.created
+        if self._seen is None:
+            return info.state.last_seq
+        if before and info.created and abs(info.created - before) > _MADE_AGAIN:
+            return 0  # all that it holds is new
+        # A server that was killed may have lost the last messages, and gives their numbers again.
+        return min(self._seen, info.state.last_seq)
+
+    def _count(self, messages: Iterable[_Stored]) -> None:
+        version = version_of(str(self.link.server_info.get("version", "")))
+        told = version >= advisories.TERM_REASONS_SINCE
+        for message in messages:
+            if message.subject.startswith(_CONSUMER):
+                advisory = read_advisory(message.subject, message.data)
+                self.book.hear(OWN, advisory, reasons_told=told)
+
+    async def _messages(self, seqs: range, deadline: float) -> list[_Stored]:
+        """All of a batch or an error: what was read in part would be counted twice."""
+        answers = await asyncio.gather(
+            *(self._message(seq, deadline) for seq in seqs), return_exceptions=True
+        )
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return [answer for answer in answers if isinstance(answer, _Stored)]
+
+    async def _message(self, seq: int, deadline: float) -> _Stored | None:
+        """None when it is no longer there."""
+        subject = f"{self._api}.STREAM.MSG.GET.{self.stream}"
+        payload = msgspec.json.encode({"seq": seq})
+        reply = await self.link.ask(subject, payload, timeout=_left(deadline))
+        got = read_answer(_GotMessage, reply.data, subject)
+        if got.error is not None and got.error.err_code != _NO_MESSAGE:
+            raise _refused(subject, got.error)
+        return got.message
+
+    async def _stream_info(self, deadline: float) -> _StreamInfo:
+        subject = f"{self._api}.STREAM.INFO.{self.stream}"
+        reply = await self.link.ask(subject, timeout=_left(deadline))
+        info = read_answer(_StreamInfo, reply.data, subject)
+        if info.error is not None:
+            raise _refused(subject, info.error)
+        return info
+
+    @property
+    def _api(self) -> str:
+        return f"$JS.{self.domain}.API" if self.domain else "$JS.API"
+
+    def _tell(self, trouble: str) -> None:
+        self.trouble = trouble
+        if trouble:
+            message = "captured advisories cannot be read: consumer events are not counted"
+            self._log.report("read", False, logging.WARNING, message, stream=self.stream,
+                             reason=trouble)  # fmt: skip
+        else:
+            message = "captured advisories are read"
+            self._log.report("read", True, logging.INFO, message, stream=self.stream)
+
+
+def _refused(subject: str, error: WireApiError) -> QuestionError:
+    code = error.err_code or error.code
+    return QuestionError("api_error", f"{subject}: {error.description} ({code})")
+
+
+def _left(deadline: float) -> float:
+    return max(0.05, min(_ASK_SECONDS, deadline - time.monotonic()))

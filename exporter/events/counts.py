@@ -1,0 +1,62 @@
+"""What was heard so far, as one poll takes it: plain frozen values. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TypeVar
+
+from exporter.histogram import Histogram
+
+StreamKey = tuple[str, str]  # account, stream
+ConsumerKey = tuple[str, str, str]  # account, stream, consumer
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+def _empty() -> Mapping[Key, Value]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerCounts:
+    """Zero means that nothing of the kind was heard, not that nothing happened."""
+
+    naks: int = 0
+    exhausted: int = 0
+    last_exhausted_seq: int | None = None
+    exhausted_seqs: frozenset[int] = frozenset()  # the latest; one of them may hold the ack floor
+    terms: tuple[tuple[str, int], ...] = ()  # by cause
+    ack_times: Histogram | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamCounts:
+    quorum_lost: int = 0
+    restores: int = 0
+    duplicates: int = 0  # as the publish-ack tap heard them
+    rejections: tuple[tuple[int, int], ...] = ()  # by error code
+
+
+@dataclass(frozen=True, slots=True)
+class TapState:
+    """The publish-ack tap of the account `account`."""
+
+    account: str
+    active: bool
+    dropped: int = 0
+    breaks: int = 0  # how often it missed something: lost connections and dropped messages
+
+
+@dataclass(frozen=True, slots=True)
+class EventCounts:
+    consumers: Mapping[ConsumerKey, ConsumerCounts] = field(default_factory=_empty)
+    streams: Mapping[StreamKey, StreamCounts] = field(default_factory=_empty)
+    advisories: Mapping[tuple[str, str], int] = field(default_factory=_empty)  # by account, kind
+    connected_since: float | None = None  # None: somebody who should listen does not
+    tap: TapState | None = None  # None: not configured
+
+
+NOTHING_HEARD = EventCounts()

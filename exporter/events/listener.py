@@ -1,0 +1,105 @@
+"""Hears advisories and ack samples of one account, or the system account's copies, into the book."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from nats.aio.msg import Msg
+
+from exporter.events import ack_samples, advisories
+from exporter.events.ack_samples import read_ack_sample
+from exporter.events.advisories import read_advisory
+from exporter.events.book import OWN, EventBook
+from exporter.events.keeper import Ear, KeptLink
+from exporter.sources.credentials import NatsAccess
+
+# Never more than these: `$JS.EVENT.>` and `$JS.EVENT.ADVISORY.API` would make the server repeat
+# every answer of its API, our own lists included.
+STREAM_ADVISORIES = "$JS.EVENT.ADVISORY.STREAM.>"
+CONSUMER_ADVISORIES = "$JS.EVENT.ADVISORY.CONSUMER.>"
+ACCOUNT_SUBJECTS = (STREAM_ADVISORIES, CONSUMER_ADVISORIES, ack_samples.SUBJECT)
+# Servers send the last three only there, and of streams and consumers only what concerns Raft.
+SYSTEM_SUBJECTS = (
+    STREAM_ADVISORIES,
+    CONSUMER_ADVISORIES,
+    "$JS.EVENT.ADVISORY.DOMAIN.>",
+    "$JS.EVENT.ADVISORY.SERVER.>",
+    "$JS.EVENT.ADVISORY.API.LIMIT_REACHED",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where to listen, and for what."""
+
+    access: NatsAccess
+    system: str  # the name of the NATS system, for logs
+    of_system_account: bool = False
+    consumer_advisories: bool = True  # False: a capture stream counts them
+    domain: str | None = None  # that of the connected server when left out
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        wanted = SYSTEM_SUBJECTS if self.of_system_account else ACCOUNT_SUBJECTS
+        if self.consumer_advisories or self.of_system_account:
+            return wanted
+        return tuple(subject for subject in wanted if subject != CONSUMER_ADVISORIES)
+
+
+@dataclass(slots=True)
+class Listener:
+    plan: Listening
+    book: EventBook
+    link: KeptLink = field(init=False)
+
+    def __post_init__(self) -> None:
+        who = "system account's events" if self.plan.of_system_account else "events"
+        ears = [
+            Ear(subject, self._hear_ack if subject == ack_samples.SUBJECT else self._hear)
+            for subject in self.plan.subjects
+        ]
+        self.link = KeptLink(self.plan.access, f"streamgauge {who} ({self.plan.system})", ears)
+
+    async def run(self) -> None:
+        await self.link.run()
+
+    @property
+    def connected_since(self) -> float | None:
+        """Since when advisories are heard; None also when some of them are denied."""
+        if self.link.denied - {ack_samples.SUBJECT}:
+            return None
+        return self.link.connected_since
+
+    def _hear(self, message: Msg) -> None:
+        advisory = read_advisory(message.subject, message.data)
+        account = advisory.account if self.plan.of_system_account else OWN
+        if advisory.kind != advisories.MALFORMED and self._is_of_another(advisory.domain):
+            self.book.hear_unusable(account, advisories.OTHER_DOMAIN)
+            return
+        self.book.hear(account, advisory, reasons_told=self._reasons_told())
+
+    def _hear_ack(self, message: Msg) -> None:
+        sample = read_ack_sample(message.data)
+        if sample is None:
+            self.book.hear_unusable(OWN, advisories.MALFORMED)
+        elif self._is_of_another(sample.domain):
+            self.book.hear_unusable(OWN, advisories.OTHER_DOMAIN)
+        else:
+            self.book.hear_ack(sample)
+
+    def _is_of_another(self, domain: str) -> bool:
+        expected, info = self.plan.domain, self.link.server_info
+        if expected is None and info.get("jetstream"):
+            expected = str(info.get("domain", ""))
+        return expected is not None and domain != expected
+
+    def _reasons_told(self) -> bool:
+        """By the version of the server that we are connected to: the best guess for all."""
+        return version_of(str(self.link.server_info.get("version", ""))) >= (
+            advisories.TERM_REASONS_SINCE
+        )
+
+
+def version_of(text: str) -> tuple[int, ...]:
+    numbers = text.partition("-")[0].split(".")
+    return tuple(int(number) for number in numbers if number.isdigit())

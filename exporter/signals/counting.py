@@ -1,0 +1,99 @@
+"""What one more look at a consumer adds to its counters, and what the next look needs to know."""
+
+from __future__ import annotations
+
+from exporter.model import Consumer
+from exporter.signals import accounting, filtered
+from exporter.signals.accounting import Accounted, Interval
+from exporter.signals.ack_floor import went_back
+from exporter.signals.filtered import Known
+from exporter.signals.tracks import ConsumerTrack, Look
+
+
+def count(track: ConsumerTrack, look: Look) -> Consumer | None:
+    """Brings the track up to date; gives the look before, unless the consumer begins anew."""
+    row, view = look.row, look.view
+    before = _comparable(track, row)
+    if before is None:
+        track.begin_anew(row)
+    nothing_missing = track.by_position(row, view) and accounting.nothing_missing_ahead(
+        row, view.row, gapless=view.gapless
+    )
+    known_before = track.redeliveries
+    if before is not None:
+        interval = _interval(track, before, look, nothing_missing=nothing_missing)
+        _add(track, accounting.account(before, row, interval), look.now)
+        track.position = interval.position
+    track.nothing_missing = nothing_missing
+    track.looks += 1
+    _note_finished(track, before, look)
+    _use_count(track, before, look, known_before)
+    track.row = row
+    return before
+
+
+def _comparable(track: ConsumerTrack, row: Consumer) -> Consumer | None:
+    before = track.row
+    if before is None:
+        return None
+    if before.leader != row.leader and before.leader and row.leader:
+        track.leader_changes += 1
+    if accounting.was_reset(before, row):
+        track.recreated += 1
+        return None
+    return before
+
+
+def _interval(
+    track: ConsumerTrack, before: Consumer, look: Look, *, nothing_missing: bool
+) -> Interval:
+    row, view = look.row, look.view
+    old, new = before.config, row.config
+    return Interval(
+        position_before=track.position,
+        # It may go back on a server that led before (a purge is not replicated): that is no move.
+        position=max(track.position, accounting.position(row)),
+        counts_positions=nothing_missing and track.nothing_missing and view.steady,
+        limits_may_remove=view.limits_may_remove,
+        removed=view.removed,
+        refiltered=old is not new and old is not None and new is not None
+        and old.filters != new.filters,
+    )  # fmt: skip
+
+
+def _add(track: ConsumerTrack, happened: Accounted, now: float) -> None:
+    track.redeliveries += happened.redelivered
+    track.lost += happened.lost
+    track.purged += happened.purged
+    if not happened.redelivered_certain:
+        track.redelivered_bounded = now
+    if not happened.lost_certain:
+        track.lost_bounded = now
+
+
+def _note_finished(track: ConsumerTrack, before: Consumer | None, look: Look) -> None:
+    row = look.row
+    if before is not None and (
+        went_back(before, row) or row.delivered_stream_seq < before.delivered_stream_seq
+    ):
+        track.finished = min(track.finished, row.ack_floor_stream_seq)
+    if row.num_ack_pending == 0:
+        done = row.delivered_stream_seq
+        if row.num_pending == 0 and look.view.last_seq_before > done:
+            done = look.view.last_seq_before
+        if done > track.finished:
+            track.finished = done
+
+
+def _use_count(
+    track: ConsumerTrack, before: Consumer | None, look: Look, known_before: int
+) -> None:
+    """A count of the messages that pass the filter makes redeliveries exact."""
+    heard = look.heard.counts.get(look.key)
+    if heard is None:
+        return
+    then = None if before is None else Known(before.delivered_consumer_seq, known_before)
+    now = Known(look.row.delivered_consumer_seq, track.redeliveries)
+    track.counts = filtered.follow(track.counts, heard, then, now)
+    if track.counts is not None:
+        track.redeliveries = max(track.redeliveries, track.counts.total)

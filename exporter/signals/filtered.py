@@ -1,0 +1,48 @@
+"""Redeliveries of a filtered consumer, exact, from counts of the messages that pass its filter.
+
+What passes and is not pending was sent once; every delivery beyond that was a second one or later.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from exporter.signals.heard import FilteredCount
+
+
+class CountTrack(Struct, frozen=True, gc=False):
+    count: FilteredCount
+    total: int  # redeliveries until then
+
+
+class Known(Struct, frozen=True, gc=False):
+    """delivered.consumer_seq, and the redeliveries known then."""
+
+    deliveries: int
+    redeliveries: int
+
+
+def follow(
+    track: CountTrack | None, count: FilteredCount, before: Known | None, now: Known
+) -> CountTrack | None:
+    """The track after `count` was heard; None while there is nothing to build upon."""
+    if (track is not None and track.count == count) or count.deliveries > now.deliveries:
+        return track  # heard already, or newer than this look: its time comes with the next one
+    if track is not None and _comparable(track.count, count):
+        return CountTrack(count, track.total + max(0, redelivered(track.count, count)))
+    if count.deliveries == now.deliveries:
+        return CountTrack(count, now.redeliveries)
+    if before is not None and count.deliveries >= before.deliveries:
+        # Taken while the consumer was busy: start from what was certain before it.
+        return CountTrack(count, before.redeliveries)
+    return None
+
+
+def _comparable(before: FilteredCount, now: FilteredCount) -> bool:
+    """A message that was sent and then removed would look like one that was sent again."""
+    return now.removed == before.removed and now.deliveries >= before.deliveries
+
+
+def redelivered(before: FilteredCount, now: FilteredCount) -> int:
+    first_time = (now.matching - now.num_pending) - (before.matching - before.num_pending)
+    return now.deliveries - before.deliveries - first_time

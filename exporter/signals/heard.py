@@ -1,0 +1,50 @@
+"""What no snapshot holds and the signals can use: events that were heard, single questions asked.
+
+Everything is optional; what is missing makes a signal less exact or absent, never wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+StreamKey = tuple[str, str]  # account, stream
+ConsumerKey = tuple[str, str, str]  # account, stream, consumer
+
+
+class LagReading(Struct, frozen=True, gc=False):
+    """The first message at or after `asked_from` that passes the consumer's filter."""
+
+    asked_from: int  # ConsumerSignals.unfinished_seq when it was asked
+    seq: int
+    stored: float  # its timestamp, seconds in the server's clock
+
+
+class FilteredCount(Struct, frozen=True, gc=False):
+    """How many stored messages pass a consumer's filter, with the consumer's state at that time.
+
+    True of one instant only: the stream's last_seq was the same before and after the consumer was
+    asked. Else it must not be given.
+    """
+
+    matching: int  # sum of STREAM.INFO {"subjects_filter"} over the consumer's filters
+    removed: int  # last_seq - messages, from the same answer: all that ever left the stream
+    deliveries: int  # delivered.consumer_seq
+    num_pending: int
+
+
+class Heard(Struct, frozen=True):
+    """All by consumer; counts only grow, their owner has taken care of resets."""
+
+    # The latest stream sequences that ran out of max_deliver: one of them may hold the ack floor.
+    exhausted: Mapping[ConsumerKey, frozenset[int]] = field(default_factory=dict)
+    naks: Mapping[ConsumerKey, int] = field(default_factory=dict)
+    acks: Mapping[ConsumerKey, int] = field(default_factory=dict)  # all ack-type replies (SUBSZ)
+    lags: Mapping[ConsumerKey, LagReading] = field(default_factory=dict)
+    counts: Mapping[ConsumerKey, FilteredCount] = field(default_factory=dict)
+    # Accounts whose delivery advisories reach us: there, no nak heard means no nak.
+    listening: frozenset[str] = frozenset()
+
+
+NOTHING_HEARD = Heard()

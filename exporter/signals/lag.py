@@ -1,0 +1,127 @@
+"""How old is the oldest message that a consumer has not finished, told from the stream's own times.
+
+Every look at a stream gives two exact points, its first and its last message with their times; the
+last ones of earlier looks are kept. Between two points the time is interpolated.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from datetime import datetime
+
+from msgspec import Struct, field
+
+from exporter.model import Consumer, Stream
+from exporter.signals.heard import LagReading
+
+KEPT_POINTS = 40
+
+
+def _numbers() -> array[int]:
+    return array("q")
+
+
+def _times() -> array[float]:
+    return array("d")
+
+
+class StreamTimes(Struct, gc=False):
+    """Last messages of earlier looks, oldest first; all times in the leader's clock."""
+
+    seqs: array[int] = field(default_factory=_numbers)
+    stored: array[float] = field(default_factory=_times)
+    until: array[float] = field(default_factory=_times)  # so long no newer message was seen
+
+    def note(self, stream: Stream, server_now: float) -> None:
+        last = _seconds(stream.last_time)
+        if last is None or stream.messages == 0:
+            return
+        seqs = self.seqs
+        if seqs and stream.last_seq == seqs[-1]:
+            self.until[-1] = max(server_now, self.until[-1])
+            return
+        if seqs and stream.last_seq < seqs[-1]:
+            self.clear()  # recreated or restored: what was known belongs to another stream
+        stored = max(last, self.stored[-1]) if seqs else last
+        seqs.append(stream.last_seq)
+        self.stored.append(stored)
+        self.until.append(max(server_now, stored))
+        if len(seqs) > KEPT_POINTS:
+            self._thin_out()
+
+    def clear(self) -> None:
+        for numbers in (self.seqs, self.stored, self.until):
+            del numbers[:]
+
+    def _thin_out(self) -> None:
+        """Every second point goes: the further back, the coarser, but back to our first look."""
+        for numbers in (self.seqs, self.stored, self.until):
+            del numbers[1:-1:2]
+
+    def time_of(self, seq: int, stream: Stream, server_now: float) -> float | None:
+        """When the message `seq` was stored, as far as the points tell."""
+        if seq > stream.last_seq:
+            return server_now  # it came after the stream was asked
+        first = _seconds(stream.first_time)
+        if first is None or seq <= stream.first_seq:
+            return first
+        place = bisect_left(self.seqs, seq)
+        if place == len(self.seqs):
+            return self.stored[-1] if self.stored else None
+        if self.seqs[place] == seq:
+            return self.stored[place]
+        left_seq, left = stream.first_seq, first
+        if place > 0 and self.seqs[place - 1] > left_seq:
+            left_seq, left = self.seqs[place - 1], self.until[place - 1]
+        right = self.stored[place]
+        share = (seq - left_seq) / (self.seqs[place] - left_seq)
+        return min(left, right) + max(0.0, right - left) * share
+
+    def stored_since(self, moment: float, stream: Stream) -> int:
+        """How many messages were stored after `moment`, as far as the points tell."""
+        first, last = _seconds(stream.first_time), _seconds(stream.last_time)
+        if stream.messages == 0 or first is None or last is None or moment >= last:
+            return 0
+        if moment <= first:
+            return stream.last_seq - stream.first_seq + 1
+        place = bisect_right(self.stored, moment)
+        left_seq, left = stream.first_seq, first
+        if place > 0 and self.seqs[place - 1] > left_seq:
+            left_seq, left = self.seqs[place - 1], self.until[place - 1]
+        right_seq, right = stream.last_seq, last
+        if place < len(self.seqs):
+            right_seq, right = self.seqs[place], self.stored[place]
+        share = (moment - left) / (right - left) if right > left else 0.0
+        return round(stream.last_seq - left_seq - max(0.0, share) * (right_seq - left_seq))
+
+
+def _seconds(moment: datetime | None) -> float | None:
+    return None if moment is None else moment.timestamp()
+
+
+def first_unfinished(row: Consumer, finished: int, *, floor_exhausted: bool) -> int | None:
+    """Sequence of the oldest message not finished, or of one before it that does not pass the
+    filter; None when the consumer is caught up. Up to `finished` nothing is open any more.
+    """
+    if row.num_ack_pending > 0:
+        return max(_first_unacked(row, exhausted=floor_exhausted), finished + 1)
+    if row.num_pending > 0:
+        return max(row.delivered_stream_seq + 1, row.stream_first_seq, finished + 1)
+    return None
+
+
+def _first_unacked(row: Consumer, *, exhausted: bool) -> int:
+    floor = row.ack_floor_stream_seq
+    if exhausted:
+        # The floor stands at an abandoned message; what is really in flight are the youngest.
+        floor = max(floor, row.delivered_stream_seq - row.num_ack_pending)
+    elif floor == 0 and row.ack_floor_consumer_seq == 0:
+        # Never acked: servers before 2.14 say 0 although the consumer began later.
+        floor = row.delivered_stream_seq - row.delivered_consumer_seq
+    return max(floor + 1, row.stream_first_seq)
+
+
+def reading_holds(reading: LagReading | None, unfinished: int) -> bool:
+    """Whether the message that was read is still the first unfinished one."""
+    return reading is not None and reading.asked_from <= unfinished <= reading.seq

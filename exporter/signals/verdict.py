@@ -1,0 +1,136 @@
+"""One word for the state of a consumer: the first rule that holds, worst first.
+
+In the manner of Burrow's evaluator: no backlog threshold, only what the recent past shows.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from enum import IntEnum
+
+from msgspec import Struct
+
+from exporter.signals.window import WINDOW_SECONDS, Point
+
+LOOP_RATIO = 0.5
+STUCK_ACK_WAITS = 10
+# Fewer could be the bad luck of a single restart.
+_LOOP_LEAST = 3
+# A trend needs so much of the window: backlogs rise by chance from one look to the next.
+_TREND_SECONDS = 60.0
+_TREND_POINTS = 5
+# Between two fetches a healthy client asks for nothing, but not for this long.
+_ABSENT_SECONDS = 10.0
+
+
+class Verdict(IntEnum):
+    OK = 0
+    IDLE = 1
+    PAUSED = 2
+    FALLING_BEHIND = 3
+    NOBODY_PULLS = 4
+    ACK_PENDING_FULL = 5
+    REDELIVERY_LOOP = 6
+    ACK_FLOOR_STUCK = 7
+    LOSING_MESSAGES = 8
+    NO_LEADER = 9
+
+
+class Evidence(Struct, frozen=True, gc=False):
+    """What the verdict on a consumer with a leader is drawn from."""
+
+    paused: bool
+    reachable: bool  # a pull waits, or a push consumer is bound
+    num_pending: int
+    num_ack_pending: int
+    max_ack_pending: int | None
+    ack_wait_seconds: float | None
+    stalled_seconds: float  # without any delivery while messages wait
+    no_new_seconds: float  # without a first delivery while messages wait
+    floor_stalled_seconds: float
+    floor_exhausted: bool
+    past: Sequence[Point]  # oldest first
+    now: Point
+
+
+def verdict(evidence: Evidence) -> Verdict:
+    """The order is the meaning: a paused consumer also stalls, a losing one also falls behind, and
+    the first of them says what to do."""
+    if evidence.paused:
+        return Verdict.PAUSED
+    if is_losing(evidence):
+        return Verdict.LOSING_MESSAGES
+    if is_full(evidence):
+        return Verdict.ACK_PENDING_FULL
+    if is_looping(evidence):
+        return Verdict.REDELIVERY_LOOP
+    if is_floor_stuck(evidence):
+        return Verdict.ACK_FLOOR_STUCK
+    if is_deserted(evidence):
+        return Verdict.NOBODY_PULLS
+    if is_falling_behind(evidence):
+        return Verdict.FALLING_BEHIND
+    return Verdict.IDLE if is_idle(evidence) else Verdict.OK
+
+
+def is_losing(evidence: Evidence) -> bool:
+    return evidence.now.lost > evidence.past[0].lost
+
+
+def is_full(evidence: Evidence) -> bool:
+    """No room for a new message for longer than an answer may take; one that merely works at its
+    limit gets a new message for each that it finishes."""
+    most = evidence.max_ack_pending
+    if most is None or evidence.num_ack_pending < most or evidence.num_pending == 0:
+        return False
+    wait = evidence.ack_wait_seconds
+    patience = WINDOW_SECONDS if wait is None else min(wait, WINDOW_SECONDS)
+    return evidence.no_new_seconds > patience
+
+
+def is_looping(evidence: Evidence) -> bool:
+    """Mostly repeats, each unfinished message more than once, and nothing gets finished."""
+    first, now = evidence.past[0], evidence.now
+    again = now.redeliveries - first.redeliveries
+    return (
+        again >= _LOOP_LEAST
+        and again > evidence.num_ack_pending
+        and again >= LOOP_RATIO * (now.deliveries - first.deliveries)
+        and first.floor == now.floor
+        and now.at - first.at >= _TREND_SECONDS
+    )
+
+
+def is_floor_stuck(evidence: Evidence) -> bool:
+    wait = evidence.ack_wait_seconds
+    if wait is None or evidence.floor_exhausted:
+        return False
+    return evidence.floor_stalled_seconds > STUCK_ACK_WAITS * wait
+
+
+def is_deserted(evidence: Evidence) -> bool:
+    """Messages wait and nobody asks for them. Whoever holds unacked messages may still be at work
+    on them, until ack_wait is over."""
+    if evidence.num_pending == 0 or evidence.reachable:
+        return False
+    patience = _ABSENT_SECONDS
+    if evidence.num_ack_pending > 0:
+        patience = max(patience, evidence.ack_wait_seconds or 0.0)
+    return evidence.stalled_seconds > patience
+
+
+def is_falling_behind(evidence: Evidence) -> bool:
+    """The backlog grew in both halves of the past, never fell and was never worked off."""
+    past, now = evidence.past, evidence.now
+    first, middle = past[0], past[len(past) // 2]
+    if len(past) < _TREND_POINTS or now.at - first.at < _TREND_SECONDS:
+        return False
+    if not 0 < first.backlog < middle.backlog < now.backlog:
+        return False
+    rising = all(a.backlog <= b.backlog for a, b in itertools.pairwise(past))
+    return rising and past[-1].backlog <= now.backlog
+
+
+def is_idle(evidence: Evidence) -> bool:
+    return evidence.now.backlog == 0 and evidence.now.deliveries == evidence.past[0].deliveries

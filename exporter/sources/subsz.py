@@ -1,0 +1,227 @@
+"""What JetStream's own subscriptions received: publishes, acks and pulls, by one bulk question.
+
+The server walks all subscriptions of an account while its publishers wait: first their number is
+asked, which costs nothing, and above a ceiling that account stays out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from exporter.errors import QuestionError
+from exporter.model import Skipped
+from exporter.sources.asking import RETRY_AFTER_SECONDS
+from exporter.sources.subsz_rows import LedStream, ServerRows, led_streams
+from exporter.sources.subsz_transport import SubszTransport
+from exporter.sources.subsz_wire import SubszQuestion
+from exporter.sources.wire import WireAccountDetail
+from exporter.subscriptions import ConsumerKey, Counters, StreamKey, SubscriptionCounts
+from streamgauge.serving.logs import StateLog, event
+
+logger = logging.getLogger(__name__)
+
+QUESTION = "subsz"
+# At 2.8 us each, the worst seen, publishers wait 20 ms.
+CEILING = 7_000
+# A message that left the queues may still wait for a quorum, at worst in another data centre; only
+# after that the next question may ask for last_seq.
+SETTLE_SECONDS = 0.25
+_MOST_LOOKUPS = 16  # connections that are asked for by number, per server and look
+
+
+@dataclass(frozen=True, slots=True)
+class OverCeiling:
+    server: str
+    account: str
+    subscriptions: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubszReading:
+    counts: SubscriptionCounts
+    over_ceiling: tuple[OverCeiling, ...] = ()
+    error: QuestionError | None = None  # of the servers that could not be read
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        return (Skipped(QUESTION, "ceiling"),) if self.over_ceiling else ()
+
+
+@dataclass(slots=True)
+class SubszReader:
+    """Keeps whose connections are whose: a number is never used twice in a server's life."""
+
+    system: str
+    ceiling: int = CEILING
+    settle: float = SETTLE_SECONDS
+    _owners: dict[tuple[str, StreamKey], int] = field(default_factory=dict)
+    _clients: set[tuple[str, int]] = field(default_factory=set)
+    _queues_rest: dict[str, float] = field(default_factory=dict)  # by server id, until when
+    _log: StateLog = field(default_factory=lambda: StateLog(logger))
+    _logged: set[tuple[str, str]] = field(default_factory=set)
+
+    async def read(
+        self,
+        ask: SubszTransport,
+        servers: Mapping[str, str],
+        own_connections: Collection[tuple[str, int]] = (),
+    ) -> SubszReading:
+        """`servers`: those with JetStream, id -> name. `own_connections`: our subscribers there."""
+        looks = await asyncio.gather(*(self._look(ask, *server) for server in servers.items()))
+        read = [rows for rows, _, _ in looks if rows is not None]
+        over = tuple(one for _, left_out, _ in looks for one in left_out)
+        self._remember(read)
+        self._tell(over)
+        await asyncio.sleep(self.settle)
+        complete = all(error is None for _, _, error in looks)
+        counts = await asyncio.to_thread(_counts, read, own_connections, complete=complete)
+        return SubszReading(counts, over, _joined([error for _, _, error in looks if error]))
+
+    async def _look(
+        self, ask: SubszTransport, server_id: str, name: str
+    ) -> tuple[ServerRows | None, list[OverCeiling], QuestionError | None]:
+        over: list[OverCeiling] = []
+        rows = None
+        try:
+            rows = await self._read_server(ask, server_id, name, over)
+            rows.queues = await self._queues(ask, server_id)
+            await self._find_owners(ask, rows)
+        except QuestionError as error:
+            return rows, over, QuestionError(error.reason, f"{name}: {error.detail}")
+        return rows, over, None
+
+    async def _read_server(
+        self, ask: SubszTransport, server_id: str, name: str, over: list[OverCeiling]
+    ) -> ServerRows:
+        total = await ask.subscriptions(server_id, SubszQuestion())
+        jsz = await ask.streams(server_id)
+        accounts = jsz.account_details or []
+        rows = ServerRows(name, server_id, led_streams(name, jsz), accounts)
+        if total.num_subscriptions <= self.ceiling:
+            # Few enough in all accounts together: one question is kinder than one for each.
+            await _take(ask, rows, "")
+            return rows
+        for account in accounts:
+            key = _account_id(account)
+            number = (await ask.subscriptions(server_id, SubszQuestion(key))).num_subscriptions
+            if number <= self.ceiling:
+                await _take(ask, rows, key)
+            elif account.stream_detail:
+                over.append(OverCeiling(name, account.name, number))
+        return rows
+
+    async def _queues(self, ask: SubszTransport, server_id: str) -> Collection[str] | None:
+        """It makes the numbers of busy streams come sooner: good to have, nothing to fail for."""
+        if time.monotonic() < self._queues_rest.get(server_id, 0.0):
+            return None
+        try:
+            return await ask.queues(server_id)
+        except QuestionError:  # servers before 2.10 have no answer, and a user may not be allowed
+            self._queues_rest[server_id] = time.monotonic() + RETRY_AFTER_SECONDS
+            return None
+
+    async def _find_owners(self, ask: SubszTransport, rows: ServerRows) -> None:
+        await asyncio.to_thread(rows.index)
+        lookups = _MOST_LOOKUPS
+        for stream in rows.led:
+            known = self._owners.get((rows.server_id, stream.key))
+            left = rows.candidates(stream)
+            if known in left:
+                left = {known}
+            left = {cid for cid in left if (rows.server_id, cid) not in self._clients}
+            for cid in sorted(left) if len(left) > 1 else ():
+                if len(left) > 1 and lookups > 0:
+                    lookups -= 1
+                    if await ask.is_client(rows.server_id, cid):
+                        self._clients.add((rows.server_id, cid))
+                        left.discard(cid)
+            if len(left) == 1:
+                rows.owners[stream.key] = left.pop()
+
+    def _remember(self, read: Sequence[ServerRows]) -> None:
+        self._owners = {
+            (rows.server_id, key): cid for rows in read for key, cid in rows.owners.items()
+        }
+        present = {(rows.server_id, cid) for rows in read for cid in rows.connections()}
+        self._clients &= present
+        lives = {rows.server_id for rows in read}
+        self._queues_rest = {
+            life: until for life, until in self._queues_rest.items() if life in lives
+        }
+
+    def _tell(self, over: Sequence[OverCeiling]) -> None:
+        """One line when an account goes over the ceiling, and one when it is back."""
+        now = {(one.server, one.account): one for one in over}
+        for key, one in now.items():
+            self._log.report(
+                key, True, logging.WARNING, "too many subscriptions to count publishes",
+                system=self.system, server=one.server, account=one.account,
+                subscriptions=one.subscriptions, ceiling=self.ceiling,
+            )  # fmt: skip
+        for server, account in self._logged - now.keys():
+            self._log.forget((server, account))
+            event(logger, logging.INFO, "publishes are counted again", system=self.system,
+                  server=server, account=account)  # fmt: skip
+        self._logged = set(now)
+
+
+async def _take(ask: SubszTransport, rows: ServerRows, account: str) -> None:
+    answer = await ask.subscriptions(rows.server_id, SubszQuestion(account, rows=True))
+    rows.lists[account] = answer.subscriptions_list or []
+
+
+def _account_id(account: WireAccountDetail) -> str:
+    return account.id or account.name
+
+
+def _joined(errors: Sequence[QuestionError]) -> QuestionError | None:
+    if not errors:
+        return None
+    return QuestionError(errors[0].reason, "; ".join(error.detail for error in errors))
+
+
+def _counts(
+    read: Sequence[ServerRows],
+    own_connections: Collection[tuple[str, int]],
+    *,
+    complete: bool,
+) -> SubscriptionCounts:
+    names = {_account_id(one): one.name for rows in read for one in rows.accounts}
+    acks: dict[ConsumerKey, Counters] = {}
+    pulls: dict[ConsumerKey, Counters] = {}
+    listeners: dict[str, set[str]] = {}
+    whole = {
+        name
+        for account, name in names.items()
+        if complete and all(rows.covers(account) for rows in read)
+    }
+    for rows in read:
+        for found, kept in zip(rows.consumers(), (acks, pulls), strict=True):
+            for (account, stream, consumer), counters in found.items():
+                key = (names.get(account, account), stream, consumer)
+                kept[key] = kept.get(key, ()) + counters
+        heard = rows.listeners(own_connections)
+        for account, subjects in heard.by_account.items():
+            listeners.setdefault(names.get(account, account), set()).update(subjects)
+        if heard.imported:
+            whole.clear()
+    return SubscriptionCounts(
+        streams={stream.key: rows.stream_look(stream, cid) for rows, stream, cid in _owned(read)},
+        acks={key: counters for key, counters in acks.items() if counters},
+        pulls={key: counters for key, counters in pulls.items() if counters},
+        advisory_listeners={account: frozenset(found) for account, found in listeners.items()},
+        whole_accounts=frozenset(whole),
+    )
+
+
+def _owned(read: Sequence[ServerRows]) -> list[tuple[ServerRows, LedStream, int]]:
+    return [
+        (rows, stream, rows.owners[stream.key])
+        for rows in read
+        for stream in rows.led
+        if stream.key in rows.owners
+    ]

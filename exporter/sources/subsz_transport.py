@@ -1,0 +1,117 @@
+"""The two ways to ask one server for its subscriptions: as the system account, and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from msgspec import Raw
+
+from exporter.errors import MalformedAnswerError, QuestionError
+from exporter.sources.asking import Asking
+from exporter.sources.connection import NatsLink
+from exporter.sources.decode import read_answer
+from exporter.sources.gzipped import unpacked
+from exporter.sources.subsz_wire import (
+    STREAMS_PAYLOAD,
+    STREAMS_QUERY,
+    SubszQuestion,
+    WireConnz,
+    WireConnzAnswer,
+    WireQueuesAnswer,
+    WireSubsz,
+    WireSubszAnswer,
+)
+from exporter.sources.wire import WireJsz, WireJszAnswer, WireSystemError
+
+T = TypeVar("T")
+# What the server with that id answers at a path with a query.
+HttpGet = Callable[[str, str, Mapping[str, str]], Awaitable[bytes]]
+
+
+class SubszTransport(Protocol):
+    """Servers are named by their ids; every answer may fail with a QuestionError."""
+
+    async def subscriptions(self, server: str, question: SubszQuestion) -> WireSubsz: ...
+
+    async def streams(self, server: str) -> WireJsz:
+        """All streams there with their configuration, without consumers."""
+        ...
+
+    async def is_client(self, server: str, cid: int) -> bool:
+        """Whether that connection is a client's; JetStream's own are in no list of connections."""
+        ...
+
+    async def queues(self, server: str) -> Collection[str]:
+        """The server's internal queues in which something waits."""
+        ...
+
+
+class _SystemAnswer(Protocol[T]):
+    data: T | None
+    error: WireSystemError | None
+
+
+@dataclass(frozen=True, slots=True)
+class SubszOverNats:
+    link: NatsLink
+    asking: Asking
+    max_answer_bytes: int
+
+    async def subscriptions(self, server: str, question: SubszQuestion) -> WireSubsz:
+        return await self._ask(server, "SUBSZ", question.payload(), WireSubszAnswer)
+
+    async def streams(self, server: str) -> WireJsz:
+        return await self._ask(server, "JSZ", STREAMS_PAYLOAD, WireJszAnswer)
+
+    async def is_client(self, server: str, cid: int) -> bool:
+        answer = await self._ask(server, "CONNZ", b'{"cid":%d}' % cid, WireConnzAnswer)
+        return answer.num_connections > 0
+
+    async def queues(self, server: str) -> Collection[str]:
+        return await self._ask(server, "IPQUEUESZ", b"{}", WireQueuesAnswer)
+
+    async def _ask(self, server: str, what: str, payload: bytes, kind: type[_SystemAnswer[T]]) -> T:
+        left = self.asking.left()
+        replies = await self.link.gather(
+            f"$SYS.REQ.SERVER.{server}.{what}",
+            payload,
+            enough=bool,
+            quiet=left,
+            timeout=left,
+            headers={"Accept-Encoding": "gzip"},
+        )
+
+        def read() -> _SystemAnswer[T]:
+            return read_answer(kind, unpacked(replies[0], self.max_answer_bytes), what.lower())
+
+        answer = await asyncio.to_thread(read)
+        if answer.error is not None:
+            raise QuestionError("api_error", f"{what.lower()}: {answer.error.description}")
+        if answer.data is None:
+            raise MalformedAnswerError(f"{what.lower()}: neither data nor an error")
+        return answer.data
+
+
+@dataclass(frozen=True, slots=True)
+class SubszOverHttp:
+    get: HttpGet
+
+    async def subscriptions(self, server: str, question: SubszQuestion) -> WireSubsz:
+        return await self._ask(server, "subsz", question.query(), WireSubsz)
+
+    async def streams(self, server: str) -> WireJsz:
+        return await self._ask(server, "jsz", STREAMS_QUERY, WireJsz)
+
+    async def is_client(self, server: str, cid: int) -> bool:
+        answer = await self._ask(server, "connz", {"cid": str(cid)}, WireConnz)
+        return answer.num_connections > 0
+
+    async def queues(self, server: str) -> Collection[str]:
+        return await self._ask(server, "ipqueuesz", {}, dict[str, Raw])
+
+    async def _ask(self, server: str, path: str, query: Mapping[str, str], kind: type[T]) -> T:
+        body = await self.get(server, path, query)
+        return await asyncio.to_thread(read_answer, kind, body, path)

@@ -1,0 +1,37 @@
+"""What the servers' own subscriptions had received at one look: plain frozen values.
+
+A subscription's counter starts at 0 when it is made, and its identity is never used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from msgspec import Struct
+
+StreamKey = tuple[str, str]  # account, stream
+ConsumerKey = tuple[str, str, str]  # account, stream, consumer
+CounterId = tuple[str, int, str]  # id of the server's life, connection, subscription
+Counters = tuple[tuple[CounterId, int], ...]  # messages received so far
+
+
+class StreamLook(Struct, frozen=True, gc=False):
+    """What the leader of a stream had received on the stream's subjects."""
+
+    leader: str
+    created: datetime | None
+    last_seq: int  # read just before the counters
+    in_queue: bool | None  # whether received messages still waited to be stored; None: not known
+    counters: Counters
+
+
+class SubscriptionCounts(Struct, frozen=True):
+    """Assets that are missing here were not looked at; that is not the same as zero."""
+
+    streams: Mapping[StreamKey, StreamLook]
+    acks: Mapping[ConsumerKey, Counters]
+    pulls: Mapping[ConsumerKey, Counters]
+    # By account: the subscriptions that may hear of a message that ran out of deliveries.
+    advisory_listeners: Mapping[str, frozenset[str]]
+    whole_accounts: frozenset[str]  # of these every server's subscriptions were read

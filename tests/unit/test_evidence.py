@@ -1,0 +1,49 @@
+"""The numbers behind a verdict, in words."""
+
+import pytest
+
+from exporter.evidence import evidence
+from exporter.model import Consumer
+from exporter.signals.told import ConsumerSignals
+from exporter.signals.verdict import Verdict
+
+
+def row(**changes: object) -> Consumer:
+    return Consumer("APP", "ORDERS", "worker", True, "", "n1", None, **changes)  # type: ignore[arg-type]
+
+
+def told(verdict: Verdict | None, **changes: object) -> ConsumerSignals:
+    return ConsumerSignals(0, 0, 0, verdict, 0.0, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("signals", "words"),
+    [
+        (told(None), ""),
+        (told(Verdict.OK, lag=0.0), ""),
+        (told(Verdict.OK, lag=4.0), ""),
+        (told(Verdict.OK, lag=75.0), "oldest unfinished 1 min old"),
+        (told(Verdict.LOSING_MESSAGES, lost=1200), "1,200 lost before they were sent"),
+        (told(Verdict.REDELIVERY_LOOP, redelivery_ratio=0.75), "75% of deliveries are repeats"),
+        (
+            told(Verdict.NOBODY_PULLS, stalled=3700.0),
+            "no pull request waits, nothing delivered for 1 h 1 min",
+        ),
+        (
+            told(Verdict.ACK_PENDING_FULL, floor_stalled=600.0),
+            "ack floor unmoved for 10 min",
+        ),
+        (
+            told(Verdict.OK, floor_exhausted=1),
+            "floor held by messages that ran out of max_deliver",
+        ),
+        (told(Verdict.PAUSED, stalled=0.0), ""),
+    ],
+)
+def test_a_verdict_comes_with_its_numbers(signals: ConsumerSignals, words: str) -> None:
+    assert evidence(row(), signals) == words
+
+
+def test_without_a_leader_the_reason_is_told() -> None:
+    silent = Consumer("APP", "ORDERS", "worker", False, "server_down", "", None)
+    assert evidence(silent, told(Verdict.NO_LEADER)) == "server down"

@@ -1,0 +1,120 @@
+"""What was heard, as series: which appear, for whom, and which do not."""
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+from support.models import consumer, stream
+
+from exporter import catalog
+from exporter.events.ack_samples import AckSample
+from exporter.events.advisories import Advisory
+from exporter.events.book import OWN, EventBook
+from exporter.events.counts import EventCounts, TapState
+from exporter.events.dedupe import DedupeHits
+from exporter.events.publish_acks import Unstored
+from exporter.exposition import Column, Format, assemble, label_head, render_block
+from exporter.metric import PREFIX
+from exporter.samples.events import (
+    account_event_columns,
+    consumer_event_columns,
+    event_self_samples,
+    stream_dedupe_columns,
+    stream_event_columns,
+)
+
+CONSUMERS = [consumer("worker"), consumer("idle")]
+STREAMS = [stream("ORDERS"), stream("QUIET")]
+Series = tuple[str, tuple[tuple[str, str], ...]]
+
+
+@pytest.fixture
+def counts() -> EventCounts:
+    book = EventBook()
+    book.name_account("APP")
+    for name in ("worker", "deleted"):
+        book.hear(OWN, Advisory("consumer_msg_naked", stream="ORDERS", consumer=name, stream_seq=1))
+    book.hear(OWN, Advisory("consumer_msg_terminated", stream="ORDERS", consumer="worker",
+                            stream_seq=2, reason="no"))  # fmt: skip
+    book.hear_ack(AckSample("ORDERS", "worker", 0.02))
+    book.hear(OWN, Advisory("stream_quorum_lost", "1", stream="ORDERS"))
+    book.hear_unstored(Unstored("ORDERS", 10071))
+    book.hear_unstored(Unstored("", 10054))
+    return book.taken()
+
+
+def heads(rows: list[tuple[str, ...]], labels: tuple[str, ...]) -> list[str]:
+    return [label_head(labels, ("nats", *row)) for row in rows]
+
+
+def columns(counts: EventCounts) -> list[Column]:
+    names = [(row.account, row.stream, row.name) for row in CONSUMERS]
+    return [
+        *consumer_event_columns(CONSUMERS, heads(names, catalog.CONSUMER), counts),
+        *stream_event_columns(
+            STREAMS, heads([(row.account, row.name) for row in STREAMS], catalog.STREAM), counts
+        ),
+        *account_event_columns("nats", counts),
+    ]
+
+
+def series(found: list[Column], fmt: Format = Format.TEXT) -> dict[Series, float]:
+    blocks = [block for block in map(render_block, found) if block is not None]
+    text = b"".join(assemble([blocks], b"", fmt).plain_chunks()).decode()
+    parse = parse_text if fmt is Format.TEXT else parse_open
+    return {
+        (sample.name.removeprefix(PREFIX), tuple(sorted(sample.labels.items()))): sample.value
+        for family in parse(text)
+        for sample in family.samples
+    }
+
+
+def key(name: str, **labels: str) -> Series:
+    return name, tuple(sorted({"system": "nats", "account": "APP", **labels}.items()))
+
+
+@pytest.mark.parametrize("fmt", Format)
+def test_only_what_was_heard_of_living_assets_has_series(counts: EventCounts, fmt: Format) -> None:
+    found = series(columns(counts), fmt)
+    buckets = {each for each in found if each[0] == "consumer_ack_seconds_bucket"}
+    worker = {"stream": "ORDERS", "consumer": "worker"}
+    assert {each: value for each, value in found.items() if each not in buckets} == {
+        key("consumer_naks_total", **worker): 1,
+        key("consumer_terms_total", by="client", **worker): 1,
+        key("consumer_ack_seconds_count", **worker): 1,
+        key("consumer_ack_seconds_sum", **worker): 0.02,
+        key("stream_quorum_lost_total", stream="ORDERS"): 1,
+        key("stream_publish_rejections_total", stream="ORDERS", code="10071"): 1,
+        key("stream_publish_rejections_total", stream="", code="10054"): 1,
+        key("advisories_total", kind="consumer_msg_naked"): 2,
+        key("advisories_total", kind="consumer_msg_terminated"): 1,
+        key("advisories_total", kind="stream_quorum_lost"): 1,
+    }
+    assert {dict(labels)["consumer"] for _, labels in buckets} == {"worker"}
+    assert found[key("consumer_ack_seconds_bucket", le="0.01", **worker)] == 0
+    assert found[key("consumer_ack_seconds_bucket", le="0.025", **worker)] == 1
+
+
+def test_when_nothing_was_heard_there_is_no_series() -> None:
+    assert series(columns(EventCounts())) == {}
+
+
+def test_dedupe_hits_stand_beside_how_exact_they_are() -> None:
+    hits = {("APP", "ORDERS"): DedupeHits(0, True), ("APP", "QUIET"): DedupeHits(7, False),
+            ("APP", "GONE"): DedupeHits(1, True)}  # fmt: skip
+    rows = heads([(row.account, row.name) for row in STREAMS], catalog.STREAM)
+    assert series(list(stream_dedupe_columns(STREAMS, rows, hits))) == {
+        key("stream_dedupe_hits_total", stream="ORDERS"): 0,
+        key("stream_dedupe_exact", stream="ORDERS"): 1,
+        key("stream_dedupe_hits_total", stream="QUIET"): 7,
+        key("stream_dedupe_exact", stream="QUIET"): 0,
+    }
+
+
+def test_the_exporter_says_whether_it_listens() -> None:
+    said = EventCounts(connected_since=12.5, tap=TapState("APP", active=False, dropped=3))
+    assert {(sample.metric, sample.labels): sample.value for sample in event_self_samples("x", said)} == {
+        (catalog.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS, ("x",)): 12.5,
+        (catalog.PUBLISH_ACK_TAP_ACTIVE, ("x",)): 0,
+        (catalog.PUBLISH_ACK_TAP_DROPPED, ("x",)): 3,
+    }  # fmt: skip
+    assert list(event_self_samples("x", EventCounts())) == []

@@ -1,0 +1,194 @@
+"""Whose subscriptions are whose, in lists that real servers cannot be made to give at will."""
+
+from __future__ import annotations
+
+import pytest
+
+from exporter.sources.subsz_rows import LedStream, ServerRows, may_hear_exhausted
+from exporter.sources.subsz_wire import SubszQuestion, WireSubscription
+from exporter.sources.wire import WireCluster, WireState, WireStream
+
+STREAM = LedStream(
+    account="app",
+    account_id="AKEY",
+    name="ORDERS",
+    subjects=frozenset({"orders.>", "returns"}),
+    sourced=False,
+    wire=WireStream(name="ORDERS", state=WireState(last_seq=40)),
+)
+SOURCED = LedStream("app", "AKEY", "ORDERS", STREAM.subjects, True, STREAM.wire)
+
+
+def sub(cid: int, sid: int, subject: str, msgs: int = 0, **more: str) -> WireSubscription:
+    return WireSubscription(
+        more.get("account", "AKEY"), subject, more.get("qgroup", ""), str(sid), msgs, cid
+    )
+
+
+def server_rows(*rows: WireSubscription, account: str = "") -> ServerRows:
+    found = ServerRows("n1", "N1", [STREAM], [], {account: list(rows)})
+    found.index()
+    return found
+
+
+OWN = (sub(12, 1, "orders.>", 100), sub(12, 2, "returns", 5))
+
+
+@pytest.mark.parametrize(
+    ("others", "stream", "expected"),
+    [
+        pytest.param((), STREAM, {12}, id="alone"),
+        pytest.param((sub(20, 1, "orders.>"),), STREAM, {12}, id="a client on one subject"),
+        pytest.param(
+            (sub(20, 1, "orders.>"), sub(20, 2, "returns", qgroup="q")),
+            STREAM, {12}, id="a client with a queue group",
+        ),
+        pytest.param(
+            (sub(20, 1, "orders.>"), sub(20, 2, "returns"), sub(20, 3, "_INBOX.x.*")),
+            STREAM, {12}, id="a client that hears something else",
+        ),
+        pytest.param(
+            (sub(20, 1, "orders.>"), sub(20, 2, "returns")), STREAM, {12, 20},
+            id="a client that hears nothing else",
+        ),
+        pytest.param(
+            (sub(20, 1, "orders.>", account="OTHER"), sub(20, 2, "returns", account="OTHER")),
+            STREAM, {12}, id="a client of another account",
+        ),
+        pytest.param(
+            (sub(12, 3, "$JS.API.DIRECT.GET.ORDERS", qgroup="_sys_"),
+             sub(12, 4, "$JS.API.DIRECT.GET.ORDERS.>", qgroup="_sys_")),
+            STREAM, {12}, id="a stream that answers direct gets",
+        ),
+        pytest.param(
+            (sub(12, 3, "$JS.API.DIRECT.GET.ORDERS2"),), STREAM, set(), id="nobody is the stream",
+        ),
+        pytest.param(
+            (sub(12, 3, "_INBOX.y"),), SOURCED, {12}, id="a stream that also listens to sources",
+        ),
+    ],
+)  # fmt: skip
+def test_a_streams_own_connection_hears_its_subjects_and_nothing_else(
+    others: tuple[WireSubscription, ...], stream: LedStream, expected: set[int]
+) -> None:
+    assert server_rows(*OWN, *others).candidates(stream) == expected
+
+
+def test_copies_of_a_subscription_in_other_accounts_count_with_it() -> None:
+    rows = server_rows(*OWN, sub(12, 1, "exported.>", 7), sub(12, 9, "orders.>.else", 1000))
+    look = rows.stream_look(STREAM, 12)
+    assert look.counters == ((("N1", 12, "1"), 107), (("N1", 12, "2"), 5))
+    assert (look.leader, look.last_seq) == ("n1", 40)
+
+
+GROUPED = WireStream(name="ORDERS", cluster=WireCluster(raft_group="S-R3F-abc"))
+
+
+@pytest.mark.parametrize(
+    ("wire", "queues", "waits"),
+    [
+        pytest.param(STREAM.wire, None, None, id="not known"),
+        pytest.param(STREAM.wire, [], False, id="nothing waits"),
+        pytest.param(STREAM.wire, ["[ACC:AKEY] stream 'ORDERS' messages"], True, id="publishes"),
+        pytest.param(STREAM.wire, ["[ACC:AKEY] stream 'ORDERS2' messages"], False, id="another's"),
+        pytest.param(
+            STREAM.wire, ["[ACC:OTHER] stream 'ORDERS' messages"], False, id="a namesake's"
+        ),
+        pytest.param(STREAM.wire, ["[ACC:AKEY] stream 'ORDERS' sendQ"], False, id="deliveries"),
+        pytest.param(GROUPED, ["[ACC:AKEY] RAFT 'S-R3F-abc' committedEntry"], True, id="its group"),
+        pytest.param(GROUPED, ["[ACC:AKEY] RAFT 'S-R3F-abc' entry"], True, id="its proposals"),
+        pytest.param(GROUPED, ["[ACC:AKEY] RAFT 'S-R3F-xyz' entry"], False, id="another group"),
+        pytest.param(GROUPED, ["[ACC:AKEY] RAFT 'S-R3F-abc' vreq"], False, id="votes"),
+        pytest.param(STREAM.wire, ["[ACC:AKEY] RAFT 'S-R3F-xyz' entry"], True, id="some group"),
+        pytest.param(STREAM.wire, ["[ACC:AKEY] RAFT 'C-R3F-xyz' entry"], False, id="a consumer's"),
+    ],
+)
+def test_whether_received_messages_still_wait(
+    wire: WireStream, queues: list[str] | None, waits: bool | None
+) -> None:
+    rows = server_rows(*OWN)
+    rows.queues = queues
+    led = LedStream("app", "AKEY", "ORDERS", STREAM.subjects, False, wire)
+    assert rows.stream_look(led, 12).in_queue is waits
+
+
+def test_both_forms_of_acks_are_one_number() -> None:
+    acks, pulls = server_rows(
+        sub(15, 1, "$JS.ACK.ORDERS.w.*.*.*.*.*", 4),
+        sub(15, 2, "$JS.ACK._.xNZj6HOx.ORDERS.w.*.*.*.*.>", 3),
+        sub(15, 3, "$JS.API.CONSUMER.MSG.NEXT.ORDERS.w", 2),
+        sub(15, 4, "$JS.API.CONSUMER.RESET.ORDERS.w", 1),
+        sub(20, 1, "$JS.ACK.>", 1000),
+        sub(20, 2, "$JS.ACK.ORDERS.>", 1000),
+        sub(20, 3, "$JS.API.CONSUMER.MSG.NEXT.>", 1000),
+    ).consumers()
+    key = ("AKEY", "ORDERS", "w")
+    assert acks == {key: ((("N1", 15, "1"), 4), (("N1", 15, "2"), 3))}
+    assert pulls[key] == ((("N1", 15, "3"), 2),)
+
+
+def test_a_client_that_listens_to_pulls_is_not_the_consumer() -> None:
+    own = (
+        sub(15, 1, "$JS.ACK.ORDERS.w.*.*.*.*.*", 4),
+        sub(15, 3, "$JS.API.CONSUMER.MSG.NEXT.ORDERS.w", 2),
+    )
+    client = sub(20, 1, "$JS.API.CONSUMER.MSG.NEXT.ORDERS.w", 99)
+    _, pulls = server_rows(*own, client).consumers()
+    assert pulls == {("AKEY", "ORDERS", "w"): ((("N1", 15, "3"), 2),)}
+    _, unsure = server_rows(own[1], client).consumers()
+    assert unsure == {}
+
+
+@pytest.mark.parametrize(
+    ("subject", "hears"),
+    [
+        ("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.ORDERS.w", True),
+        ("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.*.*", True),
+        ("$JS.EVENT.ADVISORY.>", True),
+        ("$JS.*.*.CONSUMER.*.*.w", True),
+        (">", True),
+        ("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES", False),
+        ("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.ORDERS.w.more", False),
+        ("$JS.EVENT.ADVISORY.CONSUMER.MSG_NAKED.>", False),
+        ("orders.>", False),
+    ],
+)
+def test_who_may_hear_of_exhausted_messages(subject: str, hears: bool) -> None:
+    assert may_hear_exhausted(subject) is hears
+
+
+ADVISORIES = "$JS.EVENT.ADVISORY.>"
+
+
+def test_our_own_subscriptions_capture_nothing() -> None:
+    rows = server_rows(sub(20, 1, ADVISORIES), sub(21, 1, ADVISORIES))
+    assert rows.listeners({("N1", 20)}).by_account == {"AKEY": {ADVISORIES}}
+    assert rows.listeners({("N1", 20), ("N1", 21)}).by_account == {}
+    assert rows.listeners({("N2", 20)}).by_account == {"AKEY": {ADVISORIES}}
+
+
+def test_a_listener_in_another_account_is_known_only_in_the_list_of_one_account() -> None:
+    imported = sub(20, 1, "app.advisories.>", account="OTHER")
+    copy = sub(20, 1, ADVISORIES, account="OTHER")
+    together = server_rows(imported, copy).listeners(())
+    assert (together.by_account, together.imported) == ({}, True)
+    alone = server_rows(copy, account="AKEY").listeners(())
+    assert (alone.by_account, alone.imported) == ({"AKEY": {ADVISORIES}}, False)
+
+
+@pytest.mark.parametrize(
+    ("question", "payload", "query"),
+    [
+        (SubszQuestion(), b"{}", {}),
+        (SubszQuestion("A"), b'{"account":"A"}', {"acc": "A"}),
+        (
+            SubszQuestion("A", rows=True),
+            b'{"account":"A","subscriptions":true,"limit":100000000}',
+            {"acc": "A", "subs": "1", "limit": "100000000"},
+        ),
+    ],
+)
+def test_the_same_question_over_nats_and_http(
+    question: SubszQuestion, payload: bytes, query: dict[str, str]
+) -> None:
+    assert (question.payload(), question.query()) == (payload, query)
