@@ -12,6 +12,8 @@ from exporter.sources.fleet import ServerAnswers
 # A server without a meta leader for longer than this is no longer starting: its group lost quorum,
 # and what it leads by itself is true.
 _LONGEST_START_SECONDS = 60.0
+# A server that came back counts what waits for its consumers a moment after it knows its meta leader.
+_COUNTING_SECONDS = 5.0
 # Words of healthz while a server reads its stores, and then its meta group's log.
 _STARTING = ("failed to be ready", "recovering")
 
@@ -22,6 +24,7 @@ class StartupBook:
 
     _settled: set[str] = field(default_factory=set)  # ids
     _clustered: set[str] = field(default_factory=set)  # names
+    _lives: dict[str, str] = field(default_factory=dict)  # name -> the first id seen of it
 
     def has_settled(self, server_id: str) -> bool:
         return server_id in self._settled
@@ -38,7 +41,11 @@ class StartupBook:
             return False
         if meta is not None:
             self._clustered.add(said.name)
-            starting = not meta.leader and _uptime(answer) < _LONGEST_START_SECONDS
+            came_back = self._lives.setdefault(said.name, said.id) != said.id
+            uptime = _uptime(answer)
+            starting = (not meta.leader and uptime < _LONGEST_START_SECONDS) or (
+                came_back and uptime < _COUNTING_SECONDS
+            )
         else:
             error = answer.health.error if answer.health else ""
             starting = said.name in self._clustered or any(word in error for word in _STARTING)

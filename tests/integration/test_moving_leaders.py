@@ -5,21 +5,38 @@ wrong, no counter falls; what nobody can know is absent, and all comes back.
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import cycle, islice
 from typing import Final
 
 import pytest
+from aiohttp.test_utils import TestClient, TestServer
 from nats.js.api import StreamConfig
-from support.exposed import Exposed
+from support.exposed import SOURCES, Exposed, polled, polling, read_back, served, settings_of
 from support.known_workload import Workshop, version_of, workshop
 from support.living import Life, life
-from support.servers import APP, SYS, NatsCluster, NatsServer, long_run
+from support.servers import (
+    APP,
+    NEWEST,
+    OLDEST,
+    SYS,
+    NatsCluster,
+    NatsServer,
+    default_options,
+    long_run,
+)
 from support.waiting import until
 from support.witness import Asset, Witnesses, World, witnesses
 
+from exporter import catalog
+from exporter.config import ExporterSettings, SourceName
+from exporter.metric import PREFIX, Origin
+from exporter.watch import Watch
+from exporter.web import make_app
+
 NODES: Final = ("n1", "n2", "n3")
 KILLS: Final = 100 if long_run() else 10
-CLUSTER_KILLS: Final = 20 if long_run() else 1
+CLUSTER_KILLS: Final = 5 if long_run() else 1
 
 QUIET, PARKED, HELD = ("APP", "QUIET"), ("APP", "QUIET", "parked"), ("APP", "QUIET", "held")
 SINGLE, LIVE, LIVING = ("APP", "QUIET", "single"), ("APP", "LIVE"), ("APP", "LIVE", "living")
@@ -54,9 +71,9 @@ def world_of(place: NatsServer | NatsCluster) -> World:
 
 async def store(shop: Workshop, stream: str, count: int, replicas: int) -> Workshop:
     config = StreamConfig(name=stream, subjects=[stream.lower()], num_replicas=replicas)
-    await shop.jetstream.add_stream(config)
+    await shop.store(config)
     for _ in range(count):
-        await shop.jetstream.publish(stream.lower(), b"x")
+        await shop.publish(stream.lower())
     return Workshop(shop.client, shop.jetstream, stream)
 
 
@@ -80,7 +97,7 @@ async def watched(cluster: NatsCluster) -> AsyncIterator[tuple[Witnesses, Life]]
     async with workshop(cluster) as shop:
         await furnish(shop)
     async with (
-        life(cluster, "LIVE", "live", "living") as lived,
+        life(cluster, "LIVE", "living") as lived,
         witnesses(cluster, world_of(cluster)) as looking,
     ):
         await looking.look_until_all_is_up()
@@ -151,11 +168,10 @@ async def test_leaders_that_step_down_change_no_series_and_no_number(
         await one_pull_waits(nats_cluster, looking)
         known = lived.stored
         await looking.look()
-        seen = [one.now.value("stream_stored_messages_total", **LIVE_LABELS) for one in looking.all]
+        live = {"account": "APP", "stream": "LIVE"}
+        seen = [one.now.value("stream_stored_messages_total", **live) for one in looking.all]
+    assert known > 1
     assert all(value is not None and value >= known for value in seen), (known, seen)
-
-
-LIVE_LABELS: Final = {"account": "APP", "stream": "LIVE"}
 
 
 async def one_pull_waits(cluster: NatsCluster, looking: Witnesses) -> None:
@@ -242,3 +258,61 @@ async def test_long_kills_leave_every_poll_right_or_absent(nats_server: NatsServ
     assert min(failed) >= KILLS, (
         "polls that failed, by source: else nobody looked while it was down"
     )
+
+
+# --- all systems of a process, and none -----------------------------------------------------------
+
+
+async def scraped(settings: ExporterSettings) -> Exposed:
+    """What a whole exporter serves once it has polled all its systems."""
+    watch = Watch(settings, lambda: settings)
+    watch.start()
+    try:
+        async with TestClient(TestServer(make_app(watch, "a test"))) as client:
+            ready = partial(client.get, "/-/ready")
+            await until(ready, lambda answer: answer.status == 200, "a system is not polled")
+            return read_back(await (await client.get("/metrics")).text())
+    finally:
+        await watch.stop()
+
+
+async def test_several_systems_in_one_process_share_no_series() -> None:
+    async with (
+        NatsServer(OLDEST, default_options()) as old,
+        NatsServer(NEWEST, default_options()) as new,
+    ):
+        async with workshop(old) as shop:
+            await store(shop, "SOLO", 11, replicas=1)
+        async with workshop(new) as shop:
+            await store(shop, "SOLO", 4, replicas=1)
+        systems = (settings_of(old, "monitor", "east"), settings_of(new, "system", "west"))
+        seen = await scraped(ExporterSettings(systems=systems))
+    counts = seen.named("stream_messages", account="APP", stream="SOLO")
+    assert {dict(labels)["system"]: value for labels, value in counts.items()} == {
+        "east": 11,
+        "west": 4,
+    }
+    ups = {dict(labels)["system"]: value for labels, value in seen.named("server_up").items()}
+    assert ups == {"east": 1, "west": 1}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+async def test_when_all_servers_are_gone_only_that_is_served(source: SourceName) -> None:
+    async with NatsServer(NEWEST, default_options()) as server, polling(server, source) as poller:
+        async with workshop(server) as shop:
+            await furnish_alone(shop)
+        before = await polled(poller)
+        await server.kill()
+        await poller.poll_once()
+        answered = poller.state.last_answer
+        assert answered is not None
+        fresh = await served(poller, answered + 3 * poller.interval)
+        stale = await served(poller, answered + 3 * poller.interval + 0.001)
+    solo = {"account": "APP", "stream": "SOLO"}
+    assert before.value("stream_messages", **solo) == fresh.value("stream_messages", **solo) == 11
+    assert stale.value("server_up", server="n1") == 0
+    assert stale.value("up") == 0
+    own = {
+        metric.name.removeprefix(PREFIX) for metric in catalog.ALL if metric.origin is Origin.SELF
+    }
+    assert {name for name, _ in stale.samples} - own == {"server_up", "server_info"}

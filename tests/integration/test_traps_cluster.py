@@ -3,6 +3,7 @@
 The cluster is shared; each test leaves it whole again.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Final
@@ -22,7 +23,7 @@ from support.reading import (
     poll,
     streams,
 )
-from support.servers import APP, SYS, connected, versions
+from support.servers import APP, SYS, connected, long_run, versions
 from support.town import LONE_MESSAGES, NODES, SHARED_MESSAGES, Town, town_of, two_waiting_pulls
 from support.waiting import until
 
@@ -35,6 +36,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 MEASURED: Final = ("num_pending", "num_waiting", "num_ack_pending", "num_redelivered")
 # Short, for polls that are repeated until a state is reached.
 SHORT_POLL_SECONDS: Final = 4.0
+ELECTIONS: Final = 20 if long_run() else 5
 UP: Final = (True, "")
 Told = dict[Any, tuple[bool, str]]
 
@@ -165,6 +167,23 @@ async def test_followers_say_otherwise_and_only_their_messages_are_kept(town: To
         assert dict(shared.follower_messages) == {
             node: SHARED_MESSAGES for node in NODES if node != shared.leader
         }
+
+
+async def test_a_leader_elected_a_moment_ago_is_not_believed(town: Town) -> None:
+    """For an instant it says that nothing is pending; since 2.11.9 its answer tells which instant."""
+    if town.cluster.nodes[0].version in ("2.9.10", "2.10.26"):
+        pytest.skip("this version does not tell since when a server leads")
+    rows: list[Consumer] = []
+    async with all_sources(town.cluster) as sources:
+        await whole_again(town, sources)
+        for _ in range(ELECTIONS):
+            move = asyncio.create_task(town.cluster.step_down_consumer(APP, "SHARED", "c"))
+            while not move.done():
+                rows.append(consumers(await poll(sources["monitor"]))["SHARED", "c"])
+            await move
+        await whole_again(town, sources)
+    assert {row.num_pending for row in rows if row.up} == {7}
+    assert {row.reason for row in rows if not row.up} <= {"no_leader"}
 
 
 async def expendable_node(town: Town) -> str:

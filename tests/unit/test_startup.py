@@ -1,0 +1,33 @@
+"""Servers that have just started are not believed about what they lead."""
+
+from datetime import UTC, datetime, timedelta
+
+from exporter.sources.fleet import ServerAnswers
+from exporter.sources.startup import StartupBook
+from exporter.sources.wire import WireJetStream, WireMeta, WireServer, WireStats
+
+START = datetime(2026, 11, 16, tzinfo=UTC)
+
+
+def member(life: str, uptime: float, leader: str = "n2") -> ServerAnswers:
+    server = WireServer(name="n1", id=life, jetstream=True, time=START + timedelta(seconds=uptime))
+    stats = WireStats(start=START, jetstream=WireJetStream(meta=WireMeta(leader=leader)))
+    return ServerAnswers(server, stats)
+
+
+def test_a_server_seen_for_the_first_time_is_believed_at_once() -> None:
+    assert StartupBook().starting([member("first", 0.5)]) == frozenset()
+
+
+def test_a_server_that_came_back_counts_for_a_moment_first() -> None:
+    book = StartupBook()
+    book.starting([member("first", 100.0)])
+    assert book.starting([member("second", 1.0)]) == {"n1"}
+    assert book.starting([member("second", 6.0)]) == frozenset()
+    assert book.has_settled("second")
+
+
+def test_a_member_without_a_meta_leader_is_starting_for_a_minute_at_most() -> None:
+    book = StartupBook()
+    assert book.starting([member("first", 10.0, leader="")]) == {"n1"}
+    assert book.starting([member("first", 61.0, leader="")]) == frozenset()
