@@ -12,7 +12,8 @@ from msgspec import Struct
 
 StreamKey = tuple[str, str]  # account, stream
 ConsumerKey = tuple[str, str, str]  # account, stream, consumer
-CounterId = tuple[str, int, str]  # id of the server's life, connection, subscription
+# Id of the server's life, connection, subscription, and which of its copies; "" is the original.
+CounterId = tuple[str, int, str, str]
 Counters = tuple[tuple[CounterId, int], ...]  # messages received so far
 
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from exporter.model import Consumer, Snapshot, Stream, StreamConfig
+from exporter.signals.counters import FollowedCounter
 from exporter.signals.dead_letters import Captures
+from exporter.signals.dedupe import DedupeHits
 from exporter.signals.streams import was_recreated
 from exporter.signals.unstored import UnstoredBounds
 from exporter.subscriptions import (
     ConsumerKey,
-    CounterId,
-    Counters,
     StreamKey,
     StreamLook,
     SubscriptionCounts,
@@ -38,6 +38,7 @@ class TapCounts(Struct, frozen=True):
 
     accounts: frozenset[str]
     duplicates: Mapping[StreamKey, int]
+    breaks: int = 0  # how often it missed something
 
 
 class StreamPublishes(Struct, frozen=True, gc=False):
@@ -59,39 +60,21 @@ class PublishSignals(Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class _Counter:
-    """One counter out of many subscriptions that follow each other."""
-
-    total: int = 0
-    looked: float = float("-inf")
-    _seen: Counters | None = None
-
-    def take(self, counters: Counters, now: float, *, from_birth: bool) -> None:
-        """At first sight only what was born after us counts in full."""
-        if self._seen is not None or from_birth:
-            before: dict[CounterId, int] = dict(self._seen or ())
-            self.total += sum(max(0, got - before.get(who, 0)) for who, got in counters)
-        self._seen, self.looked = counters, now
-
-
-@dataclass(slots=True)
 class _StreamTrack:
     row: Stream  # the last one that its leader gave
     leader_id: str
     from_birth: bool
-    received: _Counter = field(default_factory=_Counter)
+    received: FollowedCounter = field(default_factory=FollowedCounter)
     bounds: UnstoredBounds = field(default_factory=UnstoredBounds)
     rests: bool = False  # no message was stored since the poll before
     in_queue: bool = False  # received messages were still waiting when it was looked at
-    hits: int = 0
-    unstored_in_hits: int = 0
-    tap_in_hits: int = 0
+    hits: DedupeHits = field(default_factory=DedupeHits)
 
 
 @dataclass(slots=True)
 class _ConsumerTrack:
-    acks: _Counter = field(default_factory=_Counter)
-    pulls: _Counter = field(default_factory=_Counter)
+    acks: FollowedCounter = field(default_factory=FollowedCounter)
+    pulls: FollowedCounter = field(default_factory=FollowedCounter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +189,7 @@ class PublishBook:
         self._consumers = tracks
         return found
 
-    def _fresh(self, counter: _Counter, now: float) -> int | None:
+    def _fresh(self, counter: FollowedCounter, now: float) -> int | None:
         return counter.total if now - counter.looked <= self.stale_after else None
 
 
@@ -275,17 +258,9 @@ def _note_replies(
 def _dedupe_hits(
     track: _StreamTrack, unstored: int | None, tap: TapCounts | None
 ) -> tuple[int | None, int | None]:
-    """One counter: what the tap heard while it listens, else what was not stored."""
-    row, config = track.row, track.row.config
+    key, config = (track.row.account, track.row.name), track.row.config
     if config is None or config.mirror:
         return None, None
-    if tap is not None and row.account in tap.accounts and not config.no_ack:
-        told = tap.duplicates.get((row.account, row.name), 0)
-        track.hits += told - track.tap_in_hits if told >= track.tap_in_hits else told
-        track.tap_in_hits, track.unstored_in_hits = told, track.bounds.unstored
-        return track.hits, 1
-    if unstored is None:
-        return None, None
-    track.hits += unstored - track.unstored_in_hits
-    track.unstored_in_hits = unstored
-    return track.hits, 0
+    if tap is None or key[0] not in tap.accounts or config.no_ack:
+        return track.hits.without_tap(unstored)
+    return track.hits.with_tap(tap.duplicates.get(key, 0), tap.breaks, unstored)

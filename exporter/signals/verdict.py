@@ -17,8 +17,9 @@ LOOP_RATIO = 0.5
 STUCK_ACK_WAITS = 10
 # Fewer could be the bad luck of a single restart.
 _LOOP_LEAST = 3
-# A trend needs so much of the window: backlogs rise by chance from one look to the next.
-_TREND_SECONDS = 60.0
+_LOOP_SECONDS = 60.0
+# A trend needs most of the window: backlogs rise by chance from one look to the next.
+_TREND_SECONDS = 0.8 * WINDOW_SECONDS
 _TREND_POINTS = 5
 # Between two fetches a healthy client asks for nothing, but not for this long.
 _ABSENT_SECONDS = 10.0
@@ -98,7 +99,7 @@ def is_looping(evidence: Evidence) -> bool:
         and again > evidence.num_ack_pending
         and again >= LOOP_RATIO * (now.deliveries - first.deliveries)
         and first.floor == now.floor
-        and now.at - first.at >= _TREND_SECONDS
+        and now.at - first.at >= _LOOP_SECONDS
     )
 
 

@@ -124,7 +124,7 @@ class MonitorSource:
         if answer is None:
             return None
         # A server that has just started is asked whether it knows yet what it holds.
-        if plan.health or not self.memory.startups.has_settled(answer.server.id):
+        if plan.health or self.memory.startups.is_new(answer.server):
             with plan.tally.question("healthz", answer.server.name):
                 body, _ = await self._get(address, "healthz", {}, plan.asking, _HEALTH_STATUSES)
                 self.memory.health[answer.server.name] = read_answer(WireHealth, body, "healthz")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from exporter.sources.fleet import ServerAnswers
+from exporter.sources.wire import WireServer
 
 # A server without a meta leader for longer than this is no longer starting: its group lost quorum,
 # and what it leads by itself is true.
@@ -29,6 +30,10 @@ class StartupBook:
     def has_settled(self, server_id: str) -> bool:
         return server_id in self._settled
 
+    def is_new(self, server: WireServer) -> bool:
+        """Worth a question about its health, for it may be starting."""
+        return server.jetstream and server.id not in self._settled
+
     def starting(self, answers: list[ServerAnswers]) -> frozenset[str]:
         """The names of those that do not know yet what they hold."""
         names = frozenset(answer.server.name for answer in answers if self._is_starting(answer))
@@ -39,16 +44,17 @@ class StartupBook:
         said, meta = answer.server, answer.meta
         if not said.jetstream or said.id in self._settled:
             return False
+        # It may hear from the meta leader before it has read its own log to the end.
+        error = answer.health.error if answer.health else ""
+        starting = any(word in error for word in _STARTING)
         if meta is not None:
             self._clustered.add(said.name)
             came_back = self._lives.setdefault(said.name, said.id) != said.id
             uptime = _uptime(answer)
-            starting = (not meta.leader and uptime < _LONGEST_START_SECONDS) or (
-                came_back and uptime < _COUNTING_SECONDS
-            )
+            starting |= not meta.leader and uptime < _LONGEST_START_SECONDS
+            starting |= came_back and uptime < _COUNTING_SECONDS
         else:
-            error = answer.health.error if answer.health else ""
-            starting = said.name in self._clustered or any(word in error for word in _STARTING)
+            starting |= said.name in self._clustered
         if not starting:
             self._settled.add(said.id)
         return starting

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from exporter.errors import QuestionError
 from exporter.model import Skipped
 from exporter.sources.asking import RETRY_AFTER_SECONDS
+from exporter.sources.subsz_counts import account_id, counts_of
 from exporter.sources.subsz_rows import LedStream, ServerRows, led_streams
 from exporter.sources.subsz_transport import SubszTransport
 from exporter.sources.subsz_wire import SubszQuestion
-from exporter.sources.wire import WireAccountDetail
-from exporter.subscriptions import ConsumerKey, Counters, StreamKey, SubscriptionCounts
+from exporter.subscriptions import StreamKey, SubscriptionCounts
 from streamgauge.serving.logs import StateLog, event
 
 logger = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class SubszReader:
         self._tell(over)
         await asyncio.sleep(self.settle)
         complete = all(error is None for _, _, error in looks)
-        counts = await asyncio.to_thread(_counts, read, own_connections, complete=complete)
+        counts = await asyncio.to_thread(counts_of, read, own_connections, complete=complete)
         return SubszReading(counts, over, _joined([error for _, _, error in looks if error]))
 
     async def _look(
@@ -87,32 +87,30 @@ class SubszReader:
         over: list[OverCeiling] = []
         rows = None
         try:
-            rows = await self._read_server(ask, server_id, name, over)
+            total = (await ask.subscriptions(server_id, SubszQuestion())).num_subscriptions
+            jsz = await ask.streams(server_id)
+            rows = ServerRows(name, server_id, led_streams(name, jsz), jsz.account_details or [])
+            await self._read_rows(ask, rows, total, over)
             rows.queues = await self._queues(ask, server_id)
             await self._find_owners(ask, rows)
         except QuestionError as error:
             return rows, over, QuestionError(error.reason, f"{name}: {error.detail}")
         return rows, over, None
 
-    async def _read_server(
-        self, ask: SubszTransport, server_id: str, name: str, over: list[OverCeiling]
-    ) -> ServerRows:
-        total = await ask.subscriptions(server_id, SubszQuestion())
-        jsz = await ask.streams(server_id)
-        accounts = jsz.account_details or []
-        rows = ServerRows(name, server_id, led_streams(name, jsz), accounts)
-        if total.num_subscriptions <= self.ceiling:
+    async def _read_rows(
+        self, ask: SubszTransport, rows: ServerRows, total: int, over: list[OverCeiling]
+    ) -> None:
+        if total <= self.ceiling:
             # Few enough in all accounts together: one question is kinder than one for each.
-            await _take(ask, rows, "")
-            return rows
-        for account in accounts:
-            key = _account_id(account)
-            number = (await ask.subscriptions(server_id, SubszQuestion(key))).num_subscriptions
-            if number <= self.ceiling:
+            return await _take(ask, rows, "")
+        for account in rows.accounts:
+            key = account_id(account)
+            answer = await ask.subscriptions(rows.server_id, SubszQuestion(key))
+            if answer.num_subscriptions <= self.ceiling:
                 await _take(ask, rows, key)
             elif account.stream_detail:
-                over.append(OverCeiling(name, account.name, number))
-        return rows
+                over.append(OverCeiling(rows.server, account.name, answer.num_subscriptions))
+        return None
 
     async def _queues(self, ask: SubszTransport, server_id: str) -> Collection[str] | None:
         """It makes the numbers of busy streams come sooner: good to have, nothing to fail for."""
@@ -120,27 +118,43 @@ class SubszReader:
             return None
         try:
             return await ask.queues(server_id)
-        except QuestionError:  # servers before 2.10 have no answer, and a user may not be allowed
+        except QuestionError:  # before 2.10.26 not over NATS; and a user may not be allowed
             self._queues_rest[server_id] = time.monotonic() + RETRY_AFTER_SECONDS
             return None
 
     async def _find_owners(self, ask: SubszTransport, rows: ServerRows) -> None:
         await asyncio.to_thread(rows.index)
-        lookups = _MOST_LOOKUPS
+        unsure = {}
         for stream in rows.led:
-            known = self._owners.get((rows.server_id, stream.key))
-            left = rows.candidates(stream)
-            if known in left:
-                left = {known}
-            left = {cid for cid in left if (rows.server_id, cid) not in self._clients}
-            for cid in sorted(left) if len(left) > 1 else ():
-                if len(left) > 1 and lookups > 0:
-                    lookups -= 1
-                    if await ask.is_client(rows.server_id, cid):
-                        self._clients.add((rows.server_id, cid))
-                        left.discard(cid)
-            if len(left) == 1:
-                rows.owners[stream.key] = left.pop()
+            found = self._candidates(rows, stream)
+            if len(found) == 1:
+                rows.owners[stream.key] = found.pop()
+            elif found:
+                unsure[stream.key] = found
+        await self._look_up(ask, rows, unsure)
+
+    async def _look_up(
+        self, ask: SubszTransport, rows: ServerRows, unsure: Mapping[StreamKey, set[int]]
+    ) -> None:
+        """Who is a client is not the stream; what is left over waits for the next look."""
+        lookups = _MOST_LOOKUPS
+        for key, found in unsure.items():
+            for cid in sorted(found):
+                if len(found) == 1 or lookups == 0:
+                    break
+                lookups -= 1
+                if await ask.is_client(rows.server_id, cid):
+                    self._clients.add((rows.server_id, cid))
+                    found.discard(cid)
+            if len(found) == 1:
+                rows.owners[key] = found.pop()
+
+    def _candidates(self, rows: ServerRows, stream: LedStream) -> set[int]:
+        found = rows.candidates(stream)
+        known = self._owners.get((rows.server_id, stream.key))
+        if known in found:
+            return {known}
+        return {cid for cid in found if (rows.server_id, cid) not in self._clients}
 
     def _remember(self, read: Sequence[ServerRows]) -> None:
         self._owners = {
@@ -174,54 +188,7 @@ async def _take(ask: SubszTransport, rows: ServerRows, account: str) -> None:
     rows.lists[account] = answer.subscriptions_list or []
 
 
-def _account_id(account: WireAccountDetail) -> str:
-    return account.id or account.name
-
-
 def _joined(errors: Sequence[QuestionError]) -> QuestionError | None:
     if not errors:
         return None
     return QuestionError(errors[0].reason, "; ".join(error.detail for error in errors))
-
-
-def _counts(
-    read: Sequence[ServerRows],
-    own_connections: Collection[tuple[str, int]],
-    *,
-    complete: bool,
-) -> SubscriptionCounts:
-    names = {_account_id(one): one.name for rows in read for one in rows.accounts}
-    acks: dict[ConsumerKey, Counters] = {}
-    pulls: dict[ConsumerKey, Counters] = {}
-    listeners: dict[str, set[str]] = {}
-    whole = {
-        name
-        for account, name in names.items()
-        if complete and all(rows.covers(account) for rows in read)
-    }
-    for rows in read:
-        for found, kept in zip(rows.consumers(), (acks, pulls), strict=True):
-            for (account, stream, consumer), counters in found.items():
-                key = (names.get(account, account), stream, consumer)
-                kept[key] = kept.get(key, ()) + counters
-        heard = rows.listeners(own_connections)
-        for account, subjects in heard.by_account.items():
-            listeners.setdefault(names.get(account, account), set()).update(subjects)
-        if heard.imported:
-            whole.clear()
-    return SubscriptionCounts(
-        streams={stream.key: rows.stream_look(stream, cid) for rows, stream, cid in _owned(read)},
-        acks={key: counters for key, counters in acks.items() if counters},
-        pulls={key: counters for key, counters in pulls.items() if counters},
-        advisory_listeners={account: frozenset(found) for account, found in listeners.items()},
-        whole_accounts=frozenset(whole),
-    )
-
-
-def _owned(read: Sequence[ServerRows]) -> list[tuple[ServerRows, LedStream, int]]:
-    return [
-        (rows, stream, rows.owners[stream.key])
-        for rows in read
-        for stream in rows.led
-        if stream.key in rows.owners
-    ]

@@ -6,14 +6,14 @@ its acks and pull requests. Each of them has a connection number of its own, whi
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from exporter.sources.leaders import leads
 from exporter.sources.subsz_wire import WireSubscription
 from exporter.sources.wire import WireAccountDetail, WireJsz, WireStream
-from exporter.subscriptions import Counters, StreamKey, StreamLook
+from exporter.subscriptions import CounterId, Counters, StreamKey, StreamLook
 
 _ACK = "$JS.ACK."
 _PULL = "$JS.API.CONSUMER.MSG.NEXT."
@@ -21,6 +21,7 @@ _DIRECT_GET = "$JS.API.DIRECT.GET."
 # Where stream and consumer stand among the words of an ack subject, by their number; since 2.14
 # servers listen to a second form as well, with domain and account in front.
 _ACK_NAMES = {9: slice(2, 4), 11: slice(4, 6)}
+_ORIGINAL, _ALL_COPIES = "", "*"
 _INGEST_QUEUE = "messages"
 _GROUP_QUEUES = (" entry", " committedEntry")  # proposed; agreed but not stored yet
 _EXHAUSTED = ["$JS", "EVENT", "ADVISORY", "CONSUMER", "MAX_DELIVERIES"]
@@ -41,6 +42,9 @@ class LedStream:
     @property
     def key(self) -> StreamKey:
         return (self.account, self.name)
+
+    def hears(self, row: WireSubscription) -> bool:
+        return row.subject in self.subjects and row.account == self.account_id
 
 
 def led_streams(server: str, jsz: WireJsz) -> list[LedStream]:
@@ -71,15 +75,17 @@ class ServerRows:
     lists: dict[str, list[WireSubscription]] = field(default_factory=dict)
     queues: Collection[str] | None = None  # in which something waited after that; None: not known
     owners: dict[StreamKey, int] = field(default_factory=dict)  # the streams' own connections
-    _by_connection: dict[int, list[WireSubscription]] = field(default_factory=dict)
+    # With the account whose list it stood in.
+    _by_connection: dict[int, list[tuple[str, WireSubscription]]] = field(default_factory=dict)
     _by_subject: dict[tuple[str, str], set[int]] = field(default_factory=dict)
 
     def index(self) -> None:
         by_connection, by_subject = defaultdict(list), defaultdict(set)
-        for row in self._all():
-            by_connection[row.cid].append(row)
-            if not row.qgroup:  # a stream never shares its messages
-                by_subject[row.account, row.subject].add(row.cid)
+        for asked, rows in self.lists.items():
+            for row in rows:
+                by_connection[row.cid].append((asked, row))
+                if not row.qgroup:  # a stream never shares its messages
+                    by_subject[row.account, row.subject].add(row.cid)
         self._by_connection, self._by_subject = by_connection, by_subject
 
     def candidates(self, stream: LedStream) -> set[int]:
@@ -102,25 +108,20 @@ class ServerRows:
             row.sid not in own
             and row.subject != direct
             and not row.subject.startswith(f"{direct}.")
-            for row in self._by_connection[cid]
+            for _, row in self._by_connection[cid]
         )
 
-    def _own_sids(self, cid: int, stream: LedStream) -> set[str]:
-        return {
-            row.sid
-            for row in self._by_connection[cid]
-            if row.subject in stream.subjects and row.account == stream.account_id
-        }
+    def _own_sids(self, cid: int, stream: LedStream) -> Counter[str]:
+        return Counter(row.sid for _, row in self._by_connection[cid] if stream.hears(row))
 
     def stream_look(self, stream: LedStream, cid: int) -> StreamLook:
-        own, received = self._own_sids(cid, stream), defaultdict[str, int](int)
-        for row in self._by_connection[cid]:
-            # What another account exports is counted at a copy of the subscription in that account,
-            # under the same number.
+        own, received = self._own_sids(cid, stream), defaultdict[CounterId, int](int)
+        for asked, row in self._by_connection[cid]:
             if row.sid in own:
-                received[row.sid] += row.msgs
-        counters = self._counters(cid, received.items())
+                copy = _which_copy(stream, asked, row, own[row.sid])
+                received[self.server_id, cid, row.sid, copy] += row.msgs
         wire, waits = stream.wire, self._waits_in_queue(stream)
+        counters = tuple(received.items())
         return StreamLook(self.server, wire.created, wire.state.last_seq, waits, counters)
 
     def _waits_in_queue(self, stream: LedStream) -> bool | None:
@@ -167,7 +168,7 @@ class ServerRows:
 
     def _copies(self, row: WireSubscription) -> int:
         """More than one: it also hears what another account exports, and no list says which."""
-        return sum(1 for one in self._by_connection[row.cid] if one.sid == row.sid)
+        return sum(1 for _, one in self._by_connection[row.cid] if one.sid == row.sid)
 
     def connections(self) -> Iterable[int]:
         return self._by_connection
@@ -177,10 +178,22 @@ class ServerRows:
         return "" in self.lists or account_id in self.lists
 
     def _counters(self, cid: int, received: Iterable[tuple[str, int]]) -> Counters:
-        return tuple(((self.server_id, cid, sid), msgs) for sid, msgs in received)
+        return tuple(((self.server_id, cid, sid, _ORIGINAL), msgs) for sid, msgs in received)
 
     def _all(self) -> Iterable[WireSubscription]:
         return (row for rows in self.lists.values() for row in rows)
+
+
+def _which_copy(stream: LedStream, asked: str, row: WireSubscription, originals: int) -> str:
+    """What another account exports is counted at a copy of the subscription in that account.
+
+    Where one list holds all accounts, a copy on the same subject looks like the original.
+    """
+    if asked:
+        return _ORIGINAL if asked == stream.account_id else row.subject
+    if not stream.hears(row):
+        return row.subject
+    return _ORIGINAL if originals == 1 else _ALL_COPIES
 
 
 @dataclass(slots=True)

@@ -56,7 +56,10 @@ class SystemSource:
             await self._ask_statsz(asking, answers)
         if not asking.answered("statsz"):
             return self.memory.empty_snapshot(asking)
-        if self.memory.health_due(time.monotonic()) and not asking.rests("healthz"):
+        # A server that has just started is asked whether it knows yet what it holds.
+        newcomer = any(self.memory.startups.is_new(answer.server) for answer in answers.values())
+        due = newcomer or self.memory.health_due(time.monotonic())
+        if due and not asking.rests("healthz"):
             with asking.question("healthz"):
                 await self._ask_health(asking, answers)
                 self.memory.health_read(time.monotonic())

@@ -10,6 +10,7 @@ from support.models import NOW, at, consumer, consumer_config, server, stream, s
 from support.models import snapshot as taken_now
 
 from exporter.model import Snapshot, StreamConfig
+from exporter.signals.dedupe import DedupeHits
 from exporter.signals.publishes import (
     ConsumerReplies,
     PublishBook,
@@ -17,11 +18,12 @@ from exporter.signals.publishes import (
     StreamPublishes,
     TapCounts,
 )
-from exporter.subscriptions import Counters, StreamLook, SubscriptionCounts
+from exporter.subscriptions import CounterId, Counters, StreamLook, SubscriptionCounts
 
 KEY, WORKER = ("APP", "ORDERS"), ("APP", "ORDERS", "worker")
 LONG_AGO = at(NOW - 86_400)
-FIRST_LIFE, SECOND_LIFE, OTHER_NODE = ("N1", 12, "1"), ("N1B", 7, "1"), ("N2", 30, "1")
+FIRST_LIFE, SECOND_LIFE = ("N1", 12, "1", ""), ("N1B", 7, "1", "")
+OTHER_NODE = ("N2", 30, "1", "")
 
 
 def snapshot(*rows: Any, after: float = 0.0, **changes: Any) -> Snapshot:
@@ -57,9 +59,7 @@ class Town:
         self.server = server("n1")
         self.tap: TapCounts | None = None
 
-    def look(
-        self, received: int, last_seq: int, who: tuple[str, int, str] = FIRST_LIFE
-    ) -> StreamPublishes:
+    def look(self, received: int, last_seq: int, who: CounterId = FIRST_LIFE) -> StreamPublishes:
         """A look, and the poll after it."""
         row = stream(
             last_seq=last_seq, created=self.created, config=self.config, leader=self.server.name
@@ -147,7 +147,7 @@ def test_a_new_leader_counts_from_zero_and_nothing_twice() -> None:
     assert town.look(50, 130, OTHER_NODE) == StreamPublishes(150, 60, 60, 0)
     town.server = server("n1", id="N1")
     # The same connection as before, but a new subscription.
-    assert town.look(7, 137, ("N1", 12, "4")) == StreamPublishes(157, 60, 60, 0)
+    assert town.look(7, 137, ("N1", 12, "4", "")) == StreamPublishes(157, 60, 60, 0)
 
 
 def test_what_the_old_leader_got_after_the_last_look_never_counts_against_the_new_one() -> None:
@@ -180,7 +180,7 @@ def test_a_recreated_stream_goes_on_counting() -> None:
     town.look(300, 300)
     town.look(310, 304)
     town.created = at(NOW - 10)
-    assert town.look(20, 15, ("N1", 99, "1")) == StreamPublishes(30, 11, 11, 0)
+    assert town.look(20, 15, ("N1", 99, "1", "")) == StreamPublishes(30, 11, 11, 0)
 
 
 def test_a_look_from_before_a_move_or_a_recreation_is_not_used() -> None:
@@ -188,7 +188,7 @@ def test_a_look_from_before_a_move_or_a_recreation_is_not_used() -> None:
     town.look(100, 100)
     row = stream(last_seq=150, created=LONG_AGO)
     moved = StreamLook("n2", LONG_AGO, 120, None, ((OTHER_NODE, 900),))
-    other = StreamLook("n1", at(NOW - 9), 120, None, ((("N1", 88, "1"), 900),))
+    other = StreamLook("n1", at(NOW - 9), 120, None, ((("N1", 88, "1", ""), 900),))
     for look in (moved, other):
         town.seconds += 60
         signals = town.book.update(
@@ -200,7 +200,7 @@ def test_a_look_from_before_a_move_or_a_recreation_is_not_used() -> None:
 def test_several_subjects_are_one_number_and_one_may_go() -> None:
     town = Town()
     row = stream(last_seq=0, created=LONG_AGO)
-    more, less = ("N1", 12, "2"), FIRST_LIFE
+    more, less = ("N1", 12, "2", ""), FIRST_LIFE
     for received in (((less, 0), (more, 0)), ((less, 5), (more, 4)), ((less, 7),)):
         town.seconds += 60
         seen = StreamLook("n1", LONG_AGO, 0, None, received)
@@ -208,6 +208,30 @@ def test_several_subjects_are_one_number_and_one_may_go() -> None:
             counts({KEY: seen}), snapshot(row, town.server, after=town.seconds)
         )
     assert signals.streams[KEY].received == 11
+
+
+def test_copies_of_a_subscription_are_read_only_now_and_then_and_counted_once() -> None:
+    town = Town()
+    row = stream(last_seq=0, created=LONG_AGO)
+    copy, together = (*FIRST_LIFE[:3], "exported.>"), (*FIRST_LIFE[:3], "*")
+    received = []
+    for counters in (
+        ((FIRST_LIFE, 3),),
+        ((FIRST_LIFE, 4), (copy, 70)),  # first read: nobody knows since when
+        ((FIRST_LIFE, 5), (copy, 72)),
+        ((FIRST_LIFE, 6),),
+        ((FIRST_LIFE, 6), (copy, 75)),
+        ((together, 90),),
+        ((together, 91),),
+        ((OTHER_NODE, 2), ((*OTHER_NODE[:3], "exported.>"), 7)),
+    ):
+        town.seconds += 60
+        seen = StreamLook("n1", LONG_AGO, 0, None, counters)
+        signals = town.book.update(
+            counts({KEY: seen}), snapshot(row, town.server, after=town.seconds)
+        )
+        received.append(signals.streams[KEY].received)
+    assert received == [0, 1, 4, 5, 8, 8, 9, 18]
 
 
 def test_a_stream_younger_than_the_exporter_counts_from_its_beginning() -> None:
@@ -309,6 +333,31 @@ def test_one_dedupe_counter_for_tap_and_bound() -> None:
     assert town.look(50, 29).dedupe_hits == 8
 
 
+@pytest.mark.parametrize(
+    ("heard", "breaks", "unstored", "expected"),
+    [
+        pytest.param(7, 0, 9, (7, 1), id="heard all"),
+        pytest.param(7, 1, 9, (9, 0), id="missed some: the bound knows better"),
+        pytest.param(7, 1, 3, (7, 0), id="missed some: the bound is late"),
+        pytest.param(7, 1, None, (7, 0), id="missed some: there is no bound"),
+    ],
+)
+def test_a_tap_that_missed_something_is_not_exact(
+    heard: int, breaks: int, unstored: int | None, expected: tuple[int, int]
+) -> None:
+    assert DedupeHits().with_tap(heard, breaks, unstored) == expected
+
+
+def test_a_tap_is_exact_again_after_one_poll() -> None:
+    hits = DedupeHits()
+    assert hits.without_tap(5) == (5, 0)
+    assert hits.with_tap(0, 0, 6) == (6, 0)
+    assert hits.with_tap(2, 0, 60) == (8, 1)
+    assert hits.with_tap(2, 1, 60) == (8, 0)
+    assert hits.with_tap(3, 1, 60) == (9, 1)
+    assert hits.without_tap(61) == (10, 0)
+
+
 def test_the_tap_needs_no_looks() -> None:
     town = Town(sourced=True)
     town.tap = TapCounts(frozenset({"APP"}), {})
@@ -334,9 +383,9 @@ def test_acks_and_pulls_follow_the_consumer() -> None:
     book, node = PublishBook(), server("n1")
     row = consumer(created=LONG_AGO)
     looks: list[tuple[Counters, Counters]] = [
-        (((FIRST_LIFE, 100),), ((("N1", 12, "2"), 10),)),
-        (((FIRST_LIFE, 120), (("N1", 12, "3"), 5)), ((("N1", 12, "2"), 13),)),
-        (((OTHER_NODE, 7),), ((("N2", 30, "2"), 1),)),
+        (((FIRST_LIFE, 100),), ((("N1", 12, "2", ""), 10),)),
+        (((FIRST_LIFE, 120), (("N1", 12, "3", ""), 5)), ((("N1", 12, "2", ""), 13),)),
+        (((OTHER_NODE, 7),), ((("N2", 30, "2", ""), 1),)),
     ]
     told = [
         book.update(counts(acks=acks, pulls=pulls), snapshot(row, node)).consumers[WORKER]

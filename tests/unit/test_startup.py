@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from exporter.sources.fleet import ServerAnswers
 from exporter.sources.startup import StartupBook
-from exporter.sources.wire import WireJetStream, WireMeta, WireServer, WireStats
+from exporter.sources.wire import WireHealth, WireJetStream, WireMeta, WireServer, WireStats
 
 START = datetime(2026, 11, 16, tzinfo=UTC)
 
@@ -25,6 +25,20 @@ def test_a_server_that_came_back_counts_for_a_moment_first() -> None:
     assert book.starting([member("second", 1.0)]) == {"n1"}
     assert book.starting([member("second", 6.0)]) == frozenset()
     assert book.has_settled("second")
+
+
+def test_a_server_that_still_reads_its_log_is_starting_although_it_hears_the_meta_leader() -> None:
+    book, answer = StartupBook(), member("first", 100.0)
+    answer.health = WireHealth("unavailable", "JetStream is still recovering meta layer")
+    assert book.starting([answer]) == {"n1"}
+    assert book.is_new(answer.server)
+    answer.health = WireHealth("ok")
+    assert book.starting([answer]) == frozenset()
+    assert not book.is_new(answer.server)
+
+
+def test_a_server_without_jetstream_is_never_new() -> None:
+    assert not StartupBook().is_new(WireServer(name="n1", id="first"))
 
 
 def test_a_member_without_a_meta_leader_is_starting_for_a_minute_at_most() -> None:

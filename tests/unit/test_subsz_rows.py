@@ -74,10 +74,40 @@ def test_a_streams_own_connection_hears_its_subjects_and_nothing_else(
     assert server_rows(*OWN, *others).candidates(stream) == expected
 
 
-def test_copies_of_a_subscription_in_other_accounts_count_with_it() -> None:
-    rows = server_rows(*OWN, sub(12, 1, "exported.>", 7), sub(12, 9, "orders.>.else", 1000))
+COPY, TWIN = sub(12, 1, "exported.>", 7), sub(12, 1, "orders.>", 7)
+
+
+@pytest.mark.parametrize(
+    ("lists", "expected"),
+    [
+        pytest.param({"": [*OWN]}, {("1", ""): 100, ("2", ""): 5}, id="no copy"),
+        pytest.param(
+            {"": [*OWN, COPY]}, {("1", ""): 100, ("1", "exported.>"): 7, ("2", ""): 5},
+            id="on another subject",
+        ),
+        pytest.param(
+            {"": [*OWN, TWIN]}, {("1", "*"): 107, ("2", ""): 5},
+            id="on the same subject, in one list of all accounts",
+        ),
+        pytest.param(
+            {"AKEY": [*OWN], "OTHER": [TWIN]},
+            {("1", ""): 100, ("1", "orders.>"): 7, ("2", ""): 5},
+            id="on the same subject, in the list of the other account",
+        ),
+        pytest.param(
+            {"": [*OWN, sub(12, 9, "elsewhere", 1000)]}, {("1", ""): 100, ("2", ""): 5},
+            id="what else it hears does not count",
+        ),
+    ],
+)  # fmt: skip
+def test_copies_in_other_accounts_are_counted_by_themselves(
+    lists: dict[str, list[WireSubscription]], expected: dict[tuple[str, str], int]
+) -> None:
+    rows = ServerRows("n1", "N1", [STREAM], [], lists)
+    rows.index()
     look = rows.stream_look(STREAM, 12)
-    assert look.counters == ((("N1", 12, "1"), 107), (("N1", 12, "2"), 5))
+    assert {who[2:]: got for who, got in look.counters} == expected
+    assert {who[:2] for who, _ in look.counters} == {("N1", 12)}
     assert (look.leader, look.last_seq) == ("n1", 40)
 
 
@@ -123,8 +153,8 @@ def test_both_forms_of_acks_are_one_number() -> None:
         sub(20, 3, "$JS.API.CONSUMER.MSG.NEXT.>", 1000),
     ).consumers()
     key = ("AKEY", "ORDERS", "w")
-    assert acks == {key: ((("N1", 15, "1"), 4), (("N1", 15, "2"), 3))}
-    assert pulls[key] == ((("N1", 15, "3"), 2),)
+    assert acks == {key: ((("N1", 15, "1", ""), 4), (("N1", 15, "2", ""), 3))}
+    assert pulls[key] == ((("N1", 15, "3", ""), 2),)
 
 
 def test_a_client_that_listens_to_pulls_is_not_the_consumer() -> None:
@@ -134,7 +164,7 @@ def test_a_client_that_listens_to_pulls_is_not_the_consumer() -> None:
     )
     client = sub(20, 1, "$JS.API.CONSUMER.MSG.NEXT.ORDERS.w", 99)
     _, pulls = server_rows(*own, client).consumers()
-    assert pulls == {("AKEY", "ORDERS", "w"): ((("N1", 15, "3"), 2),)}
+    assert pulls == {("AKEY", "ORDERS", "w"): ((("N1", 15, "3", ""), 2),)}
     _, unsure = server_rows(own[1], client).consumers()
     assert unsure == {}
 
