@@ -52,6 +52,7 @@ def make_source(system: SystemSettings) -> Source:
         domain=system.domain,
         expected_servers=_expected_servers(system),
         config_interval=system.config_interval,
+        config_ceiling=system.config_ceiling,
         health_interval=system.health_interval,
         remember_seconds=system.remember,
         concurrency=system.concurrency,

@@ -128,6 +128,11 @@ class SystemSettings:
         "Time between two readings of stream and consumer configuration (system and monitor source).",
         minimum=1,
     )
+    config_ceiling: int = setting(
+        50_000,
+        "Consumers above which configuration is read only once, at the start: reading it all makes publishers wait (system and monitor source). It shows as question_skipped.",
+        minimum=0,
+    )
     health_interval: Duration = setting(
         60.0,
         "Time between two health checks of the servers (system and monitor source).",

@@ -9,7 +9,7 @@ from itertools import chain
 
 import msgspec
 
-from exporter.model import Account, Consumer, Fault, Snapshot, Stream
+from exporter.model import Account, Consumer, Fault, Skipped, Snapshot, Stream
 from exporter.signals.clock import ClockBook
 from exporter.sources.api_counters import ApiCounters
 from exporter.sources.asking import Asking
@@ -34,6 +34,7 @@ class SourceOptions:
     domain: str | None = None
     expected_servers: int | None = None
     config_interval: float = 60.0
+    config_ceiling: int = 50_000
     health_interval: float = 60.0
     remember_seconds: float = 3600.0
     concurrency: int = 12
@@ -52,6 +53,7 @@ class ServersMemory:
     silent: SilentAssets = field(init=False)
     startups: StartupBook = field(default_factory=StartupBook)
     api_counters: ApiCounters = field(default_factory=ApiCounters)
+    consumers: int = 0  # as many as the last snapshot had
     strangers: int = 0  # servers of another JetStream domain that answered this poll
     _config_read: float = float("-inf")
     _health_read: float = float("-inf")
@@ -60,8 +62,15 @@ class ServersMemory:
         self.servers = ServerBook(self.options.remember_seconds, self.options.expected_servers)
         self.silent = SilentAssets(self.options.remember_seconds)
 
+    @property
+    def over_ceiling(self) -> bool:
+        """So many consumers that reading all their configuration could make publishers wait."""
+        return self.consumers > self.options.config_ceiling
+
     def config_due(self, now: float) -> bool:
         age = now - self._config_read
+        if self.over_ceiling and age != float("inf"):
+            return False  # once at the start, then no more
         due_early = self.configs.unknown and age >= _EARLIEST_CONFIG_SECONDS
         return due_early or age >= self.options.config_interval
 
@@ -120,6 +129,7 @@ def build_snapshot(memory: ServersMemory, asking: Asking, answers: list[ServerAn
     mum = frozenset(answer.server.name for answer in answers if not answer.lists_streams)
     streams, consumers = memory.silent.with_silent(now, streams, consumers, away, mum - away)
     streams = _with_all_consumers(streams, memory.silent)
+    memory.consumers = len(consumers)
     expected = memory.servers.expected()
     return Snapshot(
         system=memory.options.system,
@@ -135,7 +145,10 @@ def build_snapshot(memory: ServersMemory, asking: Asking, answers: list[ServerAn
             *_starting(starting),
             *unreadable_thresholds("jsz_config", streams, consumers),
         ),
-        skipped=asking.left_out.skipped(time.monotonic()),
+        skipped=(
+            *asking.left_out.skipped(time.monotonic()),
+            *([Skipped("jsz_config", "ceiling")] if memory.over_ceiling else []),
+        ),
         servers_expected=expected,
         servers_answered=len(answered),
         complete=asking.complete and len(answered) >= expected and not starting,
