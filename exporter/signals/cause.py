@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from exporter.signals.window import Point
 
-# So often does each of the messages that are redelivered come again within the window.
+# Few messages in a loop: each came again so often within the window, and more others were sent.
 _LOOP_TURNS = 3
 
 
@@ -33,20 +33,13 @@ def redelivery_cause(
         return None
     if listening and 2 * (now.naks - first.naks) >= again:
         return Cause.REFUSED
-    few = 0 < _LOOP_TURNS * num_redelivered <= again
+    deliveries = now.deliveries - first.deliveries
+    few = 0 < _LOOP_TURNS * num_redelivered <= again and num_redelivered < deliveries - again
     if now.acks is None or first.acks is None:
         return Cause.LOOP if listening and few else None
-    return _by_answers(first, now, now.acks - first.acks, few=few, listening=listening)
-
-
-def _by_answers(
-    first: Point, now: Point, answered: int, *, few: bool, listening: bool
-) -> Cause | None:
-    deliveries = now.deliveries - first.deliveries
-    again = now.redeliveries - first.redeliveries
+    answered = now.acks - first.acks
     if 2 * (deliveries - answered) < again:
         # Most of what was sent again was answered too: the answers come, but after ack_wait.
         return Cause.LATE_ACKS if listening else None
-    first_time = deliveries - again
-    work_goes_on = first_time > 0 and 2 * answered >= first_time
-    return Cause.LOOP if work_goes_on and few else Cause.NO_ANSWER
+    work_goes_on = 2 * answered >= deliveries - again
+    return Cause.LOOP if few and work_goes_on else Cause.NO_ANSWER

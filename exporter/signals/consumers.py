@@ -206,7 +206,8 @@ def _ahead(before: Consumer | None, view: StreamView) -> int | None:
 def _let_rest(track: ConsumerTrack, told: ConsumerSignals, now: float) -> None:
     """Keeps `told` for as long as nothing stirs, if time alone cannot change it."""
     newest_bound = max(track.redelivered_bounded, track.lost_bounded)
-    rests = told.verdict is Verdict.IDLE and now - newest_bound > WINDOW_SECONDS
+    becomes_exact = track.nothing_missing and now - newest_bound <= WINDOW_SECONDS
+    rests = told.verdict is Verdict.IDLE and not becomes_exact
     track.rest = told if rests else None
     if rests:
         track.deliveries = None  # else the rest would count as a stall

@@ -210,6 +210,7 @@ async def test_counts_follow_the_leaders_of_a_cluster(nats_cluster: NatsCluster,
     async with connected(nats_cluster) as client:
         await create_stream(client, "ORDERS", num_replicas=3, storage="file")
         await create_consumer(client, "ORDERS", "worker")
+    async with connected(await listening(nats_cluster, "orders")) as client:
         await publish(client, "orders", 30, ids=20)
     async with accounting(nats_cluster, how) as watched:
         async with connected(await listening(nats_cluster, "orders")) as client:

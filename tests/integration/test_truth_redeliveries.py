@@ -10,6 +10,12 @@ from support.truth import ACK, IN_PROGRESS, MILLISECOND, NAK, TERM, Ledger, Work
 
 from exporter.signals.heard import FilteredCount, Heard
 
+FILTERS: dict[str, dict[str, Any]] = {
+    "literal": {"filter_subject": "orders.b"},
+    "wildcard": {"filter_subject": "orders.*.x"},
+    "several": {"filter_subjects": ["orders.b", "orders.c"]},
+}
+
 
 async def test_every_way_to_be_sent_again_is_counted_exactly(nats_server: NatsServer) -> None:
     async with connected(nats_server) as client, watches(nats_server) as seen:
@@ -140,15 +146,11 @@ async def test_where_messages_are_overwritten_only_the_least_is_told(
             assert (told.redelivery_exact, told.lost) == (0, None)
 
 
-@pytest.mark.parametrize("how", ["literal", "wildcard", "several"])
+@pytest.mark.parametrize("how", FILTERS)
 async def test_a_filtered_consumer_has_bounds_and_with_counts_the_truth(
     nats_server: NatsServer, how: str
 ) -> None:
-    filters: dict[str, Any] = {
-        "literal": {"filter_subject": "orders.b"},
-        "wildcard": {"filter_subject": "orders.*.x"},
-        "several": {"filter_subjects": ["orders.b", "orders.c"]},
-    }[how]
+    filters = FILTERS[how]
     if how == "several" and version_of(nats_server) < (2, 10):
         pytest.skip("one filter only before 2.10")
     async with connected(nats_server) as client, watches(nats_server) as seen:

@@ -1,0 +1,55 @@
+"""Exact redeliveries of a filtered consumer, from counts of the messages that pass its filter."""
+
+from __future__ import annotations
+
+from exporter.signals.filtered import CountTrack, Known, follow, redelivered
+from exporter.signals.heard import FilteredCount
+
+
+def count(matching: int, deliveries: int, pending: int, removed: int = 0) -> FilteredCount:
+    return FilteredCount(matching, removed, deliveries, pending)
+
+
+def test_deliveries_beyond_the_first_of_each_message_are_repeats() -> None:
+    # Ten pass, seven of them were sent; then ten more pass, and eleven more were sent.
+    before, now = count(10, 8, 3), count(20, 22, 2)
+    assert redelivered(before, now) == 14 - 11
+
+
+def test_the_first_count_is_a_beginning() -> None:
+    assert follow(None, count(10, 8, 3), None, Known(8, 5)) == CountTrack(count(10, 8, 3), 5)
+
+
+def test_the_second_count_makes_the_total_exact() -> None:
+    track = CountTrack(count(10, 8, 3), 5)
+    assert follow(track, count(20, 22, 2), Known(8, 5), Known(22, 6)) == CountTrack(
+        count(20, 22, 2), 8
+    )
+
+
+def test_a_count_taken_before_this_look_starts_from_the_look_before() -> None:
+    # What this look found may be older or younger than the count: it must not be added twice.
+    taken = count(10, 12, 3)
+    assert follow(None, taken, Known(8, 5), Known(20, 9)) == CountTrack(taken, 5)
+
+
+def test_a_count_older_than_the_look_before_is_no_beginning() -> None:
+    assert follow(None, count(10, 7, 3), Known(8, 5), Known(20, 9)) is None
+    assert follow(None, count(10, 7, 3), None, Known(20, 9)) is None
+
+
+def test_a_count_newer_than_this_look_waits_for_the_next() -> None:
+    track = CountTrack(count(10, 8, 3), 5)
+    assert follow(track, count(20, 30, 2), Known(8, 5), Known(22, 6)) is track
+
+
+def test_the_same_count_again_changes_nothing() -> None:
+    track = CountTrack(count(10, 8, 3), 5)
+    assert follow(track, count(10, 8, 3), Known(8, 5), Known(8, 5)) is track
+
+
+def test_where_messages_were_removed_it_begins_again() -> None:
+    # A message that was sent and then removed would look like one that was sent again.
+    track = CountTrack(count(10, 8, 3, removed=4), 5)
+    fewer = count(6, 8, 3, removed=8)
+    assert follow(track, fewer, Known(8, 5), Known(8, 5)) == CountTrack(fewer, 5)
