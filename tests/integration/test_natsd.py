@@ -8,7 +8,9 @@ from pathlib import Path
 import nats.errors
 import pytest
 from blockbuster import BlockingError
+from nats.js import JetStreamContext
 from nats.js.api import StreamConfig
+from nats.js.errors import APIError
 from support.servers import (
     APP,
     NOJS,
@@ -34,8 +36,20 @@ async def stored_messages(server: NatsServer | NatsCluster) -> int:
 async def store_one_message(server: NatsServer | NatsCluster, *, replicas: int = 1) -> None:
     async with connected(server) as client:
         jetstream = client.jetstream(timeout=20)
-        await jetstream.add_stream(replace(ORDERS, num_replicas=replicas))
+        await _made(client.jetstream(timeout=5), replace(ORDERS, num_replicas=replicas))
         await jetstream.publish("orders.new", b"1")
+
+
+async def _made(jetstream: JetStreamContext, stream: StreamConfig, tries: int = 6) -> None:
+    """A cluster that has just elected its meta leader may lose a request: it is made again."""
+    for left in reversed(range(tries)):
+        try:
+            await jetstream.add_stream(stream)
+        except (nats.errors.TimeoutError, APIError):
+            if left == 0:
+                raise
+        else:
+            return
 
 
 async def test_a_started_server_is_of_the_version_asked_for(
