@@ -35,6 +35,7 @@ class Interval(Struct, frozen=True, gc=False):
     counts_positions: bool  # the consumer sees everything, and nothing is missing ahead of it
     limits_may_remove: bool
     removed: int  # messages that left the stream
+    acks_remove: bool = False  # a work queue or an interest stream
     refiltered: bool = False  # num_pending means something else than before
 
 
@@ -73,17 +74,24 @@ def account(before: Consumer, row: Consumer, interval: Interval) -> Accounted:
 def _by_position(before: Consumer, row: Consumer, interval: Interval) -> Accounted:
     deliveries = row.delivered_consumer_seq - before.delivered_consumer_seq
     balance = deliveries - (interval.position - interval.position_before)
-    overrun = row.stream_first_seq - 1 > interval.position_before
-    if balance == 0 and not overrun:
-        return NOTHING
-    # Only when the stream's beginning passed the consumer can messages be lost; if it was also
-    # busy, messages sent again may hide lost ones, and the other way round.
-    certain = not overrun or deliveries == 0 or never_sends_again(row.config)
+    # If it was busy, messages sent again may hide some that are gone, and the other way round.
+    certain = deliveries == 0 or never_sends_again(row.config)
     if balance >= 0:
-        return Accounted(balance, 0, 0, certain, certain)
+        certain = certain or not _was_overrun(row, interval)
+        return Accounted(balance, 0, 0, certain, certain) if balance or not certain else NOTHING
     if was_purged(before, row, interval):
         return Accounted(0, 0, -balance, certain, certain and not interval.limits_may_remove)
     return Accounted(0, -balance, 0, certain, certain)
+
+
+def _was_overrun(row: Consumer, interval: Interval) -> bool:
+    """Whether the stream's beginning passed the consumer, as it must for messages to be lost.
+
+    Acks move the beginning of a work queue too: there a purge in such an interval goes unnoticed.
+    """
+    if row.stream_first_seq - 1 <= interval.position_before:
+        return False
+    return interval.limits_may_remove or not interval.acks_remove
 
 
 def was_purged(before: Consumer, row: Consumer, interval: Interval) -> bool:

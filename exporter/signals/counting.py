@@ -56,6 +56,7 @@ def _interval(
         counts_positions=nothing_missing and track.nothing_missing and view.steady,
         limits_may_remove=view.limits_may_remove,
         removed=view.removed,
+        acks_remove=view.row.config is not None and view.row.config.retention != "limits",
         refiltered=old is not new and old is not None and new is not None
         and old.filters != new.filters,
     )  # fmt: skip

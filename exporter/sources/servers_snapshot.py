@@ -157,7 +157,7 @@ def build_snapshot(memory: ServersMemory, asking: Asking, answers: list[ServerAn
 
 def _with_all_consumers(streams: tuple[Stream, ...], known: SilentAssets) -> tuple[Stream, ...]:
     """A stream's leader counts the consumers on its own server; in a cluster others hold more."""
-    if not any(row.follower_messages for row in streams):
+    if not any(row.replicas for row in streams):
         return streams
     seen = known.consumer_counts()
     return tuple(

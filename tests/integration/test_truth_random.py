@@ -42,8 +42,8 @@ class Chance:
     async def act(self) -> None:
         name = self.dice.choice(list(self.work.ledgers))
         ledger = self.work.ledgers[name]
-        # Where a limit takes messages too, nobody could say which of the two took one.
-        by_hand = 0 if "max_msgs" in STREAMS[self.work.stream] else 1
+        # Where limits or acks take messages too, nobody could say who took one.
+        by_hand = self.work.stream == "PLAIN"
         acts: dict[Callable[[Ledger], Awaitable[None]], int] = {
             self.publish: 30,
             self.fetch: 35,

@@ -105,6 +105,18 @@ def test_what_no_limit_can_have_taken_was_purged() -> None:
     assert happened(row(4, 4), row(4, 10, 11), limits_may_remove=False).lost_certain
 
 
+def test_acks_move_the_beginning_of_a_work_queue() -> None:
+    """Ten were sent and acked since, two of them twice: nothing is in doubt."""
+    before, now = row(4, 4), row(16, 14, 15)
+    assert happened(before, now).redelivered_certain is False
+    found = happened(before, now, acks_remove=True, limits_may_remove=False)
+    assert found == Accounted(redelivered=2)
+    # A purge that took more than came again shows, and leaves doubt; so does a limit that was met.
+    found = happened(row(4, 4), row(6, 14, 15), acks_remove=True, limits_may_remove=False)
+    assert (found.purged, found.redelivered_certain) == (8, False)
+    assert not happened(before, now, acks_remove=True).redelivered_certain
+
+
 BOUNDS: list[tuple[str, Consumer, Consumer, Accounted]] = [
     (
         "nothing moved, but the stream lost messages",
