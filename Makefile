@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := exporter,dev
+EXTRAS := exporter,alerts,archive,dashboards,dev
 READY := $(VENV)/.ready
 
 .PHONY: setup run test test-long check record generate fresh bench constraints clean help

@@ -28,7 +28,7 @@ def main() -> None:
     words = parser.parse_args()
     only = words.only or ["writer", *PARTS]
     if "writer" in only:
-        exposition_writer()
+        exposition_writer([])
     parts = [part for part in PARTS if part in only]
     for streams in words.streams if parts else ():
         asyncio.run(_measure(Size(streams), parts))

@@ -152,12 +152,12 @@ def print_levels(text: bytes, repeats: int) -> None:
         print(f"{level:<20}{len(text) / seconds / 1e6:8.0f}{len(text) / size:16.1f}{ours}")
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--consumers", type=int, default=100_000)
     options.add_argument("--peer-consumers", type=int, default=1_000)
     options.add_argument("--repeats", type=int, default=5)
-    chosen = options.parse_args()
+    chosen = options.parse_args(argv)
 
     labels = consumer_labels(chosen.consumers)
     heads = [label_head(catalog.CONSUMER, one) for one in labels]

@@ -20,11 +20,14 @@ from bench.table import megabytes, seconds, show
 from exporter.assembly import make_source
 from exporter.config import SystemSettings
 from exporter.main import GC_THRESHOLDS
+from exporter.model import Snapshot
 from exporter.samples.render import Renderer
+from exporter.signals.engine import SignalBook
 from exporter.sources.connection import NatsLink, Reply
 from exporter.sources.credentials import NatsAccess
+from exporter.sources.jsz_pages import JszQuestion
 from exporter.sources.source import Source
-from exporter.sources.system import _jsz_request, _read_jsz
+from exporter.sources.system import _read_jsz
 
 ROUNDS = 5
 JSZ = "$SYS.REQ.SERVER.PING.JSZ"
@@ -66,11 +69,11 @@ async def _measure(source_name: str, url: str, sys_url: str) -> dict[str, float]
     gc.set_threshold(*GC_THRESHOLDS)
     raw, raw_cpu = await _bare(sys_url)
     settings = SystemSettings(name="bench", source=source_name, urls=(url,))  # type: ignore[arg-type]
-    source, renderer = make_source(settings), Renderer("bench")
-    await _poll(source, renderer)  # connects, reads configuration, makes the label texts
+    source, digest = make_source(settings), _Digest()
+    await _poll(source, digest)  # connects, reads configuration, makes the label texts
     walls, cpus, series = [], [], 0
     for _ in range(ROUNDS):
-        wall, cpu, series = await _poll(source, renderer)
+        wall, cpu, series = await _poll(source, digest)
         walls.append(wall)
         cpus.append(cpu)
     await source.close()
@@ -80,13 +83,23 @@ async def _measure(source_name: str, url: str, sys_url: str) -> dict[str, float]
     }  # fmt: skip
 
 
-async def _poll(source: Source, renderer: Renderer) -> tuple[float, float, int]:
+class _Digest:
+    """What a poller makes of a snapshot: signals and text."""
+
+    def __init__(self) -> None:
+        self.book, self.renderer = SignalBook(), Renderer("bench")
+
+    def __call__(self, snapshot: Snapshot) -> int:
+        return self.renderer.render(snapshot, self.book.update(snapshot)).series
+
+
+async def _poll(source: Source, digest: _Digest) -> tuple[float, float, int]:
     wall, cpu = time.perf_counter(), time.process_time()
     snapshot = await source.poll(time.monotonic() + 120)
     if not snapshot.complete:
         raise RuntimeError(f"the poll was not complete: {snapshot.outcomes}")
-    rendered = await asyncio.to_thread(renderer.render, snapshot)
-    return time.perf_counter() - wall, time.process_time() - cpu, rendered.series
+    series = await asyncio.to_thread(digest, snapshot)
+    return time.perf_counter() - wall, time.process_time() - cpu, series
 
 
 async def _bare(sys_url: str) -> tuple[float, float]:
@@ -97,7 +110,7 @@ async def _bare(sys_url: str) -> tuple[float, float]:
         wall, cpu = time.perf_counter(), time.process_time()
         replies = await link.gather(
             JSZ,
-            _jsz_request(0, 1024, config=False),
+            JszQuestion(limit=1024).payload(),
             enough=_has_one,
             quiet=60,
             timeout=60,

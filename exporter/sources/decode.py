@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import datetime
 from typing import TypeVar
 
@@ -33,17 +34,25 @@ _UNLIMITED_UNSIGNED = 2**63
 
 T = TypeVar("T")
 _decoders: dict[type, msgspec.json.Decoder[object]] = {}
+_making = threading.Lock()
 
 
 def read_answer(kind: type[T], data: bytes | bytearray | memoryview, what: str) -> T:
     """Decode one answer; what breaks is named with the path inside the answer."""
-    decoder = _decoders.get(kind)
-    if decoder is None:
-        decoder = _decoders[kind] = msgspec.json.Decoder(kind)
+    decoder = _decoders.get(kind) or _make_decoder(kind)
     try:
         return decoder.decode(data)  # type: ignore[return-value]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedAnswerError(f"{what}: {error}") from error
+
+
+def _make_decoder(kind: type) -> msgspec.json.Decoder[object]:
+    # One at a time: msgspec fills in a struct's types at its first use, and a second thread that
+    # meets them half done crashes the whole process.
+    with _making:
+        if kind not in _decoders:
+            _decoders[kind] = msgspec.json.Decoder(kind)
+        return _decoders[kind]
 
 
 def positive(value: int) -> int | None:

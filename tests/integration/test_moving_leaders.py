@@ -203,7 +203,12 @@ async def comes_back(cluster: NatsCluster, looking: Witnesses, node: str) -> Non
         lambda seen: all(seen.value("server_up", server=name) == 1 for name in NODES),
         "not all servers are up again",
     )
+    await cluster.settle()
     await until_the_meta_leader_is_shown(cluster, looking)
+    await looking.look_until(
+        lambda seen: not any(seen.named("stream_replica_lag", stream="QUIET").values()),
+        "it does not catch up",
+    )
 
 
 @pytest.mark.timeout(180 * CLUSTER_KILLS)

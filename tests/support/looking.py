@@ -6,9 +6,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+import pytest
 from msgspec.structs import replace
 from support.reading import Place, account_source, nats_access, poll, system_source
-from support.servers import SYS
+from support.servers import SYS, NatsServer
 from support.truth import Ledger
 from support.waiting import until
 
@@ -150,6 +151,16 @@ class Watches:
 @asynccontextmanager
 async def watches(place: Place) -> AsyncIterator[Watches]:
     """As an ordinary user and as the system account."""
+    with pytest.MonkeyPatch.context() as patch:
+        if isinstance(place, NatsServer):  # who has heard it has heard all: no roll call
+            patch.setattr("exporter.sources.account._QUIET_SECONDS", 0.0)
+            patch.setattr("exporter.sources.system._QUIET_SECONDS", 0.0)
+        async with _watches(place) as made:
+            yield made
+
+
+@asynccontextmanager
+async def _watches(place: Place) -> AsyncIterator[Watches]:
     async with (
         account_source(nats_access(place), OPTIONS) as account,
         system_source(nats_access(place, SYS), OPTIONS) as system,
