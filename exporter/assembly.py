@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-from exporter.config import ExporterSettings, NameFilterSettings, SystemSettings, TlsSettings
+from operator import attrgetter
+
+from exporter.access_settings import nats_access
+from exporter.closer_look import CloserLook
+from exporter.config import ExporterSettings, NameFilterSettings, SystemSettings
+from exporter.events.hearing import Hearing
+from exporter.events.plan import Surroundings, make_hearing
+from exporter.events.settings import own_inbox_prefix
 from exporter.poll import SystemPoller
 from exporter.samples.render import Limits, Renderer
 from exporter.samples.selection import Selection, full_name
 from exporter.sources.account import AccountSource
 from exporter.sources.connection import NatsLink
-from exporter.sources.credentials import NatsAccess, TlsAccess, without_secrets
+from exporter.sources.credentials import NatsAccess, without_secrets
 from exporter.sources.filters import Filters, NameFilter
 from exporter.sources.monitor import HttpAccess, MonitorSource
+from exporter.sources.precise import PreciseOptions
+from exporter.sources.publish_counts import PublishOptions
 from exporter.sources.servers_snapshot import SourceOptions
 from exporter.sources.source import Source
 from exporter.sources.system import SystemSource
 
 
 def make_poller(settings: ExporterSettings, system: SystemSettings) -> SystemPoller:
+    source = make_source(system)
+    hearing = make_hearing(system.events, _surroundings(system, source))
+    if hearing is not None and isinstance(source, SystemSource | MonitorSource):
+        source.memory.publishes.own_connections = hearing.connections
     return SystemPoller(
         system=system.name,
         source_name=system.source,
         targets=tuple(without_secrets(url) for url in system.urls),
-        source=make_source(system),
+        source=source,
         renderer=Renderer(
             system.name,
             make_selection(settings),
@@ -29,7 +42,38 @@ def make_poller(settings: ExporterSettings, system: SystemSettings) -> SystemPol
         ),
         interval=system.interval or settings.interval,
         timeout=system.timeout or settings.timeout,
+        hearing=hearing,
+        closer_look=_closer_look(system, source, hearing),
     )
+
+
+def _surroundings(system: SystemSettings, source: Source) -> Surroundings:
+    link = source.link if isinstance(source, AccountSource) else None
+    access = None if isinstance(source, MonitorSource) else _nats_access(system)
+    account = system.account or "" if system.source == "account" else ""
+    return Surroundings(system.name, system.source, access, link, account, system.domain)
+
+
+def _closer_look(
+    system: SystemSettings, source: Source, hearing: Hearing | None
+) -> CloserLook | None:
+    exact = system.exact
+    if not exact.lag and not exact.filtered_redeliveries:
+        return None
+    options = PreciseOptions(
+        exact_lag=exact.lag,
+        lags_per_poll=exact.lags_per_poll,
+        filtered_counts=exact.filtered_redeliveries,
+        counts_interval=exact.filtered_interval,
+        counts_per_round=exact.filtered_per_round,
+        most_subjects=exact.filtered_subjects,
+    )
+    if isinstance(source, AccountSource):
+        return CloserLook(source.link, attrgetter("own_account"), options, system.domain)
+    if hearing is None or hearing.link is None:
+        return None
+    book = hearing.book
+    return CloserLook(hearing.link, lambda _: book.own_account, options, system.domain)
 
 
 def make_selection(settings: ExporterSettings) -> Selection:
@@ -57,6 +101,9 @@ def make_source(system: SystemSettings) -> Source:
         remember_seconds=system.remember,
         concurrency=system.concurrency,
         max_answer_bytes=system.max_answer,
+        publishes=PublishOptions(
+            system.publishes.enabled, system.publishes.interval, system.publishes.ceiling
+        ),
     )
     if system.source == "monitor":
         return MonitorSource(options, _http_access(system))
@@ -77,25 +124,9 @@ def _filter(settings: NameFilterSettings) -> NameFilter:
     return NameFilter(settings.include, settings.exclude)
 
 
-def _tls(settings: TlsSettings | None) -> TlsAccess | None:
-    if settings is None:
-        return None
-    return TlsAccess(settings.ca, settings.cert, settings.key, settings.first, settings.server_name)
-
-
 def _nats_access(system: SystemSettings) -> NatsAccess:
-    return NatsAccess(
-        addresses=system.urls,
-        user=system.user,
-        password=system.password.reveal() if system.password else "",
-        password_file=system.password_file,
-        token=system.token.reveal() if system.token else "",
-        token_file=system.token_file,
-        nkey_seed_file=system.nkey_seed_file,
-        creds_file=system.creds_file,
-        tls=_tls(system.tls),
-        inbox_prefix=system.inbox_prefix,
-    )
+    inbox = own_inbox_prefix(system.inbox_prefix, system.events.publish_ack_tap)
+    return nats_access(system, system.urls, inbox)
 
 
 def _http_access(system: SystemSettings) -> HttpAccess:
@@ -104,5 +135,5 @@ def _http_access(system: SystemSettings) -> HttpAccess:
         user=system.user,
         password=system.password.reveal() if system.password else "",
         password_file=system.password_file,
-        tls=_tls(system.tls),
+        tls=system.tls.access() if system.tls else None,
     )

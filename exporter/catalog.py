@@ -26,7 +26,7 @@ SERVER = (*SYSTEM, "server")
 
 QUESTIONS = (
     "user_info", "account_info", "stream_list", "consumer_list", "account_statz",
-    "statsz", "varz", "healthz", "jsz", "jsz_config", "exact_lag", "filtered_counts",
+    "statsz", "varz", "healthz", "jsz", "jsz_config", "subsz", "ipqueuesz", "exact_lag", "filtered_counts",
     "poll",
 )  # fmt: skip
 
@@ -295,7 +295,8 @@ CONSUMER_NAKS = _consumer("consumer_naks_total",
     origin=EVENT)
 CONSUMER_TERMS = _consumer("consumer_terms_total",
     "Messages that were ended for good, as advisories told: by the client, by stream limits, by a "
-    "delete, or unknown where the server gives no reason. "
+    "delete (limits that the stream applied while it was in flight among them), or unknown where the "
+    "server gives no reason. "
     "The series appears with the first event.",
     labels=(*CONSUMER, "by"), level=FULL, origin=EVENT)
 CONSUMER_ACK_SECONDS = _consumer("consumer_ack_seconds",
@@ -487,8 +488,9 @@ STREAM_LEADER_CHANGES = _stream("stream_leader_changes_total",
     "Two elections between two polls count once.",
     origin=DERIVED)
 STREAM_RESTORES = _stream("stream_restores_total",
-    "Times that this stream was restored from a backup, since the exporter started.",
-    origin=DERIVED)
+    "Times that this stream was restored from a backup, as advisories told. The series appears with "
+    "the first event.",
+    origin=EVENT)
 STREAM_CONSUMERS_REMOVED = _stream("stream_consumers_removed_total",
     "Durable consumers that stood in the last complete answer and are gone now, since the "
     "exporter started. An incomplete answer removes nobody.",

@@ -11,44 +11,24 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from exporter import catalog
+from exporter.access_settings import TlsSettings, chosen_ways_in
 from exporter.addresses import check_url, listen_address, without_credentials
+from exporter.events.settings import EventSettings, check_events
 from exporter.metric import PREFIX, Level, Subject
 from exporter.samples.selection import full_name
+from exporter.sources.subsz import CEILING
 from streamgauge.serving.logs import LogFormat, LogLevel
 from streamgauge.serving.settings import Duration, InvalidSettingError, Secret, Size, setting
 
 SourceName = Literal["account", "system", "monitor"]
 
 DEFAULT_NATS = "nats://127.0.0.1:4222"
-_WAYS_IN = ("user", "token", "token_file", "nkey_seed_file", "creds_file")
 # What the exporter says of itself is always served: rules and people rely on it.
 _CHOSEN = tuple(
     name
     for name, metric in catalog.BY_NAME.items()
     if metric.subject not in (Subject.EXPORTER, Subject.ARCHIVE, Subject.ROLLUP)
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TlsSettings:
-    ca: Path | None = setting(
-        None,
-        "File of the authorities that may sign the server's certificate; the machine's own when left out.",
-    )
-    cert: Path | None = setting(
-        None, "File of the client certificate, for servers that ask for one."
-    )
-    key: Path | None = setting(None, "File of the client certificate's key.")
-    first: bool = setting(
-        False, "Begin TLS before the server's first line (its `handshake_first`)."
-    )
-    server_name: str = setting(
-        "", "Name to expect in the server's certificate when it is not the host of the address."
-    )
-
-    def __post_init__(self) -> None:
-        if self.key is not None and self.cert is None:
-            raise InvalidSettingError("is of no use without cert", "key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +50,40 @@ class FilterSettings:
         NameFilterSettings(), "Which streams are looked at, with their consumers."
     )
     consumers: NameFilterSettings = setting(NameFilterSettings(), "Which consumers are looked at.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishSettings:
+    enabled: bool = setting(
+        True, "Read the counters of the servers' own subscriptions: publishes, acks and pulls."
+    )
+    interval: Duration = setting(60.0, "Time between two readings.", minimum=10)
+    ceiling: int = setting(
+        CEILING,
+        "Subscriptions of an account on one server above which that account stays out: reading them makes its publishers wait. It shows as question_skipped.",
+        minimum=0,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactSettings:
+    lag: bool = setting(
+        False,
+        "Read the first unfinished message of lagging consumers for its time; needs permission to get messages. Nothing else of a message is kept.",
+    )
+    lags_per_poll: int = setting(50, "Most messages to read in one poll.", minimum=1)
+    filtered_redeliveries: bool = setting(
+        True, "Count the messages that pass a filter, so that redeliveries are exact there too."
+    )
+    filtered_interval: Duration = setting(
+        60.0, "Time between two rounds of such counts.", minimum=1
+    )
+    filtered_per_round: int = setting(100, "Most consumers to count for in one round.", minimum=1)
+    filtered_subjects: int = setting(
+        100_000,
+        "Most subjects that the answers of one round may name; a stream with more is left out, and that shows as question_skipped.",
+        minimum=1,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +143,7 @@ class SystemSettings:
         minimum=1,
     )
     config_ceiling: int = setting(
-        50_000,
+        100_000,
         "Consumers above which configuration is read only once, at the start: reading it all makes publishers wait (system and monitor source). It shows as question_skipped.",
         minimum=0,
     )
@@ -151,6 +165,15 @@ class SystemSettings:
         minimum=0,
     )
     filters: FilterSettings = setting(FilterSettings(), "Names to look at.")
+    publishes: PublishSettings = setting(
+        PublishSettings(),
+        "Counting what was published, acknowledged and pulled (system and monitor source).",
+    )
+    exact: ExactSettings = setting(
+        ExactSettings(),
+        "Questions about single consumers that make signals exact; asked as the account's user.",
+    )
+    events: EventSettings = setting(EventSettings(), "What only a subscription hears.")
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -160,6 +183,13 @@ class SystemSettings:
         for place, url in enumerate(self.urls):
             check_url(url, self.source, f"urls[{place}]")
         self._check_ways_in()
+        try:
+            check_events(self.events, self.source)
+        except InvalidSettingError as error:
+            raise InvalidSettingError(str(error), f"events.{error.key}") from error
+        if self.exact.lag and self.source != "account" and self.events.account is None:
+            reason = "needs events.account: a user of the account whose messages may be read"
+            raise InvalidSettingError(reason, "exact.lag")
 
     def __repr__(self) -> str:
         """Short, and without the passwords that an address may carry."""
@@ -170,15 +200,7 @@ class SystemSettings:
         return f"{self.name}: {self.source} at {', '.join(map(without_credentials, self.urls))}"
 
     def _check_ways_in(self) -> None:
-        """One way to say who we are: with two of them the server would choose."""
-        ways = [key for key in _WAYS_IN if getattr(self, key)]
-        for first, second in (("password", "password_file"), ("token", "token_file")):
-            if getattr(self, first) is not None and getattr(self, second) is not None:
-                raise InvalidSettingError(f"is given together with {first}: choose one", second)
-        if len(ways) > 1:
-            raise InvalidSettingError(f"is given together with {ways[0]}: choose one", ways[1])
-        if not self.user and (self.password is not None or self.password_file is not None):
-            raise InvalidSettingError("is missing, but a password is given", "user")
+        ways = chosen_ways_in(self)
         for place, url in enumerate(self.urls):
             if ways and urlsplit(url).username:
                 raise InvalidSettingError(

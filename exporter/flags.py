@@ -65,6 +65,7 @@ SYSTEM_FLAGS = (
     Flag("inbox-prefix", _SYSTEM + "inbox_prefix", "SUBJECT", "where answers come to, when not _INBOX"),
     Flag("account", _SYSTEM + "account", "NAME", "name to show for the account"),
     Flag("domain", _SYSTEM + "domain", "NAME", "JetStream domain"),
+    Flag("exact-lag", _SYSTEM + "exact.lag", "", "read the first unfinished message for its time"),
 )  # fmt: skip
 SERVING_FLAGS = (
     Flag("listen", "listen", "HOST:PORT", "address to serve at (default 0.0.0.0:7778)"),

@@ -5,9 +5,12 @@ None means unlimited, unknown or not asked; -1 and 2**64-1 do not exist here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
-from msgspec import Struct
+from msgspec import Struct, field
+
+from exporter.subscriptions import SubscriptionCounts
 
 # gc=False: none of these can be part of a reference cycle, and 100,000 of them would otherwise
 # make every full collection of the interpreter a pause that a scrape could feel.
@@ -254,3 +257,7 @@ class Snapshot(Struct, frozen=True):
     servers_expected: int | None = None
     servers_answered: int | None = None
     complete: bool = True  # every question of this poll was answered in full
+    subscriptions: SubscriptionCounts | None = None  # read just before the rows; not every poll
+    own_account: str = ""  # of a source that sees one account only
+    # What accounts are called, by the word that the system account's events name them with.
+    account_names: Mapping[str, str] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from exporter import catalog
 from exporter.exposition import Block
 from exporter.poll_state import SystemState
+from exporter.samples.events import event_self_samples
 from exporter.samples.self_metrics import SelfSample
 
 
@@ -46,6 +47,7 @@ def state_samples(name: str, state: SystemState, now: float) -> Iterator[SelfSam
     for metric, value in maybe:
         if value is not None:
             yield SelfSample(metric, system, value)
+    yield from event_self_samples(name, state.events)
     for question, record in state.questions.items():
         labels = (*system, question)
         yield SelfSample(catalog.QUESTION_SUCCESS, labels, float(record.outcome.ok))

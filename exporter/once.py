@@ -41,7 +41,7 @@ async def _polled(settings: ExporterSettings) -> Sequence[SystemPoller]:
     try:
         await asyncio.gather(*(poller.poll_once() for poller in pollers))
     finally:
-        await asyncio.gather(*(poller.source.close() for poller in pollers))
+        await asyncio.gather(*(poller.close() for poller in pollers))
     return pollers
 
 

@@ -8,15 +8,17 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from dataclasses import replace as dataclass_replace
 
 from msgspec.structs import replace
 
+from exporter.closer_look import CloserLook
+from exporter.digest import Digest, Found
+from exporter.events.hearing import Hearing
 from exporter.model import Snapshot
 from exporter.poll_log import PollLog
 from exporter.poll_state import STALE_AFTER_INTERVALS, SystemState
 from exporter.samples.render import Rendered, Renderer
-from exporter.signals.engine import SignalBook
-from exporter.signals.told import Signals
 from exporter.sources.source import Source
 
 logger = logging.getLogger(__name__)
@@ -44,8 +46,10 @@ class SystemPoller:
     timeout: float
     grace: float = _GRACE_SECONDS
     clock: Callable[[], float] = time.time
-    signals: SignalBook = field(default_factory=SignalBook, repr=False)
+    hearing: Hearing | None = field(default=None, repr=False)
+    closer_look: CloserLook | None = field(default=None, repr=False)
     state: SystemState = field(init=False, repr=False)
+    _digest: Digest = field(init=False, repr=False)
     _log: PollLog = field(init=False, repr=False)
     _silence: Renderer = field(init=False, repr=False)
 
@@ -54,26 +58,40 @@ class SystemPoller:
         self._log = PollLog(self.system, self.interval)
         # One of its own: an empty page must not make the renderer forget what it keeps.
         renderer = self.renderer
+        self._digest = Digest(renderer)
         self._silence = Renderer(renderer.system, renderer.selection, renderer.limits)
 
     async def run(self) -> None:
-        """Polls until cancelled; one poll ends before the next begins."""
+        """Polls and listens until cancelled; one poll ends before the next begins."""
         try:
-            while True:
-                started = time.monotonic()
-                await self.poll_once()
-                took = time.monotonic() - started
-                await asyncio.sleep(pause(self.interval, took, random.random()))  # noqa: S311  no secret
+            async with asyncio.TaskGroup() as group:
+                if self.hearing is not None:
+                    group.create_task(self.hearing.run(), name=f"listen {self.system}")
+                await self._poll_on()
         finally:
-            await self.source.close()
+            await self.close()
+
+    async def close(self) -> None:
+        await self.source.close()
+        if self.hearing is not None:
+            await self.hearing.close()
+
+    async def _poll_on(self) -> None:
+        while True:
+            started = time.monotonic()
+            await self.poll_once()
+            took = time.monotonic() - started
+            await asyncio.sleep(pause(self.interval, took, random.random()))  # noqa: S311  no secret
 
     async def poll_once(self) -> None:
         started, state, failure = time.monotonic(), self.state, None
         try:
-            snapshot = await self._ask(started + self.timeout)
+            deadline = started + self.timeout
+            snapshot = await self._ask(deadline)
+            snapshot, found = await self._find_more(snapshot, deadline)
             state = state.asked(snapshot, self.clock())
             self._log.asked(snapshot)
-            state = await self._render(state, snapshot)
+            state = await self._render(state, snapshot, found)
         except Exception as error:  # ours: it must not end the polling, nor pass in silence
             state, failure = state.failed(), error
             logger.debug("poll failed", exc_info=True)
@@ -97,18 +115,35 @@ class SystemPoller:
             reason = f"no end {self.grace:g} s after the deadline"
             raise PollOverrunError(reason) from error
 
-    async def _render(self, state: SystemState, snapshot: Snapshot) -> SystemState:
+    async def _find_more(self, snapshot: Snapshot, deadline: float) -> tuple[Snapshot, Found]:
+        """What was heard since the last poll, and what only single questions tell."""
+        found = Found()
+        if not any(outcome.ok for outcome in snapshot.outcomes):
+            return snapshot, found
+        if (hearing := self.hearing) is not None:
+            hearing.learn_names(snapshot)
+            await hearing.catch_up(deadline)
+            found = Found(hearing.taken(), hearing.listening)
+        if self.closer_look is not None:
+            read = await self.closer_look.read(snapshot, self.state.signals, deadline)
+            found = dataclass_replace(found, lags=read.lags, counts=read.counts)
+            snapshot = replace(
+                snapshot,
+                outcomes=(*snapshot.outcomes, *read.outcomes),
+                skipped=(*snapshot.skipped, *read.skipped),
+            )
+        return snapshot, found
+
+    async def _render(self, state: SystemState, snapshot: Snapshot, found: Found) -> SystemState:
         if any(outcome.ok for outcome in snapshot.outcomes):
-            rendered, signals = await asyncio.to_thread(self._digest, snapshot)
-            return state.answered(snapshot, rendered, signals)
+            made = await asyncio.to_thread(self._digest.take, snapshot, found)
+            if self.hearing is not None and snapshot.complete:
+                self.hearing.keep_only(made.consumers, made.streams)
+            state = state.answered(snapshot, made.rendered, made.signals)
+            return state.heard(found.events, self.hearing.troubles() if self.hearing else ())
         # Of what nobody answered only the servers are known: they are down.
         servers = replace(snapshot, streams=(), consumers=(), accounts=(), meta=None)
         return state.unanswered(await asyncio.to_thread(self._silence.render, servers))
-
-    def _digest(self, snapshot: Snapshot) -> tuple[Rendered, Signals]:
-        """Off the event loop: it goes through every stream and consumer."""
-        signals = self.signals.update(snapshot)
-        return self.renderer.render(snapshot, signals), signals
 
 
 def pause(interval: float, took: float, chance: float) -> float:

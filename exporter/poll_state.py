@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeVar
 
+from exporter.events.counts import NOTHING_HEARD, EventCounts
 from exporter.model import Outcome, Server, Skipped, Snapshot
 from exporter.samples.render import NO_SIGNALS, Rendered
 from exporter.signals.told import Signals
@@ -52,6 +53,8 @@ class SystemState:
     skipped: tuple[Skipped, ...] = ()
     errors: Mapping[tuple[str, str], int] = field(default_factory=_empty)
     series_dropped: int = 0
+    events: EventCounts = NOTHING_HEARD  # as of the last poll
+    troubles: tuple[str, ...] = ()  # why something goes unheard, in words
 
     def age(self, now: float) -> float | None:
         return None if self.last_answer is None else max(0.0, now - self.last_answer)
@@ -98,6 +101,9 @@ class SystemState:
             last_answer=snapshot.taken,
             series_dropped=self.series_dropped + rendered.dropped,
         )
+
+    def heard(self, events: EventCounts, troubles: tuple[str, ...]) -> SystemState:
+        return replace(self, events=events, troubles=troubles)
 
     def unanswered(self, silence: Rendered) -> SystemState:
         return replace(self, silence=silence)

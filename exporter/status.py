@@ -134,6 +134,7 @@ def _notes(state: SystemState, now: float) -> tuple[str, ...]:
     if served.folded:
         notes.append(f"{served.folded:,} ephemeral consumers are summed into one row per stream.")
     notes += [f"{each.question} rests for a while: {each.reason}." for each in state.skipped]
+    notes += [f"Events: {trouble}." for trouble in state.troubles]
     faults = state.errors.get(("poll", "internal"), 0)
     if faults:
         notes.append(f"{faults:,} polls failed by a mistake of the exporter itself: see its log.")

@@ -12,6 +12,7 @@ from exporter.events.book import EventBook
 from exporter.events.capture import Capture
 from exporter.events.counts import ConsumerKey, EventCounts, StreamKey
 from exporter.events.listener import Listener
+from exporter.model import Snapshot
 from exporter.sources.connection import NatsLink
 
 
@@ -27,16 +28,23 @@ class Hearing:
     link: NatsLink | None = None  # for questions, where it is nobody else's to close
 
     async def run(self) -> None:
-        """Until cancelled; it closes its connections at the end."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                for listener in self.listeners:
-                    group.create_task(listener.run())
-                if self.tap is not None:
-                    group.create_task(self.tap.run())
-        finally:
-            if self.link is not None:
-                await self.link.close()
+        """Until cancelled; listeners and tap close their connections at the end."""
+        async with asyncio.TaskGroup() as group:
+            for listener in self.listeners:
+                group.create_task(listener.run())
+            if self.tap is not None:
+                group.create_task(self.tap.run())
+
+    async def close(self) -> None:
+        if self.link is not None:
+            await self.link.close()
+
+    def learn_names(self, snapshot: Snapshot) -> None:
+        """What accounts are called, as the polls show them."""
+        if snapshot.own_account:
+            self.book.name_account(snapshot.own_account)
+        if snapshot.account_names:
+            self.book.account_names = snapshot.account_names
 
     async def catch_up(self, deadline: float) -> None:
         """Reads what the capture stream holds; `deadline` is one of time.monotonic()."""
@@ -61,6 +69,20 @@ class Hearing:
         since = [listener.connected_since for listener in self.listeners]
         known = [moment for moment in since if moment is not None]
         return max(known) if known and len(known) == len(since) else None
+
+    @property
+    def listening(self) -> frozenset[str]:
+        """Accounts of whose deliveries nothing goes unheard just now."""
+        heard = self.capture is not None and not self.capture.trouble
+        if self.capture is None:
+            plans = [each for each in self.listeners if not each.plan.of_system_account]
+            heard = any(each.connected_since is not None for each in plans)
+        return frozenset({self.book.own_account}) if heard else frozenset()
+
+    def connections(self) -> list[tuple[str, int]]:
+        """Of our listeners: id of the server, number of the connection there."""
+        infos = [listener.link.server_info for listener in self.listeners]
+        return [(str(info["server_id"]), int(info["client_id"])) for info in infos if info]
 
     def troubles(self) -> tuple[str, ...]:
         """What is wrong now, for the status page."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from exporter.access_settings import nats_access
 from exporter.events.account_name import AccountName
 from exporter.events.ack_tap import AckTap, TapLimits
 from exporter.events.book import EventBook
@@ -13,7 +14,7 @@ from exporter.events.hearing import Hearing
 from exporter.events.listener import Listener, Listening
 from exporter.events.settings import EventAccountSettings, EventSettings
 from exporter.sources.connection import NatsLink
-from exporter.sources.credentials import NatsAccess, TlsAccess
+from exporter.sources.credentials import NatsAccess
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +77,7 @@ def _account(settings: EventSettings, around: Surroundings) -> _Account | None:
 
 def account_access(settings: EventAccountSettings, urls: tuple[str, ...]) -> NatsAccess:
     """`urls`: where to go when the settings do not say."""
-    tls = settings.tls
-    return NatsAccess(
-        addresses=settings.urls or urls,
-        user=settings.user,
-        password=settings.password.reveal() if settings.password else "",
-        password_file=settings.password_file,
-        token=settings.token.reveal() if settings.token else "",
-        token_file=settings.token_file,
-        nkey_seed_file=settings.nkey_seed_file,
-        creds_file=settings.creds_file,
-        tls=TlsAccess(tls.ca, tls.cert, tls.key, tls.first, tls.server_name) if tls else None,
-        inbox_prefix=settings.inbox_prefix,
-    )
+    return nats_access(settings, settings.urls or urls, settings.inbox_prefix)
 
 
 def _listen_to(

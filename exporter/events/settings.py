@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from exporter.access_settings import TlsSettings, chosen_ways_in
 from streamgauge.serving.settings import InvalidSettingError, Secret, Size, setting
 
 # The exporter's own questions use this inbox while the tap listens to the usual one.
@@ -14,29 +15,6 @@ USUAL_INBOX_PREFIX = "_INBOX"
 
 _INBOX_PREFIX = re.compile(r"[^\s.*>$][^\s.*>]*(\.[^\s.*>]+)*")
 _STREAM_NAME = re.compile(r"[^\s.*>/\\]*")
-_WAYS_IN = ("user", "token", "token_file", "nkey_seed_file", "creds_file")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventTlsSettings:
-    ca: Path | None = setting(
-        None,
-        "File of the authorities that may sign the server's certificate; the machine's own when left out.",
-    )
-    cert: Path | None = setting(
-        None, "File of the client certificate, for servers that ask for one."
-    )
-    key: Path | None = setting(None, "File of the client certificate's key.")
-    first: bool = setting(
-        False, "Begin TLS before the server's first line (its `handshake_first`)."
-    )
-    server_name: str = setting(
-        "", "Name to expect in the server's certificate when it is not the host of the address."
-    )
-
-    def __post_init__(self) -> None:
-        if self.key is not None and self.cert is None:
-            raise InvalidSettingError("is of no use without cert", "key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +39,7 @@ class EventAccountSettings:
     token_file: Path | None = setting(None, "File that holds the token.")
     nkey_seed_file: Path | None = setting(None, "File that holds the seed of an nkey.")
     creds_file: Path | None = setting(None, "Credentials file (JWT and seed), as `nsc` writes it.")
-    tls: EventTlsSettings | None = setting(
+    tls: TlsSettings | None = setting(
         None, "TLS to NATS, where `tls://` in an address does not say enough."
     )
     inbox_prefix: str = setting(
@@ -70,15 +48,7 @@ class EventAccountSettings:
     )
 
     def __post_init__(self) -> None:
-        ways = [key for key in _WAYS_IN if getattr(self, key)]
-        if len(ways) > 1:
-            raise InvalidSettingError(f"is given together with {ways[0]}: choose one", ways[1])
-        if self.password is not None and self.password_file is not None:
-            raise InvalidSettingError(
-                "is given together with password: choose one", "password_file"
-            )
-        if not self.user and (self.password is not None or self.password_file is not None):
-            raise InvalidSettingError("is missing, but a password is given", "user")
+        chosen_ways_in(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from exporter import catalog
 from exporter.exposition import Column, label_head
 from exporter.model import Consumer
+from exporter.signals.heard import ConsumerKey
+from exporter.signals.told import ConsumerSignals
+from exporter.signals.verdict import worst
 
 ROW_NAME = "_ephemeral"
 StreamKey = tuple[str, str]
@@ -20,8 +23,10 @@ class Crowd:
     num_ack_pending: int = 0
     num_redelivered: int = 0
     num_waiting: int = 0
+    verdict: int | None = None  # the worst of them
 
-    def add(self, row: Consumer) -> None:
+    def add(self, row: Consumer, verdict: int | None) -> None:
+        self.verdict = worst(self.verdict, verdict)
         self.num_pending += row.num_pending
         self.num_ack_pending += row.num_ack_pending
         self.num_redelivered += row.num_redelivered
@@ -37,7 +42,10 @@ def count_ephemerals(rows: Sequence[Consumer]) -> Counter[StreamKey]:
 
 
 def fold_crowds(
-    rows: Sequence[Consumer], counts: Counter[StreamKey], cap: int
+    rows: Sequence[Consumer],
+    counts: Counter[StreamKey],
+    cap: int,
+    signals: Mapping[ConsumerKey, ConsumerSignals],
 ) -> tuple[Sequence[Consumer], dict[StreamKey, Crowd]]:
     """The rows that keep a series of their own, and the sums of those that do not."""
     crowds = {key: Crowd() for key, number in counts.items() if number > cap}
@@ -49,7 +57,8 @@ def fold_crowds(
         if crowd is None:
             kept.append(row)
         else:
-            crowd.add(row)
+            told = signals.get((row.account, row.stream, row.name))
+            crowd.add(row, told.verdict if told else None)
     return kept, crowds
 
 
@@ -60,3 +69,4 @@ def crowd_columns(system: str, crowds: dict[StreamKey, Crowd]) -> Iterator[Colum
     yield Column(catalog.CONSUMER_NUM_ACK_PENDING, heads, [c.num_ack_pending for c in sums])
     yield Column(catalog.CONSUMER_NUM_REDELIVERED, heads, [c.num_redelivered for c in sums])
     yield Column(catalog.CONSUMER_NUM_WAITING, heads, [c.num_waiting for c in sums])
+    yield Column(catalog.CONSUMER_VERDICT, heads, [c.verdict for c in sums])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from exporter import catalog
-from exporter.events.counts import ConsumerCounts, EventCounts, StreamCounts, StreamKey
-from exporter.events.dedupe import DedupeHits
+from exporter.events.counts import ConsumerCounts, EventCounts, StreamCounts
 from exporter.events.publish_acks import UNNAMED_STREAM
 from exporter.exposition import Column, extend_head, label_head
 from exporter.metric import Metric
@@ -64,19 +63,6 @@ def _rejections(pairs: Sequence[tuple[StreamCounts, str]]) -> Column:
         for code, number in heard.rejections
     ]
     return _column(catalog.STREAM_PUBLISH_REJECTIONS, rejected)
-
-
-def stream_dedupe_columns(
-    rows: Sequence[Stream], heads: Sequence[str], hits: Mapping[StreamKey, DedupeHits]
-) -> Iterator[Column]:
-    pairs = [
-        (found, head)
-        for row, head in zip(rows, heads, strict=True)
-        if (found := hits.get((row.account, row.name))) is not None
-    ]
-    heads = [head for _, head in pairs]
-    yield Column(catalog.STREAM_DEDUPE_HITS, heads, (found.total for found, _ in pairs))
-    yield Column(catalog.STREAM_DEDUPE_EXACT, heads, (int(found.exact) for found, _ in pairs))
 
 
 def account_event_columns(system: str, counts: EventCounts) -> Iterator[Column]:

@@ -9,23 +9,33 @@ from itertools import chain
 from operator import attrgetter
 
 from exporter import catalog
-from exporter.exposition import Block, Column, render_block
+from exporter.events.counts import NOTHING_HEARD, EventCounts
+from exporter.exposition import Block, Column, Value, render_block
+from exporter.histogram import Histogram
 from exporter.metric import Metric
 from exporter.model import Consumer, Snapshot
 from exporter.samples.account import account_columns
 from exporter.samples.consumer import Key, consumer_columns, consumer_key
 from exporter.samples.ephemeral import count_ephemerals, crowd_columns, fold_crowds
+from exporter.samples.events import (
+    account_event_columns,
+    consumer_event_columns,
+    stream_event_columns,
+)
 from exporter.samples.heads import HeadBook, InfoBook
+from exporter.samples.publishes import consumer_reply_columns, stream_publish_columns
 from exporter.samples.selection import Selection
 from exporter.samples.server import meta_columns, server_columns
 from exporter.samples.signals import consumer_signal_columns, stream_signal_columns
 from exporter.samples.stream import stream_columns, stream_key
 from exporter.samples.times import clock_offsets
+from exporter.signals.publishes import PublishSignals
 from exporter.signals.told import Signals
 
 _STREAM_ORDER = attrgetter("account", "name")
 _CONSUMER_ORDER = attrgetter("account", "stream", "name")
 NO_SIGNALS = Signals()
+NO_PUBLISHES = PublishSignals({}, {})
 Rows = Callable[[int, int], Iterator[Column]]  # the columns of some rows, from first to last
 
 
@@ -41,6 +51,15 @@ class Rendered:
     series: int
     dropped: int  # series that the cap left out
     folded: int  # ephemeral consumers that were summed into one row per stream
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is known beside the snapshot."""
+
+    signals: Signals
+    published: PublishSignals
+    events: EventCounts
 
 
 @dataclass(slots=True)
@@ -61,17 +80,27 @@ class Renderer:
         self._streams = HeadBook(catalog.STREAM, self.system)
         self._consumers = HeadBook(catalog.CONSUMER, self.system)
 
-    def render(self, snapshot: Snapshot, signals: Signals = NO_SIGNALS) -> Rendered:
+    def render(
+        self,
+        snapshot: Snapshot,
+        signals: Signals = NO_SIGNALS,
+        published: PublishSignals = NO_PUBLISHES,
+        events: EventCounts = NOTHING_HEARD,
+    ) -> Rendered:
+        told = _Told(signals, published, events)
         self._note_pauses(snapshot.consumers)
         counts = count_ephemerals(snapshot.consumers)
-        consumers, crowds = fold_crowds(snapshot.consumers, counts, self.limits.max_ephemerals)
+        consumers, crowds = fold_crowds(
+            snapshot.consumers, counts, self.limits.max_ephemerals, signals.consumers
+        )
         blocks = _Blocks(self._wanted, self.limits.max_series)
         blocks.take(server_columns(self.system, snapshot.servers))
         blocks.take(meta_columns(self.system, snapshot.meta, snapshot.servers))
         blocks.take(account_columns(self.system, snapshot.accounts))
-        self._take_streams(blocks, snapshot, counts, signals)
+        blocks.take(account_event_columns(self.system, events))
+        self._take_streams(blocks, snapshot, counts, told)
         blocks.take(crowd_columns(self.system, crowds))
-        self._take_consumers(blocks, consumers, snapshot, signals)
+        self._take_consumers(blocks, consumers, snapshot, told)
         folded = sum(counts[key] for key in crowds)
         return Rendered(tuple(blocks.done), blocks.series, blocks.dropped, folded)
 
@@ -87,7 +116,7 @@ class Renderer:
         blocks: _Blocks,
         snapshot: Snapshot,
         ephemerals: Counter[tuple[str, str]],
-        signals: Signals,
+        told: _Told,
     ) -> None:
         rows = sorted(snapshot.streams, key=_STREAM_ORDER)
         offsets = clock_offsets(snapshot.servers)
@@ -98,7 +127,9 @@ class Renderer:
             some, their = rows[first:last], heads[first:last]
             return chain(
                 stream_columns(some, their, offsets, snapshot.taken, ephemerals, listed),
-                stream_signal_columns(some, their, signals.streams),
+                stream_signal_columns(some, their, told.signals.streams),
+                stream_publish_columns(some, their, told.published.streams),
+                stream_event_columns(some, their, told.events),
             )
 
         blocks.take_rows(columns, len(rows))
@@ -108,7 +139,7 @@ class Renderer:
         blocks: _Blocks,
         consumers: Sequence[Consumer],
         snapshot: Snapshot,
-        signals: Signals,
+        told: _Told,
     ) -> None:
         rows = sorted(consumers, key=_CONSUMER_ORDER)
         offsets = clock_offsets(snapshot.servers)
@@ -122,7 +153,9 @@ class Renderer:
             )
             return chain(
                 consumer_columns(part, part_heads, offsets, self._ever_paused, self._infos),
-                consumer_signal_columns(part, part_heads, signals.consumers),
+                consumer_signal_columns(part, part_heads, told.signals.consumers),
+                consumer_reply_columns(part, part_heads, told.published.consumers),
+                consumer_event_columns(part, part_heads, told.events),
             )
 
         blocks.take_rows(columns, len(rows))
@@ -168,7 +201,13 @@ class _Blocks:
 
     def _count(self, columns: Iterable[Column]) -> int:
         return sum(
-            sum(1 for value in column.values if value is not None)
+            sum(map(_series_of, column.values))
             for column in columns
             if column.metric in self.wanted
         )
+
+
+def _series_of(value: Value) -> int:
+    if value is None:
+        return 0
+    return len(value.counts) + 2 if isinstance(value, Histogram) else 1

@@ -95,8 +95,26 @@ def _state(track: ConsumerTrack, look: Look) -> _State:
         ack_floor.stalled_seconds(floor, row, now),
         exhausted,
         point,
-        first_unfinished(row, track.finished, floor_exhausted=bool(exhausted)),
+        first_unfinished(
+            row, track.finished, floor_exhausted=bool(exhausted), began=_began(track, look)
+        ),
     )
+
+
+def _began(track: ConsumerTrack, look: Look) -> int | None:
+    """Up to where the consumer was surely sent nothing, for one that never acked.
+
+    None where its own numbers tell: each delivery moved its position by one.
+    """
+    row, view = look.row, look.view
+    if row.num_ack_pending == 0 or row.ack_floor_consumer_seq > 0:
+        return None
+    if view.gapless and track.by_position(row, view):
+        return None
+    if row.config is None or row.config.deliver_policy != "new" or row.created is None:
+        return 0
+    since = view.times.stored_since(row.created.timestamp(), view.row)
+    return view.row.last_seq - since
 
 
 def _point(track: ConsumerTrack, look: Look) -> Point:
@@ -179,7 +197,10 @@ def _redeliveries_are_exact(track: ConsumerTrack, row: Consumer, now: float) -> 
         return True
     if track.nothing_missing and now - track.redelivered_bounded > WINDOW_SECONDS:
         return True
-    return track.counts is not None and track.counts.count.deliveries == row.delivered_consumer_seq
+    counts = track.counts
+    if counts is None or counts.count.deliveries != row.delivered_consumer_seq:
+        return False
+    return now - counts.bounded > WINDOW_SECONDS
 
 
 def _lag(look: Look, state: _State) -> tuple[float | None, int | None, int | None]:
@@ -207,6 +228,8 @@ def _let_rest(track: ConsumerTrack, told: ConsumerSignals, now: float) -> None:
     """Keeps `told` for as long as nothing stirs, if time alone cannot change it."""
     newest_bound = max(track.redelivered_bounded, track.lost_bounded)
     becomes_exact = track.nothing_missing and now - newest_bound <= WINDOW_SECONDS
+    if track.counts is not None:
+        becomes_exact = becomes_exact or now - track.counts.bounded <= WINDOW_SECONDS
     rests = told.verdict is Verdict.IDLE and not becomes_exact
     track.rest = told if rests else None
     if rests:

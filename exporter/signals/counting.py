@@ -94,7 +94,9 @@ def _use_count(
     if heard is None:
         return
     then = None if before is None else Known(before.delivered_consumer_seq, known_before)
-    now = Known(look.row.delivered_consumer_seq, track.redeliveries)
+    now = Known(
+        look.row.delivered_consumer_seq, track.redeliveries, look.now, track.redelivered_bounded
+    )
     track.counts = filtered.follow(track.counts, heard, then, now)
     if track.counts is not None:
         track.redeliveries = max(track.redeliveries, track.counts.total)

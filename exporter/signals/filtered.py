@@ -13,6 +13,7 @@ from exporter.signals.heard import FilteredCount
 class CountTrack(Struct, frozen=True, gc=False):
     count: FilteredCount
     total: int  # redeliveries until then
+    bounded: float = float("-inf")  # until this time some of them may have gone uncounted
 
 
 class Known(Struct, frozen=True, gc=False):
@@ -20,6 +21,8 @@ class Known(Struct, frozen=True, gc=False):
 
     deliveries: int
     redeliveries: int
+    time: float = 0.0
+    bounded: float = float("-inf")  # when redeliveries may last have gone uncounted
 
 
 def follow(
@@ -29,12 +32,15 @@ def follow(
     if (track is not None and track.count == count) or count.deliveries > now.deliveries:
         return track  # heard already, or newer than this look: its time comes with the next one
     if track is not None and _comparable(track.count, count):
-        return CountTrack(count, track.total + max(0, redelivered(track.count, count)))
+        again = max(0, redelivered(track.count, count))
+        return CountTrack(count, track.total + again, track.bounded)
+    if track is not None and track.count.deliveries == count.deliveries:
+        return CountTrack(count, track.total, track.bounded)  # messages left, none was sent
     if count.deliveries == now.deliveries:
-        return CountTrack(count, now.redeliveries)
+        return CountTrack(count, now.redeliveries, now.bounded)
     if before is not None and count.deliveries >= before.deliveries:
         # Taken while the consumer was busy: start from what was certain before it.
-        return CountTrack(count, before.redeliveries)
+        return CountTrack(count, before.redeliveries, now.time)
     return None
 
 

@@ -100,25 +100,28 @@ def _seconds(moment: datetime | None) -> float | None:
     return None if moment is None else moment.timestamp()
 
 
-def first_unfinished(row: Consumer, finished: int, *, floor_exhausted: bool) -> int | None:
+def first_unfinished(
+    row: Consumer, finished: int, *, floor_exhausted: bool, began: int | None = None
+) -> int | None:
     """Sequence of the oldest message not finished, or of one before it that does not pass the
-    filter; None when the consumer is caught up. Up to `finished` nothing is open any more.
+    filter; None when the consumer is caught up. Up to `finished` nothing is open any more; up to
+    `began` nothing was ever sent, None where each delivery moved the position by one.
     """
     if row.num_ack_pending > 0:
-        return max(_first_unacked(row, exhausted=floor_exhausted), finished + 1)
+        return max(_first_unacked(row, began, exhausted=floor_exhausted), finished + 1)
     if row.num_pending > 0:
         return max(row.delivered_stream_seq + 1, row.stream_first_seq, finished + 1)
     return None
 
 
-def _first_unacked(row: Consumer, *, exhausted: bool) -> int:
+def _first_unacked(row: Consumer, began: int | None, *, exhausted: bool) -> int:
     floor = row.ack_floor_stream_seq
     if exhausted:
         # The floor stands at an abandoned message; what is really in flight are the youngest.
         floor = max(floor, row.delivered_stream_seq - row.num_ack_pending)
     elif floor == 0 and row.ack_floor_consumer_seq == 0:
         # Never acked: servers before 2.14 say 0 although the consumer began later.
-        floor = row.delivered_stream_seq - row.delivered_consumer_seq
+        floor = row.delivered_stream_seq - row.delivered_consumer_seq if began is None else began
     return max(floor + 1, row.stream_first_seq)
 
 

@@ -200,6 +200,11 @@ def is_countable(config: StreamConfig | None) -> bool:
     )
 
 
+def _grows_otherwise(config: StreamConfig | None) -> bool:
+    """Of a new stream the configuration may come later; that it is not known yet changes nothing."""
+    return config is not None and not is_countable(config)
+
+
 def _acks(row: Consumer) -> bool:
     """Old servers listen to acks of consumers that want none."""
     return row.config is not None and row.config.ack_policy != "none"
@@ -222,7 +227,7 @@ def _note_row(track: _StreamTrack, row: Stream, leader_id: str) -> None:
     restarted = before.leader == row.leader and leader_id != track.leader_id
     if was_recreated(before.created, row.created):
         track.bounds.start_at_zero(track.received.total)
-    elif row.last_seq < before.last_seq or restarted or not is_countable(row.config):
+    elif row.last_seq < before.last_seq or restarted or _grows_otherwise(row.config):
         # A server that comes back may have lost messages: its sequence no longer fits to before.
         track.bounds.forget_start()
     track.rests = row.last_seq == before.last_seq

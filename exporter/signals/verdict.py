@@ -38,6 +38,27 @@ class Verdict(IntEnum):
     NO_LEADER = 9
 
 
+# From the least to the most pressing; one that works outweighs one that has nothing to do.
+_PRESSING = (
+    Verdict.IDLE,
+    Verdict.OK,
+    Verdict.PAUSED,
+    Verdict.FALLING_BEHIND,
+    Verdict.NOBODY_PULLS,
+    Verdict.ACK_FLOOR_STUCK,
+    Verdict.REDELIVERY_LOOP,
+    Verdict.ACK_PENDING_FULL,
+    Verdict.LOSING_MESSAGES,
+    Verdict.NO_LEADER,
+)
+
+
+def worst(*verdicts: int | None) -> int | None:
+    """None when none of them is known."""
+    known = [one for one in verdicts if one is not None]
+    return max(known, key=_PRESSING.index) if known else None
+
+
 class Evidence(Struct, frozen=True, gc=False):
     """What the verdict on a consumer with a leader is drawn from."""
 

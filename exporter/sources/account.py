@@ -166,6 +166,7 @@ class AccountSource:
             servers_expected=expected,
             servers_answered=len(answered),
             complete=asking.complete and bool(asking.outcomes) and all_there,
+            own_account=self._account_label(),
         )
 
     def _server(self, said: WireServer, now: float) -> Server:

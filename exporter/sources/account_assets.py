@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from exporter.errors import QuestionError
 from exporter.model import Consumer, ConsumerConfig, Stream, StreamConfig
 from exporter.sources.account_api import NOT_FOUND, AccountApi, ApiError
+from exporter.sources.ask_each import ask_each, each_of
 from exporter.sources.asking import Asking
 from exporter.sources.decode import (
     consumer_config,
@@ -25,8 +24,6 @@ from exporter.sources.decode import (
 )
 from exporter.sources.filters import Filters
 from exporter.sources.wire import WireConsumer, WireStream
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -121,14 +118,10 @@ class AccountAssets:
         async def one(stream: Stream) -> None:
             rows.extend(await self._consumers_of(stream, asking))
 
-        failures = await _each(waiting, one, self.concurrency)
-        self.consumers = tuple(rows)
-        if failures:
-            first = failures[0]
-            raise QuestionError(
-                first.reason,
-                f"{len(failures)} of {len(waiting)} streams without answer; first: {first.detail}",
-            )
+        try:
+            await ask_each(waiting, one, self.concurrency, asking, "streams")
+        finally:
+            self.consumers = tuple(rows)
 
     def _silent_consumers(self, stream: str, reason: str) -> list[Consumer]:
         known = self._known.get(stream)
@@ -184,7 +177,7 @@ class AccountAssets:
                 if not _says_nothing(error):
                     found[name] = self._silent_stream(name, error.reason)
 
-        await _each(list(self._known), one, self.concurrency)
+        await each_of(list(self._known), one, self.concurrency)
         return found
 
     async def _consumers_by_name(
@@ -212,7 +205,7 @@ class AccountAssets:
             if row is not None:
                 rows.append(row)
 
-        await _each(wanted, one, self.concurrency)
+        await each_of(wanted, one, self.concurrency)
         return tuple(rows)
 
 
@@ -220,23 +213,3 @@ def _says_nothing(error: QuestionError) -> bool:
     """Gone, or not ours to ask: neither means that it has no leader."""
     gone = isinstance(error, ApiError) and error.code == NOT_FOUND
     return gone or error.reason == "permission"
-
-
-async def _each(
-    items: list[T], work: Callable[[T], Awaitable[None]], concurrency: int
-) -> list[QuestionError]:
-    """`work` on every item, so many at a time; a refusal ends it, other failures are gathered."""
-    queue = iter(items)
-    failures: list[QuestionError] = []
-
-    async def worker() -> None:
-        for item in queue:
-            try:
-                await work(item)
-            except QuestionError as error:
-                failures.append(error)
-                if error.reason in ("permission", "disconnected", "connection"):
-                    return
-
-    await asyncio.gather(*(worker() for _ in range(min(concurrency, len(items)))))
-    return failures

@@ -1,4 +1,4 @@
-"""One question for each of many, a few at a time and only until the poll's deadline."""
+"""One question for each of many, a few at a time."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ T = TypeVar("T")
 _HOPELESS = frozenset({"permission", "disconnected", "connection"})
 
 
-async def ask_each(
-    items: Sequence[T], ask: Callable[[T], Awaitable[None]], at_once: int, asking: Asking
-) -> None:
-    """All are tried; then the first failure is raised, with their number."""
+async def each_of(
+    items: Sequence[T], ask: Callable[[T], Awaitable[None]], at_once: int
+) -> list[QuestionError]:
+    """All are tried, unless one fails in a way that the others would too; gives the failures."""
     waiting = iter(items)
     failures: list[QuestionError] = []
 
     async def worker() -> None:
         for item in waiting:
             try:
-                _check_deadline(asking)
                 await ask(item)
             except QuestionError as error:
                 failures.append(error)
@@ -34,12 +33,25 @@ async def ask_each(
                 return
 
     await asyncio.gather(*(worker() for _ in range(min(at_once, len(items)))))
+    return failures
+
+
+async def ask_each(
+    items: Sequence[T],
+    ask: Callable[[T], Awaitable[None]],
+    at_once: int,
+    asking: Asking,
+    what: str = "",
+) -> None:
+    """Until the poll's deadline; in the end the first failure is raised, with their number."""
+
+    async def in_time(item: T) -> None:
+        if time.monotonic() >= asking.deadline:
+            raise QuestionError("timeout", "the time of this poll was over")
+        await ask(item)
+
+    failures = await each_of(items, in_time, at_once)
     if failures:
         first = failures[0]
-        detail = f"{len(failures)} of {len(items)} without answer; first: {first.detail}"
-        raise QuestionError(first.reason, detail)
-
-
-def _check_deadline(asking: Asking) -> None:
-    if time.monotonic() >= asking.deadline:
-        raise QuestionError("timeout", "the time of this poll was over")
+        number = f"{len(failures)} of {len(items)} {what}".rstrip()
+        raise QuestionError(first.reason, f"{number} without answer; first: {first.detail}")

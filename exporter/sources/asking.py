@@ -14,6 +14,7 @@ from exporter.model import Outcome, Skipped
 RETRY_AFTER_SECONDS = 300.0
 # An answer about all accounts that is too large is asked for again in pages so much smaller.
 _PAGE_SHRINKS_BY = 32
+_WORTH_A_SMALLER_ONE = ("size", "malformed", "api_error", "timeout")
 _SKIP_REASONS = {"permission": "permission", "size": "size"}
 
 
@@ -60,6 +61,11 @@ class Asking:
     def left(self, at_most: float = float("inf")) -> float:
         return max(0.05, min(at_most, self.deadline - time.monotonic()))
 
+    def within(self, share: float) -> Asking:
+        """The same questions with less time: so much of what is left."""
+        now = time.monotonic()
+        return Asking(now + (self.deadline - now) * share, self.left_out, self.outcomes)
+
     def rests(self, question: str) -> bool:
         return self.left_out.rests(question, time.monotonic())
 
@@ -77,7 +83,7 @@ class Asking:
 
     def failed(self, name: str, seconds: float, error: QuestionError) -> None:
         self.left_out.note(name, error.reason, time.monotonic())
-        self.outcomes = [outcome for outcome in self.outcomes if outcome.question != name]
+        self.outcomes[:] = [outcome for outcome in self.outcomes if outcome.question != name]
         self.outcomes.append(Outcome(name, False, seconds, error.reason, error.detail))
 
     def answered(self, name: str) -> bool:
@@ -86,9 +92,12 @@ class Asking:
     def refused(self, name: str) -> bool:
         """Failed for a reason that leaves time and hope for a smaller question."""
         return any(
-            outcome.question == name and outcome.reason in ("size", "malformed", "api_error")
+            outcome.question == name and outcome.reason in _WORTH_A_SMALLER_ONE
             for outcome in self.outcomes
         )
+
+    def timed_out(self, name: str) -> bool:
+        return any(o.question == name and o.reason == "timeout" for o in self.outcomes)
 
     @property
     def complete(self) -> bool:

@@ -23,7 +23,14 @@ from exporter.sources.decode import read_answer
 from exporter.sources.fleet import ServerAnswers
 from exporter.sources.http_tally import Tally
 from exporter.sources.jsz_pages import JszQuestion, read_all_accounts
-from exporter.sources.servers_snapshot import ServersMemory, SourceOptions, build_snapshot
+from exporter.sources.publish_counts import PublishReading
+from exporter.sources.servers_snapshot import (
+    CONFIG_SHARE_OF_TIME,
+    ServersMemory,
+    SourceOptions,
+    build_snapshot,
+)
+from exporter.sources.subsz_transport import SubszOverHttp
 from exporter.sources.wire import WireHealth, WireJsz, WireServer, WireVarz
 from streamgauge.serving.settings import SettingsError, read_secret
 
@@ -81,11 +88,14 @@ class MonitorSource:
         now = time.monotonic()
         config = self.memory.config_due(now) and not asking.rests("jsz_config")
         plan = _Plan(config, self.memory.health_due(now), asking, Tally())
-        spoken = await asyncio.gather(
-            *(self._ask_server(address, plan) for address in self.access.addresses)
+        met = await asyncio.gather(
+            *(self._meet(address, plan) for address in self.access.addresses)
         )
         # The same server may stand behind two addresses: it counts once.
-        answers = {answer.server.id: answer for answer in spoken if answer is not None}
+        found = {answer.server.id: (address, answer) for address, answer in filter(None, met)}
+        answers = {key: answer for key, (_, answer) in found.items()}
+        published = await self._count_publishes(found, deadline)
+        await asyncio.gather(*(self._read_streams(*one, plan) for one in found.values()))
         if answers and not any(answer.server.jetstream for answer in answers.values()):
             plan.tally.failed("jsz", QuestionError("no_jetstream", "no server runs JetStream"))
         plan.tally.tell(asking)
@@ -93,10 +103,13 @@ class MonitorSource:
             return self.memory.empty_snapshot(asking)
         if plan.config and asking.answered("jsz_config"):
             self.memory.config_read(now)
+        elif asking.timed_out("jsz_config"):
+            self.memory.config_failed(now)
         if plan.health:
             self.memory.health_read(now)
         same_domain = self._one_domain(answers)
-        return await asyncio.to_thread(build_snapshot, self.memory, asking, same_domain)
+        snapshot = await asyncio.to_thread(build_snapshot, self.memory, asking, same_domain)
+        return published.added_to(snapshot)
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -117,7 +130,7 @@ class MonitorSource:
         self.memory.strangers = len(spoken) - len(kept)
         return kept
 
-    async def _ask_server(self, address: str, plan: _Plan) -> ServerAnswers | None:
+    async def _meet(self, address: str, plan: _Plan) -> tuple[str, ServerAnswers] | None:
         answer: ServerAnswers | None = None
         with plan.tally.question("varz", without_secrets(address)):
             answer = await self._ask_varz(address, plan.asking)
@@ -128,12 +141,34 @@ class MonitorSource:
             with plan.tally.question("healthz", answer.server.name):
                 body, _ = await self._get(address, "healthz", {}, plan.asking, _HEALTH_STATUSES)
                 self.memory.health[answer.server.name] = read_answer(WireHealth, body, "healthz")
-        if answer.server.jetstream:
-            question = "jsz_config" if plan.config else "jsz"
-            if not plan.asking.rests(question):
-                with plan.tally.question(question, answer.server.name):
-                    await self._read_pages(address, answer, plan)
-        return answer
+        return address, answer
+
+    async def _count_publishes(
+        self, found: Mapping[str, tuple[str, ServerAnswers]], deadline: float
+    ) -> PublishReading:
+        servers = {key: one.server.name for key, (_, one) in found.items() if one.server.jetstream}
+
+        def transport(asking: Asking) -> SubszOverHttp:
+            async def get(server: str, path: str, query: Mapping[str, str]) -> bytes:
+                body, _ = await self._get(found[server][0], path, query, asking)
+                return body
+
+            return SubszOverHttp(get)
+
+        return await self.memory.publishes.read(transport, servers, deadline)
+
+    async def _read_streams(self, address: str, answer: ServerAnswers, plan: _Plan) -> None:
+        if not answer.server.jetstream:
+            return
+        asking, name = plan.asking, answer.server.name
+        if plan.config:
+            larger = asking.within(CONFIG_SHARE_OF_TIME)
+            with plan.tally.question("jsz_config", name):
+                await self._read_pages(address, answer, larger, config=True)
+        # The larger answer carries the smaller; only when it failed is the smaller asked too.
+        if not answer.jsz and not asking.rests("jsz"):
+            with plan.tally.question("jsz", name):
+                await self._read_pages(address, answer, asking, config=False)
 
     async def _ask_varz(self, address: str, asking: Asking) -> ServerAnswers:
         varz, sent, round_trip = await self._timed_varz(address, asking)
@@ -170,26 +205,28 @@ class MonitorSource:
             # The first answer is in; if the server is gone, the next question will say so.
             return
 
-    async def _read_pages(self, address: str, answer: ServerAnswers, plan: _Plan) -> None:
+    async def _read_pages(
+        self, address: str, answer: ServerAnswers, asking: Asking, *, config: bool
+    ) -> None:
         while True:
             answer.jsz.clear()
             limit = self.accounts_per_page
             try:
-                return await self._read_accounts(address, answer, plan, limit)
+                return await self._read_accounts(address, answer, asking, limit, config=config)
             except QuestionError as error:
                 # Another server's answer may have made the pages smaller meanwhile.
                 self.accounts_per_page = min(self.accounts_per_page, smaller_page(limit, error))
 
     async def _read_accounts(
-        self, address: str, answer: ServerAnswers, plan: _Plan, limit: int
+        self, address: str, answer: ServerAnswers, asking: Asking, limit: int, *, config: bool
     ) -> None:
         key = answer.server.id
 
         async def ask(question: JszQuestion) -> dict[str, WireJsz]:
-            body, _ = await self._get(address, "jsz", question.query(), plan.asking)
+            body, _ = await self._get(address, "jsz", question.query(), asking)
             return {key: await asyncio.to_thread(read_answer, WireJsz, body, "jsz")}
 
-        pages = await read_all_accounts(ask, limit, config=plan.config)
+        pages = await read_all_accounts(ask, limit, config=config)
         answer.jsz.extend(pages[key])
         _fill_in_config(answer)
 

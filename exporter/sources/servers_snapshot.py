@@ -17,11 +17,15 @@ from exporter.sources.filters import Filters
 from exporter.sources.fleet import ServerAnswers, fleet_accounts, fleet_meta, fleet_servers
 from exporter.sources.leaders import ConfigCache, LeaderRows
 from exporter.sources.memory import ServerBook, SilentAssets
+from exporter.sources.publish_counts import PublishCounting, PublishOptions
 from exporter.sources.startup import StartupBook
+from exporter.sources.subsz_counts import account_id
 from exporter.sources.wire import WireHealth
 
 # New names make the configuration due early, but never more often than this.
 _EARLIEST_CONFIG_SECONDS = 20.0
+# Of the time that a poll has left: when configuration does not come, there is time for the state.
+CONFIG_SHARE_OF_TIME = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +38,12 @@ class SourceOptions:
     domain: str | None = None
     expected_servers: int | None = None
     config_interval: float = 60.0
-    config_ceiling: int = 50_000
+    config_ceiling: int = 100_000
     health_interval: float = 60.0
     remember_seconds: float = 3600.0
     concurrency: int = 12
     max_answer_bytes: int = 1024**3
+    publishes: PublishOptions = field(default_factory=PublishOptions)
 
 
 @dataclass(slots=True)
@@ -53,14 +58,17 @@ class ServersMemory:
     silent: SilentAssets = field(init=False)
     startups: StartupBook = field(default_factory=StartupBook)
     api_counters: ApiCounters = field(default_factory=ApiCounters)
+    publishes: PublishCounting = field(init=False)
     consumers: int = 0  # as many as the last snapshot had
     strangers: int = 0  # servers of another JetStream domain that answered this poll
     _config_read: float = float("-inf")
+    _config_rests: float = float("-inf")  # until then it is not asked again
     _health_read: float = float("-inf")
 
     def __post_init__(self) -> None:
         self.servers = ServerBook(self.options.remember_seconds, self.options.expected_servers)
         self.silent = SilentAssets(self.options.remember_seconds)
+        self.publishes = PublishCounting(self.options.system, self.options.publishes)
 
     @property
     def over_ceiling(self) -> bool:
@@ -69,6 +77,8 @@ class ServersMemory:
 
     def config_due(self, now: float) -> bool:
         age = now - self._config_read
+        if now < self._config_rests:
+            return False
         if self.over_ceiling and age != float("inf"):
             return False  # once at the start, then no more
         due_early = self.configs.unknown and age >= _EARLIEST_CONFIG_SECONDS
@@ -77,6 +87,10 @@ class ServersMemory:
     def config_read(self, now: float) -> None:
         self._config_read = now
         self.configs.unknown = False
+
+    def config_failed(self, now: float) -> None:
+        """Asked again at every poll, it could take the time of the smaller question each time."""
+        self._config_rests = now + self.options.config_interval
 
     def health_due(self, now: float) -> bool:
         return now - self._health_read >= self.options.health_interval
@@ -152,7 +166,13 @@ def build_snapshot(memory: ServersMemory, asking: Asking, answers: list[ServerAn
         servers_expected=expected,
         servers_answered=len(answered),
         complete=asking.complete and len(answered) >= expected and not starting,
+        account_names=_account_names(answers),
     )
+
+
+def _account_names(answers: list[ServerAnswers]) -> dict[str, str]:
+    details = chain.from_iterable(answer.account_details() for answer in answers)
+    return {account_id(account): account.name for account in details}
 
 
 def _with_all_consumers(streams: tuple[Stream, ...], known: SilentAssets) -> tuple[Stream, ...]:

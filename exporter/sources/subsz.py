@@ -25,6 +25,7 @@ from streamgauge.serving.logs import StateLog, event
 logger = logging.getLogger(__name__)
 
 QUESTION = "subsz"
+QUEUES_QUESTION = "ipqueuesz"
 # At 2.8 us each, the worst seen, publishers wait 20 ms.
 CEILING = 7_000
 # A message that left the queues may still wait for a quorum, at worst in another data centre; only
@@ -45,10 +46,12 @@ class SubszReading:
     counts: SubscriptionCounts
     over_ceiling: tuple[OverCeiling, ...] = ()
     error: QuestionError | None = None  # of the servers that could not be read
+    queues_denied: bool = False
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        return (Skipped(QUESTION, "ceiling"),) if self.over_ceiling else ()
+        found = (Skipped(QUESTION, "ceiling"),) if self.over_ceiling else ()
+        return (*found, Skipped(QUEUES_QUESTION, "permission")) if self.queues_denied else found
 
 
 @dataclass(slots=True)
@@ -61,6 +64,7 @@ class SubszReader:
     _owners: dict[tuple[str, StreamKey], int] = field(default_factory=dict)
     _clients: set[tuple[str, int]] = field(default_factory=set)
     _queues_rest: dict[str, float] = field(default_factory=dict)  # by server id, until when
+    _queues_denied: set[str] = field(default_factory=set)  # ids of servers
     _log: StateLog = field(default_factory=lambda: StateLog(logger))
     _logged: set[tuple[str, str]] = field(default_factory=set)
 
@@ -79,7 +83,8 @@ class SubszReader:
         await asyncio.sleep(self.settle)
         complete = all(error is None for _, _, error in looks)
         counts = await asyncio.to_thread(counts_of, read, own_connections, complete=complete)
-        return SubszReading(counts, over, _joined([error for _, _, error in looks if error]))
+        failed = _joined([error for _, _, error in looks if error])
+        return SubszReading(counts, over, failed, bool(self._queues_denied))
 
     async def _look(
         self, ask: SubszTransport, server_id: str, name: str
@@ -116,9 +121,12 @@ class SubszReader:
         """It makes the numbers of busy streams come sooner: good to have, nothing to fail for."""
         if time.monotonic() < self._queues_rest.get(server_id, 0.0):
             return None
+        self._queues_denied.discard(server_id)
         try:
             return await ask.queues(server_id)
-        except QuestionError:  # before 2.10.26 not over NATS; and a user may not be allowed
+        except QuestionError as error:  # before 2.10.26 not over NATS
+            if error.reason == "permission":
+                self._queues_denied.add(server_id)
             self._queues_rest[server_id] = time.monotonic() + RETRY_AFTER_SECONDS
             return None
 
@@ -163,6 +171,7 @@ class SubszReader:
         present = {(rows.server_id, cid) for rows in read for cid in rows.connections()}
         self._clients &= present
         lives = {rows.server_id for rows in read}
+        self._queues_denied &= lives
         self._queues_rest = {
             life: until for life, until in self._queues_rest.items() if life in lives
         }

@@ -15,8 +15,15 @@ from exporter.sources.decode import read_answer
 from exporter.sources.fleet import ServerAnswers
 from exporter.sources.gzipped import unpacked
 from exporter.sources.jsz_pages import JszQuestion, read_all_accounts
-from exporter.sources.servers_snapshot import ServersMemory, SourceOptions, build_snapshot
+from exporter.sources.publish_counts import PublishReading
+from exporter.sources.servers_snapshot import (
+    CONFIG_SHARE_OF_TIME,
+    ServersMemory,
+    SourceOptions,
+    build_snapshot,
+)
 from exporter.sources.speaker import server_id, server_ids, server_names
+from exporter.sources.subsz_transport import SubszOverNats
 from exporter.sources.wire import (
     WireHealthAnswer,
     WireJsz,
@@ -63,8 +70,12 @@ class SystemSource:
             with asking.question("healthz"):
                 await self._ask_health(asking, answers)
                 self.memory.health_read(time.monotonic())
+        published = await self._count_publishes(answers, deadline)
         await self._ask_jsz(asking, answers)
-        return await asyncio.to_thread(build_snapshot, self.memory, asking, list(answers.values()))
+        snapshot = await asyncio.to_thread(
+            build_snapshot, self.memory, asking, list(answers.values())
+        )
+        return published.added_to(snapshot)
 
     async def close(self) -> None:
         await self.link.close()
@@ -74,6 +85,7 @@ class SystemSource:
             # Permissions may have changed with the new connection.
             self._link_generation = self.link.reconnects
             self.left_out.clear()
+            self.memory.publishes.left_out.clear()
 
     def _domain(self) -> str:
         if self.options.domain is not None:
@@ -113,6 +125,15 @@ class SystemSource:
             if answer.server.id in answers and answer.data is not None:
                 self.memory.health[answer.server.name] = answer.data
 
+    async def _count_publishes(
+        self, answers: dict[str, ServerAnswers], deadline: float
+    ) -> PublishReading:
+        servers = {key: one.server.name for key, one in answers.items() if one.server.jetstream}
+        most = self.options.max_answer_bytes
+        return await self.memory.publishes.read(
+            lambda asking: SubszOverNats(self.link, asking, most), servers, deadline
+        )
+
     async def _ask_jsz(self, asking: Asking, answers: dict[str, ServerAnswers]) -> None:
         with_config = self.memory.config_due(time.monotonic()) and not asking.rests("jsz_config")
         js_servers = {key for key, answer in answers.items() if answer.server.jetstream}
@@ -121,10 +142,13 @@ class SystemSource:
                 raise QuestionError("no_jetstream", "no server of this system runs JetStream")
             return
         if with_config:
-            with asking.question("jsz_config"):
-                await self._read_pages(asking, answers, js_servers, config=True)
+            larger = asking.within(CONFIG_SHARE_OF_TIME)
+            with larger.question("jsz_config"):
+                await self._read_pages(larger, answers, js_servers, config=True)
                 self.memory.config_read(time.monotonic())
-        # The larger answer carries the smaller; only when it was refused is the smaller asked too.
+            if asking.timed_out("jsz_config"):
+                self.memory.config_failed(time.monotonic())
+        # The larger answer carries the smaller; only when it failed is the smaller asked too.
         if (not with_config or asking.refused("jsz_config")) and not asking.rests("jsz"):
             with asking.question("jsz"):
                 await self._read_pages(asking, answers, js_servers, config=False)

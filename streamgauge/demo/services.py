@@ -19,12 +19,18 @@ EXPORTER_CONFIG: Final = """\
 listen: 127.0.0.1:{port}
 interval: {seconds}s
 timeout: {seconds}s
+detail: full
 systems:
   - name: {name}
     source: system
     urls: [{url}]
     user: sys
     password: sys
+    publishes: {{interval: 10s}}
+    exact: {{lag: true}}
+    events:
+      account: {{name: APP, user: app, password: app}}
+      publish_ack_tap: {{enabled: true}}
 """
 PROMETHEUS_CONFIG: Final = """\
 global:

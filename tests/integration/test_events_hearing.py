@@ -56,6 +56,7 @@ async def hearing_of(settings: dict[str, Any], around: Surroundings) -> AsyncIte
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+        await hearing.close()
 
 
 async def make_orders(client: Client) -> None:

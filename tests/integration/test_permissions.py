@@ -6,7 +6,7 @@ import shlex
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -18,11 +18,12 @@ from nats.aio.client import Client
 from support.documents import read_document
 from support.servers import APP, NEWEST, NatsCluster, NatsOptions, NatsServer, connected, versions
 from support.waiting import until
+from support.whole_poller import whole_poller
 
 from exporter.assembly import make_source
 from exporter.config import SystemSettings
 from exporter.errors import QuestionError
-from exporter.model import Snapshot
+from exporter.model import Outcome, Skipped, Snapshot
 from exporter.options import read_options
 from exporter.sources.account import AccountSource
 from exporter.sources.asking import Asking
@@ -36,9 +37,21 @@ SECTIONS: Final = {
 BLOCKS: Final = {source: section.block("conf") for source, section in SECTIONS.items()}
 SUBJECTS: Final = {source: re.findall(r'"([$_][^"]*)"', block) for source, block in BLOCKS.items()}
 QUESTIONS: Final = {
-    "account": {"account_statz", "user_info", "account_info", "stream_list", "consumer_list"},
-    "system": {"statsz", "healthz", "jsz", "jsz_config"},
+    "account": {
+        "account_statz",
+        "user_info",
+        "account_info",
+        "stream_list",
+        "consumer_list",
+        "filtered_counts",
+    },
+    "system": {"statsz", "healthz", "jsz", "jsz_config", "subsz"},
 }
+EXTRAS: Final = re.findall(
+    r"^\| `((?:exact|events): [^`]+)` \|([^|]*)\|([^|]*)\|$",
+    PAGE.section("More, where you ask for it").text,
+    re.MULTILINE,
+)
 # As servers log it; the client is told besides.
 VIOLATION: Final = re.compile(r'(?:Publish|Subscription) Violation - .*?Subject "([^"]+)"')
 READER: Final = {"user": "streamgauge", "password": "change-me"}
@@ -56,8 +69,17 @@ def settings(tmp_path: Path) -> Settings:
     return {source: written(tmp_path / f"{source}.yml", source) for source in SECTIONS}
 
 
-def written(file: Path, source: str) -> SystemSettings:
-    file.write_text(SECTIONS[source].block("yaml"))
+@pytest.fixture
+def asking_more(tmp_path: Path, settings: Settings) -> Settings:
+    """Those of the account source with one more line, by that line."""
+    return {
+        line: written(tmp_path / f"more{place}.yml", "account", f"    {line}\n")
+        for place, (line, _, _) in enumerate(EXTRAS)
+    }
+
+
+def written(file: Path, source: str, more: str = "") -> SystemSettings:
+    file.write_text(SECTIONS[source].block("yaml") + more)
     return read_options(["--config", str(file)], {}).load().systems[0]
 
 
@@ -78,10 +100,15 @@ def with_accounts(source: str, user: str) -> NatsOptions:
 
 @asynccontextmanager
 async def watched_server(version: str, options: NatsOptions) -> AsyncIterator[NatsServer]:
-    """With a stream of one message and a consumer that was not sent it yet."""
+    """With a stream of one message, a consumer that was not sent it yet, and somebody who listens to
+    the stream's subjects, so that the stream's own subscription has to be told apart.
+    """
     async with NatsServer(version, options) as server:
         await make_orders(server)
-        yield server
+        async with connected(server, APP) as client:
+            await client.subscribe("orders.>")
+            await client.flush()
+            yield server
 
 
 async def make_orders(server: NatsServer | NatsCluster) -> None:
@@ -96,13 +123,39 @@ async def poll(source: Source) -> Snapshot:
     return await source.poll(time.monotonic() + 20)
 
 
-async def everything_asked(wanted: SystemSettings) -> list[Snapshot]:
-    """What a source asks when it is new, what it asks later, and what it asks by name."""
-    async with opened(make_source(wanted)) as source:
-        snapshots = [await poll(source), await poll(source)]
-        if isinstance(source, AccountSource):
-            await ask_by_name(source)
-    return snapshots
+@dataclass(slots=True)
+class Asked:
+    """What a poller asked and heard, and what came of it."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    skipped: set[Skipped] = field(default_factory=set)
+    snapshots: list[Snapshot] = field(default_factory=list)
+    troubles: tuple[str, ...] = ()
+
+    @property
+    def failures(self) -> list[Outcome]:
+        return [outcome for outcome in self.outcomes if not outcome.ok]
+
+    @property
+    def reasons(self) -> set[str]:
+        found = {one.reason for one in self.failures} | {one.reason for one in self.skipped}
+        return found | {"permission" for one in self.troubles if "may not listen" in one}
+
+
+async def everything_asked(wanted: SystemSettings) -> Asked:
+    """What a poller asks when it is new, what it asks later, what it hears, what it asks by name."""
+    asked = Asked()
+    async with whole_poller(wanted) as poller:
+        for _ in range(2):
+            await poller.poll_once()
+            asked.outcomes += [record.outcome for record in poller.state.questions.values()]
+            asked.skipped.update(poller.state.skipped)
+            if poller.state.snapshot is not None:
+                asked.snapshots.append(poller.state.snapshot)
+        asked.troubles = poller.hearing.troubles() if poller.hearing else ()
+        if isinstance(poller.source, AccountSource):
+            await ask_by_name(poller.source)
+    return asked
 
 
 @asynccontextmanager
@@ -152,13 +205,13 @@ async def test_the_block_suffices_and_the_server_denies_nothing(
 ) -> None:
     wanted = settings[source]
     async with watched_server(version, with_accounts(source, BLOCKS[source])) as server:
-        snapshots = await everything_asked(replace(wanted, urls=(server.url,)))
+        asked = await everything_asked(replace(wanted, urls=(server.url,)))
         denied = await violations(server)
-    asked = {outcome.question for snapshot in snapshots for outcome in snapshot.outcomes}
     unknown_to_it = {"user_info"} if version.startswith("2.9.") else set()
-    assert asked == QUESTIONS[source] - unknown_to_it
-    assert [o for snapshot in snapshots for o in snapshot.outcomes if not o.ok] == []
-    assert [(row.account, row.name) for row in snapshots[-1].consumers] == [("APP", "worker")]
+    assert {outcome.question for outcome in asked.outcomes} == QUESTIONS[source] - unknown_to_it
+    assert (asked.failures, asked.skipped, asked.troubles) == ([], set(), ())
+    last = asked.snapshots[-1]
+    assert [(row.account, row.name) for row in last.consumers] == [("APP", "worker")]
     assert denied == []
 
 
@@ -174,8 +227,7 @@ async def test_without_any_one_subject_the_server_denies_and_the_exporter_says_s
     reasons: set[str] = set()
     async with watched_server(NEWEST, with_accounts(source, block)) as server:
         try:
-            snapshots = await everything_asked(replace(wanted, urls=(server.url,)))
-            reasons = {o.reason for snapshot in snapshots for o in snapshot.outcomes if not o.ok}
+            reasons = (await everything_asked(replace(wanted, urls=(server.url,)))).reasons
         except QuestionError as error:  # asked by name, outside of a poll
             reasons = {error.reason}
         denied = await violations(server)
@@ -228,7 +280,6 @@ HARMFUL: Final = {
         "$SYS.REQ.ACCOUNT.PING.CONNZ",
     ),
     "system": (
-        "$SYS.REQ.SERVER.PING.CONNZ",
         "$SYS.REQ.SERVER.ANY.RELOAD",
         "$SYS.REQ.SERVER.ANY.KICK",
         "$SYS.REQ.SERVER.ANY.LDM",
@@ -275,9 +326,9 @@ async def test_the_user_also_fits_a_server_without_accounts(settings: Settings) 
     lines = ("authorization { users: [ { user: app, password: app }", BLOCKS["account"], "] }")
     wanted = settings["account"]
     async with watched_server(NEWEST, NatsOptions(extra=lines)) as server:
-        snapshots = await everything_asked(replace(wanted, urls=(server.url,)))
+        asked = await everything_asked(replace(wanted, urls=(server.url,)))
         denied = await violations(server)
-    assert snapshots[0].complete
+    assert asked.snapshots[0].complete
     assert denied == []
 
 
@@ -288,9 +339,9 @@ async def test_a_server_of_the_domain_itself_wants_the_block_as_it_is(
     wanted = settings["account"]
     options = replace(with_accounts("account", BLOCKS["account"]), domain="hub")
     async with watched_server(version, options) as server:
-        snapshots = await everything_asked(replace(wanted, urls=(server.url,), domain="hub"))
+        asked = await everything_asked(replace(wanted, urls=(server.url,), domain="hub"))
         denied = await violations(server)
-    assert snapshots[0].complete
+    assert asked.snapshots[0].complete
     assert denied == []
 
 
@@ -305,10 +356,10 @@ async def test_over_a_leaf_node_the_prefix_of_the_domain_takes_the_place_of_the_
         NatsServer(version, of_a_domain("edge", remote(port), block)) as leaf,
     ):
         await until(hub.log_text, lambda text: "Leafnode connection created" in text, "no leaf")
-        snapshots = await everything_asked(replace(wanted, urls=(leaf.url,), domain="hub"))
+        asked = await everything_asked(replace(wanted, urls=(leaf.url,), domain="hub"))
         denied = await violations(leaf)
-    assert snapshots[0].complete
-    assert [row.name for row in snapshots[0].streams] == ["ORDERS"]
+    assert asked.snapshots[0].complete
+    assert [row.name for row in asked.snapshots[0].streams] == ["ORDERS"]
     assert denied == []
 
 
@@ -323,15 +374,18 @@ def remote(port: int) -> str:
 
 
 @each_version
-async def test_the_monitor_source_asks_three_pages_and_needs_no_user(version: str) -> None:
+async def test_the_monitor_source_asks_only_the_named_pages_and_needs_no_user(
+    version: str,
+) -> None:
     async with watched_server(version, with_accounts("account", "")) as server:
         before = await pages_asked(server)
         wanted = SystemSettings(source="monitor", urls=(server.monitor_url,))
-        snapshots = await everything_asked(wanted)
+        asked = await everything_asked(wanted)
         after = await pages_asked(server)
-    assert all(snapshot.complete for snapshot in snapshots)
+    assert all(snapshot.complete for snapshot in asked.snapshots)
     grown = {page for page, count in after.items() if count > before.get(page, 0)}
-    assert grown == {"/varz", "/healthz", "/jsz"}
+    named = set(re.findall(r"`GET (/\w+)`", PAGE.section("Monitor source").text))
+    assert grown == named - {"/ipqueuesz"}  # servers do not count that one
 
 
 async def pages_asked(server: NatsServer) -> dict[str, int]:
@@ -340,6 +394,48 @@ async def pages_asked(server: NatsServer) -> dict[str, int]:
     async with aiohttp.ClientSession() as session, session.get(url) as answer:
         counts: dict[str, int] = (await answer.json(content_type=None))["http_req_stats"]
     return counts
+
+
+def test_every_setting_that_asks_for_more_was_found() -> None:
+    assert [re.findall(r"\w+", setting)[1] for setting, _, _ in EXTRAS] == [
+        "lag", "capture_stream", "publish_ack_tap",
+    ]  # fmt: skip
+
+
+@each_version
+@pytest.mark.parametrize(("setting", "publish", "subscribe"), EXTRAS, ids=lambda text: text[:20])
+async def test_a_setting_that_asks_for_more_is_content_with_what_the_page_adds(
+    setting: str, publish: str, subscribe: str, version: str, asking_more: dict[str, SystemSettings]
+) -> None:
+    wanted = asking_more[setting]
+    block = with_subjects(BLOCKS["account"], re.findall("`([^`]+)`", publish), "publish")
+    block = with_subjects(block, re.findall("`([^`]+)`", subscribe), "subscribe")
+    async with watched_server(version, with_accounts("account", block)) as server:
+        await be_behind_and_captured(server)
+        asked = await everything_asked(replace(wanted, urls=(server.url,)))
+        denied = await violations(server)
+    assert (asked.failures, asked.skipped, asked.troubles) == ([], set(), ())
+    assert ("exact" in setting) == any(o.question == "exact_lag" for o in asked.outcomes)
+    assert denied == []
+
+
+def with_subjects(block: str, subjects: list[str], way: str) -> str:
+    lines = "".join(f'"{subject}"\n' for subject in subjects)
+    head, found, tail = block.partition(f"{way}: {{\n")
+    assert found
+    return head + found + tail.replace("allow: [\n", f"allow: [\n{lines}", 1)
+
+
+async def be_behind_and_captured(server: NatsServer) -> None:
+    """A lagging consumer, and a stream of advisories that holds one."""
+    async with connected(server, APP) as client:
+        jetstream = client.jetstream(timeout=20)
+        subject = "$JS.EVENT.ADVISORY.CONSUMER.>"
+        await jetstream.add_stream(name="ADVISORIES", subjects=[subject])
+        puller = await jetstream.pull_subscribe("orders.>", "worker")
+        (message,) = await puller.fetch(1, timeout=20)
+        await message.nak()
+        await client.flush()
 
 
 @each_source

@@ -1,6 +1,8 @@
 """The monitor source on difficult HTTP ports, and all three sources on one server side by side."""
 
+import asyncio
 import json
+import time
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -41,10 +43,12 @@ from support.waiting import until
 
 from exporter.model import Skipped, Snapshot, Stream
 from exporter.sources.monitor import HttpAccess
+from exporter.sources.publish_counts import PublishOptions
 
 ACCOUNTS: Final = ("A1", "A2", "A3", "A4", "A5")
 SECOND: Final = 1_000_000_000
 
+UNCOUNTED: Final = PublishOptions(enabled=False)
 each_version = pytest.mark.parametrize("version", versions())
 
 
@@ -81,7 +85,7 @@ async def test_accounts_too_large_for_one_answer_come_in_smaller_pages(version: 
                 for number in range(5):
                     await create_stream(client, f"S{number}", description="x" * 2000)
         # One account fits, five do not.
-        bounded = replace(OPTIONS, max_answer_bytes=40_000)
+        bounded = replace(OPTIONS, max_answer_bytes=40_000, publishes=UNCOUNTED)
         async with monitor_source(http_access(server), bounded) as source:
             snapshot = await poll(source)
     assert (failures(snapshot), snapshot.skipped, snapshot.complete) == ({}, (), True)
@@ -95,16 +99,15 @@ async def test_an_answer_too_large_in_every_form_leaves_the_servers(version: str
             for number in range(20):
                 await create_stream(client, f"S{number}")
         # Enough for the server's own figures, too little for its streams.
-        bounded = replace(OPTIONS, max_answer_bytes=6000)
+        bounded = replace(OPTIONS, max_answer_bytes=6000, publishes=UNCOUNTED)
         async with monitor_source(http_access(server), bounded) as source:
-            first, second, third = await poll(source), await poll(source), await poll(source)
-    assert failures(first) == {"jsz_config": "size"}
-    assert failures(second) == {"jsz": "size"}
-    assert "more than 6000 bytes" in outcome(second, "jsz").detail
-    assert [each.question for each in third.outcomes] == ["varz"]
-    assert third.skipped == (Skipped("jsz", "size"), Skipped("jsz_config", "size"))
-    assert (third.streams, third.complete) == ((), False)
-    assert [(row.name, row.up) for row in third.servers] == [("n1", True)]
+            first, second = await poll(source), await poll(source)
+    assert failures(first) == {"jsz_config": "size", "jsz": "size"}
+    assert "more than 6000 bytes" in outcome(first, "jsz").detail
+    assert [each.question for each in second.outcomes] == ["varz"]
+    assert second.skipped == (Skipped("jsz", "size"), Skipped("jsz_config", "size"))
+    assert (second.streams, second.complete) == ((), False)
+    assert [(row.name, row.up) for row in second.servers] == [("n1", True)]
 
 
 @each_version
@@ -289,3 +292,48 @@ async def test_a_stream_that_needs_a_newer_server_is_offline_and_not_empty(older
         rows = streams(snapshot)
         found = {key: (row.up, row.reason, row.messages) for key, row in rows.items()}
         assert found == {"PLAIN": (True, "", 1), "BATCHED": (False, "offline", 0)}, name
+
+
+async def test_configuration_that_never_comes_leaves_time_for_the_state(
+    nats_server: NatsServer,
+) -> None:
+    async with connected(nats_server) as client:
+        await client.jetstream(timeout=20).add_stream(name="ORDERS", subjects=["orders.>"])
+    async with (
+        without_configuration(nats_server.monitor_url) as url,
+        monitor_source(HttpAccess((url,))) as source,
+    ):
+        seen = await source.poll(time.monotonic() + 3.0)
+        again = await source.poll(time.monotonic() + 3.0)
+    outcomes = {outcome.question: (outcome.ok, outcome.reason) for outcome in seen.outcomes}
+    assert outcomes["jsz_config"] == (False, "timeout")
+    assert outcomes["jsz"] == (True, "")
+    assert [row.name for row in seen.streams] == ["ORDERS"]
+    # It rests for an interval: the next poll does not wait for it again.
+    assert "jsz_config" not in {outcome.question for outcome in again.outcomes}
+    assert [row.name for row in again.streams] == ["ORDERS"]
+
+
+@asynccontextmanager
+async def without_configuration(monitor_url: str) -> AsyncIterator[str]:
+    """The monitoring port, but a question for configuration is never answered."""
+    end = asyncio.Event()
+    async with aiohttp.ClientSession(monitor_url) as session:
+
+        async def answer(request: web.Request) -> web.Response:
+            if request.query.get("config"):
+                await end.wait()
+            async with session.get(request.rel_url) as response:
+                body = await response.read()
+                return web.Response(body=body, status=response.status)
+
+        app = web.Application()
+        app.router.add_get("/{path:.*}", answer)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+        finally:
+            end.set()
+            await runner.cleanup()

@@ -311,3 +311,33 @@ def test_an_address_with_a_password_is_refused_without_showing_it(tmp_path: Path
         loaded(tmp_path, "systems: [{source: monitor, urls: ['nats://me:geheim@a:4222']}]")
     assert "geheim" not in str(caught.value)
     assert '"nats://a:4222" is no address' in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "reason"),
+    [
+        (
+            "{source: system, events: {publish_ack_tap: {enabled: true}}}",
+            "systems[0].events.publish_ack_tap",
+            "needs account",
+        ),
+        ("{events: {account: {user: a}}}", "systems[0].events.account", "is of no use"),
+        (
+            "{source: monitor, urls: ['http://a:8222'], exact: {lag: true}}",
+            "systems[0].exact.lag",
+            "needs events.account",
+        ),
+        (
+            "{source: system, events: {account: {user: a, token: t}}}",
+            "systems[0].events.account.token",
+            "choose one",
+        ),
+    ],
+)
+def test_what_events_and_exactness_need_is_named(
+    tmp_path: Path, text: str, key: str, reason: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        loaded(tmp_path, f"systems: [{text}]")
+    assert caught.value.key == key
+    assert reason in caught.value.reason

@@ -39,3 +39,11 @@ def test_at_the_ceiling_it_goes_on() -> None:
     kept.config_read(0.0)
     assert not kept.over_ceiling
     assert kept.config_due(60.0)
+
+
+def test_after_a_timeout_it_rests_so_that_the_smaller_question_has_its_time() -> None:
+    memory = ServersMemory(SourceOptions("nats", config_interval=60.0))
+    assert memory.config_due(1000.0)
+    memory.config_failed(1000.0)
+    assert not memory.config_due(1059.0)
+    assert memory.config_due(1060.0)

@@ -284,6 +284,16 @@ def test_an_unknown_configuration_tells_nothing_of_what_was_not_stored() -> None
     assert signals.streams[KEY] == StreamPublishes(9)
 
 
+def test_a_configuration_that_comes_later_costs_a_new_stream_nothing() -> None:
+    town = Town()
+    town.book.update(None, snapshot(town.server))
+    town.created, known = at(NOW + 20), town.config
+    town.config = None  # type: ignore[assignment]
+    assert town.look(100, 40) == StreamPublishes(100)
+    town.config = known
+    assert town.look(110, 45) == StreamPublishes(110, 65, 65, 0)
+
+
 def test_without_looks_nothing_is_known() -> None:
     town = Town()
     assert town.poll(5).streams[KEY] == StreamPublishes()

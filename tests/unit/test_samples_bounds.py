@@ -11,7 +11,9 @@ from support.series import FULL, rendered, samples_of, text_of, values_of
 
 from exporter import catalog
 from exporter.model import Consumer, Replica, Snapshot, StreamOrigin
-from exporter.samples.render import Limits
+from exporter.samples.render import Limits, Renderer
+from exporter.signals.told import ConsumerSignals, Signals
+from exporter.signals.verdict import Verdict
 
 EPHEMERAL = consumer_config(durable=False)
 
@@ -55,6 +57,18 @@ def test_more_of_them_share_one_row_of_sums() -> None:
         catalog.CONSUMER_NUM_REDELIVERED.name: 4,
         catalog.CONSUMER_NUM_WAITING.name: 12,
     }
+
+
+def test_the_shared_row_tells_the_worst_verdict() -> None:
+    verdicts = {"e0": Verdict.IDLE, "e1": Verdict.NOBODY_PULLS, "e2": Verdict.PAUSED, "e3": None}
+    told = Signals({
+        ("APP", "ORDERS", name): ConsumerSignals(0, 0, 0, verdict, 0.0)
+        for name, verdict in verdicts.items()
+    })  # fmt: skip
+    found = snapshot(stream(), *crowd(4))
+    page = Renderer("nats", limits=Limits(max_ephemerals=3)).render(found, told)
+    samples = samples_of(text_of(page))
+    assert values_of(samples, catalog.CONSUMER_VERDICT) == [Verdict.NOBODY_PULLS]
 
 
 def test_a_stream_counts_its_ephemerals_folded_or_not() -> None:

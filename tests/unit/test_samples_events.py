@@ -10,7 +10,6 @@ from exporter.events.ack_samples import AckSample
 from exporter.events.advisories import Advisory
 from exporter.events.book import OWN, EventBook
 from exporter.events.counts import EventCounts, TapState
-from exporter.events.dedupe import DedupeHits
 from exporter.events.publish_acks import Unstored
 from exporter.exposition import Column, Format, assemble, label_head, render_block
 from exporter.metric import PREFIX
@@ -18,7 +17,6 @@ from exporter.samples.events import (
     account_event_columns,
     consumer_event_columns,
     event_self_samples,
-    stream_dedupe_columns,
     stream_event_columns,
 )
 
@@ -96,18 +94,6 @@ def test_only_what_was_heard_of_living_assets_has_series(counts: EventCounts, fm
 
 def test_when_nothing_was_heard_there_is_no_series() -> None:
     assert series(columns(EventCounts())) == {}
-
-
-def test_dedupe_hits_stand_beside_how_exact_they_are() -> None:
-    hits = {("APP", "ORDERS"): DedupeHits(0, True), ("APP", "QUIET"): DedupeHits(7, False),
-            ("APP", "GONE"): DedupeHits(1, True)}  # fmt: skip
-    rows = heads([(row.account, row.name) for row in STREAMS], catalog.STREAM)
-    assert series(list(stream_dedupe_columns(STREAMS, rows, hits))) == {
-        key("stream_dedupe_hits_total", stream="ORDERS"): 0,
-        key("stream_dedupe_exact", stream="ORDERS"): 1,
-        key("stream_dedupe_hits_total", stream="QUIET"): 7,
-        key("stream_dedupe_exact", stream="QUIET"): 0,
-    }
 
 
 def test_the_exporter_says_whether_it_listens() -> None:

@@ -13,6 +13,7 @@ from exporter.signals.engine import FORGET_AFTER_SECONDS, SignalBook
 from exporter.signals.heard import FilteredCount, Heard, LagReading
 from exporter.signals.told import ConsumerSignals, Signals, StreamSignals
 from exporter.signals.verdict import Verdict
+from exporter.signals.window import WINDOW_SECONDS
 
 KEY = ("APP", "ORDERS", "worker")
 POLL = 15.0
@@ -378,6 +379,30 @@ def test_counts_of_what_passes_the_filter_make_redeliveries_exact() -> None:
     assert (told.redeliveries, told.redelivery_exact) == (5, 1)
     told = look(300, 30, 290, None)
     assert (told.redeliveries, told.redelivery_exact) == (5, 0)
+
+
+def test_counts_that_cannot_be_compared_leave_doubt_for_the_window() -> None:
+    picky = consumer_config(filters=("orders.eu",))
+    polls = Polls()
+
+    def look(deliveries: int, count: FilteredCount) -> ConsumerSignals:
+        row = worker(deliveries, 90 + deliveries, config=picky)
+        return polls.told(orders(300), row, heard=Heard(counts={KEY: count}))
+
+    assert look(10, FilteredCount(10, 0, 10, 0)).redelivery_exact == 1
+    # Five were sent and four left the stream: nobody knows how many of the five were new.
+    assert look(15, FilteredCount(10, 4, 15, 0)).redelivery_exact == 0
+    for _ in range(int(WINDOW_SECONDS // 15) + 1):
+        told = look(15, FilteredCount(10, 4, 15, 0))
+    assert told.redelivery_exact == 1
+
+
+def test_a_filtered_consumer_that_never_acked_lags_since_it_began() -> None:
+    picky = consumer_config(filters=("orders.eu",), deliver_policy="all")
+    waiting = {"num_ack_pending": 3, "num_pending": 0, "ack_floor_stream_seq": 0}
+    polls = Polls()
+    told = polls.told(orders(100), worker(3, 100, 0, config=picky, **waiting))
+    assert told.unfinished_seq == 1
 
 
 def test_a_reading_of_the_message_makes_the_lag_exact() -> None:

@@ -30,7 +30,8 @@ def test_the_second_count_makes_the_total_exact() -> None:
 def test_a_count_taken_before_this_look_starts_from_the_look_before() -> None:
     # What this look found may be older or younger than the count: it must not be added twice.
     taken = count(10, 12, 3)
-    assert follow(None, taken, Known(8, 5), Known(20, 9)) == CountTrack(taken, 5)
+    now = Known(20, 9, time=60.0)
+    assert follow(None, taken, Known(8, 5), now) == CountTrack(taken, 5, bounded=60.0)
 
 
 def test_a_count_older_than_the_look_before_is_no_beginning() -> None:
@@ -53,3 +54,19 @@ def test_where_messages_were_removed_it_begins_again() -> None:
     track = CountTrack(count(10, 8, 3, removed=4), 5)
     fewer = count(6, 8, 3, removed=8)
     assert follow(track, fewer, Known(8, 5), Known(8, 5)) == CountTrack(fewer, 5)
+
+
+def test_what_went_uncounted_before_a_beginning_stays_in_doubt() -> None:
+    track = CountTrack(count(10, 8, 3, removed=4), 5, bounded=15.0)
+    fewer, now = count(9, 12, 3, removed=8), Known(12, 6, time=60.0, bounded=60.0)
+    begun = follow(track, fewer, Known(8, 5), now)
+    assert begun == CountTrack(fewer, 6, bounded=60.0)
+    more = count(12, 15, 3, removed=8)
+    assert follow(begun, more, now, Known(15, 6, time=120.0)) == CountTrack(more, 6, bounded=60.0)
+
+
+def test_messages_that_left_while_none_was_sent_raise_no_doubt() -> None:
+    track = CountTrack(count(10, 8, 3, removed=4), 5, bounded=15.0)
+    fewer = count(6, 8, 3, removed=8)
+    now = Known(8, 5, time=60.0, bounded=50.0)
+    assert follow(track, fewer, Known(8, 5), now) == CountTrack(fewer, 5, bounded=15.0)

@@ -203,6 +203,16 @@ def test_the_first_unfinished_message_is_found(
     assert first_unfinished(given_row, finished, floor_exhausted=exhausted) == expected
 
 
+def test_a_filtered_consumer_that_never_acked_began_where_it_could_have() -> None:
+    # Three of a hundred passed its filter: the first may be any of those after its beginning.
+    never_acked = row(3, 103, 0, num_ack_pending=3)
+    found = [
+        first_unfinished(never_acked, finished, floor_exhausted=False, began=began)
+        for finished, began in ((0, 0), (0, 40), (60, 40))
+    ]
+    assert found == [1, 41, 61]
+
+
 def test_a_reading_holds_while_its_message_is_the_first() -> None:
     reading = LagReading(asked_from=10, seq=25, stored=NOW)
     assert reading_holds(reading, 10)

@@ -18,6 +18,7 @@ from exporter.signals.verdict import (
     is_looping,
     is_losing,
     verdict,
+    worst,
 )
 from exporter.signals.window import Point
 
@@ -289,3 +290,21 @@ def test_each_situation_has_its_predicates_and_its_verdict(
 def test_every_predicate_and_every_verdict_of_a_living_consumer_is_in_the_table() -> None:
     assert {name for row in TABLE for name in row[2]} == set(PREDICATES)
     assert {row[3] for row in TABLE} == set(Verdict) - {Verdict.NO_LEADER}
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        ((None, None), None),
+        ((None, Verdict.IDLE), Verdict.IDLE),
+        ((Verdict.IDLE, Verdict.OK), Verdict.OK),
+        ((Verdict.PAUSED, Verdict.FALLING_BEHIND), Verdict.FALLING_BEHIND),
+        ((Verdict.ACK_FLOOR_STUCK, Verdict.ACK_PENDING_FULL), Verdict.ACK_PENDING_FULL),
+        ((Verdict.NO_LEADER, Verdict.LOSING_MESSAGES), Verdict.NO_LEADER),
+    ],
+)
+def test_of_several_the_worst_is_told(
+    verdicts: tuple[int | None, ...], expected: int | None
+) -> None:
+    assert worst(*verdicts) == expected
+    assert worst(*reversed(verdicts)) == expected

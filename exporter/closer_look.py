@@ -1,0 +1,56 @@
+"""Questions about single consumers after a poll, asked as a user of their account."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from exporter.errors import QuestionError
+from exporter.model import Outcome, Snapshot
+from exporter.signals.told import Signals
+from exporter.sources.account_api import AccountApi
+from exporter.sources.asking import Asking, LeftOut
+from exporter.sources.connection import NatsLink
+from exporter.sources.precise import (
+    EXACT_LAG,
+    FILTERED_COUNTS,
+    Precise,
+    PreciseOptions,
+    PreciseReader,
+)
+
+NOTHING_READ = Precise()
+
+
+@dataclass(slots=True)
+class CloserLook:
+    """`account` tells whose consumers can be asked for; "" while that is not known."""
+
+    link: NatsLink
+    account: Callable[[Snapshot], str]
+    options: PreciseOptions
+    domain: str | None = None
+    _reader: PreciseReader = field(init=False)
+    _left_out: LeftOut = field(default_factory=LeftOut)
+    _link_generation: int = -1
+
+    def __post_init__(self) -> None:
+        prefix = f"$JS.{self.domain}.API" if self.domain else "$JS.API"
+        self._reader = PreciseReader(AccountApi(self.link, prefix), "", self.options)
+
+    async def read(self, snapshot: Snapshot, signals: Signals, deadline: float) -> Precise:
+        """What fails here makes no snapshot incomplete: signals then say that they guess."""
+        account = self.account(snapshot)
+        if not account:
+            return NOTHING_READ
+        try:
+            await self.link.open()
+        except QuestionError as error:
+            question = EXACT_LAG if self.options.exact_lag else FILTERED_COUNTS
+            return Precise(outcomes=(Outcome(question, False, 0.0, error.reason, error.detail),))
+        if self.link.reconnects != self._link_generation:
+            # Permissions may have changed with the new connection.
+            self._link_generation = self.link.reconnects
+            self._left_out.clear()
+        self._reader.account = account
+        return await self._reader.read(snapshot, signals, Asking(deadline, self._left_out))

@@ -1,0 +1,76 @@
+"""From what one poll found and heard to signals and text. Pure and heavy: runs off the event loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from exporter.events.counts import NOTHING_HEARD, ConsumerKey, EventCounts, StreamKey
+from exporter.model import Snapshot
+from exporter.samples.render import Rendered, Renderer
+from exporter.signals.engine import SignalBook
+from exporter.signals.heard import FilteredCount, Heard, LagReading
+from exporter.signals.publishes import PublishBook, PublishSignals, TapCounts
+from exporter.signals.told import Signals
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a poll brings beside its snapshot."""
+
+    events: EventCounts = NOTHING_HEARD
+    listening: frozenset[str] = frozenset()  # accounts whose delivery advisories are heard
+    lags: dict[ConsumerKey, LagReading] = field(default_factory=dict)
+    counts: dict[ConsumerKey, FilteredCount] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Digested:
+    rendered: Rendered
+    signals: Signals
+    consumers: frozenset[ConsumerKey]  # all that are there
+    streams: frozenset[StreamKey]
+
+
+@dataclass(slots=True)
+class Digest:
+    """Keeps what signals need to remember of one system."""
+
+    renderer: Renderer
+    signals: SignalBook = field(default_factory=SignalBook)
+    publishes: PublishBook = field(default_factory=PublishBook)
+
+    def take(self, snapshot: Snapshot, found: Found) -> Digested:
+        tap = _tap_counts(found.events)
+        published = self.publishes.update(snapshot.subscriptions, snapshot, tap)
+        signals = self.signals.update(snapshot, _heard(found, published))
+        rendered = self.renderer.render(snapshot, signals, published, found.events)
+        return Digested(
+            rendered,
+            signals,
+            frozenset((row.account, row.stream, row.name) for row in snapshot.consumers),
+            frozenset((row.account, row.name) for row in snapshot.streams),
+        )
+
+
+def _heard(found: Found, published: PublishSignals) -> Heard:
+    consumers = found.events.consumers
+    return Heard(
+        # Only what says something: of whom more is known than their rows say, more work is made.
+        exhausted={
+            key: told.exhausted_seqs for key, told in consumers.items() if told.exhausted_seqs
+        },
+        naks={key: told.naks for key, told in consumers.items() if told.naks},
+        acks={key: told.acks for key, told in published.consumers.items() if told.acks is not None},
+        lags=found.lags,
+        counts=found.counts,
+        listening=found.listening,
+    )
+
+
+def _tap_counts(events: EventCounts) -> TapCounts | None:
+    """None while nobody listens: what is not heard must not count as nothing."""
+    tap = events.tap
+    if tap is None or not tap.active:
+        return None
+    duplicates = {key: told.duplicates for key, told in events.streams.items()}
+    return TapCounts(frozenset({tap.account}), duplicates, tap.breaks)

@@ -1,0 +1,87 @@
+"""When the servers' subscriptions are read for publish accounting, and what a poll gets of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from exporter.model import Skipped, Snapshot
+from exporter.sources.asking import Asking, LeftOut
+from exporter.sources.subsz import CEILING, QUESTION, SubszReader
+from exporter.sources.subsz_transport import SubszTransport
+from exporter.subscriptions import SubscriptionCounts
+
+# Of the time that a poll has left: streams and consumers matter more.
+_SHARE_OF_TIME = 1 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class PublishOptions:
+    enabled: bool = True
+    interval: float = 60.0  # seconds
+    ceiling: int = CEILING
+
+
+@dataclass(frozen=True, slots=True)
+class PublishReading:
+    """What this poll read, told beside the rest: its failure makes no snapshot incomplete."""
+
+    asking: Asking
+    counts: SubscriptionCounts | None = None
+    skipped: tuple[Skipped, ...] = ()
+
+    def added_to(self, snapshot: Snapshot) -> Snapshot:
+        rests = self.asking.left_out.skipped(time.monotonic())
+        return replace(
+            snapshot,
+            subscriptions=self.counts,
+            outcomes=(*snapshot.outcomes, *self.asking.outcomes),
+            skipped=(*snapshot.skipped, *rests, *self.skipped),
+        )
+
+
+def _no_connections() -> Collection[tuple[str, int]]:
+    return ()
+
+
+@dataclass(slots=True)
+class PublishCounting:
+    """Of one system; between two readings it only repeats what was left out."""
+
+    system: str
+    options: PublishOptions = PublishOptions()
+    # Server id and number of our own listeners' connections: they capture nobody's dead letters.
+    own_connections: Callable[[], Collection[tuple[str, int]]] = _no_connections
+    left_out: LeftOut = field(default_factory=LeftOut)
+    _reader: SubszReader = field(init=False)
+    _read: float = float("-inf")
+    _skipped: tuple[Skipped, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._reader = SubszReader(self.system, self.options.ceiling)
+
+    async def read(
+        self,
+        transport: Callable[[Asking], SubszTransport],
+        servers: Mapping[str, str],
+        deadline: float,
+    ) -> PublishReading:
+        """`servers`: those with JetStream, id -> name. To be called before the streams are asked
+        for: whatever is received and stored in between is then known to be stored.
+        """
+        now = time.monotonic()
+        asking = Asking(now + (deadline - now) * _SHARE_OF_TIME, self.left_out)
+        due = self.options.enabled and now - self._read >= self.options.interval
+        if not due or not servers or asking.rests(QUESTION):
+            return PublishReading(asking, None, self._skipped)
+        self._read = now
+        counts = None
+        with asking.question(QUESTION):
+            reading = await self._reader.read(transport(asking), servers, self.own_connections())
+            counts, self._skipped = reading.counts, reading.skipped
+            if reading.error is not None:
+                raise reading.error
+        return PublishReading(asking, counts, self._skipped)
