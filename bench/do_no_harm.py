@@ -25,9 +25,10 @@ from exporter.sources.asking import Asking, LeftOut
 from exporter.sources.connection import NatsLink, Reply
 from exporter.sources.credentials import NatsAccess
 from exporter.sources.jsz_pages import JszQuestion
-from exporter.sources.subsz_wire import STREAMS_PAYLOAD, SubszQuestion
+from exporter.sources.subsz_wire import SubszQuestion
 from exporter.sources.system import PING
 
+_STREAMS = JszQuestion(config=True, limit=1024, consumers=False).payload()
 RATE = 400  # publishes a second
 ROUNDS = 12
 WINDOW_SECONDS = 0.8
@@ -73,7 +74,7 @@ def _questions(
         "healthz": lambda: _ping(system, "HEALTHZ"),
         "jsz": lambda: _ping(system, "JSZ", JszQuestion(limit=1024).payload()),
         "jsz_config": lambda: _ping(system, "JSZ", JszQuestion(config=True, limit=1024).payload()),
-        "jsz streams": lambda: _ping(system, "JSZ", STREAMS_PAYLOAD),
+        "jsz streams": lambda: _ping(system, "JSZ", _STREAMS),
         "subsz number": lambda: _ping(system, "SUBSZ", number.payload()),
         "subsz rows": lambda: _ping(system, "SUBSZ", rows.payload()),
         "http subsz rows": lambda: _fetch(session, f"{monitor}/subsz?{urlencode(rows.query())}"),

@@ -21,13 +21,16 @@ class JszQuestion:
     limit: int = 0
     account: str = ""
     names_only: bool = False
+    consumers: bool = True
 
     def payload(self) -> bytes:
         request: dict[str, bool | int | str] = {"account": self.account} if self.account else {}
         if not self.account:
             request["accounts"] = True
         if not self.names_only:
-            request |= {"streams": True, "consumer": True}
+            request["streams"] = True
+            if self.consumers:
+                request["consumer"] = True
         if not self.account:
             request |= {"offset": self.offset, "limit": self.limit}
         if self.config:
@@ -37,7 +40,9 @@ class JszQuestion:
     def query(self) -> dict[str, str]:
         query = {"acc": self.account} if self.account else {"accounts": "1"}
         if not self.names_only:
-            query |= {"streams": "1", "consumers": "1"}
+            query["streams"] = "1"
+            if self.consumers:
+                query["consumers"] = "1"
         if not self.account:
             query |= {"offset": str(self.offset), "limit": str(self.limit)}
         if self.config:
@@ -49,17 +54,19 @@ class JszQuestion:
 Ask = Callable[[JszQuestion], Awaitable[dict[str, WireJsz]]]
 
 
-async def read_all_accounts(ask: Ask, limit: int, *, config: bool) -> dict[str, list[WireJsz]]:
+async def read_all_accounts(
+    ask: Ask, limit: int, *, config: bool, consumers: bool = True
+) -> dict[str, list[WireJsz]]:
     """The pages of each server that answered every question."""
     pages: dict[str, list[WireJsz]] = {}
     offset, most = 0, 1
     while offset < most:
-        got = await ask(JszQuestion(config, offset, limit))
+        got = await ask(JszQuestion(config, offset, limit, consumers=consumers))
         pages = _joined(pages, got, first=offset == 0)
         offset += limit
         most = max((page.account_total for page in got.values()), default=0)
     for name in await _left_out(ask, pages):
-        got = await ask(JszQuestion(config, account=name))
+        got = await ask(JszQuestion(config, account=name, consumers=consumers))
         pages = _joined(pages, got, first=False)
     return pages
 

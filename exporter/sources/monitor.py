@@ -153,9 +153,10 @@ class MonitorSource:
                 body, _ = await self._get(found[server][0], path, query, asking)
                 return body
 
-            return SubszOverHttp(get)
+            return SubszOverHttp(get, self.accounts_per_page)
 
-        return await self.memory.publishes.read(transport, servers, deadline)
+        known = servers if self.memory.config_known else {}
+        return await self.memory.publishes.read(transport, known, deadline)
 
     async def _read_streams(self, address: str, answer: ServerAnswers, plan: _Plan) -> None:
         if not answer.server.jetstream:

@@ -75,6 +75,11 @@ class ServersMemory:
         """So many consumers that reading all their configuration could make publishers wait."""
         return self.consumers > self.options.config_ceiling
 
+    @property
+    def config_known(self) -> bool:
+        """Read once: from then on it is known in how small pages it has to be asked for."""
+        return self._config_read != float("-inf")
+
     def config_due(self, now: float) -> bool:
         age = now - self._config_read
         if now < self._config_rests:

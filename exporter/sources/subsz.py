@@ -93,8 +93,9 @@ class SubszReader:
         rows = None
         try:
             total = (await ask.subscriptions(server_id, SubszQuestion())).num_subscriptions
-            jsz = await ask.streams(server_id)
-            rows = ServerRows(name, server_id, led_streams(name, jsz), jsz.account_details or [])
+            pages = await ask.streams(server_id)
+            accounts = [detail for page in pages for detail in page.account_details or ()]
+            rows = ServerRows(name, server_id, led_streams(name, accounts), accounts)
             await self._read_rows(ask, rows, total, over)
             rows.queues = await self._queues(ask, server_id)
             await self._find_owners(ask, rows)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from exporter.sources.leaders import leads
 from exporter.sources.subsz_wire import WireSubscription
-from exporter.sources.wire import WireAccountDetail, WireJsz, WireStream
+from exporter.sources.wire import WireAccountDetail, WireStream
 from exporter.subscriptions import CounterId, Counters, StreamKey, StreamLook
 
 _ACK = "$JS.ACK."
@@ -47,7 +47,7 @@ class LedStream:
         return row.subject in self.subjects and row.account == self.account_id
 
 
-def led_streams(server: str, jsz: WireJsz) -> list[LedStream]:
+def led_streams(server: str, accounts: Iterable[WireAccountDetail]) -> list[LedStream]:
     return [
         LedStream(
             detail.name,
@@ -57,7 +57,7 @@ def led_streams(server: str, jsz: WireJsz) -> list[LedStream]:
             bool(stream.config.sources),
             stream,
         )
-        for detail in jsz.account_details or ()
+        for detail in accounts
         for stream in detail.stream_detail or ()
         if stream.config is not None and stream.config.subjects and leads(stream.cluster, server)
     ]

@@ -14,9 +14,8 @@ from exporter.sources.asking import Asking
 from exporter.sources.connection import NatsLink
 from exporter.sources.decode import read_answer
 from exporter.sources.gzipped import unpacked
+from exporter.sources.jsz_pages import Ask, JszQuestion, read_all_accounts
 from exporter.sources.subsz_wire import (
-    STREAMS_PAYLOAD,
-    STREAMS_QUERY,
     SubszQuestion,
     WireConnz,
     WireConnzAnswer,
@@ -36,7 +35,7 @@ class SubszTransport(Protocol):
 
     async def subscriptions(self, server: str, question: SubszQuestion) -> WireSubsz: ...
 
-    async def streams(self, server: str) -> WireJsz:
+    async def streams(self, server: str) -> list[WireJsz]:
         """All streams there with their configuration, without consumers."""
         ...
 
@@ -59,12 +58,16 @@ class SubszOverNats:
     link: NatsLink
     asking: Asking
     max_answer_bytes: int
+    accounts_per_page: int
 
     async def subscriptions(self, server: str, question: SubszQuestion) -> WireSubsz:
         return await self._ask(server, "SUBSZ", question.payload(), WireSubszAnswer)
 
-    async def streams(self, server: str) -> WireJsz:
-        return await self._ask(server, "JSZ", STREAMS_PAYLOAD, WireJszAnswer)
+    async def streams(self, server: str) -> list[WireJsz]:
+        async def ask(question: JszQuestion) -> dict[str, WireJsz]:
+            return {server: await self._ask(server, "JSZ", question.payload(), WireJszAnswer)}
+
+        return await _pages(ask, server, self.accounts_per_page)
 
     async def is_client(self, server: str, cid: int) -> bool:
         answer = await self._ask(server, "CONNZ", b'{"cid":%d}' % cid, WireConnzAnswer)
@@ -98,12 +101,16 @@ class SubszOverNats:
 @dataclass(frozen=True, slots=True)
 class SubszOverHttp:
     get: HttpGet
+    accounts_per_page: int
 
     async def subscriptions(self, server: str, question: SubszQuestion) -> WireSubsz:
         return await self._ask(server, "subsz", question.query(), WireSubsz)
 
-    async def streams(self, server: str) -> WireJsz:
-        return await self._ask(server, "jsz", STREAMS_QUERY, WireJsz)
+    async def streams(self, server: str) -> list[WireJsz]:
+        async def ask(question: JszQuestion) -> dict[str, WireJsz]:
+            return {server: await self._ask(server, "jsz", question.query(), WireJsz)}
+
+        return await _pages(ask, server, self.accounts_per_page)
 
     async def is_client(self, server: str, cid: int) -> bool:
         answer = await self._ask(server, "connz", {"cid": str(cid)}, WireConnz)
@@ -115,3 +122,8 @@ class SubszOverHttp:
     async def _ask(self, server: str, path: str, query: Mapping[str, str], kind: type[T]) -> T:
         body = await self.get(server, path, query)
         return await asyncio.to_thread(read_answer, kind, body, path)
+
+
+async def _pages(ask: Ask, server: str, accounts_per_page: int) -> list[WireJsz]:
+    pages = await read_all_accounts(ask, accounts_per_page, config=True, consumers=False)
+    return pages[server]

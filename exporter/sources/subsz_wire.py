@@ -68,10 +68,3 @@ class SubszQuestion:
         if self.rows:
             query |= {"subs": "1", "limit": str(_ALL_ROWS)}
         return query
-
-
-# The streams of all accounts with their configuration, without consumers: where they stand now.
-STREAMS_PAYLOAD = msgspec.json.encode(
-    {"accounts": True, "streams": True, "config": True, "limit": 1_000_000}
-)
-STREAMS_QUERY = {"accounts": "1", "streams": "1", "config": "1", "limit": "1000000"}

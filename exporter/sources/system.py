@@ -129,9 +129,11 @@ class SystemSource:
         self, answers: dict[str, ServerAnswers], deadline: float
     ) -> PublishReading:
         servers = {key: one.server.name for key, one in answers.items() if one.server.jetstream}
-        most = self.options.max_answer_bytes
+        most, at_once = self.options.max_answer_bytes, self.accounts_per_page
         return await self.memory.publishes.read(
-            lambda asking: SubszOverNats(self.link, asking, most), servers, deadline
+            lambda asking: SubszOverNats(self.link, asking, most, at_once),
+            servers if self.memory.config_known else {},
+            deadline,
         )
 
     async def _ask_jsz(self, asking: Asking, answers: dict[str, ServerAnswers]) -> None:

@@ -146,7 +146,8 @@ async def _source(place: Place, how: str) -> AsyncIterator[tuple[Source, SubszTr
 
 
 def over_nats(source: SystemSource) -> SubszTransport:
-    return SubszOverNats(source.link, Asking(_FAR_AWAY, LeftOut()), source.options.max_answer_bytes)
+    asking, most = Asking(_FAR_AWAY, LeftOut()), source.options.max_answer_bytes
+    return SubszOverNats(source.link, asking, most, source.accounts_per_page)
 
 
 async def over_http(source: MonitorSource, session: aiohttp.ClientSession) -> SubszTransport:
@@ -160,7 +161,7 @@ async def over_http(source: MonitorSource, session: aiohttp.ClientSession) -> Su
     for address in source.access.addresses:
         async with session.get(f"{address}/varz") as answer:
             addresses[(await answer.json(content_type=None))["server_id"]] = address
-    return SubszOverHttp(get)
+    return SubszOverHttp(get, source.accounts_per_page)
 
 
 async def publish(
