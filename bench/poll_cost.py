@@ -19,10 +19,9 @@ from bench.process import ROOT, peak_bytes, python
 from bench.table import megabytes, seconds, show
 from exporter.assembly import make_source
 from exporter.config import SystemSettings
+from exporter.digest import Digest, Found
 from exporter.main import GC_THRESHOLDS
-from exporter.model import Snapshot
 from exporter.samples.render import Renderer
-from exporter.signals.engine import SignalBook
 from exporter.sources.connection import NatsLink, Reply
 from exporter.sources.credentials import NatsAccess
 from exporter.sources.jsz_pages import JszQuestion
@@ -69,7 +68,7 @@ async def _measure(source_name: str, url: str, sys_url: str) -> dict[str, float]
     gc.set_threshold(*GC_THRESHOLDS)
     raw, raw_cpu = await _bare(sys_url)
     settings = SystemSettings(name="bench", source=source_name, urls=(url,))  # type: ignore[arg-type]
-    source, digest = make_source(settings), _Digest()
+    source, digest = make_source(settings), Digest(Renderer("bench"))
     await _poll(source, digest)  # connects, reads configuration, makes the label texts
     walls, cpus, series = [], [], 0
     for _ in range(ROUNDS):
@@ -83,23 +82,13 @@ async def _measure(source_name: str, url: str, sys_url: str) -> dict[str, float]
     }  # fmt: skip
 
 
-class _Digest:
-    """What a poller makes of a snapshot: signals and text."""
-
-    def __init__(self) -> None:
-        self.book, self.renderer = SignalBook(), Renderer("bench")
-
-    def __call__(self, snapshot: Snapshot) -> int:
-        return self.renderer.render(snapshot, self.book.update(snapshot)).series
-
-
-async def _poll(source: Source, digest: _Digest) -> tuple[float, float, int]:
+async def _poll(source: Source, digest: Digest) -> tuple[float, float, int]:
     wall, cpu = time.perf_counter(), time.process_time()
     snapshot = await source.poll(time.monotonic() + 120)
     if not snapshot.complete:
         raise RuntimeError(f"the poll was not complete: {snapshot.outcomes}")
-    series = await asyncio.to_thread(digest, snapshot)
-    return time.perf_counter() - wall, time.process_time() - cpu, series
+    made = await asyncio.to_thread(digest.take, snapshot, Found())
+    return time.perf_counter() - wall, time.process_time() - cpu, made.rendered.series
 
 
 async def _bare(sys_url: str) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 
 from exporter.events.counts import NOTHING_HEARD, ConsumerKey, EventCounts, StreamKey
@@ -27,8 +28,8 @@ class Found:
 class Digested:
     rendered: Rendered
     signals: Signals
-    consumers: frozenset[ConsumerKey]  # all that are there
-    streams: frozenset[StreamKey]
+    consumers: Set[ConsumerKey]  # all that are there
+    streams: Set[StreamKey]
 
 
 @dataclass(slots=True)
@@ -47,7 +48,7 @@ class Digest:
         return Digested(
             rendered,
             signals,
-            frozenset((row.account, row.stream, row.name) for row in snapshot.consumers),
+            signals.consumers.keys(),
             frozenset((row.account, row.name) for row in snapshot.streams),
         )
 

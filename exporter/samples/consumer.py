@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import repeat
 
 from exporter import catalog
 from exporter.exposition import Column, extend_head
-from exporter.model import Consumer, ConsumerConfig
-from exporter.samples.heads import InfoBook, yes_no
+from exporter.model import Consumer
+from exporter.samples.infos import InfoBook
 from exporter.samples.times import moved
 
 Key = tuple[str, str, str]
-_INFO_LABELS = catalog.CONSUMER_INFO.labels[len(catalog.CONSUMER) :]
 
 
 def consumer_key(row: Consumer) -> Key:
@@ -24,10 +22,10 @@ def consumer_columns(
     heads: Sequence[str],
     offsets: Mapping[str, float],
     ever_paused: Collection[Key],
-    infos: InfoBook,
+    infos: InfoBook[Consumer],
 ) -> Iterator[Column]:
     yield Column(catalog.CONSUMER_UP, heads, (1 if row.up else 0 for row in rows))
-    yield from _info(rows, heads, infos)
+    yield infos.column(rows, heads)
     if not all(row.up for row in rows):
         # Of a consumer whose leader did not answer nothing else is known.
         pairs = [(row, head) for row, head in zip(rows, heads, strict=True) if row.up]
@@ -89,7 +87,10 @@ def _gap_ratio(row: Consumer) -> float | None:
 
 def exhausted(row: Consumer) -> int | None:
     most = row.config.max_deliver if row.config else None
-    return max(0, row.num_redelivered - row.num_ack_pending) if most and most > 1 else None
+    if not most or most == 1:
+        return None
+    # Of most rows nothing is redelivered, and there are very many rows.
+    return max(0, row.num_redelivered - row.num_ack_pending) if row.num_redelivered else 0
 
 
 def _push_bound(row: Consumer) -> int | None:
@@ -148,29 +149,3 @@ def _replicas(rows: Sequence[Consumer], heads: Sequence[str]) -> Iterator[Column
     yield Column(catalog.CONSUMER_REPLICA_LAG, extended(), lag)
     offline = (int(replica.offline) for row in rows for replica in row.replicas)
     yield Column(catalog.CONSUMER_REPLICA_OFFLINE, extended(), offline)
-
-
-def _info(rows: Sequence[Consumer], heads: Sequence[str], infos: InfoBook) -> Iterator[Column]:
-    known = (
-        (head, row.config, row.leader, len(row.replicas))
-        for row, head in zip(rows, heads, strict=True)
-        if row.config is not None
-    )
-    told = infos.heads(known, _info_head)
-    yield Column(catalog.CONSUMER_INFO, told, repeat(1, len(told)))
-
-
-def _info_head(head: str, config: ConsumerConfig, leader: str, peers: int) -> str:
-    values = (
-        yes_no(config.durable),
-        config.kind,
-        config.ack_policy,
-        config.deliver_policy,
-        config.replay_policy,
-        yes_no(bool(config.filters)),
-        config.priority_policy,
-        yes_no(config.flow_control),
-        leader,
-        str(config.replicas or peers + 1),
-    )
-    return extend_head(head, _INFO_LABELS, values)

@@ -5,62 +5,58 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from exporter import catalog
-from exporter.events.counts import ConsumerCounts, EventCounts, StreamCounts
+from exporter.events.counts import (
+    ConsumerCounts,
+    ConsumerKey,
+    EventCounts,
+    StreamCounts,
+    StreamKey,
+)
 from exporter.events.publish_acks import UNNAMED_STREAM
 from exporter.exposition import Column, extend_head, label_head
 from exporter.metric import Metric
-from exporter.model import Consumer, Stream
+from exporter.samples.heads import told_of
 from exporter.samples.self_metrics import SelfSample
 
 Number = int | float
 
 
 def consumer_event_columns(
-    rows: Sequence[Consumer], heads: Sequence[str], counts: EventCounts
+    keys: Sequence[ConsumerKey], heads: Sequence[str], counts: EventCounts
 ) -> Iterator[Column]:
     """A counter appears with its first event: that none was heard proves nothing."""
-    pairs = [
-        (heard, head)
-        for row, head in zip(rows, heads, strict=True)
-        if (heard := counts.consumers.get((row.account, row.stream, row.name))) is not None
-    ]
-    heads = [head for _, head in pairs]
-    yield Column(catalog.CONSUMER_NAKS, heads, (c.naks or None for c, _ in pairs))
-    yield Column(catalog.CONSUMER_EXHAUSTED, heads, (c.exhausted or None for c, _ in pairs))
-    last = (c.last_exhausted_seq for c, _ in pairs)
+    heads, heard = told_of(keys, heads, counts.consumers)
+    yield Column(catalog.CONSUMER_NAKS, heads, (c.naks or None for c in heard))
+    yield Column(catalog.CONSUMER_EXHAUSTED, heads, (c.exhausted or None for c in heard))
+    last = (c.last_exhausted_seq for c in heard)
     yield Column(catalog.CONSUMER_LAST_EXHAUSTED_STREAM_SEQ, heads, last)
-    yield _terms(pairs)
-    yield Column(catalog.CONSUMER_ACK_SECONDS, heads, (c.ack_times for c, _ in pairs))
+    yield _terms(heads, heard)
+    yield Column(catalog.CONSUMER_ACK_SECONDS, heads, (c.ack_times for c in heard))
 
 
-def _terms(pairs: Sequence[tuple[ConsumerCounts, str]]) -> Column:
+def _terms(heads: Sequence[str], heard: Sequence[ConsumerCounts]) -> Column:
     ended = [
         (extend_head(head, ("by",), (cause,)), number)
-        for heard, head in pairs
-        for cause, number in heard.terms
+        for head, one in zip(heads, heard, strict=True)
+        for cause, number in one.terms
     ]
     return _column(catalog.CONSUMER_TERMS, ended)
 
 
 def stream_event_columns(
-    rows: Sequence[Stream], heads: Sequence[str], counts: EventCounts
+    keys: Sequence[StreamKey], heads: Sequence[str], counts: EventCounts
 ) -> Iterator[Column]:
-    pairs = [
-        (heard, head)
-        for row, head in zip(rows, heads, strict=True)
-        if (heard := counts.streams.get((row.account, row.name))) is not None
-    ]
-    heads = [head for _, head in pairs]
-    yield Column(catalog.STREAM_QUORUM_LOST, heads, (s.quorum_lost or None for s, _ in pairs))
-    yield Column(catalog.STREAM_RESTORES, heads, (s.restores or None for s, _ in pairs))
-    yield _rejections(pairs)
+    heads, heard = told_of(keys, heads, counts.streams)
+    yield Column(catalog.STREAM_QUORUM_LOST, heads, (s.quorum_lost or None for s in heard))
+    yield Column(catalog.STREAM_RESTORES, heads, (s.restores or None for s in heard))
+    yield _rejections(heads, heard)
 
 
-def _rejections(pairs: Sequence[tuple[StreamCounts, str]]) -> Column:
+def _rejections(heads: Sequence[str], heard: Sequence[StreamCounts]) -> Column:
     rejected = [
         (extend_head(head, ("code",), (str(code),)), number)
-        for heard, head in pairs
-        for code, number in heard.rejections
+        for head, one in zip(heads, heard, strict=True)
+        for code, number in one.rejections
     ]
     return _column(catalog.STREAM_PUBLISH_REJECTIONS, rejected)
 
@@ -72,12 +68,9 @@ def account_event_columns(system: str, counts: EventCounts) -> Iterator[Column]:
         for (account, kind), number in sorted(counts.advisories.items())
     ]
     yield _column(catalog.ADVISORIES, heard)
-    unnamed = [
-        (label_head(catalog.STREAM, (system, account, stream)), told)
-        for (account, stream), told in sorted(counts.streams.items())
-        if stream == UNNAMED_STREAM
-    ]
-    yield _rejections([(told, head) for head, told in unnamed])
+    unnamed = [key for key in sorted(counts.streams) if key[1] == UNNAMED_STREAM]
+    heads = [label_head(catalog.STREAM, (system, *key)) for key in unnamed]
+    yield _rejections(heads, [counts.streams[key] for key in unnamed])
 
 
 def event_self_samples(system: str, counts: EventCounts) -> Iterator[SelfSample]:
@@ -91,4 +84,5 @@ def event_self_samples(system: str, counts: EventCounts) -> Iterator[SelfSample]
 
 
 def _column(metric: Metric, pairs: Sequence[tuple[str, Number]]) -> Column:
-    return Column(metric, [head for head, _ in pairs], [number for _, number in pairs])
+    # Not a list of heads: they are made for this poll only.
+    return Column(metric, (head for head, _ in pairs), [number for _, number in pairs])

@@ -1,59 +1,97 @@
-"""Label texts, made once per asset and kept from poll to poll."""
+"""Rows in the order of their names and their label texts, made once per asset and kept."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from operator import add
+from typing import Generic, TypeVar
 
 from exporter.exposition import label_head
 
-Config = TypeVar("Config")
+Row = TypeVar("Row")
+Key = TypeVar("Key", bound=tuple[str, ...])
+Told = TypeVar("Told")
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Generic[Row, Key]):
+    """Rows with their identities and their heads, in the order of the identities."""
+
+    rows: list[Row]
+    keys: list[Key]
+    heads: list[str]
+
+    def part(self, first: int, last: int) -> Table[Row, Key]:
+        if last - first == len(self.rows):
+            return self
+        return Table(self.rows[first:last], self.keys[first:last], self.heads[first:last])
 
 
 @dataclass(slots=True)
-class HeadBook:
-    """The head of every row by its identity; what a poll does not name is forgotten."""
+class RowBook(Generic[Row, Key]):
+    """Keeps order and heads from poll to poll; what a poll does not name is forgotten.
+
+    Sorting and writing heads for a hundred thousand rows takes longer than all that is done with
+    them afterwards, and from one poll to the next hardly any row comes or goes.
+    """
 
     names: tuple[str, ...]
     system: str
-    _kept: dict[tuple[str, ...], str] = field(default_factory=dict)
+    identity: Callable[[Row], Key]
+    _keys: list[Key] = field(default_factory=list)
+    _heads: list[str] = field(default_factory=list)
 
-    def heads(self, identities: Iterable[tuple[str, ...]]) -> list[str]:
-        before, now = self._kept, {}
-        heads = []
-        for identity in identities:
-            head = before.get(identity)
-            if head is None:
-                head = label_head(self.names, (self.system, *identity))
-            now[identity] = head
-            heads.append(head)
-        self._kept = now
-        return heads
+    def table(self, rows: Iterable[Row]) -> Table[Row, Key]:
+        by_key = {self.identity(row): row for row in rows}
+        ordered = self._in_kept_order(by_key)
+        if ordered is None:
+            self._arrange(by_key)
+            ordered = [by_key[key] for key in self._keys]
+        return Table(ordered, self._keys, self._heads)
+
+    def _in_kept_order(self, by_key: dict[Key, Row]) -> list[Row] | None:
+        """None when somebody came or went."""
+        if len(by_key) != len(self._keys):
+            return None
+        try:
+            return list(map(by_key.__getitem__, self._keys))
+        except KeyError:
+            return None
+
+    def _arrange(self, by_key: dict[Key, Row]) -> None:
+        known = dict(zip(self._keys, self._heads, strict=True))
+        stayed = [key for key in self._keys if key in by_key]
+        # A sorted list with few others behind it is sorted anew in hardly more than one pass.
+        self._keys = sorted([*stayed, *(key for key in by_key if key not in known)])
+        self._heads = [known.get(key) or self._head(key) for key in self._keys]
+
+    def _head(self, key: Key) -> str:
+        return label_head(self.names, (self.system, *key))
 
 
-@dataclass(slots=True)
-class InfoBook:
-    """The long heads of info series; made anew only when what they tell has changed."""
+@dataclass(frozen=True, slots=True)
+class JoinedHeads:
+    """Heads that are put together only when they are written: together they would be long."""
 
-    _kept: dict[str, tuple[object, str, int, str]] = field(default_factory=dict)
+    heads: Sequence[str]
+    endings: Sequence[str]
 
-    def heads(
-        self,
-        rows: Iterable[tuple[str, Config, str, int]],
-        make: Callable[[str, Config, str, int], str],
-    ) -> list[str]:
-        """Rows are a head, the configuration, the leader and the number of peers."""
-        before, now = self._kept, {}
-        told = []
-        for head, config, leader, peers in rows:
-            kept = before.get(head)
-            if kept is None or kept[0] is not config or kept[1] != leader or kept[2] != peers:
-                kept = (config, leader, peers, make(head, config, leader, peers))
-            now[head] = kept
-            told.append(kept[3])
-        self._kept = now
-        return told
+    def __iter__(self) -> Iterator[str]:
+        return map(add, self.heads, self.endings)
+
+
+def told_of(
+    keys: Iterable[Key], heads: Sequence[str], found: Mapping[Key, Told]
+) -> tuple[Sequence[str], list[Told]]:
+    """What is told of those of whom anything is, with their heads."""
+    if not found:
+        return [], []
+    told = [found.get(key) for key in keys]
+    known = [one for one in told if one is not None]
+    if len(known) < len(told):
+        heads = [head for head, one in zip(heads, told, strict=True) if one is not None]
+    return heads, known
 
 
 def yes_no(value: bool) -> str:

@@ -6,91 +6,79 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from exporter import catalog
 from exporter.exposition import Column, extend_head
-from exporter.model import Consumer, Stream
+from exporter.samples.heads import told_of
+from exporter.signals.heard import ConsumerKey, StreamKey
 from exporter.signals.told import ConsumerSignals, StreamSignals
-
-ConsumerPair = tuple[ConsumerSignals, str]  # with the head of its row
-StreamPair = tuple[StreamSignals, str]
 
 
 def consumer_signal_columns(
-    rows: Sequence[Consumer],
+    keys: Sequence[ConsumerKey],
     heads: Sequence[str],
-    signals: Mapping[tuple[str, str, str], ConsumerSignals],
+    signals: Mapping[ConsumerKey, ConsumerSignals],
 ) -> Iterator[Column]:
-    pairs = [
-        (told, head)
-        for row, head in zip(rows, heads, strict=True)
-        if (told := signals.get((row.account, row.stream, row.name))) is not None
-    ]
-    heads = [head for _, head in pairs]
-    yield Column(catalog.CONSUMER_VERDICT, heads, (s.verdict for s, _ in pairs))
-    yield from _counters(pairs, heads)
-    yield from _redelivery_and_loss(pairs, heads)
-    yield from _time(pairs, heads)
+    heads, told = told_of(keys, heads, signals)
+    yield Column(catalog.CONSUMER_VERDICT, heads, (s.verdict for s in told))
+    yield from _counters(told, heads)
+    yield from _redelivery_and_loss(told, heads)
+    yield from _time(told, heads)
 
 
-def _counters(pairs: Sequence[ConsumerPair], heads: Sequence[str]) -> Iterator[Column]:
-    yield Column(catalog.CONSUMER_RECREATED, heads, (s.recreated for s, _ in pairs))
-    changes = (s.leader_changes for s, _ in pairs)
+def _counters(told: Sequence[ConsumerSignals], heads: Sequence[str]) -> Iterator[Column]:
+    yield Column(catalog.CONSUMER_RECREATED, heads, (s.recreated for s in told))
+    changes = (s.leader_changes for s in told)
     yield Column(catalog.CONSUMER_LEADER_CHANGES, heads, changes)
-    yield Column(catalog.CONSUMER_REDELIVERIES, heads, (s.redeliveries for s, _ in pairs))
+    yield Column(catalog.CONSUMER_REDELIVERIES, heads, (s.redeliveries for s in told))
 
 
-def _redelivery_and_loss(pairs: Sequence[ConsumerPair], heads: Sequence[str]) -> Iterator[Column]:
-    ratio = (s.redelivery_ratio for s, _ in pairs)
+def _redelivery_and_loss(told: Sequence[ConsumerSignals], heads: Sequence[str]) -> Iterator[Column]:
+    ratio = (s.redelivery_ratio for s in told)
     yield Column(catalog.CONSUMER_REDELIVERY_RATIO, heads, ratio)
-    exact = (s.redelivery_exact for s, _ in pairs)
+    exact = (s.redelivery_exact for s in told)
     yield Column(catalog.CONSUMER_REDELIVERY_EXACT, heads, exact)
-    cause = (s.redelivery_cause for s, _ in pairs)
+    cause = (s.redelivery_cause for s in told)
     yield Column(catalog.CONSUMER_REDELIVERY_CAUSE, heads, cause)
-    yield Column(catalog.CONSUMER_LOST_MESSAGES, heads, (s.lost for s, _ in pairs))
-    yield Column(catalog.CONSUMER_PURGED_MESSAGES, heads, (s.purged for s, _ in pairs))
-    waiting = (s.lost_waiting for s, _ in pairs)
+    yield Column(catalog.CONSUMER_LOST_MESSAGES, heads, (s.lost for s in told))
+    yield Column(catalog.CONSUMER_PURGED_MESSAGES, heads, (s.purged for s in told))
+    waiting = (s.lost_waiting for s in told)
     yield Column(catalog.CONSUMER_LOST_WAITING_MESSAGES, heads, waiting)
-    yield Column(catalog.CONSUMER_LOST_EXACT, heads, (s.lost_exact for s, _ in pairs))
-    yield Column(catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES, heads, (s.ahead for s, _ in pairs))
+    yield Column(catalog.CONSUMER_LOST_EXACT, heads, (s.lost_exact for s in told))
+    yield Column(catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES, heads, (s.ahead for s in told))
 
 
-def _time(pairs: Sequence[ConsumerPair], heads: Sequence[str]) -> Iterator[Column]:
-    yield Column(catalog.CONSUMER_LAG_SECONDS, heads, (s.lag for s, _ in pairs))
-    yield Column(catalog.CONSUMER_LAG_EXACT, heads, (s.lag_exact for s, _ in pairs))
-    left = (s.headroom_seconds for s, _ in pairs)
+def _time(told: Sequence[ConsumerSignals], heads: Sequence[str]) -> Iterator[Column]:
+    yield Column(catalog.CONSUMER_LAG_SECONDS, heads, (s.lag for s in told))
+    yield Column(catalog.CONSUMER_LAG_EXACT, heads, (s.lag_exact for s in told))
+    left = (s.headroom_seconds for s in told)
     yield Column(catalog.CONSUMER_RETENTION_HEADROOM_SECONDS, heads, left)
-    room = (s.headroom_ratio for s, _ in pairs)
+    room = (s.headroom_ratio for s in told)
     yield Column(catalog.CONSUMER_RETENTION_HEADROOM_RATIO, heads, room)
-    yield Column(catalog.CONSUMER_STALLED_SECONDS, heads, (s.stalled for s, _ in pairs))
-    floor = (s.floor_stalled for s, _ in pairs)
+    yield Column(catalog.CONSUMER_STALLED_SECONDS, heads, (s.stalled for s in told))
+    floor = (s.floor_stalled for s in told)
     yield Column(catalog.CONSUMER_ACK_FLOOR_STALLED_SECONDS, heads, floor)
-    held = (s.floor_exhausted for s, _ in pairs)
+    held = (s.floor_exhausted for s in told)
     yield Column(catalog.CONSUMER_ACK_FLOOR_EXHAUSTED, heads, held)
-    blocking = (s.blocking_stream_seq for s, _ in pairs)
+    blocking = (s.blocking_stream_seq for s in told)
     yield Column(catalog.CONSUMER_BLOCKING_STREAM_SEQ, heads, blocking)
 
 
 def stream_signal_columns(
-    rows: Sequence[Stream],
+    keys: Sequence[StreamKey],
     heads: Sequence[str],
-    signals: Mapping[tuple[str, str], StreamSignals],
+    signals: Mapping[StreamKey, StreamSignals],
 ) -> Iterator[Column]:
-    pairs = [
-        (told, head)
-        for row, head in zip(rows, heads, strict=True)
-        if (told := signals.get((row.account, row.name))) is not None
-    ]
-    heads = [head for _, head in pairs]
-    yield Column(catalog.STREAM_RECREATED, heads, (s.recreated for s, _ in pairs))
-    back = (s.regressions for s, _ in pairs)
+    heads, told = told_of(keys, heads, signals)
+    yield Column(catalog.STREAM_RECREATED, heads, (s.recreated for s in told))
+    back = (s.regressions for s in told)
     yield Column(catalog.STREAM_SEQUENCE_REGRESSIONS, heads, back)
-    yield Column(catalog.STREAM_LEADER_CHANGES, heads, (s.leader_changes for s, _ in pairs))
-    yield Column(catalog.STREAM_PURGED_MESSAGES, heads, (s.purged for s, _ in pairs))
-    removed = (s.consumers_removed for s, _ in pairs)
+    yield Column(catalog.STREAM_LEADER_CHANGES, heads, (s.leader_changes for s in told))
+    yield Column(catalog.STREAM_PURGED_MESSAGES, heads, (s.purged for s in told))
+    removed = (s.consumers_removed for s in told)
     yield Column(catalog.STREAM_CONSUMERS_REMOVED, heads, removed)
-    yield Column(catalog.STREAM_DEDUPE_IDS, heads, (s.dedupe_ids for s, _ in pairs))
+    yield Column(catalog.STREAM_DEDUPE_IDS, heads, (s.dedupe_ids for s in told))
     apart = [
         (extend_head(head, ("server",), (server,)), messages)
-        for told, head in pairs
-        for server, messages in told.divergence
+        for one, head in zip(told, heads, strict=True)
+        for server, messages in one.divergence
     ]
     heads_apart, values = (h for h, _ in apart), (v for _, v in apart)
     yield Column(catalog.STREAM_REPLICA_DIVERGENCE_MESSAGES, heads_apart, values)

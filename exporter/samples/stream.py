@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from exporter import catalog
-from exporter.exposition import Column, extend_head
+from exporter.exposition import Column, extend_head, head_ending
 from exporter.model import Stream, StreamConfig, StreamOrigin
+from exporter.samples.infos import InfoBook
 from exporter.samples.times import moved
 
 Key = tuple[str, str]
 Rows = Sequence[tuple[Stream, str]]  # with their heads
-_INFO_LABELS = catalog.STREAM_INFO.labels[len(catalog.STREAM) :]
+_LIMITS = {
+    limit: head_ending(("limit",), (limit,)) for limit in ("bytes", "messages", "consumers", "age")
+}
 
 
 def stream_key(row: Stream) -> Key:
@@ -26,12 +29,12 @@ def stream_columns(
     now: float,
     ephemerals: Counter[Key],
     listed: Collection[Key],
+    infos: InfoBook[Stream],
 ) -> Iterator[Column]:
     """`listed`: the streams whose consumers are known this poll."""
     yield Column(catalog.STREAM_UP, heads, (int(row.up) for row in streams))
-    rows = list(zip(streams, heads, strict=True))
-    yield from _info(rows)
-    live = [(row, head) for row, head in rows if row.up]
+    yield infos.column(streams, heads)
+    live = [(row, head) for row, head in zip(streams, heads, strict=True) if row.up]
     yield from _state(live)
     yield from _times(live, offsets)
     yield from _configuration(live)
@@ -42,7 +45,7 @@ def stream_columns(
         ephemerals[stream_key(row)] if row.consumers == 0 or stream_key(row) in listed else None
         for row, _ in live
     ]
-    yield Column(catalog.STREAM_EPHEMERAL_CONSUMERS, (head for _, head in live), crowd)
+    yield Column(catalog.STREAM_EPHEMERAL_CONSUMERS, [head for _, head in live], crowd)
 
 
 def _state(rows: Rows) -> Iterator[Column]:
@@ -87,7 +90,7 @@ def _configuration(rows: Rows) -> Iterator[Column]:
 
 def _fill(rows: Rows, offsets: Mapping[str, float], now: float) -> Iterator[Column]:
     filled = [
-        (extend_head(head, ("limit",), (limit,)), ratio)
+        (head + _LIMITS[limit], ratio)
         for row, head in rows
         if row.config is not None
         for limit, ratio in _ratios(row, row.config, offsets, now)
@@ -148,23 +151,3 @@ def _one_per_name(origins: Sequence[StreamOrigin]) -> Iterator[StreamOrigin]:
 
 def _badness(origin: StreamOrigin) -> tuple[bool, int, float]:
     return (bool(origin.error), origin.lag, origin.active_seconds or 0.0)
-
-
-def _info(rows: Rows) -> Iterator[Column]:
-    told = [_info_head(row, row.config, head) for row, head in rows if row.config is not None]
-    yield Column(catalog.STREAM_INFO, told, (1 for _ in told))
-
-
-def _info_head(row: Stream, config: StreamConfig, head: str) -> str:
-    values = {
-        "retention": config.retention,
-        "discard": config.discard,
-        "storage": config.storage,
-        "compression": config.compression,
-        "kind": config.kind,
-        "leader": row.leader,
-        "raft_group": row.raft_group,
-        "replicas": str(config.replicas),
-        "mirror": config.mirror,
-    }
-    return extend_head(head, _INFO_LABELS, [values[name] for name in _INFO_LABELS])

@@ -48,7 +48,8 @@ def was_reset(before: Consumer, row: Consumer) -> bool:
 
 def position(row: Consumer) -> int:
     """Where the consumer stands, or would stand once it skips what is gone."""
-    return max(row.delivered_stream_seq, row.stream_first_seq - 1)
+    before_first = row.stream_first_seq - 1
+    return max(before_first, row.delivered_stream_seq)
 
 
 def nothing_missing_ahead(row: Consumer, stream: Stream, *, gapless: bool) -> bool:
@@ -143,4 +144,5 @@ def _least_gone(before: Consumer, row: Consumer, interval: Interval) -> int:
 
 def waiting_loss(row: Consumer) -> int:
     """Messages that are gone and not skipped over yet, for a consumer that sees everything."""
-    return max(0, row.stream_first_seq - 1 - row.delivered_stream_seq)
+    gone = row.stream_first_seq - 1 - row.delivered_stream_seq
+    return max(0, gone)

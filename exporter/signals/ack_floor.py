@@ -26,7 +26,7 @@ def track_floor(
 
     `given_up`: the stream sequences of messages that the server gave up, as far as heard.
     """
-    if track is None or _moved(track, row) or _holds_nothing(row):
+    if track is None or _moved(track, row) or holds_nothing(row):
         track = FloorTrack(
             row.ack_floor_consumer_seq, row.ack_floor_stream_seq, now, row.delivered_consumer_seq
         )
@@ -42,7 +42,7 @@ def _moved(track: FloorTrack, row: Consumer) -> bool:
     )
 
 
-def _holds_nothing(row: Consumer) -> bool:
+def holds_nothing(row: Consumer) -> bool:
     """Nothing unacked and nothing left behind: an idle floor is not a stalled one."""
     return row.num_ack_pending == 0 and row.ack_floor_consumer_seq >= row.delivered_consumer_seq
 
@@ -57,7 +57,7 @@ def went_back(before: Consumer, row: Consumer) -> bool:
 
 def stalled_seconds(track: FloorTrack, row: Consumer, now: float) -> float:
     """Time since the floor last moved while something is unacked, else 0."""
-    return max(0.0, now - track.since) if row.num_ack_pending > 0 else 0.0
+    return now - track.since if row.num_ack_pending > 0 and now > track.since else 0.0
 
 
 def floor_exhausted(track: FloorTrack, row: Consumer, now: float) -> int | None:

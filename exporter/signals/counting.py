@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exporter.model import Consumer
+from exporter.model import Consumer, ConsumerConfig
 from exporter.signals import accounting, filtered
 from exporter.signals.accounting import Accounted, Interval
 from exporter.signals.ack_floor import went_back
@@ -22,7 +22,9 @@ def count(track: ConsumerTrack, look: Look) -> Consumer | None:
     known_before = track.redeliveries
     if before is not None:
         interval = _interval(track, before, look, nothing_missing=nothing_missing)
-        _add(track, accounting.account(before, row, interval), look.now)
+        happened = accounting.account(before, row, interval)
+        if happened is not accounting.NOTHING:
+            _add(track, happened, look.now)
         track.position = interval.position
     track.nothing_missing = nothing_missing
     track.looks += 1
@@ -47,19 +49,24 @@ def _comparable(track: ConsumerTrack, row: Consumer) -> Consumer | None:
 def _interval(
     track: ConsumerTrack, before: Consumer, look: Look, *, nothing_missing: bool
 ) -> Interval:
-    row, view = look.row, look.view
-    old, new = before.config, row.config
+    view, position = look.view, accounting.position(look.row)
+    # Positional, as in consumers.py: one is made for every consumer that moved.
     return Interval(
-        position_before=track.position,
+        track.position,
         # It may go back on a server that led before (a purge is not replicated): that is no move.
-        position=max(track.position, accounting.position(row)),
-        counts_positions=nothing_missing and track.nothing_missing and view.steady,
-        limits_may_remove=view.limits_may_remove,
-        removed=view.removed,
-        acks_remove=view.row.config is not None and view.row.config.retention != "limits",
-        refiltered=old is not new and old is not None and new is not None
-        and old.filters != new.filters,
-    )  # fmt: skip
+        max(track.position, position),
+        nothing_missing and track.nothing_missing and view.steady,
+        view.limits_may_remove,
+        view.removed,
+        view.acks_remove,
+        _was_refiltered(before.config, look.row.config),
+    )
+
+
+def _was_refiltered(old: ConsumerConfig | None, new: ConsumerConfig | None) -> bool:
+    if old is new or old is None or new is None:
+        return False
+    return old.filters != new.filters
 
 
 def _add(track: ConsumerTrack, happened: Accounted, now: float) -> None:
@@ -90,7 +97,7 @@ def _use_count(
     track: ConsumerTrack, before: Consumer | None, look: Look, known_before: int
 ) -> None:
     """A count of the messages that pass the filter makes redeliveries exact."""
-    heard = look.heard.counts.get(look.key)
+    heard = look.heard.counts.get(track.key)
     if heard is None:
         return
     then = None if before is None else Known(before.delivered_consumer_seq, known_before)

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from exporter.model import Snapshot
-from exporter.signals.consumers import bare_signals, consumer_signals, resting_signals
+from exporter.signals.consumers import bare_signals, consumer_signals
 from exporter.signals.heard import NOTHING_HEARD, ConsumerKey, Heard, StreamKey
+from exporter.signals.standing import resting_signals, standing_signals
 from exporter.signals.streams import divergence
 from exporter.signals.told import ConsumerSignals, Signals, StreamSignals
 from exporter.signals.tracks import ConsumerTrack, Look, StreamTrack, StreamView
@@ -67,17 +68,18 @@ class SignalBook:
         told_of = heard.counts.keys() | heard.exhausted.keys()
         found: dict[ConsumerKey, ConsumerSignals] = {}
         for row in snapshot.consumers:
-            view = views.get((row.account, row.stream))
             key = (row.account, row.stream, row.name)
             track = tracks.get(key)
             if track is None:
-                track = tracks[key] = ConsumerTrack()
-            track.seen = now
+                track = tracks[key] = ConsumerTrack(key)
+            seen, track.seen = track.seen, now
+            view = views.get((row.account, row.stream))
+            # Under the key that the track holds: one for all polls instead of one for each.
             if view is None or not row.up:
-                found[key] = bare_signals(track, now, up=row.up)
-                continue
-            told = resting_signals(track, row, view) if key not in told_of else None
-            found[key] = told or consumer_signals(track, Look(key, row, view, now, heard))
+                found[track.key] = bare_signals(track, now, up=row.up)
+            else:
+                look = Look(row, view, now, heard)
+                found[track.key] = _signals(track, look, seen, by_row=key not in told_of)
         return found
 
     def _note_removed(self, present: Mapping[ConsumerKey, ConsumerSignals]) -> None:
@@ -106,6 +108,17 @@ class SignalBook:
         return {
             key: _told(self._streams[key], views.get(key)) for key in named if key in self._streams
         }
+
+
+def _signals(track: ConsumerTrack, look: Look, seen: float, *, by_row: bool) -> ConsumerSignals:
+    """With as little work as will do. `seen`: when it was looked at before; `by_row`: nothing more
+    is known of it than its row says."""
+    told = None
+    if by_row and track.rests:
+        told = resting_signals(track, look.row, look.view)
+    elif by_row and seen <= look.now < track.until:
+        told = standing_signals(track, look)
+    return consumer_signals(track, look) if told is None else told
 
 
 def _kept(tracks: dict[Key, Track], oldest: float) -> dict[Key, Track]:

@@ -32,6 +32,8 @@ class StreamTimes(Struct, gc=False):
     seqs: array[int] = field(default_factory=_numbers)
     stored: array[float] = field(default_factory=_times)
     until: array[float] = field(default_factory=_times)  # so long no newer message was seen
+    first_time: datetime | None = None  # of the stream that was asked for last, ...
+    first: float | None = None  # ... in seconds: all its consumers ask for the same
 
     def note(self, stream: Stream, server_now: float) -> None:
         last = _seconds(stream.last_time)
@@ -63,7 +65,9 @@ class StreamTimes(Struct, gc=False):
         """When the message `seq` was stored, as far as the points tell."""
         if seq > stream.last_seq:
             return server_now  # it came after the stream was asked
-        first = _seconds(stream.first_time)
+        if stream.first_time is not self.first_time:
+            self.first_time, self.first = stream.first_time, _seconds(stream.first_time)
+        first = self.first
         if first is None or seq <= stream.first_seq:
             return first
         place = bisect_left(self.seqs, seq)
@@ -98,6 +102,18 @@ class StreamTimes(Struct, gc=False):
 
 def _seconds(moment: datetime | None) -> float | None:
     return None if moment is None else moment.timestamp()
+
+
+def lag_seconds(
+    unfinished: int | None, times: StreamTimes, stream: Stream, server_now: float
+) -> tuple[float | None, int | None]:
+    """The age of a message, and whether that is certain; both None where the times do not tell."""
+    if unfinished is None:
+        return 0.0, 1
+    stored = times.time_of(unfinished, stream, server_now)
+    if stored is None:
+        return None, None
+    return (server_now - stored if server_now > stored else 0.0), 0
 
 
 def first_unfinished(

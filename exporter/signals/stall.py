@@ -29,4 +29,4 @@ def stalled_seconds(track: DeliveryTrack, row: Consumer, now: float) -> float:
     """0 when paused or caught up."""
     if row.paused or row.num_pending == 0:
         return 0.0
-    return max(0.0, now - track.since)
+    return now - track.since if now > track.since else 0.0

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from exporter.model import Consumer, ConsumerConfig, Stream
+from exporter.model import Consumer, ConsumerConfig, Stream, StreamConfig
 from exporter.signals.accounting import position
 from exporter.signals.ack_floor import FloorTrack
 from exporter.signals.coverage import sees_everything
 from exporter.signals.filtered import CountTrack
 from exporter.signals.heard import ConsumerKey, Heard
 from exporter.signals.lag import StreamTimes
+from exporter.signals.retention import drops_the_oldest
 from exporter.signals.stall import DeliveryTrack
 from exporter.signals.streams import (
     StreamChange,
@@ -27,15 +28,24 @@ from exporter.signals.window import Window
 NEVER = float("-inf")
 
 
+class StreamShape(Struct, frozen=True, gc=False):
+    """What decides whether positions in the stream count messages; kept while it is the same."""
+
+    subjects: tuple[str, ...]
+    overwrites: bool
+
+
 class StreamView(Struct, frozen=True, gc=False):
     """A stream as all its consumers need it in this poll."""
 
     row: Stream
     times: StreamTimes
     server_now: float
+    shape: StreamShape
     gapless: bool
-    overwrites: bool
     limits_may_remove: bool
+    acks_remove: bool  # a work queue or an interest stream
+    crowded: bool  # its limits soon take, or already take, the oldest messages
     removed: int
     steady: bool  # the same stream as at the look before, and not set back
     last_seq_before: int  # at the look before; surely older than what is said of consumers now
@@ -45,6 +55,7 @@ class StreamTrack(Struct, gc=False):
     row: Stream  # the last one that its leader gave
     seen: float = 0.0  # when an answer last named it
     times: StreamTimes = field(default_factory=StreamTimes)
+    shape: StreamShape | None = None
     recreated: int = 0
     regressions: int = 0
     leader_changes: int = 0
@@ -65,13 +76,22 @@ class StreamTrack(Struct, gc=False):
             row,
             self.times,
             server_now,
+            self._shape(row.config),
             is_gapless(row),
-            overwrites_by_design(row.config),
             limits_may_remove(before, row, server_now),
+            row.config is not None and row.config.retention != "limits",
+            drops_the_oldest(row),
             removed_messages(before, row),
             steady,
             min(before.last_seq, row.last_seq) if steady else 0,
         )
+
+    def _shape(self, config: StreamConfig | None) -> StreamShape:
+        """The same object as before unless it changed: consumers compare it by identity."""
+        shape = StreamShape(config.subjects if config else (), overwrites_by_design(config))
+        if self.shape is None or self.shape != shape:
+            self.shape = shape
+        return self.shape
 
     def _count(self, change: StreamChange) -> None:
         self.recreated += change.recreated
@@ -81,6 +101,7 @@ class StreamTrack(Struct, gc=False):
 
 
 class ConsumerTrack(Struct, gc=False):
+    key: ConsumerKey
     row: Consumer | None = None  # the last one that its leader gave
     seen: float = 0.0
     looks: int = 0  # since it was made, as far as we know
@@ -100,8 +121,13 @@ class ConsumerTrack(Struct, gc=False):
     deliveries: DeliveryTrack | None = None
     counts: CountTrack | None = None
     window: Window = field(default_factory=Window)
-    coverage: Coverage | None = None
-    rest: ConsumerSignals | None = None  # what is true as long as nothing stirs
+    # Comparing subjects is dear: done again only when one of these is not the same any more.
+    config: ConsumerConfig | None = None
+    shape: StreamShape | None = None
+    counts_messages: bool = False  # what by_position said of them
+    told: ConsumerSignals | None = None  # at the last look, if it rests or stands still
+    rests: bool = False  # then all of that is true as long as nothing stirs
+    until: float = NEVER  # until then only ages can change in it, as long as it stands still
 
     @property
     def durable(self) -> bool:
@@ -109,10 +135,10 @@ class ConsumerTrack(Struct, gc=False):
 
     def by_position(self, row: Consumer, view: StreamView) -> bool:
         """Whether, by configuration, positions of this consumer count messages."""
-        kept = self.coverage
-        if kept is None or not kept.is_of(row.config, view):
-            kept = self.coverage = coverage(row.config, view)
-        return kept.by_position
+        if self.shape is not view.shape or self.config is not row.config:
+            self.shape, self.config = view.shape, row.config
+            self.counts_messages = counts_messages(row.config, view)
+        return self.counts_messages
 
     def begin_anew(self, row: Consumer) -> None:
         """First look at this consumer, or it was made again or set back."""
@@ -127,38 +153,16 @@ class ConsumerTrack(Struct, gc=False):
 class Look(Struct, frozen=True, gc=False):
     """One look at one consumer whose leader answered, and whose stream's did."""
 
-    key: ConsumerKey
     row: Consumer
     view: StreamView
     now: float  # exporter's clock
     heard: Heard
 
 
-class Coverage(Struct, frozen=True, gc=False):
-    """Comparing subjects is dear: done again only when a configuration changed."""
-
-    config: ConsumerConfig | None
-    subjects: tuple[str, ...]
-    overwrites: bool
-    by_position: bool
-
-    def is_of(self, config: ConsumerConfig | None, view: StreamView) -> bool:
-        return (
-            self.config is config
-            and self.overwrites == view.overwrites
-            and self.subjects == _subjects(view)
-        )
-
-
-def coverage(config: ConsumerConfig | None, view: StreamView) -> Coverage:
-    by_position = (
+def counts_messages(config: ConsumerConfig | None, view: StreamView) -> bool:
+    return (
         config is not None
         and config.deliver_policy != "last_per_subject"
-        and not view.overwrites
+        and not view.shape.overwrites
         and sees_everything(config, view.row.config)
     )
-    return Coverage(config, _subjects(view), view.overwrites, by_position)
-
-
-def _subjects(view: StreamView) -> tuple[str, ...]:
-    return view.row.config.subjects if view.row.config else ()

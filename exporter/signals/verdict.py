@@ -103,12 +103,18 @@ def is_losing(evidence: Evidence) -> bool:
 def is_full(evidence: Evidence) -> bool:
     """No room for a new message for longer than an answer may take; one that merely works at its
     limit gets a new message for each that it finishes."""
-    most = evidence.max_ack_pending
-    if most is None or evidence.num_ack_pending < most or evidence.num_pending == 0:
+    if evidence.num_pending == 0 or not _has_no_room(evidence):
         return False
-    wait = evidence.ack_wait_seconds
-    patience = WINDOW_SECONDS if wait is None else min(wait, WINDOW_SECONDS)
-    return evidence.no_new_seconds > patience
+    return evidence.no_new_seconds > _patience_when_full(evidence.ack_wait_seconds)
+
+
+def _has_no_room(evidence: Evidence) -> bool:
+    most = evidence.max_ack_pending
+    return most is not None and evidence.num_ack_pending >= most
+
+
+def _patience_when_full(ack_wait: float | None) -> float:
+    return WINDOW_SECONDS if ack_wait is None else min(ack_wait, WINDOW_SECONDS)
 
 
 def is_looping(evidence: Evidence) -> bool:
@@ -136,10 +142,13 @@ def is_deserted(evidence: Evidence) -> bool:
     on them, until ack_wait is over."""
     if evidence.num_pending == 0 or evidence.reachable:
         return False
-    patience = _ABSENT_SECONDS
+    return evidence.stalled_seconds > _patience_when_absent(evidence)
+
+
+def _patience_when_absent(evidence: Evidence) -> float:
     if evidence.num_ack_pending > 0:
-        patience = max(patience, evidence.ack_wait_seconds or 0.0)
-    return evidence.stalled_seconds > patience
+        return max(_ABSENT_SECONDS, evidence.ack_wait_seconds or 0.0)
+    return _ABSENT_SECONDS
 
 
 def is_falling_behind(evidence: Evidence) -> bool:
@@ -156,3 +165,24 @@ def is_falling_behind(evidence: Evidence) -> bool:
 
 def is_idle(evidence: Evidence) -> bool:
     return evidence.now.backlog == 0 and evidence.now.deliveries == evidence.past[0].deliveries
+
+
+def patience_left(evidence: Evidence) -> list[float]:
+    """How many seconds each rule that waits for time to pass has still to wait; below 0: none.
+
+    Nothing else can change the verdict on a consumer that stands still.
+    """
+    left, wait = [], evidence.ack_wait_seconds
+    if evidence.num_pending > 0 and not evidence.paused:
+        if _has_no_room(evidence):
+            left.append(_patience_when_full(wait) - evidence.no_new_seconds)
+        if not evidence.reachable:
+            left.append(_patience_when_absent(evidence) - evidence.stalled_seconds)
+    if evidence.num_ack_pending > 0 and wait is not None:
+        left.append(STUCK_ACK_WAITS * wait - evidence.floor_stalled_seconds)
+    passed = evidence.now.at - evidence.past[0].at
+    if evidence.now.redeliveries > evidence.past[0].redeliveries:
+        left.append(_LOOP_SECONDS - passed)
+    if len(evidence.past) >= _TREND_POINTS:
+        left.append(_TREND_SECONDS - passed)
+    return left

@@ -40,7 +40,7 @@ class Window(Struct, gc=False):
     def note(self, point: Point) -> None:
         points = self.points
         if not points:
-            points.append(point)
+            self.points = [point]  # not appended: for most it stays the only one, and takes less
             return
         while len(points) > 1 and points[1].at <= point.at - WINDOW_SECONDS:
             del points[0]

@@ -1,9 +1,10 @@
 """What was heard, as series: which appear, for whom, and which do not."""
 
+from collections.abc import Sequence
+
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open
 from prometheus_client.parser import text_string_to_metric_families as parse_text
-from support.models import consumer, stream
 
 from exporter import catalog
 from exporter.events.ack_samples import AckSample
@@ -20,8 +21,8 @@ from exporter.samples.events import (
     stream_event_columns,
 )
 
-CONSUMERS = [consumer("worker"), consumer("idle")]
-STREAMS = [stream("ORDERS"), stream("QUIET")]
+CONSUMERS = [("APP", "ORDERS", "worker"), ("APP", "ORDERS", "idle")]
+STREAMS = [("APP", "ORDERS"), ("APP", "QUIET")]
 Series = tuple[str, tuple[tuple[str, str], ...]]
 
 
@@ -40,17 +41,14 @@ def counts() -> EventCounts:
     return book.taken()
 
 
-def heads(rows: list[tuple[str, ...]], labels: tuple[str, ...]) -> list[str]:
-    return [label_head(labels, ("nats", *row)) for row in rows]
+def heads(keys: Sequence[tuple[str, ...]], labels: tuple[str, ...]) -> list[str]:
+    return [label_head(labels, ("nats", *key)) for key in keys]
 
 
 def columns(counts: EventCounts) -> list[Column]:
-    names = [(row.account, row.stream, row.name) for row in CONSUMERS]
     return [
-        *consumer_event_columns(CONSUMERS, heads(names, catalog.CONSUMER), counts),
-        *stream_event_columns(
-            STREAMS, heads([(row.account, row.name) for row in STREAMS], catalog.STREAM), counts
-        ),
+        *consumer_event_columns(CONSUMERS, heads(CONSUMERS, catalog.CONSUMER), counts),
+        *stream_event_columns(STREAMS, heads(STREAMS, catalog.STREAM), counts),
         *account_event_columns("nats", counts),
     ]
 

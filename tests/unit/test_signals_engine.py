@@ -250,6 +250,17 @@ def test_a_rest_is_no_stall_and_no_lag() -> None:
     assert told.stalled == POLL
 
 
+def test_a_rest_is_no_standstill_of_the_floor() -> None:
+    polls = Polls()
+    for _ in range(3):
+        polls.look(orders(10), worker(10, 10))
+    assert polls.told(orders(10), worker(10, 10), after=3600).verdict is Verdict.IDLE
+    told = polls.told(orders(11), worker(11, 11, floor=10, num_ack_pending=1))
+    assert (told.verdict, told.floor_stalled) == (Verdict.OK, 0.0)
+    told = polls.told(orders(11), worker(11, 11, floor=10, num_ack_pending=1))
+    assert told.floor_stalled == POLL
+
+
 def test_doubt_lasts_as_long_as_the_window() -> None:
     polls = Polls()
     polls.look(orders(10), worker(4, 4))
