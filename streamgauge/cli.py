@@ -9,6 +9,7 @@ from importlib import import_module
 # Imported only when asked for: one room's dependencies are not another's.
 ROOMS = {
     "exporter": ("exporter.main", "poll NATS JetStream and serve it to Prometheus"),
+    "alerts": ("alerts.main", "alert rules with your thresholds, in the form you need"),
     "demo": ("streamgauge.demo.main", "a NATS server with a living workload, watched"),
 }
 

@@ -1,0 +1,46 @@
+"""`python -m alerts.generate`: writes alerts/generated/ and docs/alerts.md."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from alerts import alertmanager, reference
+from alerts.render import operator_resource, rule_files
+
+ROOT = Path(__file__).parent.parent
+
+
+def generated() -> Mapping[str, str]:
+    """The text of every generated file, by its path from the root."""
+    texts = {f"alerts/generated/{name}": text for name, text in rule_files().items()}
+    texts["alerts/generated/prometheusrule.yml"] = operator_resource()
+    texts["alerts/generated/alertmanager.yml"] = alertmanager.configuration()
+    texts["docs/alerts.md"] = reference.render()
+    return texts
+
+
+def write(root: Path) -> list[Path]:
+    """Only what changed, so that nothing looks newer than it is."""
+    changed = []
+    for name, text in generated().items():
+        path = root / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            changed.append(path)
+    return changed
+
+
+def main() -> int:
+    if not (ROOT / "docs").is_dir():
+        sys.stderr.write(f"{ROOT / 'docs'} is not there: run this in a source tree\n")
+        return 1
+    for path in write(ROOT):
+        sys.stdout.write(f"wrote {path.relative_to(ROOT)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""`streamgauge alerts`: the rules with your numbers, in the form that your Prometheus takes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from alerts import thresholds
+from alerts.quantity import ThresholdError
+from alerts.render import helm_template, one_rule_file, operator_resource, rule_files
+from alerts.terms import DEFAULT, Terms, TermsError, Timing
+
+_FAULTY = 2
+_WIDTH = 79
+# What each format is called in a folder, and its text.
+_WHOLE: dict[str, tuple[str, Callable[[Terms], str]]] = {
+    "file": ("streamgauge.rules.yml", one_rule_file),
+    "operator": ("prometheusrule.yml", operator_resource),
+    "helm": ("prometheusrule.yaml", helm_template),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = _parser().parse_args(argv)
+    try:
+        return int(arguments.run(arguments))
+    except (ThresholdError, TermsError) as error:
+        sys.stderr.write(f"streamgauge alerts: {error}\n")
+    except OSError as error:
+        sys.stderr.write(f"streamgauge alerts: {error.filename}: {error.strerror}\n")
+    return _FAULTY
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="streamgauge alerts", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_render(commands.add_parser("render", help="write the rules"))
+    listing = commands.add_parser("thresholds", help="list what --set takes")
+    listing.set_defaults(run=_list_thresholds)
+    return parser
+
+
+def _add_render(render: argparse.ArgumentParser) -> None:
+    add = render.add_argument
+    add(
+        "--format",
+        choices=tuple(_WHOLE),
+        default="file",
+        help="plain rule files, a PrometheusRule resource, or a template of a Helm chart",
+    )
+    add("--out", type=Path, metavar="DIR", help="write files there; else to standard output")
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        dest="assignments",
+        help="another value for a threshold, like stream_full_ratio=0.9 or clock_offset=2s",
+    )
+    add(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="LABEL=REGEX",
+        dest="exclusions",
+        help="leave out what matches as a whole, like stream=TEST_.*",
+    )
+    add(
+        "--runbooks",
+        default=DEFAULT.runbooks,
+        metavar="URL",
+        help="where the runbooks are (default: %(default)s)",
+    )
+    add("--dashboards", default=DEFAULT.boards, metavar="URL", help="the address of Grafana")
+    add(
+        "--speed",
+        type=float,
+        default=1.0,
+        metavar="N",
+        help="for trials: all waits and windows N times shorter",
+    )
+    render.set_defaults(run=_render)
+
+
+def _render(arguments: argparse.Namespace) -> int:
+    terms = Terms(
+        thresholds=thresholds.overridden(arguments.assignments),
+        timing=Timing(speed=arguments.speed),
+        exclusions=_exclusions(arguments.exclusions),
+        runbooks=arguments.runbooks.rstrip("/"),
+        boards=arguments.dashboards.rstrip("/"),
+    )
+    name, whole = _WHOLE[arguments.format]
+    if arguments.out is None:
+        sys.stdout.write(whole(terms))
+        return 0
+    texts = rule_files(terms) if arguments.format == "file" else {name: whole(terms)}
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for file, text in texts.items():
+        (arguments.out / file).write_text(text, encoding="utf-8")
+        sys.stdout.write(f"wrote {arguments.out / file}\n")
+    return 0
+
+
+def _exclusions(written: Sequence[str]) -> dict[str, str]:
+    """Several for one label mean any of them."""
+    found: dict[str, str] = {}
+    for each in written:
+        label, equals, expression = each.partition("=")
+        if not equals:
+            raise TermsError(f"exclude {each}: write it as label=regex")
+        found[label] = f"{found[label]}|{expression}" if label in found else expression
+    return found
+
+
+def _list_thresholds(_: argparse.Namespace) -> int:
+    for each in thresholds.ALL:
+        sys.stdout.write(f"{each.name} = {each.text}\n")
+        sys.stdout.write(textwrap.indent(textwrap.fill(each.meaning, _WIDTH - 4), "    ") + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

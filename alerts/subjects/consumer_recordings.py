@@ -1,0 +1,57 @@
+"""What is recorded of every consumer: was it busy before, and how long does it take to ack?"""
+
+from __future__ import annotations
+
+from alerts.promql.expression import Compared, Expression, Number
+from alerts.promql.series import average, increase, latest, rate
+from alerts.promql.shapes import Recorded
+from alerts.rule import Group, Recording
+from exporter import catalog
+
+_BUSY = "streamgauge:consumer_busy:bool30m"
+_SHARE = "streamgauge:consumer_busy:share1d"
+_ACK = "streamgauge:consumer_time_to_ack_seconds:mean30m"
+
+
+def _share() -> Expression:
+    """The day's share. It is kept as it was while messages wait and none is delivered: a stall must
+    not make the consumer look idle. Half a day of record is needed, or a new nightly job counts as
+    busy."""
+    recent = Recorded(_BUSY, catalog.CONSUMER, "15m")
+    day = Recorded(_BUSY, catalog.CONSUMER, "1d", "avg_over_time")
+    half_a_day_ago = Recorded(_BUSY, catalog.CONSUMER, "1h", ago="12h")
+    kept = Recorded(_SHARE, catalog.CONSUMER, "1h")
+    stalled = kept.where(recent.equals(0)).where(latest(catalog.CONSUMER_NUM_PENDING) > 0)
+    return stalled.or_(day.where(half_a_day_ago))
+
+
+def _time_to_ack() -> Expression:
+    """Little's law: how many are under way, by how many come. Refused messages come back at once
+    and would spoil it."""
+    under_way = average(catalog.CONSUMER_NUM_ACK_PENDING, "30m")
+    mean = under_way / (rate(catalog.CONSUMER_DELIVERIES, "30m") > 0)
+    return mean.unless(increase(catalog.CONSUMER_NAKS, "30m") > 0)
+
+
+BUSY = Recording(
+    _BUSY,
+    Compared("> bool", increase(catalog.CONSUMER_DELIVERIES, "30m"), Number(0)),
+    "1 when the consumer had a delivery within the last half hour, else 0.",
+)
+SHARE = Recording(
+    _SHARE,
+    _share(),
+    "Share of the last day's half hours in which the consumer had deliveries. It is held while "
+    "messages wait and none is delivered. Absent before half a day of record.",
+)
+TIME_TO_ACK = Recording(
+    _ACK,
+    _time_to_ack(),
+    "Mean time from a delivery to its end (acknowledged, or ack_wait over) in the last half hour. "
+    "Absent without deliveries and where messages were refused.",
+)
+
+busy_share: Expression = Recorded(_SHARE, catalog.CONSUMER, "15m")
+time_to_ack: Expression = Recorded(_ACK, catalog.CONSUMER, "15m")
+
+GROUPS = (Group("streamgauge.consumer.recorded", (BUSY, SHARE, TIME_TO_ACK), interval="5m"),)

@@ -1,0 +1,37 @@
+"""Which assets a rule is about: those in service, and not the ones that were just made."""
+
+from __future__ import annotations
+
+from alerts import thresholds
+from alerts.promql.expression import Expression
+from alerts.promql.series import highest, holds, increase, latest
+from exporter import catalog
+from exporter.metric import Metric
+
+_PRESENCE = "10m"  # long enough for a restart of the exporter to leave no gap
+
+
+def in_service(when: Expression) -> Expression:
+    """Without consumers that nobody promised to read (ephemeral) or that wait by order (paused)."""
+    return when.unless(holds(catalog.CONSUMER_INFO, durable="false")).unless(
+        latest(catalog.CONSUMER_PAUSED).equals(1)
+    )
+
+
+def without_buckets(when: Expression) -> Expression:
+    """Without key-value and object streams: they overwrite by design and are read directly."""
+    return when.unless(holds(catalog.STREAM_INFO, kind="kv|object"))
+
+
+def settled_consumer(when: Expression) -> Expression:
+    return _settled(when, catalog.CONSUMER_UP, catalog.CONSUMER_RECREATED)
+
+
+def settled_stream(when: Expression) -> Expression:
+    return _settled(when, catalog.STREAM_UP, catalog.STREAM_RECREATED)
+
+
+def _settled(when: Expression, up: Metric, recreated: Metric) -> Expression:
+    """Known for a while and not made again since. Rules that wait longer need no such check."""
+    known = highest(up, _PRESENCE, ago=thresholds.YOUNG_ASSET)
+    return when.where(known).unless(increase(recreated, thresholds.YOUNG_ASSET) > 0)

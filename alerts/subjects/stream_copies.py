@@ -1,0 +1,103 @@
+"""The copies of a stream: its replicas, their leader, its mirror and sources."""
+
+from __future__ import annotations
+
+from alerts import thresholds
+from alerts.promql.series import counted, increase, latest, lowest
+from alerts.promql.shapes import Renamed
+from alerts.rule import Alert, Board, Group, Severity
+from alerts.wording import ACCOUNT, COUNT, NUMBER, STREAM
+from exporter import catalog
+
+_REPLICA = (
+    "The replica of stream {{ $labels.stream }} on server {{ $labels.server }} (" + ACCOUNT + ")"
+)
+_fed_by_others = latest(catalog.STREAM_SOURCE_ACTIVE_SECONDS, by=catalog.STREAM)
+# A stream that is itself fed by another is no origin: a mirror often has the name of its origin,
+# which lives in another domain where it cannot be seen.
+_idle_origin = Renamed(
+    increase(catalog.STREAM_STORED_MESSAGES, "10m").equals(0).unless(_fed_by_others),
+    "stream",
+    "source",
+)
+
+REPLICA_OFFLINE = Alert(
+    name="StreamReplicaOffline",
+    severity=Severity.WARNING,
+    when=latest(catalog.STREAM_REPLICA_OFFLINE).equals(1),
+    hold="5m",
+    summary="A replica of a stream is offline.",
+    description=f"{_REPLICA} is offline in the view of the stream's leader. One more may cost the "
+    "majority.",
+    condition="The stream's leader holds the replica for offline.",
+    board=Board.STREAM,
+)
+
+REPLICA_LAGGING = Alert(
+    name="StreamReplicaLagging",
+    severity=Severity.WARNING,
+    when=(lowest(catalog.STREAM_REPLICA_LAG, "5m") > thresholds.REPLICA_LAG).unless(
+        latest(catalog.STREAM_THRESHOLD, by=catalog.STREAM, limit="peer-lag-critical")
+    ),
+    hold="10m",
+    summary="A replica of a stream cannot keep up with its leader.",
+    description=f"{_REPLICA} has been at least {NUMBER} entries behind its leader for 15 minutes.",
+    condition="The smallest lag of 5 minutes is above <replica_lag> entries. Not where the owner "
+    "set peer-lag-critical.",
+    board=Board.STREAM,
+)
+
+REPLICAS_DIVERGED = Alert(
+    name="StreamReplicasDiverged",
+    severity=Severity.WARNING,
+    when=(
+        latest(catalog.STREAM_REPLICA_DIVERGENCE_MESSAGES) > thresholds.REPLICA_DIVERGENCE_MESSAGES
+    ).where(
+        latest(catalog.STREAM_REPLICA_DIVERGENCE_MESSAGES)
+        > latest(catalog.STREAM_MESSAGES) * thresholds.REPLICA_DIVERGENCE_RATIO
+    ),
+    hold="10m",
+    summary="Two copies of a stream are not the same.",
+    description=f"{_REPLICA} differs from its leader by {NUMBER} messages although the leader sees "
+    "no lag. If it becomes the leader, readers see other data.",
+    condition="A follower without lag differs from its leader by more than "
+    "<replica_divergence_messages> messages and <replica_divergence_ratio> of the stream. Needs the "
+    "system or monitor source.",
+    board=Board.STREAM,
+)
+
+LEADER_FLAPPING = Alert(
+    name="StreamLeaderFlapping",
+    severity=Severity.WARNING,
+    when=counted(catalog.STREAM_LEADER_CHANGES, "15m") > thresholds.LEADER_CHANGES,
+    hold="0s",
+    keep="15m",
+    summary="The leader of a stream changes again and again.",
+    description=f"{STREAM} has changed its leader about {COUNT} times in the last 15 minutes. Each "
+    "time publishes fail for seconds and acknowledgements may be lost.",
+    condition="More than <leader_changes> changes of the leader in 15 minutes.",
+    board=Board.STREAM,
+)
+
+MIRROR_STALE = Alert(
+    name="StreamMirrorStale",
+    severity=Severity.WARNING,
+    when=(latest(catalog.STREAM_SOURCE_ACTIVE_SECONDS) > thresholds.SOURCE_SILENCE)
+    .unless(_idle_origin)
+    .unless(latest(catalog.STREAM_THRESHOLD, by=catalog.STREAM, limit="seen-critical"))
+    .or_(latest(catalog.STREAM_SOURCE_ERROR).equals(1)),
+    hold="10m",
+    summary="A mirror or source is cut off from its origin.",
+    description=f"{STREAM} draws from {{{{ $labels.source }}}} and has not heard from it for long, "
+    "or reports an error. What is published there does not arrive here.",
+    condition="The origin has not been heard from for more than <source_silence> (unless it can be "
+    "seen and is idle, or the owner set seen-critical), or the mirror or source reports an error.",
+    board=Board.STREAM,
+)
+
+GROUPS = (
+    Group(
+        "streamgauge.stream.copies",
+        (REPLICA_OFFLINE, REPLICA_LAGGING, REPLICAS_DIVERGED, LEADER_FLAPPING, MIRROR_STALE),
+    ),
+)

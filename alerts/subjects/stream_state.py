@@ -1,0 +1,178 @@
+"""Streams that do not work, lost data, became others, or keep what nobody will ever read."""
+
+from __future__ import annotations
+
+from alerts.promql.series import heard, holds, increase, latest, then, total, worst
+from alerts.promql.shapes import Renamed, Tagged
+from alerts.rule import Alert, Board, Group, Severity
+from alerts.subjects.populations import settled_stream, without_buckets
+from alerts.wording import COUNT, NUMBER, STREAM
+from exporter import catalog
+
+_messages = latest(catalog.STREAM_MESSAGES)
+_no_consumer = latest(catalog.STREAM_CONSUMERS).equals(0)
+_ahead_now = worst(catalog.STREAM, latest(catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES))
+# Half a minute beyond the lookback, so that one sighting never counts as two.
+_ahead_before = worst(catalog.STREAM, then(catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES, "2m30s"))
+_unfinished = total(
+    catalog.STREAM,
+    latest(catalog.CONSUMER_NUM_PENDING, crowd=True)
+    + latest(catalog.CONSUMER_NUM_ACK_PENDING, crowd=True),
+)
+_silent_consumer = worst(catalog.STREAM, latest(catalog.CONSUMER_UP).equals(0))
+_read_by_mirrors = Renamed(
+    latest(catalog.STREAM_SOURCE_ACTIVE_SECONDS, by=("system", "account", "source")),
+    "source",
+    "stream",
+)
+
+NO_LEADER = Alert(
+    name="StreamNoLeader",
+    severity=Severity.CRITICAL,
+    when=settled_stream(latest(catalog.STREAM_UP).equals(0)),
+    hold="1m",
+    summary="A stream has no leader: it takes and delivers nothing.",
+    description=f"{STREAM} has no leader, or is listed as missing or offline. Publishes fail or "
+    "time out, and its consumers stand still. It may have lost the majority of its replicas.",
+    condition="The stream's leader does not answer; lost quorum is one cause.",
+    board=Board.STREAM,
+)
+
+DATA_LOST = Alert(
+    name="StreamDataLost",
+    severity=Severity.CRITICAL,
+    when=settled_stream(
+        Tagged(latest(catalog.STREAM_LOST_MESSAGES) > 0, "sign", "damaged store")
+        .or_(
+            Tagged(
+                increase(catalog.STREAM_SEQUENCE_REGRESSIONS, "15m") > 0,
+                "sign",
+                "last sequence went back",
+            )
+        )
+        .or_(Tagged((_ahead_now > 0).where(_ahead_before), "sign", "consumer ahead of stream"))
+    ),
+    hold="0s",
+    keep="15m",
+    summary="A stream lost messages that it had acknowledged.",
+    description=f"{STREAM} shows the sign of lost data: {{{{ $labels.sign }}}} ({COUNT}). Messages "
+    "that publishers were told are stored are gone.",
+    condition="The server reports lost messages in its store, or the last sequence went back in "
+    "the last 15 minutes without a new stream, or a consumer has stood beyond the stream's end for "
+    "2 minutes.",
+    board=Board.STREAM,
+)
+
+RECREATED = Alert(
+    name="StreamRecreated",
+    severity=Severity.WARNING,
+    when=increase(catalog.STREAM_RECREATED, "15m") > 0,
+    hold="0s",
+    keep="15m",
+    summary="A stream was deleted and made again.",
+    description=f"{STREAM} became another stream of the same name in the last 15 minutes. Its "
+    "former messages and consumers are gone, and publishers that expect a sequence will fail.",
+    condition="The creation time of the stream moved in the last 15 minutes.",
+    board=Board.STREAM,
+)
+
+RESTORED = Alert(
+    name="StreamRestored",
+    severity=Severity.INFO,
+    when=heard(catalog.STREAM_RESTORES, "15m"),
+    hold="0s",
+    keep="15m",
+    summary="A stream was restored from a backup.",
+    description=f"{STREAM} was restored from a backup in the last 15 minutes. What was stored after "
+    "that backup is not in it.",
+    condition="An advisory told of a finished restore in the last 15 minutes.",
+    board=Board.STREAM,
+)
+
+INCONSISTENT = Alert(
+    name="StreamInconsistent",
+    severity=Severity.WARNING,
+    when=(latest(catalog.STREAM_SUBJECTS) > _messages).where(_messages > 0),
+    hold="10m",
+    summary="A stream claims more subjects than messages: its index is damaged.",
+    description=f"{STREAM} claims {NUMBER} subjects and fewer messages than that, which cannot be.",
+    condition="More subjects than messages in a stream that is not empty.",
+    board=Board.STREAM,
+)
+
+INTEREST_DISCARDING = Alert(
+    name="InterestStreamDiscarding",
+    severity=Severity.WARNING,
+    when=(increase(catalog.STREAM_STORED_MESSAGES, "5m") > 0)
+    .where(_no_consumer)
+    .where(holds(catalog.STREAM_INFO, retention="interest")),
+    hold="5m",
+    summary="A stream acknowledges messages and keeps none of them.",
+    description=f"{STREAM} has interest retention and no consumer: it acknowledged about {COUNT} "
+    "messages in the last 5 minutes and kept none.",
+    condition="A stream with interest retention has no consumer while messages are published.",
+    board=Board.STREAM,
+)
+
+WORKQUEUE_STUCK = Alert(
+    name="WorkqueueStuckMessages",
+    severity=Severity.WARNING,
+    when=(_messages > 0)
+    .where(holds(catalog.STREAM_INFO, retention="workqueue"))
+    .where(_unfinished.equals(0))
+    .unless(_silent_consumer),
+    hold="1h",
+    summary="Messages lie in a work queue and no consumer will get them.",
+    description=f"{STREAM} is a work queue with {NUMBER} messages, and none of its consumers has "
+    "any left to do: they ran out of max_deliver, or match no consumer's filter.",
+    condition="A work queue has messages while nothing is pending or unacknowledged on any of its "
+    "consumers.",
+    board=Board.STREAM,
+)
+
+UNREAD = Alert(
+    name="StreamUnread",
+    severity=Severity.INFO,
+    when=without_buckets(
+        (increase(catalog.STREAM_STORED_MESSAGES, "1h") > 0)
+        .where(_no_consumer)
+        .unless(holds(catalog.STREAM_INFO, retention="interest"))
+        .unless(_read_by_mirrors)
+    ),
+    hold="24h",
+    summary="A stream grows and has had no consumer for a day.",
+    description=f"{STREAM} took about {COUNT} messages in the last hour and has had no consumer for "
+    "a day.",
+    condition="Messages are stored and there is no consumer and no mirror of the stream in its "
+    "account.",
+    board=Board.STREAM,
+)
+
+CONFIG_FINDING = Alert(
+    name="ConfigFinding",
+    severity=Severity.INFO,
+    when=latest(catalog.STREAM_CONFIG_FINDINGS, by=(*catalog.STREAM, "check"), severity="warn") > 0,
+    hold="1h",
+    summary="The audit found a setting that will do harm.",
+    description=f"{STREAM}: {NUMBER} of its assets fail the check {{{{ $labels.check }}}} of the "
+    "audit.",
+    condition="A check of the audit with severity warn fails.",
+    board=Board.STREAM,
+)
+
+GROUPS = (
+    Group(
+        "streamgauge.stream.state",
+        (
+            NO_LEADER,
+            DATA_LOST,
+            RECREATED,
+            RESTORED,
+            INCONSISTENT,
+            INTEREST_DISCARDING,
+            WORKQUEUE_STUCK,
+            UNREAD,
+            CONFIG_FINDING,
+        ),
+    ),
+)

@@ -1,0 +1,73 @@
+"""On what terms rules are written: the numbers, the tempo, what is left out, where links lead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from alerts import thresholds
+from alerts.quantity import Threshold, format_duration, parse_duration
+
+Span = str | Threshold  # "15m", or a threshold that is a duration
+
+EXCLUDABLE = ("system", "account", "stream", "consumer", "server")
+# Prometheus' expressions know none of these; without this check it would refuse the whole file.
+_UNKNOWN_TO_RE2 = re.compile(r"\(\?[=!<]|\\[1-9]")
+
+
+class TermsError(ValueError):
+    """One line that names the setting and the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """A tempo for trials: every wait and window shorter by the same factor."""
+
+    speed: float = 1.0
+    least_window: float = 5.0  # a window needs two samples, however fast the trial
+
+    def __post_init__(self) -> None:
+        if not self.speed >= 1:
+            raise TermsError(f"speed {self.speed:g}: is below 1")
+
+    def wait(self, written: str) -> str:
+        return format_duration(parse_duration(written) / self.speed)
+
+    def window(self, seconds: float) -> float:
+        return seconds if self.speed == 1 else max(seconds / self.speed, self.least_window)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    thresholds: Mapping[str, Threshold] = field(default_factory=lambda: dict(thresholds.BY_NAME))
+    timing: Timing = Timing()
+    exclusions: Mapping[str, str] = field(default_factory=dict)  # label -> regular expression
+    runbooks: str = "docs/runbooks"
+    boards: str = ""  # the address of Grafana, without a slash at the end
+
+    def __post_init__(self) -> None:
+        for label, expression in self.exclusions.items():
+            _check_exclusion(label, expression)
+
+    def seconds(self, span: Span) -> float:
+        if isinstance(span, Threshold):
+            return self.timing.window(self.thresholds[span.name].value)
+        return self.timing.window(parse_duration(span))
+
+    def window(self, span: Span) -> str:
+        return format_duration(self.seconds(span))
+
+
+DEFAULT = Terms()
+
+
+def _check_exclusion(label: str, expression: str) -> None:
+    if label not in EXCLUDABLE:
+        raise TermsError(f"exclude {label}: is not one of {', '.join(EXCLUDABLE)}")
+    try:
+        re.compile(expression)
+    except re.error as error:
+        raise TermsError(f"exclude {label}={expression}: {error}") from None
+    if not expression or _UNKNOWN_TO_RE2.search(expression):
+        raise TermsError(f"exclude {label}={expression}: Prometheus cannot read this expression")

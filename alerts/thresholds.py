@@ -1,0 +1,228 @@
+"""THE numbers: every threshold, once. Standard library only.
+
+Rules, the lines on the boards and the report draw from here; owners' own limits win over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from alerts.quantity import Threshold, ThresholdError, Unit
+
+MINUTE = 60.0
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+MIB = float(1 << 20)
+
+# An entry is a name, a value and its sense; the formatter would spread it.
+# fmt: off
+
+# --- what holds for every alert -------------------------------------------------------------------
+
+SNAPSHOT_AGE = Threshold(
+    "snapshot_age", 45.0, Unit.DURATION,
+    "data of a system older than this (three poll intervals) is stale, and no alert is drawn from it",
+    ("ExporterStale",))
+YOUNG_ASSET = Threshold(
+    "young_asset", 5 * MINUTE, Unit.DURATION,
+    "a stream or consumer younger than this is left in peace",
+    ("StreamNoLeader", "ConsumerNoLeader", "ConsumerMessagesLost", "StreamDataLost",
+     "OwnerLimitExceeded"))
+
+# --- consumers ------------------------------------------------------------------------------------
+
+CONSUMER_STALLED = Threshold(
+    "consumer_stalled", 5 * MINUTE, Unit.DURATION,
+    "messages wait and none was delivered for longer than this",
+    ("ConsumerStalled",))
+CONSUMER_BUSY_RATIO = Threshold(
+    "consumer_busy_ratio", 0.9, Unit.RATIO,
+    "a consumer with deliveries in more than this share of a day's half hours is a busy one: its "
+    "silence is a stall, not a schedule",
+    ("ConsumerStalled", "ConsumerNobodyPulls"))
+REDELIVERY_RATIO = Threshold(
+    "redelivery_ratio", 0.10, Unit.RATIO,
+    "more than this share of the deliveries are repeated ones",
+    ("ConsumerRedeliveryHigh",))
+NAK_RATIO = Threshold(
+    "nak_ratio", 0.5, Unit.RATIO,
+    "more than this share of the deliveries are refused",
+    ("ConsumerNakLoop",))
+DELIVERIES_LEAST = Threshold(
+    "deliveries_least", 100, Unit.COUNT,
+    "a share of deliveries is only judged above this many in fifteen minutes",
+    ("ConsumerRedeliveryHigh", "ConsumerNakLoop"))
+ACK_WAIT_RATIO = Threshold(
+    "ack_wait_ratio", 0.5, Unit.RATIO,
+    "acknowledgements take longer than this share of ack_wait",
+    ("ConsumerAckWaitTooShort",))
+ACK_FLOOR_ACK_WAITS = Threshold(
+    "ack_floor_ack_waits", 10, Unit.FACTOR,
+    "the ack floor has not moved for more than this many times ack_wait",
+    ("ConsumerAckFloorStalled",))
+ACK_FLOOR_GAP_WINDOWS = Threshold(
+    "ack_floor_gap_windows", 5, Unit.FACTOR,
+    "deliveries above the ack floor exceed this many times max_ack_pending",
+    ("ConsumerAckFloorGapHigh",))
+ACK_FLOOR_GAP_DELIVERIES = Threshold(
+    "ack_floor_gap_deliveries", 100_000, Unit.COUNT,
+    "deliveries above the ack floor exceed this number, whatever max_ack_pending is",
+    ("ConsumerAckFloorGapHigh",))
+ACK_PENDING_RATIO = Threshold(
+    "ack_pending_ratio", 0.8, Unit.RATIO,
+    "unacknowledged messages fill this share of max_ack_pending",
+    ("ConsumerAckPendingHigh",))
+ACK_PENDING_WINDOW_LEAST = Threshold(
+    "ack_pending_window_least", 10, Unit.COUNT,
+    "a max_ack_pending below this is chosen for order and full by design",
+    ("ConsumerAckPendingHigh",))
+RETENTION_HEADROOM_RATIO = Threshold(
+    "retention_headroom_ratio", 0.2, Unit.RATIO,
+    "less than this share of the retention is left before unread messages are removed",
+    ("ConsumerRetentionHeadroomLow",))
+EXHAUSTED_LASTING = Threshold(
+    "exhausted_lasting", HOUR, Unit.DURATION,
+    "messages that ran out of max_deliver lie in the stream for longer than this",
+    ("ConsumerMessagesAbandoned",))
+CONSUMER_PAUSED = Threshold(
+    "consumer_paused", DAY, Unit.DURATION,
+    "a pause that lasts longer than this while the backlog grows may have been forgotten",
+    ("ConsumerPausedLong",))
+
+# --- streams --------------------------------------------------------------------------------------
+
+STREAM_FULL_RATIO = Threshold(
+    "stream_full_ratio", 0.98, Unit.RATIO,
+    "a stream that refuses new messages when full is filled up to this share",
+    ("StreamFull",))
+STREAM_FILLING_RATIO = Threshold(
+    "stream_filling_ratio", 0.85, Unit.RATIO,
+    "a stream that refuses new messages when full is filled above this share and still grows",
+    ("StreamFillingUp",))
+STREAM_FILLING_HORIZON = Threshold(
+    "stream_filling_horizon", 4 * HOUR, Unit.DURATION,
+    "the growth of the last hours reaches the limit within this time",
+    ("StreamFillingUp",))
+FORECAST_HORIZON = Threshold(
+    "forecast_horizon", 14 * DAY, Unit.DURATION,
+    "the forecast of the rollups says full within this time",
+    ("StreamForecastFull", "ServerForecastFull"))
+REPLICA_LAG = Threshold(
+    "replica_lag", 1000, Unit.COUNT,
+    "a replica is behind its leader by more than this many entries",
+    ("StreamReplicaLagging",))
+REPLICA_DIVERGENCE_MESSAGES = Threshold(
+    "replica_divergence_messages", 1000, Unit.COUNT,
+    "a replica without lag differs from its leader by more than this many messages",
+    ("StreamReplicasDiverged",))
+REPLICA_DIVERGENCE_RATIO = Threshold(
+    "replica_divergence_ratio", 0.05, Unit.RATIO,
+    "and by more than this share of the stream",
+    ("StreamReplicasDiverged",))
+LEADER_CHANGES = Threshold(
+    "leader_changes", 3, Unit.COUNT,
+    "more changes of a stream's leader than this in fifteen minutes",
+    ("StreamLeaderFlapping",))
+SOURCE_SILENCE = Threshold(
+    "source_silence", 5 * MINUTE, Unit.DURATION,
+    "a mirror or source has not been heard from for longer than this",
+    ("StreamMirrorStale",))
+PUBLISH_CONFLICT_RATIO = Threshold(
+    "publish_conflict_ratio", 0.01, Unit.RATIO,
+    "more than this share of the publishes is rejected for a wrong expectation",
+    ("PublishConflictsHigh",))
+PUBLISH_UNSTORED_RATIO = Threshold(
+    "publish_unstored_ratio", 0.05, Unit.RATIO,
+    "more than this share of the publishes that reached a stream is not stored",
+    ("PublishesNotStored",))
+DEDUPE_MEMORY = Threshold(
+    "dedupe_memory", 512 * MIB, Unit.BYTES,
+    "the message ids of the duplicate window take more memory than this on each replica",
+    ("DedupeMemoryHigh",))
+DEDUPE_ID_MEMORY = Threshold(
+    "dedupe_id_memory", 240, Unit.BYTES,
+    "what one message id takes in the server's memory (measured)",
+    ("DedupeMemoryHigh",))
+EPHEMERAL_GROWTH = Threshold(
+    "ephemeral_growth", 50, Unit.COUNT,
+    "a stream has more than this many ephemeral consumers more than a day ago, and never fewer "
+    "in between",
+    ("ConsumerEphemeralLeak",))
+
+# --- servers, meta group, accounts ----------------------------------------------------------------
+
+CLOCK_OFFSET = Threshold(
+    "clock_offset", 1.0, Unit.DURATION,
+    "a server's clock is off by more than this for certain, or two servers differ by more",
+    ("ServerClockOffset",))
+SERVER_STORAGE_RATIO = Threshold(
+    "server_storage_ratio", 0.9, Unit.RATIO,
+    "JetStream uses more than this share of what the server may use",
+    ("ServerStorageHigh",))
+API_ERROR_RATIO = Threshold(
+    "api_error_ratio", 0.01, Unit.RATIO,
+    "more than this share of the JetStream API requests fails",
+    ("ServerApiErrors",))
+API_REQUESTS_LEAST = Threshold(
+    "api_requests_least", 100, Unit.COUNT,
+    "failed API requests are only judged from this many in fifteen minutes on",
+    ("ServerApiErrors",))
+META_PENDING = Threshold(
+    "meta_pending", 500, Unit.COUNT,
+    "the meta leader has more operations than this to apply",
+    ("MetaPendingHigh",))
+ACCOUNT_HIGH_RATIO = Threshold(
+    "account_high_ratio", 0.80, Unit.RATIO,
+    "an account uses this share of its storage or memory limit",
+    ("AccountStorageHigh",))
+ACCOUNT_FULL_RATIO = Threshold(
+    "account_full_ratio", 0.95, Unit.RATIO,
+    "an account uses this share of its storage or memory limit and will soon be refused",
+    ("AccountStorageFull",))
+
+# --- archive and rollups --------------------------------------------------------------------------
+
+ARCHIVE_SILENCE = Threshold(
+    "archive_silence", 10 * MINUTE, Unit.DURATION,
+    "the archive has had no sample from a sender for longer than this",
+    ("ArchiveNotReceiving",))
+ARCHIVE_WAL_AGE = Threshold(
+    "archive_wal_age", 3 * HOUR, Unit.DURATION,
+    "the oldest sample in the archive's write-ahead log is older than this",
+    ("ArchiveWalOld",))
+ROLLUP_AGE = Threshold(
+    "rollup_age", 36 * HOUR, Unit.DURATION,
+    "no rollup has succeeded for longer than this",
+    ("RollupOverdue",))
+
+# fmt: on
+
+ALL: tuple[Threshold, ...] = tuple(v for v in globals().values() if isinstance(v, Threshold))
+BY_NAME: Mapping[str, Threshold] = {threshold.name: threshold for threshold in ALL}
+
+# The first of each pair warns before the second: the other way round the warning never speaks.
+_ORDERED = ((STREAM_FILLING_RATIO, STREAM_FULL_RATIO), (ACCOUNT_HIGH_RATIO, ACCOUNT_FULL_RATIO))
+
+
+def overridden(assignments: Iterable[str]) -> dict[str, Threshold]:
+    """All thresholds by name, those named in `name=value` assignments with their new values."""
+    chosen = dict(BY_NAME)
+    for assignment in assignments:
+        name, equals, written = assignment.partition("=")
+        if not equals:
+            raise ThresholdError(f"{assignment}: write it as name=value")
+        if name not in chosen:
+            raise ThresholdError(f"{name}: there is no such threshold{_nearest(name)}")
+        chosen[name] = chosen[name].with_text(written)
+    for lower, upper in _ORDERED:
+        low, high = chosen[lower.name], chosen[upper.name]
+        if not low.value < high.value:
+            raise ThresholdError(f"{low.name}={low.text}: is not below {high.name}={high.text}")
+    return chosen
+
+
+def _nearest(name: str) -> str:
+    from difflib import get_close_matches
+
+    found = get_close_matches(name, BY_NAME, n=1)
+    return f"; did you mean {found[0]}?" if found else ""

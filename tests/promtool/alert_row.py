@@ -1,0 +1,68 @@
+"""One row of the alert table: what makes an alert fire, what just does not, what it then says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from alerts.quantity import parse_duration
+
+# The value of a series at a time in seconds; None where there is no sample.
+Pattern = Callable[[float], float | None]
+Values = float | Pattern | None  # None takes a series away
+Series = Mapping[str, Values]
+
+CONSUMER = {"account": "APP", "stream": "ORDERS", "consumer": "worker"}
+STREAM = {"account": "APP", "stream": "ORDERS"}
+SERVER = {"server": "n1"}
+ACCOUNT = {"account": "APP"}
+SYSTEM: dict[str, str] = {}
+
+PAUSED: Series = {"consumer_paused": 1}
+EPHEMERAL: Series = {'consumer_info{durable="false",leader="n1"}': 1}
+KEY_VALUE: Series = {'stream_info{kind="kv",leader="n1"}': 1}
+OBJECTS: Series = {'stream_info{kind="object",leader="n1"}': 1}
+
+
+def after(moment: str, before: float | None, value: float) -> Pattern:
+    border = parse_duration(moment)
+    return lambda at: value if at >= border else before
+
+
+def between(start: str, end: str, value: float, outside: float | None) -> Pattern:
+    first, last = parse_duration(start), parse_duration(end)
+    return lambda at: value if first <= at < last else outside
+
+
+def ramp(start: float, per_minute: float) -> Pattern:
+    return lambda at: start + per_minute * at / 60
+
+
+def at(values: Values, moment: float) -> float | None:
+    return values(moment) if callable(values) else values
+
+
+@dataclass(frozen=True)
+class Row:
+    alert: str  # without the prefix
+    of: Mapping[str, str]  # the identity of the asset, but for its system
+    bad: Series  # what makes it fire
+    calm: Series  # the same series just on the right side
+    says: str  # the whole description; {system} stands for the name of the variant
+    later: str = ""  # what it says one scrape later, where time alone changes it
+    context: Series = field(default_factory=dict)  # the same in every variant
+    case: str = ""  # where an alert has several causes
+    onset: str = "0s"  # from when on the expression holds
+    every: str = "15s"  # between two scrapes, and two evaluations
+    labels: Mapping[str, str] = field(default_factory=dict)  # of the alert, beside its asset's
+    silent: Mapping[str, Series] = field(default_factory=dict)  # changes that keep it quiet
+    lingers: bool = False  # drawn from a window: what is over holds on for a while
+    guarded: bool = True
+
+    @property
+    def name(self) -> str:
+        return f"{self.alert} {self.case}".strip()
+
+    @property
+    def about_a_consumer(self) -> bool:
+        return "consumer" in self.of

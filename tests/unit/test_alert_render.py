@@ -1,0 +1,194 @@
+"""The forms that rules are written in, and the command that writes them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from alerts import thresholds
+from alerts.main import main
+from alerts.render import helm_template, one_rule_file, operator_resource, rule_files
+from alerts.rules import ALERTS, FILES
+from alerts.terms import Terms, Timing
+
+
+def groups(text: str) -> list[dict[str, Any]]:
+    document = yaml.load(text, yaml.CSafeLoader)
+    found: list[dict[str, Any]] = document.get("groups") or document["spec"]["groups"]
+    return found
+
+
+def alerts_in(text: str) -> dict[str, dict[str, Any]]:
+    return {
+        rule["alert"]: rule for group in groups(text) for rule in group["rules"] if "alert" in rule
+    }
+
+
+def test_the_same_terms_give_the_same_bytes() -> None:
+    assert one_rule_file() == one_rule_file(Terms())
+    assert rule_files() == rule_files(Terms())
+
+
+def test_all_forms_hold_the_same_rules() -> None:
+    whole = groups(one_rule_file())
+    assert [g for text in rule_files().values() for g in groups(text)] == whole
+    assert groups(operator_resource()) == whole
+
+
+def test_helm_gives_back_what_prometheus_shall_read() -> None:
+    """Only the head speaks to Helm; every brace below it is shielded."""
+    head, _, body = helm_template().partition("  groups:\n")
+    body = body.removesuffix("{{- end }}\n")
+    assert head.count("{{- if ") == 1
+    shielded = re.findall(r"\{\{ \"(\{\{|\}\})\" \}\}", body)
+    assert len(shielded) == len(re.findall(r"\{\{|\}\}", body)) - 2 * len(shielded)
+    plain = re.sub(r"\{\{ \"(\{\{|\}\})\" \}\}", r"\1", body)
+    assert yaml.load(plain, yaml.CSafeLoader) == groups(one_rule_file())
+
+
+def test_the_operator_knows_the_resource() -> None:
+    resource = yaml.load(operator_resource(), yaml.CSafeLoader)
+    assert (resource["apiVersion"], resource["kind"]) == (
+        "monitoring.coreos.com/v1",
+        "PrometheusRule",
+    )
+    assert resource["metadata"]["name"] == "streamgauge"
+
+
+def test_a_rule_adds_only_its_severity() -> None:
+    for name, rule in alerts_in(one_rule_file()).items():
+        assert set(rule["labels"]) == {"severity"}, name
+        assert set(rule["annotations"]) == {
+            "summary", "description", "runbook_url", "dashboard_url",
+        }, name  # fmt: skip
+
+
+def test_another_number_changes_the_rule_and_its_text() -> None:
+    chosen = thresholds.overridden(["stream_filling_horizon=2h", "replica_lag=5"])
+    rules = alerts_in(one_rule_file(Terms(thresholds=chosen)))
+    filling = rules["JetStreamStreamFillingUp"]
+    assert "[6h], 7200)" in filling["expr"]
+    assert "in less than 2h" in filling["annotations"]["description"]
+    assert "[5m])) > 5\n" in rules["JetStreamStreamReplicaLagging"]["expr"]
+
+
+def test_a_trial_is_faster_by_one_factor() -> None:
+    rules = alerts_in(one_rule_file(Terms(timing=Timing(speed=60))))
+    assert rules["JetStreamConsumerBacklogGrowing"]["for"] == "30s"
+    assert rules["JetStreamConsumerMessagesLost"]["keep_firing_for"] == "15s"
+    busy = groups(one_rule_file(Terms(timing=Timing(speed=60))))[0]
+    assert busy["interval"] == "5s"
+    assert "bool30m[24m])" in busy["rules"][1]["expr"]
+
+
+def test_links_lead_where_they_are_told_to() -> None:
+    terms = Terms(runbooks="https://wiki.example.net/r", boards="https://grafana.example.net")
+    notes = alerts_in(one_rule_file(terms))["JetStreamStreamFull"]["annotations"]
+    assert notes["runbook_url"] == "https://wiki.example.net/r/JetStreamStreamFull.md"
+    assert notes["dashboard_url"].startswith("https://grafana.example.net/d/sg-capacity?")
+
+
+def test_the_command_writes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render"]) == 0
+    assert capsys.readouterr().out == one_rule_file()
+
+
+@pytest.mark.parametrize(
+    ("form", "names"),
+    [
+        ("file", [f"{name}.rules.yml" for name in FILES]),
+        ("operator", ["prometheusrule.yml"]),
+        ("helm", ["prometheusrule.yaml"]),
+    ],
+)
+def test_the_command_writes_files(
+    form: str, names: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "new" / "rules"
+    assert main(["render", "--format", form, "--out", str(folder)]) == 0
+    assert sorted(path.name for path in folder.iterdir()) == sorted(names)
+    assert capsys.readouterr().out == "".join(f"wrote {folder / name}\n" for name in names)
+
+
+def test_the_command_takes_all_its_terms(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [
+        "render",
+        "--set",
+        "replica_lag=5",
+        "--exclude",
+        "stream=A",
+        "--exclude",
+        "stream=B",
+    ]
+    arguments += ["--runbooks", "https://r/", "--dashboards", "https://g/", "--speed", "10"]
+    assert main(arguments) == 0
+    said = capsys.readouterr().out
+    expected = Terms(
+        thresholds=thresholds.overridden(["replica_lag=5"]),
+        timing=Timing(speed=10),
+        exclusions={"stream": "A|B"},
+        runbooks="https://r",
+        boards="https://g",
+    )
+    assert said == one_rule_file(expected)
+    assert 'stream!~"A|B"' in said
+
+
+MISTAKES = {
+    "threshold": (["--set", "x=1"], "x: there is no such threshold"),
+    "label": (
+        ["--exclude", "subject=x"],
+        "exclude subject: is not one of system, account, stream, consumer, server",
+    ),
+    "no expression": (["--exclude", "stream"], "exclude stream: write it as label=regex"),
+    "empty expression": (
+        ["--exclude", "stream="],
+        "exclude stream=: Prometheus cannot read this expression",
+    ),
+    "broken expression": (
+        ["--exclude", "stream=("],
+        "exclude stream=(: missing ), unterminated subpattern at position 0",
+    ),
+    "look-ahead": (
+        ["--exclude", "stream=(?!A).*"],
+        "exclude stream=(?!A).*: Prometheus cannot read this expression",
+    ),
+    "speed": (["--speed", "0.5"], "speed 0.5: is below 1"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "line"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_ends_the_command_with_one_line(
+    arguments: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["render", *arguments]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", f"streamgauge alerts: {line}\n")
+
+
+def test_a_folder_that_cannot_be_written_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "taken").write_text("")
+    assert main(["render", "--out", str(tmp_path / "taken")]) == 2
+    assert capsys.readouterr().err == f"streamgauge alerts: {tmp_path / 'taken'}: File exists\n"
+
+
+def test_the_thresholds_are_listed_within_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["thresholds"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if len(line) > 79] == []
+    assert "stream_full_ratio = 0.98" in lines
+    assert len([line for line in lines if " = " in line]) == len(thresholds.ALL)
+
+
+def test_a_name_with_odd_characters_still_makes_a_link() -> None:
+    rules = alerts_in(one_rule_file())
+    assert len(rules) == len(ALERTS)
+    for rule in rules.values():
+        url = rule["annotations"]["dashboard_url"]
+        assert all("urlquery" in piece for piece in re.findall(r"\{\{ [$.][^}]*\}\}", url)), url

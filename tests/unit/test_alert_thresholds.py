@@ -1,0 +1,130 @@
+"""THE numbers: how they are written, and what is refused."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+from alerts import quantity, thresholds
+from alerts.quantity import Threshold, ThresholdError, Unit, format_duration, parse_duration
+
+MISTAKES = {
+    "no value": ("stream_full_ratio", "stream_full_ratio: write it as name=value"),
+    "unknown": ("backlog=5", "backlog: there is no such threshold"),
+    "a slip": (
+        "stream_ful_ratio=0.9",
+        "stream_ful_ratio: there is no such threshold; did you mean stream_full_ratio?",
+    ),
+    "a percentage": (
+        "stream_full_ratio=98",
+        "stream_full_ratio=98: is not a ratio above 0 and up to 1, like 0.8",
+    ),
+    "a ratio of nothing": (
+        "redelivery_ratio=0",
+        "redelivery_ratio=0: is not a ratio above 0 and up to 1, like 0.8",
+    ),
+    "a duration without unit": (
+        "clock_offset=1",
+        "clock_offset=1: is not a duration like 30s, 15m or 1h30m",
+    ),
+    "no duration at all": (
+        "clock_offset=0s",
+        "clock_offset=0s: is not a duration like 30s, 15m or 1h30m",
+    ),
+    "a broken number": ("replica_lag=10.5", "replica_lag=10.5: is not a whole number like 1000"),
+    "a word": ("replica_lag=many", "replica_lag=many: is not a whole number like 1000"),
+    "a negative number": ("replica_lag=-1", "replica_lag=-1: is not a whole number like 1000"),
+    "a decimal size": (
+        "dedupe_memory=512MB",
+        "dedupe_memory=512MB: is not a size like 512MiB or 240B",
+    ),
+    "a factor of nothing": (
+        "ack_floor_ack_waits=0",
+        "ack_floor_ack_waits=0: is not a factor above 0, like 5 or 0.5",
+    ),
+    "a warning above its page": (
+        "account_high_ratio=0.97",
+        "account_high_ratio=0.97: is not below account_full_ratio=0.95",
+    ),
+    "a page below its warning": (
+        "stream_full_ratio=0.85",
+        "stream_filling_ratio=0.85: is not below stream_full_ratio=0.85",
+    ),
+}
+
+
+@pytest.mark.parametrize(("written", "line"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_named_in_one_line(written: str, line: str) -> None:
+    with pytest.raises(ThresholdError) as caught:
+        thresholds.overridden([written])
+    assert str(caught.value) == line
+
+
+@pytest.mark.parametrize("threshold", thresholds.ALL, ids=lambda each: each.name)
+def test_every_default_reads_back(threshold: Threshold) -> None:
+    assert threshold.with_text(threshold.text) == threshold
+
+
+@pytest.mark.parametrize(
+    ("written", "name", "value"),
+    [
+        ("consumer_stalled=1m30s", "consumer_stalled", 90.0),
+        ("clock_offset=0.5s", "clock_offset", 0.5),
+        ("rollup_age=2d", "rollup_age", 172_800.0),
+        ("stream_full_ratio=1", "stream_full_ratio", 1.0),
+        ("replica_lag=0", "replica_lag", 0.0),
+        ("dedupe_memory=1.5GiB", "dedupe_memory", 1.5 * 2**30),
+        ("ack_floor_ack_waits=2.5", "ack_floor_ack_waits", 2.5),
+    ],
+)
+def test_a_value_is_read_in_its_unit(written: str, name: str, value: float) -> None:
+    assert thresholds.overridden([written])[name].value == value
+
+
+def test_the_last_assignment_counts_and_the_rest_stay() -> None:
+    chosen = thresholds.overridden(["replica_lag=5", "replica_lag=7"])
+    assert chosen["replica_lag"].value == 7
+    assert {k: v for k, v in chosen.items() if k != "replica_lag"} == {
+        k: v for k, v in thresholds.BY_NAME.items() if k != "replica_lag"
+    }
+    assert thresholds.REPLICA_LAG.value == 1000
+
+
+def test_a_wrong_default_is_refused_at_import() -> None:
+    with pytest.raises(ThresholdError, match=r"^ratio: 1\.5 is not a ratio"):
+        Threshold("ratio", 1.5, Unit.RATIO, "x", ())
+    with pytest.raises(ThresholdError, match="is not snake_case"):
+        Threshold("Ratio", 0.5, Unit.RATIO, "x", ())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0s"), (45, "45s"), (90, "1m30s"), (3600, "1h"), (129_600, "1d12h"), (0.25, "250ms")],
+)
+def test_a_duration_is_written_short(seconds: float, text: str) -> None:
+    assert format_duration(seconds) == text
+
+
+@pytest.mark.parametrize("written", ["", "5", "m5", "30s1m", "1m 30s", "-5s", "5w"])
+def test_what_is_no_duration_is_refused(written: str) -> None:
+    with pytest.raises(ValueError, match="not a duration"):
+        parse_duration(written)
+
+
+def test_a_ratio_is_spoken_as_a_percentage() -> None:
+    assert thresholds.STREAM_FULL_RATIO.spoken == "98 %"
+    assert thresholds.SNAPSHOT_AGE.spoken == "45s"
+
+
+@pytest.mark.parametrize("module", [thresholds, quantity])
+def test_the_numbers_need_nothing_but_the_standard_library(module: object) -> None:
+    tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))  # type: ignore[attr-defined]
+    nodes = list(ast.walk(tree))
+    named = [n.module or "" for n in nodes if isinstance(n, ast.ImportFrom)]
+    named += [alias.name for n in nodes if isinstance(n, ast.Import) for alias in n.names]
+    foreign = {name.partition(".")[0] for name in named} - sys.stdlib_module_names
+    assert foreign <= {"alerts"}
+    assert {name for name in named if name.startswith("alerts")} <= {"alerts.quantity"}
