@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 EXTRAS := exporter,alerts,archive,dashboards,dev
 READY := $(VENV)/.ready
+# Most tests wait for servers; each has its own on ports of its own.
+SIDE_BY_SIDE := --numprocesses 3 --dist worksteal
 
 .PHONY: setup run test test-long check record generate fresh bench constraints clean help
 .DEFAULT_GOAL := help
@@ -21,11 +23,11 @@ run: $(READY) ## a NATS server with a living workload, the exporter, Prometheus;
 
 test: $(READY) ## the tests on the oldest and the newest server
 	@$(BIN)/python -m streamgauge.demo.programs tests
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 test-long: $(READY) ## every server version, longer workloads
 	@$(BIN)/python -m streamgauge.demo.programs all
-	@STREAMGAUGE_LONG=1 $(BIN)/python -m pytest
+	@STREAMGAUGE_LONG=1 $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 check: $(READY) ## ruff, format, mypy --strict, import rules
 	@$(BIN)/ruff check --quiet .
@@ -36,11 +38,12 @@ check: $(READY) ## ruff, format, mypy --strict, import rules
 record: $(READY) ## record answers of real servers into tests/recorded
 	@PYTHONPATH=tests $(BIN)/python -m support.record
 
-generate: $(READY) ## write the generated references in docs/
+generate: $(READY) ## write the generated references and rule files
 	@$(BIN)/python -m exporter.reference
+	@$(BIN)/python -m alerts.generate
 
 fresh: generate ## fail when a generated file was not committed
-	@git diff --exit-code -- docs
+	@git diff --exit-code -- docs alerts/generated
 
 bench: $(READY) ## measure; prints ratio tables, asserts nothing
 	@$(BIN)/python -m bench
