@@ -187,7 +187,7 @@ def _summary(view: StatusView) -> str:
     return f"""<section class="summary {_CLASS[verdict.level]}">
 <h1>{_marked(verdict.level, escape(verdict.text))}</h1>
 <ul class="lines">{lines}</ul>
-<p class="clock">As of {made:%H:%M:%S} UTC<span id="age"></span>
+<p class="clock"><span>As of {made:%H:%M:%S} UTC<span id="age"></span></span>
 <label hidden><input type="checkbox" id="refresh"> refresh every 15 s</label></p>
 <p class="old" hidden>{_marked(Level.LOOK, "This page is out of date.")} <button type="button">\
 Load it again</button></p>
