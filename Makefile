@@ -37,13 +37,15 @@ check: $(READY) ## ruff, format, mypy --strict, import rules
 
 record: $(READY) ## record answers of real servers into tests/recorded
 	@PYTHONPATH=tests $(BIN)/python -m support.record
+	@PYTHONPATH=tests $(BIN)/python -m support.grafana_record
 
-generate: $(READY) ## write the generated references and rule files
+generate: $(READY) ## write the generated references, rule files and boards
 	@$(BIN)/python -m exporter.reference
 	@$(BIN)/python -m alerts.generate
+	@$(BIN)/python -m dashboards.generate
 
 fresh: generate ## fail when a generated file was not committed
-	@git diff --exit-code -- docs alerts/generated
+	@git diff --exit-code -- docs alerts/generated dashboards/generated
 
 bench: $(READY) ## measure; prints ratio tables, asserts nothing
 	@$(BIN)/python -m bench

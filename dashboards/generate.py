@@ -1,0 +1,52 @@
+"""`python -m dashboards.generate`: writes generated/*.json and docs/dashboards.md, as committed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from dashboards.boards import all_boards
+from dashboards.formats import plain_files
+from dashboards.grafana import Naming, render
+from dashboards.limits import limits
+from dashboards.reference import page
+
+ROOT = Path(__file__).parent.parent
+BOARDS = Path("dashboards/generated")
+PAGE = Path("docs/dashboards.md")
+
+
+def generated() -> Iterator[tuple[Path, str]]:
+    """Path below the root of the tree, and text."""
+    boards = all_boards(limits())
+    for name, text in plain_files([render(board, Naming()) for board in boards]):
+        yield BOARDS / name, text
+    yield PAGE, page(boards)
+
+
+def write(root: Path) -> list[Path]:
+    """Only what changed, so that nothing looks newer than it is; what is gone is removed."""
+    wanted = {root / path: text for path, text in generated()}
+    changed = [path for path in (root / BOARDS).glob("*.json") if path not in wanted]
+    for path in changed:
+        path.unlink()
+    for path, text in wanted.items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            changed.append(path)
+    return changed
+
+
+def main() -> int:
+    if not (ROOT / PAGE).parent.is_dir():
+        sys.stderr.write(f"{(ROOT / PAGE).parent} is not there: run this in a source tree\n")
+        return 1
+    for path in write(ROOT):
+        sys.stdout.write(f"{'wrote' if path.exists() else 'removed'} {path.relative_to(ROOT)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,266 @@
+"""The only module that knows grafanalib: declared boards in, Grafana's classic JSON out.
+
+To leave grafanalib, write this module anew; boards, queries and looks stay."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+from grafanalib import core as g  # type: ignore[import-untyped]
+from grafanalib._gen import DashboardEncoder  # type: ignore[import-untyped]
+
+from dashboards import fields, tables
+from dashboards.describe import board_description, panel_description
+from dashboards.fields import Json
+from dashboards.layout import Place, PlacedRow, panel_id, placed
+from dashboards.links import panel_links, runbook_link
+from dashboards.model import (
+    Annotation,
+    BarGauge,
+    Board,
+    Heatmap,
+    Panel,
+    Query,
+    Stat,
+    StateTimeline,
+    Table,
+    Text,
+    TimeSeries,
+    Variable,
+)
+from dashboards.normalise import normalised
+from dashboards.tables import query_letter
+
+SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+DOMAIN_TAG = "jetstream"
+TITLE_PREFIX = "JetStream / "
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """What a user may choose about the boards without touching what they show."""
+
+    uid_prefix: str = "sg-"
+    tag: str = "streamgauge"
+    datasource: str = "default"  # the data source that is chosen at first; Grafana's own default
+    runbooks: str = ""  # address of the folder of runbooks; without one the alerts have no link
+
+
+def render(board: Board, naming: Naming) -> Json:
+    """The same bytes for the same board, always."""
+    dashboard = g.Dashboard(
+        title=TITLE_PREFIX + board.title,
+        uid=naming.uid_prefix + board.key,
+        description=board_description(board),
+        tags=[DOMAIN_TAG, naming.tag],
+        links=_board_links(naming),
+        editable=False,
+        graphTooltip=g.GRAPH_TOOLTIP_MODE_SHARED_CROSSHAIR,
+        refresh=board.refresh,
+        time=g.Time(
+            f"now-{board.hours}h" if board.hours < 48 else f"now-{board.hours // 24}d", "now"
+        ),
+        timezone="browser",
+        templating=g.Templating([_datasource(naming), *(map(_variable, board.variables))]),
+        annotations=g.Annotations([_built_in(), *(map(_annotation, board.annotations))]),
+        panels=[each for row in placed(board) for each in _row(row, board, naming)],
+    )
+    return normalised(json.loads(json.dumps(dashboard.to_json_data(), cls=DashboardEncoder)))
+
+
+# --- rows and panels ------------------------------------------------------------------------------
+
+
+def _row(row: PlacedRow, board: Board, naming: Naming) -> list[Any]:
+    panels = [_panel(panel, place, board, naming) for panel, place in row.panels]
+    header = g.RowPanel(
+        id=panel_id(f"row {row.row.title}"),
+        title=row.row.title,
+        gridPos=_grid(row.place),
+        collapsed=row.row.collapsed,
+        panels=panels if row.row.collapsed else [],
+    )
+    return [header] if row.row.collapsed else [header, *panels]
+
+
+def _panel(panel: Panel, place: Place, board: Board, naming: Naming) -> Any:
+    links = panel_links(panel, board, naming.uid_prefix)
+    if panel.about_alerts and naming.runbooks:
+        links.append(runbook_link(naming.runbooks))
+    envelope = {
+        "title": panel.title,
+        "description": panel_description(panel),
+        "id": panel_id(panel.title),
+        "gridPos": _grid(place),
+        "dataSource": SOURCE,
+        "targets": _targets(panel),
+        "maxDataPoints": None,
+    }
+    if isinstance(panel, Table):
+        return _table(panel, envelope, board, naming)
+    return _drawn(panel, envelope, links)
+
+
+@singledispatch
+def _drawn(panel: Panel, _envelope: Json, _links: list[Json]) -> Any:
+    raise TypeError(f"{panel.title}: Grafana has no panel for a {type(panel).__name__}")
+
+
+@_drawn.register
+def _(panel: TimeSeries, envelope: Json, links: list[Json]) -> Any:
+    look = fields.defaults(panel, links) | fields.time_series_defaults(panel)
+    extra = _extra(look, fields.time_series_options(), fields.overrides(panel.overrides))
+    return g.TimeSeries(**envelope, extraJson=extra)
+
+
+@_drawn.register
+def _(panel: Stat, envelope: Json, links: list[Json]) -> Any:
+    look = fields.defaults(panel, links)
+    return g.Stat(**envelope, extraJson=_extra(look, fields.stat_options(panel)))
+
+
+@_drawn.register
+def _(panel: BarGauge, envelope: Json, links: list[Json]) -> Any:
+    look = fields.defaults(panel, links) | fields.bar_gauge_defaults(panel)
+    return g.BarGauge(**envelope, extraJson=_extra(look, fields.bar_gauge_options()))
+
+
+@_drawn.register
+def _(panel: StateTimeline, envelope: Json, links: list[Json]) -> Any:
+    look = fields.defaults(panel, links) | fields.state_timeline_defaults(panel)
+    return g.StateTimeline(**envelope, extraJson=_extra(look, fields.state_timeline_options()))
+
+
+@_drawn.register
+def _(panel: Heatmap, envelope: Json, links: list[Json]) -> Any:
+    look = fields.defaults(panel, links) | fields.heatmap_defaults(panel)
+    extra = _extra(look, {})
+    # The class holds a list here, which the merge would not replace by a dictionary.
+    return g.Heatmap(**envelope, options=fields.heatmap_options(panel), extraJson=extra)
+
+
+@_drawn.register
+def _(panel: Text, envelope: Json, _links: list[Json]) -> Any:
+    options = {"code": {"language": "plaintext", "showLineNumbers": False, "showMiniMap": False}}
+    return g.Text(**envelope, content=panel.content, extraJson={"options": options})
+
+
+def _table(table: Table, envelope: Json, board: Board, naming: Naming) -> Any:
+    look = fields.defaults(table, []) | tables.table_defaults()
+    overrides = tables.table_overrides(table, board, naming.uid_prefix)
+    return g.Table(
+        **envelope,
+        transformations=tables.transformations(table),
+        extraJson=_extra(look, tables.table_options(table), overrides),
+    )
+
+
+def _extra(look: Json, options: Json, overrides: list[Json] | None = None) -> Json:
+    field_config = {"defaults": look, "overrides": overrides or []}
+    return (
+        {"fieldConfig": field_config, "options": options}
+        if options
+        else {"fieldConfig": field_config}
+    )
+
+
+def _grid(place: Place) -> Any:
+    return g.GridPos(h=place.h, w=place.w, x=place.x, y=place.y)
+
+
+# --- queries --------------------------------------------------------------------------------------
+
+
+def _targets(panel: Panel) -> list[Any]:
+    if isinstance(panel, Table):
+        return [
+            _target(Query(column.expr), index, instant=True, form="table")
+            for index, column in enumerate(panel.columns)
+        ]
+    form = "heatmap" if isinstance(panel, Heatmap) else "time_series"
+    at_once = isinstance(panel, Stat | BarGauge)
+    return [_target(q, i, instant=at_once, form=form) for i, q in enumerate(panel.queries)]
+
+
+def _target(query: Query, index: int, *, instant: bool, form: str) -> Any:
+    return g.Target(
+        expr=query.expr.text,
+        legendFormat=query.legend,
+        refId=query_letter(index),
+        datasource=SOURCE,
+        instant=instant,
+        format=form,
+    )
+
+
+# --- variables, annotations, links ----------------------------------------------------------------
+
+
+def _datasource(naming: Naming) -> Any:
+    return g.Template(
+        name="datasource",
+        label="Data source",
+        type="datasource",
+        query="prometheus",
+        default=naming.datasource,
+        refresh=g.REFRESH_ON_DASHBOARD_LOAD,
+    )
+
+
+def _variable(variable: Variable) -> Any:
+    return g.Template(
+        name=variable.name,
+        label=variable.label,
+        query=variable.query,
+        dataSource=SOURCE,
+        multi=True,
+        includeAll=variable.all_values,
+        allValue=".+" if variable.all_values else None,
+        default="$__all" if variable.all_values else None,
+        refresh=g.REFRESH_ON_TIME_RANGE_CHANGE,
+        sort=g.SORT_ALPHA_IGNORE_CASE_ASC,
+    )
+
+
+def _built_in() -> Json:
+    """Grafana adds it anyhow; written down, the file stays as it is."""
+    return {
+        "builtIn": 1,
+        "datasource": {"type": "grafana", "uid": "-- Grafana --"},
+        "enable": True,
+        "hide": True,
+        "iconColor": "rgba(0, 211, 255, 1)",
+        "name": "Annotations & Alerts",
+        "type": "dashboard",
+    }
+
+
+def _annotation(annotation: Annotation) -> Json:
+    return {
+        "datasource": SOURCE,
+        "enable": annotation.enabled,
+        "expr": annotation.expr.text,
+        "hide": False,
+        "iconColor": annotation.colour,
+        "name": annotation.name,
+        "step": "60s",
+        "titleFormat": annotation.title,
+        "useValueForTime": annotation.value_is_time,
+    }
+
+
+def _board_links(naming: Naming) -> list[Any]:
+    """A menu of all boards, which keeps the time range and what was chosen."""
+    return [
+        g.DashboardLink(
+            title="JetStream",
+            tags=[naming.tag],
+            asDropdown=True,
+            includeVars=True,
+            keepTime=True,
+            type="dashboards",
+        )
+    ]

@@ -1,0 +1,116 @@
+"""`streamgauge dashboards render`: writes the boards in the form that your Grafana takes."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from dashboards.boards import all_boards
+from dashboards.formats import FORMATS, Json
+from dashboards.limits import limits
+from streamgauge.serving.one_line import one_line
+
+PROGRAM = "streamgauge dashboards"
+_MOST_UID_CHARACTERS = 40  # Grafana refuses longer ones
+_UID = re.compile(r"[A-Za-z0-9_-]+")
+_ADDRESS = re.compile(r"(https?://|/)[^\s\"\'<>]*")
+_TAG = re.compile(r"[^\s,][^,]{0,49}")
+
+
+class UsageError(Exception):
+    """One line that names what was given and why it cannot be."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0 written, 1 could not write, 2 asked for what cannot be."""
+    try:
+        arguments = _parser().parse_args(argv)
+        boards = _boards(arguments)
+    except UsageError as error:
+        return _complain(str(error), 2)
+    except ModuleNotFoundError as error:
+        return _complain(f"{error.name} is missing: install streamgauge[dashboards]", 1)
+    try:
+        written = _write(boards, arguments.format, arguments.out)
+    except OSError as error:
+        return _complain(f"{error.filename}: {error.strerror}", 1)
+    sys.stdout.write(f"wrote {written} files into {arguments.out}\n")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog=PROGRAM, description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="render")
+    render = commands.add_parser(
+        "render", help="write the boards into a folder", description=__doc__
+    )
+    add = render.add_argument
+    add("--format", choices=FORMATS, default="file", help="form of the files (default file)")
+    add("--out", type=Path, required=True, metavar="DIR", help="folder, made when it is missing")
+    add("--uid-prefix", default="sg-", metavar="TEXT", help="begins every uid (default sg-)")
+    add("--tag", default="streamgauge", help="tag of the boards and of their menu")
+    add("--datasource", default="default", metavar="NAME",
+        help="data source chosen at first (default: Grafana's own default)")  # fmt: skip
+    add("--runbooks", default="", metavar="URL",
+        help="folder of the runbooks, as for the alerts (default: no link to them)")  # fmt: skip
+    add("--set", action="append", default=[], metavar="THRESHOLD=VALUE", dest="assignments",
+        help="another value for a threshold of the alerts; may be given again")  # fmt: skip
+    return parser
+
+
+def _boards(arguments: argparse.Namespace) -> list[Json]:
+    # Here, so that a wrong argument is told without the library that draws.
+    _check_names(arguments)
+    try:
+        chosen = limits(arguments.assignments)
+    except ValueError as error:
+        raise UsageError(f"--set {error}") from None
+    from dashboards.grafana import Naming, render
+
+    naming = Naming(arguments.uid_prefix, arguments.tag, arguments.datasource, arguments.runbooks)
+    return [render(board, naming) for board in all_boards(chosen)]
+
+
+def _check_names(arguments: argparse.Namespace) -> None:
+    prefix = arguments.uid_prefix
+    longest = max(len(board.key) for board in all_boards(limits()))
+    if not _UID.fullmatch(prefix):
+        raise UsageError(f"--uid-prefix {prefix!r}: only letters, digits, - and _ may stand there")
+    if len(prefix) + longest > _MOST_UID_CHARACTERS:
+        most = _MOST_UID_CHARACTERS - longest
+        raise UsageError(f"--uid-prefix {prefix}: is longer than {most} characters")
+    if not _TAG.fullmatch(arguments.tag):
+        raise UsageError(f"--tag {arguments.tag!r}: is not a tag of 1 to 50 characters, no comma")
+    if arguments.runbooks and not _ADDRESS.fullmatch(arguments.runbooks):
+        raise UsageError(
+            f"--runbooks {arguments.runbooks!r}: is not an address (https://..., /...)"
+        )
+
+
+def _write(boards: list[Json], form: str, folder: Path) -> int:
+    number = 0
+    for name, text in FORMATS[form](boards):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        sys.stdout.write(f"{path}\n")
+        number += 1
+    return number
+
+
+def _complain(text: str, code: int) -> int:
+    sys.stderr.write(f"{PROGRAM}: {one_line(text)}\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

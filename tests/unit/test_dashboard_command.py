@@ -1,0 +1,136 @@
+"""`streamgauge dashboards render`: every form, every choice, and errors in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dashboards.formats import FORMATS
+from dashboards.main import main
+
+UIDS = {
+    "sg-fleet", "sg-stream", "sg-consumer", "sg-publish", "sg-clocks", "sg-capacity", "sg-exporter",
+}  # fmt: skip
+
+
+def render(folder: Path, *words: str) -> dict[str, str]:
+    assert main(["render", "--out", str(folder), *words]) == 0
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_text() for path in files}
+
+
+def complaint(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["render", *words]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    return said.err
+
+
+def test_files_are_the_boards(tmp_path: Path) -> None:
+    files = render(tmp_path / "made" / "by" / "it")
+    assert set(files) == {f"{uid}.json" for uid in UIDS}
+    assert {json.loads(text)["uid"] for text in files.values()} == UIDS
+
+
+def test_grafana_com_gets_what_it_asks_for(tmp_path: Path) -> None:
+    files = render(tmp_path, "--format", "grafana-com")
+    board = json.loads(files["sg-fleet.json"])
+    assert board["__inputs"] == []
+    assert board["id"] is None
+    required = {each["id"] for each in board["__requires"]}
+    assert required >= {"grafana", "prometheus", "timeseries", "table", "state-timeline"}
+    assert "**Servers missing**: Servers that ought to answer" in files["sg-fleet.md"]
+
+
+def test_every_config_map_holds_its_board(tmp_path: Path) -> None:
+    files = render(tmp_path, "--format", "configmap")
+    for uid in UIDS:
+        resource = yaml.safe_load(files[f"{uid}.yaml"])
+        assert resource["kind"] == "ConfigMap"
+        assert resource["metadata"]["labels"] == {"grafana_dashboard": "1"}
+        assert json.loads(resource["data"][f"{uid}.json"])["uid"] == uid
+
+
+def test_every_operator_resource_holds_its_board(tmp_path: Path) -> None:
+    files = render(tmp_path, "--format", "operator", "--uid-prefix", "Team_A-")
+    resource = yaml.safe_load(files["Team_A-fleet.yaml"])
+    assert resource["kind"] == "GrafanaDashboard"
+    assert resource["metadata"]["name"] == "streamgauge-team-a-fleet"
+    assert json.loads(resource["spec"]["json"])["uid"] == "Team_A-fleet"
+
+
+def test_terraform_takes_every_file_of_its_folder(tmp_path: Path) -> None:
+    files = render(tmp_path, "--format", "terraform")
+    assert {name for name in files if name.startswith("boards/")} == {
+        f"boards/{uid}.json" for uid in UIDS
+    }
+    assert 'fileset("${path.module}/boards", "*.json")' in files["main.tf"]
+    assert files["main.tf"].count("{") == files["main.tf"].count("}")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_same_words_write_the_same_bytes(tmp_path: Path, form: str) -> None:
+    first = render(tmp_path / "1", "--format", form)
+    assert first == render(tmp_path / "2", "--format", form)
+
+
+def test_a_chosen_threshold_moves_lines_and_queries(tmp_path: Path) -> None:
+    files = render(tmp_path, "--set", "redelivery_ratio=0.25", "--set", "dedupe_id_memory=100B")
+    fleet, publish = json.loads(files["sg-fleet.json"]), json.loads(files["sg-publish.json"])
+    steps = panel(fleet, "Redelivery of the worst consumers")["fieldConfig"]["defaults"]
+    assert steps["thresholds"]["steps"][-1]["value"] == 0.25
+    assert panel(publish, "Memory of message ids")["targets"][0]["expr"].endswith("* 100")
+
+
+def test_alerts_lead_to_their_runbooks_where_these_have_an_address(tmp_path: Path) -> None:
+    without = json.loads(render(tmp_path / "1")["sg-fleet.json"])
+    assert panel(without, "Alerts over time")["fieldConfig"]["defaults"]["links"] == []
+    files = render(tmp_path / "2", "--runbooks", "https://wiki.example/runbooks/")
+    (link,) = panel(json.loads(files["sg-fleet.json"]), "Alerts over time")["fieldConfig"][
+        "defaults"
+    ]["links"]
+    assert link["url"] == "https://wiki.example/runbooks/${__field.labels.alertname}.md"
+
+
+def panel(board: dict[str, Any], title: str) -> dict[str, Any]:
+    (found,) = [each for each in board["panels"] if each["title"] == title]
+    return dict(found)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "the following arguments are required: --out"),
+        (("--out", "x", "--format", "xml"), "invalid choice: 'xml'"),
+        (("--out", "x", "--set", "redelivery_ratio"), "--set redelivery_ratio: write it as"),
+        (("--out", "x", "--set", "redelivery=1"), "did you mean redelivery_ratio?"),
+        (("--out", "x", "--set", "redelivery_ratio=5m"), "redelivery_ratio=5m: is not a ratio"),
+        (("--out", "x", "--uid-prefix", "a/b"), "--uid-prefix 'a/b': only letters"),
+        (("--out", "x", "--uid-prefix", "a" * 40), "is longer than 32 characters"),
+        (("--out", "x", "--tag", ""), "--tag '': is not a tag"),
+        (("--out", "x", "--runbooks", "wiki"), "--runbooks 'wiki': is not an address"),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_line(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    assert said in complaint(capsys, *words)
+
+
+def test_a_folder_that_cannot_be_made_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["render", "--out", str(tmp_path / "file" / "below")]) == 1
+    assert capsys.readouterr().err == (
+        f"streamgauge dashboards: {tmp_path / 'file' / 'below'}: Not a directory\n"
+    )
+
+
+def test_a_name_with_a_line_break_cannot_break_the_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "\\n" in complaint(capsys, "--out", "x", "--set", "a\nb=1")
