@@ -804,8 +804,8 @@ ARCHIVE_SERIES = _archive("archive_series",
 ARCHIVE_WAL_BYTES = _archive("archive_wal_bytes",
     "Size of the write-ahead log that waits for compaction.")
 ARCHIVE_WAL_OLDEST_TIMESTAMP_SECONDS = _archive("archive_wal_oldest_timestamp_seconds",
-    "Time of the oldest sample in the write-ahead log: one that grows old means that compaction "
-    "does not run. Absent when the log is empty.")
+    "When the oldest record of the write-ahead log was received: one that grows old means that "
+    "publication does not run. Absent when the log is empty.")
 ARCHIVE_COMPACTION_LAST_SUCCESS_TIMESTAMP_SECONDS = _archive(
     "archive_compaction_last_success_timestamp_seconds",
     "When a compaction last succeeded. Absent before the first one.")

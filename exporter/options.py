@@ -105,11 +105,19 @@ class Options:
         """Settings without a flag of their own: STREAMGAUGE_MAX_SERIES."""
         ours = (*(flag.variable for flag in FLAGS), *SECRET_VARIABLES, *_OTHER_VARIABLES)
         try:
-            return environment_overrides(ExporterSettings, self.environ, other=ours)
+            return environment_overrides(ExporterSettings, self._own_variables(), other=ours)
         except SettingsError as error:
             if not error.reason.startswith("unknown variable"):
                 raise
             raise _unknown_variable(error.key) from error
+
+    def _own_variables(self) -> dict[str, str]:
+        """Without those of the archive, which may run in the same environment."""
+        return {
+            name: text
+            for name, text in self.environ.items()
+            if not name.startswith(PREFIX + "ARCHIVE_")
+        }
 
     def _said(self) -> Iterator[_Said]:
         for flag in FLAGS:

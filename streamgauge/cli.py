@@ -10,6 +10,7 @@ from importlib import import_module
 ROOMS = {
     "exporter": ("exporter.main", "poll NATS JetStream and serve it to Prometheus"),
     "alerts": ("alerts.main", "alert rules with your thresholds, in the form you need"),
+    "archive": ("archive.main", "receive remote write and keep it in Parquet"),
     "dashboards": ("dashboards.main", "the Grafana boards, in the form you need"),
     "demo": ("streamgauge.demo.main", "a NATS server with a living workload, watched"),
 }

@@ -1,0 +1,65 @@
+"""From the body of a request to what can be stored: either version, one request at a time."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from archive.decode import Intake
+from archive.decode_result import Decoded
+from archive.decode_v1 import DecoderV1
+from archive.decode_v2 import DecoderV2
+from archive.labels import LabelRules
+from archive.labels_live import LiveSeries, SeriesNumbers
+from archive.limits import Limits
+from archive.snappy import Unpacker
+
+QUICK_SIZE: Final = 4 << 20
+"""Unpacked bytes that can be decoded between two other things; a usual request has one or two MiB.
+
+Read field by field, as only a hostile one is, that much still takes less than two seconds.
+"""
+
+
+class Version(Enum):
+    V1 = "1.0"
+    V2 = "2.0"
+
+
+class Decoder:
+    """Not for two threads at once: it learns from every request."""
+
+    def __init__(self, limits: Limits, replica_label: str, numbers: SeriesNumbers) -> None:
+        self.live = LiveSeries(numbers, limits.live_series)
+        self._limits = limits
+        self._rules = LabelRules.of(limits, replica_label)
+        self._unpacker = Unpacker(limits.decoded)
+        self._v1 = DecoderV1()
+        self._v2 = DecoderV2()
+
+    def is_quick(self, body: bytes) -> bool:
+        """Whether it can be decoded between two other things. Raises MalformedError."""
+        return self._unpacker.size_of(body) <= QUICK_SIZE
+
+    def decode(self, version: Version, body: bytes, sender: str, now: int) -> Decoded:
+        """`now` in milliseconds. Raises MalformedError when it is no such request."""
+        memory, size = self._unpacker.unpack(body)
+        intake = Intake(self._limits, self._rules, self.live, now)
+        decoder = self._v1 if version is Version.V1 else self._v2
+        decoder.decode(memory, size, intake)
+        return intake.finish(sender)
+
+    def forget_metadata(self) -> None:
+        """Call it when a request could not be stored: its metadata must come again."""
+        self._v1.metadata.clear()
+        self._v2.metadata.clear()
+        self._v2.known.forget_metadata()
+
+    def forget_unused(self, now: int) -> int:
+        """Drops what is remembered of series that nobody sends any more; tells how many."""
+        alive = self.live.alive(now)
+        return self._v1.table.forget(alive) + self._v2.known.forget(alive)
+
+    @property
+    def remembered(self) -> int:
+        return len(self._v1.table) + len(self._v2.known)

@@ -1,0 +1,48 @@
+"""`streamgauge archive`: from the command line to a serving process, or to one of its tools."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+
+import uvloop
+
+from archive.manifest_store import ManifestError
+from archive.options import Options, read_options
+from archive.serve import Archive
+from archive.storage import StorageError
+from archive.wal_errors import WalError
+from archive.web_auth import BearerTokens
+from streamgauge.serving.live_web_config import LiveWebConfig
+from streamgauge.serving.logs import configure_logs
+from streamgauge.serving.settings import SettingsError
+
+
+def main(argv: Sequence[str]) -> int:
+    if argv and not argv[0].startswith("-"):
+        from archive.tools import main as tools
+
+        return tools(argv)
+    try:
+        return _serve(read_options(argv, os.environ))
+    except (SettingsError, WalError, StorageError, ManifestError) as error:
+        sys.stderr.write(f"streamgauge: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def _serve(options: Options) -> int:
+    settings = options.load()
+    configure_logs(settings.logs.format, settings.logs.level)
+    web_config = LiveWebConfig(settings.web_config)
+    tokens = BearerTokens(settings.bearer_tokens)
+    archive = Archive(options, settings, web_config, tokens)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(archive.run())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

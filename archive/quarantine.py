@@ -1,0 +1,69 @@
+"""Requests that can never be stored, put aside for a person: a bounded folder, the oldest go first."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from streamgauge.serving.logs import StateLog
+
+logger = logging.getLogger(__name__)
+
+BODY = ".snappy"
+FACTS = ".json"
+
+
+class Quarantine:
+    """Each request is its body as it came and a JSON file that says why it was refused."""
+
+    def __init__(self, folder: Path, most: int) -> None:
+        """`most` bytes in all; 0 keeps nothing."""
+        self.kept = 0
+        """Requests put aside since the start."""
+        self._folder = folder
+        self._most = most
+        self._number = 0
+        self._turn = threading.Lock()
+        self._states = StateLog(logger)
+
+    def put(self, body: bytes, received: int, facts: Mapping[str, str | int]) -> bool:
+        """Waits for the disk; a fault of it is logged and nothing more, for nothing is lost."""
+        if len(body) > self._most:
+            return False
+        with self._turn:
+            try:
+                self._write(body, received, facts)
+                self._make_room()
+            except OSError as error:
+                self._states.report(
+                    "disk", str(error), logging.ERROR, "a refused request is not kept", error=error
+                )
+                return False
+            self._states.forget("disk")
+            self.kept += 1
+            return True
+
+    def _write(self, body: bytes, received: int, facts: Mapping[str, str | int]) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        moment = datetime.fromtimestamp(received / 1000, UTC)
+        self._number += 1
+        stem = f"{moment:%Y%m%dT%H%M%S}.{received % 1000:03}Z-{self._number:06}"
+        text = json.dumps({"received": moment.isoformat(), **facts}, indent=2) + "\n"
+        (self._folder / f"{stem}{BODY}").write_bytes(body)
+        (self._folder / f"{stem}{FACTS}").write_text(text, encoding="utf-8")
+
+    def _make_room(self) -> None:
+        files = sorted(
+            path for path in self._folder.iterdir() if path.suffix in (BODY, FACTS)
+        )  # by name, and so by age
+        sizes = {path: path.stat().st_size for path in files}
+        over = sum(sizes.values()) - self._most
+        for path in files:
+            if over <= 0:
+                return
+            path.unlink(missing_ok=True)
+            over -= sizes[path]

@@ -1,0 +1,73 @@
+"""Columns of numbers as bytes that compress well: steps between neighbours, byte by byte.
+
+Neighbours of one request are alike, so most bytes of their differences are the same.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+_BYTES = 8
+
+
+class Column(msgspec.Struct, array_like=True, frozen=True):
+    """Whole numbers. Without `planes` they go up by `step` from `first` on.
+
+    With them: the zigzag form of the differences, first all lowest bytes, then all second ones,
+    `step` of them; the upper bytes that are zero in all of them are left out.
+    """
+
+    first: int
+    step: int
+    planes: bytes = b""
+
+
+def pack_column(numbers: NDArray[np.int64]) -> Column:
+    if not len(numbers):
+        return Column(0, 0)
+    # A difference that does not fit wraps round, and wraps back when it is added up again.
+    steps = np.diff(numbers)
+    first, step = int(numbers[0]), int(steps[0]) if len(steps) else 0
+    if not len(steps) or bool((steps == step).all()):
+        return Column(first, step)
+    zigzag = ((steps << 1) ^ (steps >> 63)).view(np.uint64)
+    width = (int(zigzag.max()).bit_length() + 7) // 8
+    return Column(first, width, _split(zigzag, width))
+
+
+def unpack_column(column: Column, count: int) -> NDArray[np.int64]:
+    if not column.planes:
+        return column.first + column.step * np.arange(count, dtype=np.int64)
+    zigzag = _joined(column.planes, count - 1, column.step)
+    halves, signs = (zigzag >> np.uint64(1)).view(np.int64), (zigzag & np.uint64(1)).view(np.int64)
+    numbers = np.empty(count, np.int64)
+    numbers[0] = column.first
+    np.bitwise_xor(halves, -signs, out=numbers[1:])
+    return np.cumsum(numbers, out=numbers)
+
+
+def pack_bits(bits: NDArray[np.uint64]) -> bytes:
+    """Values that are no neighbours in any sense: only their bytes are put together."""
+    return _split(bits, _BYTES)
+
+
+def unpack_bits(planes: bytes | memoryview, count: int) -> NDArray[np.uint64]:
+    return _joined(planes, count, _BYTES)
+
+
+def _split(numbers: NDArray[np.uint64], width: int) -> bytes:
+    rows = np.ascontiguousarray(numbers, "<u8").view(np.uint8).reshape(-1, _BYTES)
+    return rows[:, :width].T.tobytes()
+
+
+def _joined(planes: bytes | memoryview, count: int, width: int) -> NDArray[np.uint64]:
+    if not 0 < width <= _BYTES or len(planes) != count * width:
+        raise ValueError(f"{len(planes)} bytes are not {count} numbers of {width} bytes")
+    single = np.frombuffer(planes, np.uint8)
+    if width == 1:
+        return single.astype(np.uint64)
+    rows = np.zeros((count, _BYTES), np.uint8)
+    rows[:, :width] = single.reshape(width, count).T
+    return rows.reshape(-1).view("<u8").astype(np.uint64, copy=False)

@@ -1,0 +1,89 @@
+"""The archive about itself: what it counts, and the text of /metrics."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector
+
+from exporter import catalog
+from exporter.metric import Kind, Metric
+from streamgauge.serving.logs import event
+
+logger = logging.getLogger(__name__)
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_MOST_SENDERS: Final = 1000
+
+
+class Value(NamedTuple):
+    metric: Metric
+    value: float
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Tally:
+    """What the receiver counts. Times in milliseconds."""
+
+    answers: Counter[int] = field(default_factory=Counter)
+    samples: int = 0
+    received_bytes: int = 0
+    newest: dict[str, int] = field(default_factory=dict)
+    _full: bool = False
+
+    def saw(self, sender: str, newest: int) -> None:
+        """The time of the newest sample of a request."""
+        known = self.newest.get(sender)
+        if known is not None or len(self.newest) < _MOST_SENDERS:
+            self.newest[sender] = newest if known is None else max(known, newest)
+        elif not self._full:
+            self._full = True
+            event(logger, logging.WARNING, "further senders have no metric of their own",
+                  senders=_MOST_SENDERS)  # fmt: skip
+
+    def values(self) -> Iterator[Value]:
+        for code, count in sorted(self.answers.items()):
+            yield Value(catalog.ARCHIVE_REQUESTS, count, (str(code),))
+        yield Value(catalog.ARCHIVE_SAMPLES, self.samples)
+        yield Value(catalog.ARCHIVE_RECEIVED_BYTES, self.received_bytes)
+        # A copy: a scrape is collected in a thread, while requests come in.
+        for sender, newest in list(self.newest.items()):
+            yield Value(catalog.ARCHIVE_NEWEST_SAMPLE_TIMESTAMP_SECONDS, newest / 1000, (sender,))
+
+
+class SelfMetrics(Collector):
+    """Collected anew for every scrape; what is unknown has no series."""
+
+    def __init__(self, collect: Callable[[], Iterable[Value]]) -> None:
+        self._collect = collect
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+
+    def text(self) -> bytes:
+        """Reads /proc, so it is not for the event loop."""
+        return generate_latest(self._registry)
+
+    def describe(self) -> Iterable[Family]:
+        return ()
+
+    def collect(self) -> Iterator[Family]:
+        families: dict[str, Family] = {}
+        for metric, value, labels in self._collect():
+            family = families.get(metric.name) or families.setdefault(metric.name, _family(metric))
+            family.add_metric(labels, value)  # type: ignore[attr-defined]
+        yield from families.values()
+
+
+def _family(metric: Metric) -> Family:
+    make = CounterMetricFamily if metric.kind is Kind.COUNTER else GaugeMetricFamily
+    return make(metric.family, metric.help, labels=metric.labels)

@@ -1,0 +1,151 @@
+"""The series that this data folder knows: their numbers, and their labels in little memory.
+
+A name and value is kept once however many series have it; a series is the numbers of its pairs.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Iterable, Iterator
+
+from archive.batch import SeriesDefinition
+
+Pair = tuple[str, str]
+Labels = tuple[Pair, ...]
+
+# No label has an empty name, so the replica can stand among the pairs under it.
+_REPLICA = ""
+_HOLE = b""
+
+
+class SeriesConflictError(ValueError):
+    """One number for two series, or numbers out of order."""
+
+
+class SeriesTable:
+    """Only grows. One thread adds; others may read what was there when they began."""
+
+    def __init__(self) -> None:
+        self._pairs: list[Pair] = []
+        self._pair_numbers: dict[Pair, int] = {}
+        self._keys: list[bytes] = []
+        self._ids: dict[bytes, int] = {}
+
+    def __len__(self) -> int:
+        """The number that the next new series gets."""
+        return len(self._keys)
+
+    @property
+    def known(self) -> int:
+        """How many series there are: numbers that were skipped are none."""
+        return len(self._ids)
+
+    def find(self, labels: Labels, replica: str = "") -> int | None:
+        """`labels` as in SeriesDefinition: sorted, unique, without the replica label."""
+        numbers = self._pair_numbers
+        found = [numbers.get(pair) for pair in ((_REPLICA, replica), *labels)]
+        known = [number for number in found if number is not None]
+        if len(known) < len(found):
+            return None
+        return self._ids.get(_key(known))
+
+    def identify(self, labels: Labels, replica: str = "") -> int:
+        """The number of this series; a new one when it was never seen."""
+        key = _key([self._pair_number(pair) for pair in ((_REPLICA, replica), *labels)])
+        found = self._ids.get(key)
+        return self._add(key) if found is None else found
+
+    def definition(self, series: int) -> SeriesDefinition:
+        """KeyError when there is none of that number."""
+        key = self._keys[series] if 0 <= series < len(self._keys) else _HOLE
+        if not key:
+            raise KeyError(series)
+        (_, replica), *labels = (self._pairs[number] for number in _numbers(key))
+        return SeriesDefinition(series, tuple(labels), replica)
+
+    def __iter__(self) -> Iterator[SeriesDefinition]:
+        for series in range(len(self._keys)):
+            if self._keys[series]:
+                yield self.definition(series)
+
+    def adopt(self, definitions: Iterable[SeriesDefinition]) -> None:
+        """Take over what was numbered elsewhere; what is known already is only compared."""
+        for each in definitions:
+            if each.id > len(self._keys):
+                raise SeriesConflictError(f"series {each.id} before series {len(self._keys)}")
+            key = _key(
+                [self._pair_number(pair) for pair in ((_REPLICA, each.replica), *each.labels)]
+            )
+            self._adopt(each.id, key)
+
+    def adopt_rows(self, ids: list[int], rows: list[bytes]) -> None:
+        """The same for many at once, where numbers may be missing because they were lost.
+
+        A row is made of numbers that `pair_numbers` gave.
+        """
+        if ids and self._are_new(ids, rows):
+            self.skip_to(ids[0])
+            self._ids.update(zip(rows, ids, strict=True))
+            self._keys.extend(rows)
+            return
+        for series, key in zip(ids, rows, strict=True):
+            self._adopt(series, key)
+
+    def _are_new(self, ids: list[int], rows: list[bytes]) -> bool:
+        """As they are at a start, which is where many come at once."""
+        in_a_row = ids == list(range(ids[0], ids[0] + len(ids)))
+        distinct = len(set(rows)) == len(rows)
+        return ids[0] >= len(self) and in_a_row and distinct and self._ids.keys().isdisjoint(rows)
+
+    def pair_numbers(self, pairs: Iterable[Pair]) -> list[int]:
+        return [self._pair_number(pair) for pair in pairs]
+
+    def rows(self, first: int, end: int) -> tuple[list[int], list[bytes]]:
+        """Numbers and rows of the series from `first` to before `end`, without the skipped."""
+        ids = [series for series in range(first, end) if self._keys[series]]
+        return ids, [self._keys[series] for series in ids]
+
+    def pairs(self, numbers: Iterable[int]) -> list[Pair]:
+        return [self._pairs[number] for number in numbers]
+
+    def skip_to(self, series: int) -> None:
+        """Numbers that were given away but are not known any more must never be given again."""
+        self._keys.extend([_HOLE] * (series - len(self._keys)))
+
+    def _adopt(self, series: int, key: bytes) -> None:
+        known = self._ids.get(key)
+        if known == series:
+            return
+        if known is not None:
+            raise SeriesConflictError(f"series {known} comes again as series {series}")
+        if series < len(self._keys):
+            raise SeriesConflictError(f"series {series} is already another one, or was lost")
+        self.skip_to(series)
+        self._add(key)
+
+    def _add(self, key: bytes) -> int:
+        series = len(self._keys)
+        self._ids[key] = series
+        # Last, because the writer of the log takes everything that stands in the list.
+        self._keys.append(key)
+        return series
+
+    def _pair_number(self, pair: Pair) -> int:
+        number = self._pair_numbers.get(pair)
+        if number is None:
+            # What cannot be written must fail here, for one series, and not later for a group.
+            for text in pair:
+                text.encode()
+            number = len(self._pairs)
+            self._pairs.append(pair)
+            self._pair_numbers[pair] = number
+        return number
+
+
+def _key(numbers: list[int]) -> bytes:
+    return array("I", numbers).tobytes()
+
+
+def _numbers(key: bytes) -> tuple[int, ...]:
+    return struct.unpack(f"={len(key) // 4}I", key)

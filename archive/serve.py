@@ -1,0 +1,203 @@
+"""A running archive: receives, publishes in the background, and ends in order."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from aiohttp import web
+
+from archive.config import ArchiveSettings, is_loopback, listen_address
+from archive.options import Options
+from archive.self_metrics import SelfMetrics
+from archive.serve_parts import Parts, open_parts
+from archive.web import make_app
+from archive.web_auth import BearerTokens, protect
+from streamgauge.serving.live_web_config import LiveWebConfig
+from streamgauge.serving.log_format import exception_text
+from streamgauge.serving.logs import StateLog, event
+
+logger = logging.getLogger(__name__)
+
+PUBLISH_SECONDS: Final = 60.0
+FORGET_SECONDS: Final = 600.0
+TOKEN_SECONDS: Final = 5.0
+GOODBYE_SECONDS: Final = 5.0
+# What is remembered of series lives long; the collector need not walk it again and again.
+GC_THRESHOLDS: Final = (50_000, 50, 100)
+
+
+class Archive:
+    def __init__(
+        self,
+        options: Options,
+        settings: ArchiveSettings,
+        web_config: LiveWebConfig,
+        tokens: BearerTokens,
+    ) -> None:
+        self._options = options
+        self._settings = settings
+        self._web_config = web_config
+        self._tokens = tokens
+        self._states = StateLog(logger)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._publishing = threading.Lock()
+
+    async def run(self) -> int:
+        """Until a signal; the exit code."""
+        gc.set_threshold(*GC_THRESHOLDS)
+        parts = await asyncio.to_thread(open_parts, self._settings)
+        try:
+            await self._serve(parts)
+            published = await asyncio.to_thread(self._published, parts.publisher.publish_all)
+        finally:
+            await parts.wal.close()
+        return 0 if published else 1
+
+    async def _serve(self, parts: Parts) -> None:
+        app = self._app(parts)
+        # Bodies are ours to unpack: what claims another encoding is refused unread.
+        runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=GOODBYE_SECONDS, auto_decompress=False
+        )
+        await runner.setup()
+        try:
+            site = await self._listen(runner)
+            self._start_tasks(parts)
+            stopping = _stop_signal()
+            self._say_serving(site.name)
+            await stopping.wait()
+            event(logger, logging.INFO, "stopping")
+        finally:
+            parts.receiver.stopping = True
+            # First the listener: requests under way must still find their log.
+            await runner.cleanup()
+            await self._end_tasks()
+
+    def _app(self, parts: Parts) -> web.Application:
+        app = make_app(
+            parts.receiver,
+            SelfMetrics(parts.values),
+            parts.tally,
+            self._settings.limits.body,
+            trouble=lambda: parts.wal.unavailable,
+            sick=self._dead_task,
+        )
+        protect(app, self._web_config, self._tokens)
+        return app
+
+    async def _listen(self, runner: web.AppRunner) -> web.BaseSite:
+        address = self._settings.listen
+        host, port = listen_address(address)
+        site = web.TCPSite(runner, host, port, ssl_context=self._web_config.ssl_context())
+        try:
+            await site.start()
+        except OSError as error:
+            raise self._options.mistake("listen", f"{address}: {_reason(error)}") from error
+        return site
+
+    def _say_serving(self, where: str) -> None:
+        event(logger, logging.INFO, "serving", listen=where, data=self._settings.data,
+              settings=self._options.source)  # fmt: skip
+        host, _ = listen_address(self._settings.listen)
+        if not is_loopback(host) and not self._tokens and not self._web_config.current.users:
+            event(logger, logging.WARNING, "anybody who reaches this address can write: "
+                  "set bearer_tokens or web_config", listen=self._settings.listen)  # fmt: skip
+
+    def _start_tasks(self, parts: Parts) -> None:
+        def task(name: str, every: float, work: Callable[[], Awaitable[None]]) -> None:
+            made = asyncio.create_task(_repeat(every, work), name=name)
+            made.add_done_callback(_tell_end)
+            self._tasks.append(made)
+
+        task("publishing", PUBLISH_SECONDS, lambda: self._publish_due(parts))
+        task("forgetting", FORGET_SECONDS, lambda: _forget(parts))
+        if self._tokens:
+            task("reading tokens", TOKEN_SECONDS, self._reload_tokens)
+
+    async def _end_tasks(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _dead_task(self) -> str:
+        dead = [task.get_name() for task in self._tasks if task.done()]
+        return f"{', '.join(dead)} ended" if dead else ""
+
+    async def _reload_tokens(self) -> None:
+        await asyncio.to_thread(self._tokens.reload)
+
+    async def _publish_due(self, parts: Parts) -> None:
+        await asyncio.to_thread(self._published, parts.publisher.publish_due)
+
+    def _published(self, publish: Callable[[int], object]) -> bool:
+        """One at a time: the last one of all waits for the one that may be under way."""
+        with self._publishing:
+            try:
+                publish(_now())
+            except Exception as error:  # noqa: BLE001  whatever it is, samples must go on coming in
+                message = "publishing failed, the log keeps everything"
+                state = exception_text(error)
+                self._states.report("publishing", state, logging.ERROR, message, error=error)
+                return False
+            self._states.report("publishing", "", logging.INFO, "publishing works")
+            return True
+
+
+def _tell_end(task: asyncio.Task[None]) -> None:
+    """None of them should end by itself; /-/healthy says so too."""
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        event(logger, logging.ERROR, "a task ended", task=task.get_name(), error=error)
+
+
+async def _repeat(every: float, work: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        await asyncio.sleep(every)
+        await work()
+
+
+async def _forget(parts: Parts) -> None:
+    async with parts.receiver.turn:
+        count = await asyncio.to_thread(parts.decoder.forget_unused, _now())
+    if count:
+        event(logger, logging.DEBUG, "series that nobody sends any more", count=count)
+
+
+def _stop_signal() -> asyncio.Event:
+    loop, stopping = asyncio.get_running_loop(), asyncio.Event()
+
+    def stop() -> None:
+        if stopping.is_set():
+            # Whoever asks twice does not want to wait; everything is in the log.
+            event(logger, logging.WARNING, "ended without publishing, the log keeps everything")
+            os._exit(1)
+        stopping.set()
+
+    def reload() -> None:
+        event(logger, logging.INFO, "nothing to reload: the web configuration and the tokens are "
+              "followed, other settings take a restart")  # fmt: skip
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    loop.add_signal_handler(signal.SIGHUP, reload)
+    return stopping
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _reason(error: OSError) -> str:
+    """asyncio wraps the system's words in a sentence that repeats the address."""
+    if isinstance(error, socket.gaierror) or error.errno is None:
+        return error.strerror or str(error)
+    return os.strerror(error.errno)

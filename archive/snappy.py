@@ -1,0 +1,41 @@
+"""The snappy block format, as remote write uses it: the size is looked at before anything grows."""
+
+from __future__ import annotations
+
+import cramjam
+
+from archive.wire import MalformedError, read_varint
+
+SLACK = 64
+"""Bytes behind the content that a reader of whole words may touch."""
+_KEPT = 4 << 20
+
+
+class Unpacker:
+    """Unpacks one body after the other, usually into the same memory."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept = bytearray(_KEPT + SLACK)
+
+    def unpack(self, body: bytes) -> tuple[bytearray, int]:
+        """The memory and how much of it counts; good until the next call."""
+        size = self.size_of(body)
+        memory = self._kept if size <= _KEPT else bytearray(size + SLACK)
+        try:
+            written = cramjam.snappy.decompress_raw_into(body, memoryview(memory)[:size])
+        except (cramjam.DecompressionError, ValueError) as error:
+            raise MalformedError(f"the body is no snappy block: {error}") from error
+        if written != size:
+            raise MalformedError(f"the body holds {written} bytes and announces {size}")
+        return memory, size
+
+    def size_of(self, body: bytes) -> int:
+        """What the body says it unpacks to; refused when that is more than we take."""
+        try:
+            size, _ = read_varint(body, 0, min(len(body), 5))
+        except MalformedError:
+            raise MalformedError("the body is no snappy block: it has no size") from None
+        if size > self._most:
+            raise MalformedError(f"the body unpacks to {size} bytes, more than {self._most}")
+        return size

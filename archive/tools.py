@@ -1,0 +1,62 @@
+"""`streamgauge archive inspect|verify|import|export|compact`: the tools beside the server."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from archive import compact_command, exporting, importing, inspecting, verify
+from archive.manifest_store import ManifestError
+from archive.progress import ConsoleProgress
+from archive.storage import StorageError
+from archive.tools_error import ToolError
+from archive.tools_view import ArchiveMissingError
+from archive.wal_errors import WalError
+from streamgauge.serving.one_line import one_line
+
+COMMANDS = {
+    "inspect": (inspecting, "what an archive holds: days, series, bytes per sample, gaps"),
+    "verify": (verify, "check every file, row and statistic of an archive"),
+    "import": (importing, "take in samples of a Prometheus server or an OpenMetrics file"),
+    "export": (exporting, "write an archive as OpenMetrics text"),
+    "compact": (compact_command, "publish the log and merge the files of days, at once"),
+}
+_INPUT_ERRORS = (ToolError, ArchiveMissingError, ManifestError, StorageError, WalError)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Complains in one line that names the flag."""
+
+    def error(self, message: str) -> NoReturn:
+        named = re.fullmatch(r"argument (-?-?[\w-]+)(?:/\S+)?: (.*)", message)
+        raise ToolError(f"{named[1]}: {named[2]}" if named else message)
+
+
+def parser() -> argparse.ArgumentParser:
+    made = _Parser(prog="streamgauge archive", allow_abbrev=False)
+    commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (module, what) in COMMANDS.items():
+        one = commands.add_parser(name, help=what, description=module.__doc__, allow_abbrev=False)
+        module.add_arguments(one)
+    return made
+
+
+def main(argv: Sequence[str]) -> int:
+    """0 when all is well, 1 when a check found something, 2 when it could not be done."""
+    try:
+        words = parser().parse_args(argv)
+        code: int = COMMANDS[words.command][0].run(words, ConsoleProgress())
+    except _INPUT_ERRORS as error:
+        sys.stderr.write(f"streamgauge: {one_line(str(error))}\n")
+        return 2
+    except BrokenPipeError:
+        # Whoever read it has seen enough; without this Python would complain at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return code

@@ -1,0 +1,135 @@
+"""Group commit: one group is on its way to the disk, and what arrives meanwhile is the next."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+from typing import NamedTuple
+
+from archive.batch import Batch
+from archive.wal_errors import WalUnavailableError
+from streamgauge.serving.logs import StateLog
+
+logger = logging.getLogger(__name__)
+
+# A group is built in memory; what waits beyond this many samples is the group after it.
+MAX_GROUP_SAMPLES = 200_000
+
+
+class _Waiting(NamedTuple):
+    batch: Batch
+    durable: asyncio.Future[None]
+
+
+class GroupCommit:
+    """Belongs to one event loop; the disk is waited for in a thread of its own.
+
+    A plain thread and not an executor: a hop there and back costs half as much.
+    """
+
+    def __init__(self, write: Callable[[Sequence[Batch]], None], retry: float) -> None:
+        self._write = write
+        self._retry = retry
+        self._queue: deque[_Waiting] = deque()
+        self._groups: SimpleQueue[list[_Waiting] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._log = StateLog(logger)
+        self._retry_at = 0.0
+        self._closed = False
+        self.unavailable = ""
+        """Why nothing can be kept at the moment; empty when all is well."""
+
+    async def append(self, batch: Batch) -> None:
+        """Returns when it is durable. Cancelled, it may be kept or not, like any lost answer."""
+        if self._closed:  # nobody would ever write it
+            raise WalUnavailableError("the write-ahead log is closed")
+        if self.unavailable and time.monotonic() < self._retry_at:
+            raise WalUnavailableError(self.unavailable)
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(batch, loop.create_future())
+        self._queue.append(waiting)
+        if self._idle.is_set():
+            self._idle.clear()
+            # Not at once: others that are ready in this turn of the loop join the group.
+            loop.call_soon(self._start_next)
+        await waiting.durable
+
+    async def close(self) -> None:
+        """After what is on its way."""
+        self._closed = True
+        await self._idle.wait()
+        if self._thread is not None:
+            self._groups.put(None)
+            await asyncio.to_thread(self._thread.join)
+
+    def _start_next(self) -> None:
+        group = self._next_group()
+        if not group:
+            self._idle.set()
+            return
+        if self._thread is None:
+            arguments = (asyncio.get_running_loop(),)
+            self._thread = threading.Thread(None, self._run, "wal", arguments, daemon=True)
+            self._thread.start()
+        self._groups.put(group)
+
+    def _next_group(self) -> list[_Waiting]:
+        group: list[_Waiting] = []
+        samples = 0
+        while self._queue and samples < MAX_GROUP_SAMPLES:
+            waiting = self._queue.popleft()
+            if waiting.durable.done():  # cancelled: nobody waits for it, and it will come again
+                continue
+            group.append(waiting)
+            samples += len(waiting.batch.series)
+        return group
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        while (group := self._groups.get()) is not None:
+            failure = self._attempt([waiting.batch for waiting in group])
+            with contextlib.suppress(RuntimeError):  # a closed loop: nobody waits any more
+                loop.call_soon_threadsafe(self._finished, group, failure)
+
+    def _attempt(self, batches: list[Batch]) -> Exception | None:
+        try:
+            self._write(batches)
+        except WalUnavailableError as error:
+            return error
+        except Exception as error:  # ours: it must reach whoever waits, and end nothing else
+            logger.exception("a group of requests could not be written")
+            return error
+        return None
+
+    def _finished(self, group: list[_Waiting], failure: Exception | None) -> None:
+        if isinstance(failure, WalUnavailableError):
+            self._failed(failure)
+        elif failure is None and self.unavailable:
+            self.unavailable = ""
+            self._log.report("disk", "", logging.INFO, "samples are kept again")
+        self._start_next()
+        for waiting in group:
+            _answer(waiting.durable, failure)
+
+    def _failed(self, error: WalUnavailableError) -> None:
+        self.unavailable = str(error)
+        self._retry_at = time.monotonic() + self._retry
+        self._log.report(
+            "disk", self.unavailable, logging.ERROR, "samples cannot be kept", error=error
+        )
+
+
+def _answer(durable: asyncio.Future[None], failure: Exception | None) -> None:
+    if durable.done():  # cancelled while it was being written
+        return
+    if failure is None:
+        durable.set_result(None)
+    else:
+        durable.set_exception(failure)

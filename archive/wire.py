@@ -1,0 +1,148 @@
+"""Protocol Buffers as bytes: varints and fields, read strictly. No schema belongs here.
+
+What the standard lets a reader skip is skipped; what cannot be read raises MalformedError.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+VARINT: Final = 0
+FIXED64: Final = 1
+LENGTH: Final = 2
+FIXED32: Final = 5
+
+_WORD: Final = (1 << 64) - 1
+_MOST_VARINT_BITS: Final = 63  # ten bytes of seven bits
+_SIZES: Final = {FIXED64: 8, FIXED32: 4}
+_DOUBLE: Final = struct.Struct("<d")
+_BITS: Final = struct.Struct("<Q")
+
+Buffer = bytes | bytearray
+
+
+class MalformedError(Exception):
+    """Bytes that are no message of the kind that they claim to be; nothing of them is kept."""
+
+
+class Field(NamedTuple):
+    """One field: a number for varints, else the place of its content in the buffer."""
+
+    number: int
+    wire: int
+    value: int
+    start: int
+    stop: int
+
+
+def read_varint(buffer: Buffer, at: int, stop: int) -> tuple[int, int]:
+    """The number and where it ends; 64 bits, as every reader of the format cuts it."""
+    value = shift = 0
+    while at < stop:
+        byte = buffer[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & _WORD, at
+        shift += 7
+        if shift > _MOST_VARINT_BITS:
+            raise MalformedError("a number is longer than ten bytes")
+    raise MalformedError("the message ends inside a number")
+
+
+def read_fields(buffer: Buffer, at: int, stop: int) -> Iterator[Field]:
+    while at < stop:
+        tag, at = read_varint(buffer, at, stop)
+        number, wire = tag >> 3, tag & 7
+        value, start = 0, at
+        if number == 0:
+            raise MalformedError("a field has the number 0")
+        if wire == VARINT:
+            value, end = read_varint(buffer, at, stop)
+        elif wire == LENGTH:
+            size, start = read_varint(buffer, at, stop)
+            end = start + size
+        elif wire in _SIZES:
+            end = at + _SIZES[wire]
+        else:
+            raise MalformedError(f"field {number} has the unknown wire type {wire}")
+        if end > stop:
+            raise MalformedError(f"field {number} is longer than the message that holds it")
+        yield Field(number, wire, value, start, end)
+        at = end
+
+
+def expect(field: Field, wire: int, name: str) -> None:
+    if field.wire != wire:
+        raise MalformedError(f"{name} has the wire type {field.wire}, not {wire}")
+
+
+def double_bits(buffer: Buffer, at: int) -> int:
+    """The bits of a float64, so that no payload of a NaN is lost."""
+    bits: int = _BITS.unpack_from(buffer, at)[0]
+    return bits
+
+
+def double(buffer: Buffer, at: int) -> float:
+    value: float = _DOUBLE.unpack_from(buffer, at)[0]
+    return value
+
+
+def signed(value: int) -> int:
+    """An int64 that came as a varint."""
+    return value - (1 << 64) if value >> 63 else value
+
+
+def zigzag(value: int) -> int:
+    """A sint32 or sint64 that came as a varint."""
+    return (value >> 1) ^ -(value & 1)
+
+
+def packed_varints(buffer: Buffer, field: Field, name: str) -> Iterator[int]:
+    """The numbers of a repeated field, packed or one by one: readers must take both."""
+    if field.wire == VARINT:
+        yield field.value
+        return
+    expect(field, LENGTH, name)
+    at = field.start
+    while at < field.stop:
+        value, at = read_varint(buffer, at, field.stop)
+        yield value
+
+
+def packed_doubles(buffer: Buffer, field: Field, name: str) -> Iterator[float]:
+    if field.wire == FIXED64:
+        yield double(buffer, field.start)
+        return
+    expect(field, LENGTH, name)
+    if (field.stop - field.start) % 8:
+        raise MalformedError(f"{name} is no whole number of float64")
+    for at in range(field.start, field.stop, 8):
+        yield double(buffer, at)
+
+
+def write_varint(value: int) -> bytes:
+    out = bytearray()
+    value &= _WORD
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def write_message(number: int, content: bytes) -> bytes:
+    """A field that carries bytes: text or another message."""
+    return write_varint(number << 3 | LENGTH) + write_varint(len(content)) + content
+
+
+def write_number(number: int, value: int) -> bytes:
+    """Nothing for zero, as the format has it."""
+    return write_varint(number << 3 | VARINT) + write_varint(value) if value else b""
+
+
+def write_bits(number: int, bits: int) -> bytes:
+    """A float64 by its bits; nothing for zero."""
+    return write_varint(number << 3 | FIXED64) + _BITS.pack(bits) if bits else b""

@@ -1,0 +1,100 @@
+"""Remote-write requests for the archive's measurements: consumers with twelve metrics every 30 s."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import cramjam
+
+METRICS = 12
+INTERVAL_MS = 30_000
+_STREAM_CONSUMERS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The same series in each round, a sample of each; labels 8 or 20 of them."""
+
+    consumers: int
+    labels: int
+    per_request: int
+    connections: int
+
+    @property
+    def series(self) -> int:
+        return self.consumers * METRICS
+
+    def rounds(self, first_time: int, count: int) -> Iterator[list[list[bytes]]]:
+        """For each round the request bodies of each connection, in their order."""
+        shards = self._shards()
+        for turn in range(count):
+            time = first_time + turn * INTERVAL_MS
+            yield [self._requests(shard, turn, time) for shard in shards]
+
+    def _shards(self) -> list[list[bytes]]:
+        labels = [
+            _label_bytes(consumer, metric, self.labels)
+            for consumer in range(self.consumers)
+            for metric in range(METRICS)
+        ]
+        return [labels[start :: self.connections] for start in range(self.connections)]
+
+    def _requests(self, shard: Sequence[bytes], turn: int, time: int) -> list[bytes]:
+        # Where a request begins moves from round to round, as it does in a sender's queue.
+        shift = turn * 137 % len(shard)
+        parts = [_series(labels, _value(place, turn), time) for place, labels in enumerate(shard)]
+        parts = parts[shift:] + parts[:shift]
+        return [
+            bytes(cramjam.snappy.compress_raw(b"".join(parts[at : at + self.per_request])))
+            for at in range(0, len(parts), self.per_request)
+        ]
+
+
+def _value(place: int, turn: int) -> float:
+    """Counters that grow, gauges that move, some that stay at zero."""
+    kind = place % 6
+    if kind < 3:
+        return float(place * 1000 + turn * (place % 50))
+    if kind == 3:
+        return 0.0
+    return float((place * 7919 + turn * 104_729) % 1000) / (1 if kind == 4 else 10)
+
+
+def _label_bytes(consumer: int, metric: int, count: int) -> bytes:
+    stream = consumer // _STREAM_CONSUMERS
+    labels = {
+        "__name__": f"streamgauge_consumer_measured_value_{metric}",
+        "account": f"ACCOUNT-{stream % 20}",
+        "consumer": f"order-worker-{consumer}",
+        "instance": "streamgauge-exporter-0:7778",
+        "job": "streamgauge",
+        "namespace": "monitoring",
+        "stream": f"ORDERS-{stream}",
+        "system": "production",
+    }
+    for place in range(count - len(labels)):
+        labels[f"label_{place:02}"] = f"value-of-label-{place}"
+    return b"".join(
+        _field(1, _field(1, name.encode()) + _field(2, text.encode()))
+        for name, text in sorted(labels.items())
+    )
+
+
+def _series(labels: bytes, value: float, time: int) -> bytes:
+    number = b"\x09" + struct.pack("<d", value) if value else b""
+    return _field(1, labels + _field(2, number + b"\x10" + _varint(time)))
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return bytes((number << 3 | 2,)) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

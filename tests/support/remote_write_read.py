@@ -1,0 +1,116 @@
+"""What became of a request, in a form that can be compared: nothing in it depends on order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from archive.batch import NO_SERIES, Batch
+from archive.decode import Intake
+from archive.decode_request import Decoder, Version
+from archive.decode_result import Decoded, SeriesMessage
+from archive.decode_v1_series import read_messages
+from archive.decode_v2_request import read_request
+from archive.decode_v2_series import read_series
+from archive.labels import LabelRules, Labels
+from archive.labels_live import LiveSeries
+from archive.limits import Limits
+from archive.series_table import SeriesTable
+from archive.snappy import SLACK
+from archive.wire import MalformedError
+
+REPLICA = "__replica__"
+
+Row = tuple[Labels, str, int, int, int]  # labels, replica, time, bits, start
+Thing = tuple[str, Labels, int, bytes]  # kind, labels, time, data
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Equal for requests that mean the same."""
+
+    malformed: bool = False
+    rows: frozenset[tuple[Row, int]] = frozenset()
+    things: frozenset[tuple[Thing, int]] = frozenset()
+    refused: frozenset[tuple[str, int]] = frozenset()
+
+
+MALFORMED = Outcome(malformed=True)
+
+
+def rows_of(batch: Batch, table: SeriesTable) -> list[Row]:
+    starts = [0] * len(batch.series) if batch.starts is None else batch.starts.tolist()
+    columns = (batch.series.tolist(), batch.times.tolist(), batch.values.tolist(), starts)
+    rows = []
+    for series, time, bits, start in zip(*columns, strict=True):
+        known = table.definition(series)
+        rows.append((known.labels, known.replica, time, bits, start))
+    return rows
+
+
+def things_of(batch: Batch, table: SeriesTable) -> list[Thing]:
+    return [
+        (
+            each.kind.name,
+            () if each.series == NO_SERIES else table.definition(each.series).labels,
+            each.time,
+            each.data,
+        )
+        for each in batch.opaque
+    ]
+
+
+class Desk:
+    """A decoder with a table of its own, and beside it the slow reader of every rule."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self.table = SeriesTable()
+        self.decoder = Decoder(self.limits, REPLICA, self.table)
+
+    def decode(self, version: Version, body: bytes, now: int) -> Decoded:
+        return self.decoder.decode(version, body, "test", now)
+
+    def outcome(self, version: Version, body: bytes, now: int) -> Outcome:
+        try:
+            decoded = self.decode(version, body, now)
+        except MalformedError:
+            return MALFORMED
+        return _outcome(decoded, self.table)
+
+    def slow_outcome(self, version: Version, message: bytes, now: int) -> Outcome:
+        """By the rules alone, without anything remembered."""
+        table = SeriesTable()
+        live = LiveSeries(table, self.limits.live_series)
+        intake = Intake(self.limits, LabelRules.of(self.limits, REPLICA), live, now)
+        memory = bytearray(message + bytes(SLACK))
+        try:
+            messages = _read_slowly(version, memory, len(message), intake)
+        except MalformedError:
+            return MALFORMED
+        for each in messages:
+            series = intake.take(each) if isinstance(each, SeriesMessage) else NO_SERIES
+            told = each.metadata if isinstance(each, SeriesMessage) else each
+            if told is not None and (series != NO_SERIES or not isinstance(each, SeriesMessage)):
+                intake.add_metadata(series, told.data)
+        return _outcome(intake.finish("test"), table)
+
+
+def _read_slowly(version: Version, memory: bytearray, size: int, intake: Intake) -> list[object]:
+    if version is Version.V1:
+        return list(read_messages(memory, size, intake))
+    request = read_request(memory, size, intake)
+    places = zip(request.starts.tolist(), request.stops.tolist(), strict=True)
+    return [read_series(memory, *place, request.texts, intake) for place in places]
+
+
+def _outcome(decoded: Decoded, table: SeriesTable) -> Outcome:
+    return Outcome(
+        rows=frozenset(Counter(rows_of(decoded.batch, table)).items()),
+        # Metadata that is repeated is kept once, by the quick way and not by the slow one.
+        things=frozenset(
+            (thing, 0 if thing[0] == "METADATA" else count)
+            for thing, count in Counter(things_of(decoded.batch, table)).items()
+        ),
+        refused=frozenset(decoded.refusals.counts.items()),
+    )

@@ -1,0 +1,121 @@
+"""Merging sorted tables: old rows, fresh ones in their place, in ranges of any size."""
+
+import itertools
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from archive.compact_cursor import MemoryCursor
+from archive.compact_merge import merged
+from archive.compact_targets import Target, replaced, targets
+from archive.manifest import FileEntry, Manifest
+from archive.manifest_store import new_stamp
+from archive.parquet_library import Table, pa
+from archive.publish_portions import _bounds
+from archive.schema import HOUR_MS
+
+# A slow machine is no fault of the code.
+unhurried = settings(deadline=None)
+
+SCHEMA = pa.schema(
+    [("series", pa.int32()), ("hour", pa.timestamp("ms", tz="UTC")), ("what", pa.string())]
+)
+# Numbers in the order of first sight are not in the order of the metrics' names.
+RANKS = np.array([3, 0, 4, 1, 2], np.int64)
+keys = st.tuples(st.integers(0, 4), st.integers(0, 23))
+
+
+def table(rows: dict[tuple[int, int], str]) -> Table:
+    order = sorted(rows, key=lambda key: (RANKS[key[0]], key[1]))
+    columns = {
+        "series": [series for series, _ in order],
+        "hour": [hour * HOUR_MS for _, hour in order],
+        "what": [rows[key] for key in order],
+    }
+    return pa.table(columns, schema=SCHEMA)
+
+
+def rows_in(tables: list[Table]) -> list[tuple[int, int, str]]:
+    return [
+        (row["series"], row["hour"].hour, row["what"])
+        for each in tables
+        for row in each.to_pylist()
+    ]
+
+
+@unhurried
+@given(
+    st.sets(keys, max_size=40), st.sets(keys, max_size=10), st.integers(1, 12), st.integers(1, 3)
+)
+def test_fresh_rows_replace_old_ones_and_order_holds(
+    old: set[tuple[int, int]], fresh: set[tuple[int, int]], group: int, files: int
+) -> None:
+    parts = [
+        table({key: "old" for key in old if (key[0] + key[1]) % files == part})
+        for part in range(files)
+    ]
+    cursors = [MemoryCursor(part, RANKS) for part in parts]
+    newer = MemoryCursor(table(dict.fromkeys(fresh, "fresh")), RANKS)
+    found = list(merged(cursors, newer, RANKS, group))
+    truth = {**dict.fromkeys(old, "old"), **dict.fromkeys(fresh, "fresh")}
+    assert rows_in(found) == rows_in([table(truth)])
+    assert all(each.num_rows for each in found)
+
+
+@unhurried
+@given(st.sets(keys, max_size=40), st.lists(st.integers(0, 5), max_size=3).map(sorted))
+def test_ranges_one_after_the_other_give_the_whole(
+    old: set[tuple[int, int]], cuts: list[int]
+) -> None:
+    whole = table(dict.fromkeys(old, "old"))
+    bounds = [-1, *cuts, 99]
+    parts = [
+        part
+        for within in itertools.pairwise(bounds)
+        for part in merged([MemoryCursor(whole, RANKS)], None, RANKS, 4, within)
+    ]
+    assert rows_in(parts) == rows_in([whole])
+
+
+@unhurried
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=30), st.integers(1, 60))
+def test_portions_cover_all_ranks_and_keep_to_the_limit(counts: list[int], limit: int) -> None:
+    ranks = np.arange(len(counts), dtype=np.int64)[::-1].copy()
+    bounds = _bounds(np.array(counts, np.int64), ranks, limit)
+    assert bounds[0] == -1
+    assert bounds[-1] > len(counts)
+    assert bounds == sorted(set(bounds))
+    by_rank = np.array(counts)[::-1]
+    for low, high in itertools.pairwise(bounds):
+        inside = by_rank[max(low, 0) : high]
+        # One series more than the limit cannot be helped: a series is never cut.
+        assert inside.sum() < 2 * limit + inside.max(initial=0)
+
+
+def entry(path: str, *hours: int) -> FileEntry:
+    return FileEntry(path=path, size=1, sha256="", rows=1, hours=tuple(h * HOUR_MS for h in hours))
+
+
+def test_hours_that_share_a_file_are_written_together() -> None:
+    day, one, two = entry("day", 0, 1, 2), entry("5", 5), entry("5b", 5)
+    found = targets("samples", [day, one, two], [hour * HOUR_MS for hour in (1, 2, 5, 7)])
+    assert found == [
+        Target("samples", (day,), (0, HOUR_MS, 2 * HOUR_MS)),
+        Target("samples", (one, two), (5 * HOUR_MS,)),
+        Target("samples", (), (7 * HOUR_MS,)),
+    ]
+    assert replaced([day, one, two], [(found[1], [entry("new", 5)])]) == (day, entry("new", 5))
+
+
+def test_a_name_is_never_used_twice() -> None:
+    target = Target("samples", (), (0, 5 * HOUR_MS))
+    stamps = [new_stamp(Manifest(log="0123456789abcdef")) for _ in range(2)]
+    assert len(set(stamps)) == 2
+    names = {target.path(stamp, part) for stamp in stamps for part in (0, 1)}
+    assert names == {
+        f"samples/day=1970-01-01/00-05-{stamp}-{part}.parquet"
+        for stamp in stamps
+        for part in (0, 1)
+    }
+    assert all(stamp.startswith("0000000001-01234567") for stamp in stamps)

@@ -1,0 +1,71 @@
+"""What a running archive does when its background work fails: it says so once and goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from archive.options import read_options
+from archive.serve import Archive, _repeat, _tell_end
+from archive.web_auth import BearerTokens
+from streamgauge.serving.live_web_config import LiveWebConfig
+
+
+def archive_in(folder: Path) -> Archive:
+    options = read_options(["--data", str(folder)], {})
+    return Archive(options, options.load(), LiveWebConfig(), BearerTokens({}))
+
+
+def test_a_publication_that_fails_is_told_once_and_its_recovery_too(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    archive = archive_in(tmp_path)
+
+    def fail(now: int) -> None:
+        assert now > 1_700_000_000_000
+        raise OSError("the bucket is gone")
+
+    with caplog.at_level("INFO"):
+        assert [archive._published(work) for work in (fail, fail, int, int, fail)] == [
+            False, False, True, True, False,
+        ]  # fmt: skip
+    failed = "publishing failed, the log keeps everything"
+    assert [record.message for record in caplog.records] == [failed, "publishing works", failed]
+
+
+async def test_work_is_repeated_until_it_is_ended(caplog: pytest.LogCaptureFixture) -> None:
+    turns = asyncio.Event()
+    count = 0
+
+    async def work() -> None:
+        nonlocal count
+        count += 1
+        if count == 3:
+            turns.set()
+
+    task = asyncio.create_task(_repeat(0.0, work), name="counting")
+    task.add_done_callback(_tell_end)
+    await turns.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert caplog.records == []
+
+
+async def test_work_that_ends_by_a_fault_is_told_and_makes_the_process_unhealthy(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    archive = await asyncio.to_thread(archive_in, tmp_path)
+    assert archive._dead_task() == ""
+
+    async def fail() -> None:
+        raise ValueError("a mistake")
+
+    task = asyncio.create_task(_repeat(0.0, fail), name="forgetting")
+    task.add_done_callback(_tell_end)
+    archive._tasks.append(task)
+    await asyncio.wait([task])
+    await asyncio.sleep(0)  # its callback is called in the next turn
+    assert archive._dead_task() == "forgetting ended"
+    assert [record.message for record in caplog.records] == ["a task ended"]
