@@ -44,6 +44,7 @@ def make_poller(settings: ExporterSettings, system: SystemSettings) -> SystemPol
         timeout=system.timeout or settings.timeout,
         hearing=hearing,
         closer_look=_closer_look(system, source, hearing),
+        publish_interval=system.publishes.interval,
     )
 
 
@@ -73,7 +74,9 @@ def _closer_look(
     if hearing is None or hearing.link is None:
         return None
     book = hearing.book
-    return CloserLook(hearing.link, lambda _: book.own_account, options, system.domain)
+    return CloserLook(
+        hearing.link, lambda _: book.own_account if book.named else "", options, system.domain
+    )
 
 
 def make_selection(settings: ExporterSettings) -> Selection:

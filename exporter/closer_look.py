@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -44,13 +46,19 @@ class CloserLook:
         if not account:
             return NOTHING_READ
         try:
-            await self.link.open()
+            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+                await self.link.open()
         except QuestionError as error:
-            question = EXACT_LAG if self.options.exact_lag else FILTERED_COUNTS
-            return Precise(outcomes=(Outcome(question, False, 0.0, error.reason, error.detail),))
+            return self._unread(error.reason, error.detail)
+        except TimeoutError:
+            return self._unread("timeout", "no connection in time")
         if self.link.reconnects != self._link_generation:
             # Permissions may have changed with the new connection.
             self._link_generation = self.link.reconnects
             self._left_out.clear()
         self._reader.account = account
         return await self._reader.read(snapshot, signals, Asking(deadline, self._left_out))
+
+    def _unread(self, reason: str, detail: str) -> Precise:
+        question = EXACT_LAG if self.options.exact_lag else FILTERED_COUNTS
+        return Precise(outcomes=(Outcome(question, False, 0.0, reason, detail),))

@@ -7,6 +7,7 @@ import logging
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from dataclasses import replace as dataclass_replace
 
@@ -19,6 +20,7 @@ from exporter.model import Snapshot
 from exporter.poll_log import PollLog
 from exporter.poll_state import STALE_AFTER_INTERVALS, SystemState
 from exporter.samples.render import Rendered, Renderer
+from exporter.signals.publishes import PublishBook
 from exporter.sources.source import Source
 
 logger = logging.getLogger(__name__)
@@ -29,6 +31,8 @@ JITTER = 0.05
 LEAST_REST = 0.1
 # A source honours its deadline by itself; this only catches one that does not.
 _GRACE_SECONDS = 5.0
+# Of the time that the source left: what is heard and looked up closely comes after the state.
+_SHARE_OF_EXTRAS = 0.5
 
 
 class PollOverrunError(Exception):
@@ -48,6 +52,7 @@ class SystemPoller:
     clock: Callable[[], float] = time.time
     hearing: Hearing | None = field(default=None, repr=False)
     closer_look: CloserLook | None = field(default=None, repr=False)
+    publish_interval: float = 60.0  # seconds between two readings of what was published
     state: SystemState = field(init=False, repr=False)
     _digest: Digest = field(init=False, repr=False)
     _log: PollLog = field(init=False, repr=False)
@@ -58,7 +63,8 @@ class SystemPoller:
         self._log = PollLog(self.system, self.interval)
         # One of its own: an empty page must not make the renderer forget what it keeps.
         renderer = self.renderer
-        self._digest = Digest(renderer)
+        forget_after = STALE_AFTER_INTERVALS * self.publish_interval
+        self._digest = Digest(renderer, publishes=PublishBook(forget_after))
         self._silence = Renderer(renderer.system, renderer.selection, renderer.limits)
 
     async def run(self) -> None:
@@ -95,6 +101,8 @@ class SystemPoller:
         except Exception as error:  # ours: it must not end the polling, nor pass in silence
             state, failure = state.failed(), error
             logger.debug("poll failed", exc_info=True)
+        if self.hearing is not None:
+            state = state.heard(self.hearing.standing(), self.hearing.troubles())
         self.state = state.polled(time.monotonic() - started)
         self._log.polled(self.state, self.clock(), failure)
 
@@ -116,13 +124,20 @@ class SystemPoller:
             raise PollOverrunError(reason) from error
 
     async def _find_more(self, snapshot: Snapshot, deadline: float) -> tuple[Snapshot, Found]:
-        """What was heard since the last poll, and what only single questions tell."""
+        """What was heard since the last poll, and what only single questions tell.
+
+        Both may need a connection of their own; one that hangs must not hold up what is known.
+        """
         found = Found()
         if not any(outcome.ok for outcome in snapshot.outcomes):
             return snapshot, found
+        now = time.monotonic()
+        deadline = now + max(0.0, deadline - now) * _SHARE_OF_EXTRAS
         if (hearing := self.hearing) is not None:
             hearing.learn_names(snapshot)
-            await hearing.catch_up(deadline)
+            with suppress(TimeoutError):  # whoever does not answer is a trouble of the hearing
+                async with asyncio.timeout_at(_loop_time(deadline)):
+                    await hearing.catch_up(deadline)
             found = Found(hearing.taken(), hearing.listening)
         if self.closer_look is not None:
             read = await self.closer_look.read(snapshot, self.state.signals, deadline)
@@ -139,11 +154,15 @@ class SystemPoller:
             made = await asyncio.to_thread(self._digest.take, snapshot, found)
             if self.hearing is not None and snapshot.complete:
                 self.hearing.keep_only(made.consumers, made.streams)
-            state = state.answered(snapshot, made.rendered, made.signals)
-            return state.heard(found.events, self.hearing.troubles() if self.hearing else ())
+            return state.answered(snapshot, made.rendered, made.signals)
         # Of what nobody answered only the servers are known: they are down.
         servers = replace(snapshot, streams=(), consumers=(), accounts=(), meta=None)
         return state.unanswered(await asyncio.to_thread(self._silence.render, servers))
+
+
+def _loop_time(deadline: float) -> float:
+    """A time of time.monotonic() as the event loop counts."""
+    return asyncio.get_running_loop().time() + deadline - time.monotonic()
 
 
 def pause(interval: float, took: float, chance: float) -> float:

@@ -85,6 +85,11 @@ class EventBook:
     _not_named: set[tuple[str, ...]] = field(default_factory=set)
 
     @property
+    def named(self) -> bool:
+        """Whether it is known what the own account is called."""
+        return bool(self._own_names)
+
+    @property
     def own_account(self) -> str:
         return self._own_names[0] if self._own_names else UNKNOWN_ACCOUNT
 

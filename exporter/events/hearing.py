@@ -59,6 +59,11 @@ class Hearing:
             tap=self.tap.state() if self.tap else None,
         )
 
+    def standing(self) -> EventCounts:
+        """How the listening stands, without what was heard."""
+        tap = self.tap.state() if self.tap else None
+        return EventCounts(connected_since=self.connected_since, tap=tap)
+
     def keep_only(self, consumers: Collection[ConsumerKey], streams: Collection[StreamKey]) -> None:
         """To be called with complete answers only: what it does not name is forgotten."""
         self.book.keep_only(consumers, streams)

@@ -154,8 +154,8 @@ def keep_told(
 
 def _will_rest(track: ConsumerTrack, told: ConsumerSignals, now: float) -> bool:
     """Whether time alone cannot change what is told."""
-    if told.verdict is not Verdict.IDLE:
-        return False
+    if told.verdict is not Verdict.IDLE or told.ahead is not None:
+        return False  # how far it is ahead changes with the stream alone
     newest_bound = max(track.redelivered_bounded, track.lost_bounded)
     if track.nothing_missing and now - newest_bound <= WINDOW_SECONDS:
         return False  # it becomes exact

@@ -89,6 +89,7 @@ class AccountSource:
             # Another connection may have other permissions, or another server's names.
             self._link_generation = self.link.reconnects
             self.left_out.clear()
+            self.assets.denied.clear()
 
     def _account_label(self) -> str:
         return self.options.account or self._account or _UNKNOWN_ACCOUNT

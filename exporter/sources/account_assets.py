@@ -10,7 +10,7 @@ from exporter.errors import QuestionError
 from exporter.model import Consumer, ConsumerConfig, Stream, StreamConfig
 from exporter.sources.account_api import NOT_FOUND, AccountApi, ApiError
 from exporter.sources.ask_each import ask_each, each_of
-from exporter.sources.asking import Asking
+from exporter.sources.asking import Asking, LeftOut
 from exporter.sources.decode import (
     consumer_config,
     consumer_from_wire,
@@ -41,6 +41,7 @@ class AccountAssets:
     concurrency: int
     streams: tuple[Stream, ...] = ()
     consumers: tuple[Consumer, ...] = ()
+    denied: LeftOut = field(default_factory=LeftOut)  # streams whose consumers may not be listed
     _known: dict[str, _Known] = field(default_factory=dict)
     _account: str = ""
 
@@ -116,7 +117,13 @@ class AccountAssets:
                 rows += self._silent_consumers(stream.name, "stream_" + stream.reason)
 
         async def one(stream: Stream) -> None:
-            rows.extend(await self._consumers_of(stream, asking))
+            if self.denied.rests(stream.name, time.monotonic()):
+                raise QuestionError("partial", f"consumers of {stream.name}: denied, asked later")
+            try:
+                rows.extend(await self._consumers_of(stream, asking))
+            except QuestionError as error:
+                self.denied.note(stream.name, error.reason, time.monotonic())
+                raise
 
         try:
             await ask_each(waiting, one, self.concurrency, asking, "streams")

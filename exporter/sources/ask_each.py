@@ -12,24 +12,34 @@ from exporter.sources.asking import Asking
 
 T = TypeVar("T")
 
-# What the next question would meet as well; a denied one is a line in the server's log each time.
-_HOPELESS = frozenset({"permission", "disconnected", "connection"})
+# What the next question would meet as well.
+_HOPELESS = frozenset({"disconnected", "connection"})
 
 
 async def each_of(
     items: Sequence[T], ask: Callable[[T], Awaitable[None]], at_once: int
 ) -> list[QuestionError]:
-    """All are tried, unless one fails in a way that the others would too; gives the failures."""
+    """All are tried, unless one fails in a way that the others would too; gives the failures.
+
+    A denial may be of that one alone, so it ends the rest only where nothing was allowed before:
+    each is a line in the server's log.
+    """
     waiting = iter(items)
     failures: list[QuestionError] = []
+    allowed = False
+
+    def is_hopeless(failure: QuestionError) -> bool:
+        return failure.reason in _HOPELESS or (failure.reason == "permission" and not allowed)
 
     async def worker() -> None:
+        nonlocal allowed
         for item in waiting:
             try:
                 await ask(item)
+                allowed = True
             except QuestionError as error:
                 failures.append(error)
-            if any(failure.reason in _HOPELESS for failure in failures):
+            if any(map(is_hopeless, failures)):
                 return
 
     await asyncio.gather(*(worker() for _ in range(min(at_once, len(items)))))
@@ -43,7 +53,10 @@ async def ask_each(
     asking: Asking,
     what: str = "",
 ) -> None:
-    """Until the poll's deadline; in the end the first failure is raised, with their number."""
+    """Until the poll's deadline; in the end the first failure is raised, with their number.
+
+    A denial of some is told as `partial`: the question as a whole need not rest for it.
+    """
 
     async def in_time(item: T) -> None:
         if time.monotonic() >= asking.deadline:
@@ -54,4 +67,6 @@ async def ask_each(
     if failures:
         first = failures[0]
         number = f"{len(failures)} of {len(items)} {what}".rstrip()
-        raise QuestionError(first.reason, f"{number} without answer; first: {first.detail}")
+        some = len(failures) < len(items) and first.reason == "permission"
+        reason = "partial" if some else first.reason
+        raise QuestionError(reason, f"{number} without answer; first: {first.detail}")

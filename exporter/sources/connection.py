@@ -62,6 +62,7 @@ class NatsLink:
         self._inbox = ""
         self._inbox_denied = False
         self._discovered: list[str] = []
+        self._turn = 0  # whose turn it is among the addresses
         self._last_error = ""
         self.reconnects = -1
         self.last_server_id = ""
@@ -81,14 +82,19 @@ class NatsLink:
             # The access' own addresses first: discovered ones may be unreachable from here.
             addresses = list(dict.fromkeys([*self._access.addresses, *self._discovered]))
             failures = []
-            for address in addresses:
+            for _ in addresses:
+                address = addresses[self._turn % len(addresses)]
+                # Counted before the try, which may be cut short: the next one goes on behind it.
+                self._turn += 1
                 try:
                     self._client = await self._connect(address)
                 except (NatsError, OSError, TimeoutError, ValueError, SettingsError) as error:
                     failures.append(f"{without_secrets(address)}: {self._why(error)}")
                 else:
+                    self._turn = addresses.index(address)
                     self.reconnects += 1
                     return
+            self._turn = 0
             raise QuestionError("connection", "; ".join(failures))
 
     async def _connect(self, address: str) -> Client:

@@ -16,12 +16,14 @@ from exporter.sources.asking import Asking
 class Tally:
     _seconds: dict[str, float] = field(default_factory=dict)
     _errors: dict[str, list[QuestionError]] = field(default_factory=dict)
+    _answered: set[str] = field(default_factory=set)
 
     @contextmanager
     def question(self, name: str, server: str) -> Iterator[None]:
         started = time.perf_counter()
         try:
             yield
+            self._answered.add(name)
         except QuestionError as error:
             self.failed(name, QuestionError(error.reason, f"{server}: {error.detail}"))
         finally:
@@ -39,7 +41,8 @@ class Tally:
                 asking.outcomes.append(Outcome(name, True, took))
                 continue
             reason, detail = errors[0].reason, "; ".join(error.detail for error in errors)
-            if reason == "size":  # it would be too large again next time: let it rest
+            # It would be too large again next time: let it rest, unless others answer it.
+            if reason == "size" and name not in self._answered:
                 asking.failed(name, took, QuestionError(reason, detail))
             else:
                 asking.outcomes.append(Outcome(name, False, took, reason, detail))

@@ -103,7 +103,7 @@ class MonitorSource:
             return self.memory.empty_snapshot(asking)
         if plan.config and asking.answered("jsz_config"):
             self.memory.config_read(now)
-        elif asking.timed_out("jsz_config"):
+        elif plan.config:
             self.memory.config_failed(now)
         if plan.health:
             self.memory.health_read(now)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from exporter.errors import QuestionError
 from exporter.model import Skipped, Snapshot
 from exporter.sources.asking import Asking, LeftOut
-from exporter.sources.subsz import CEILING, QUESTION, SubszReader
+from exporter.sources.subsz import CEILING, QUESTION, SubszReader, SubszReading
 from exporter.sources.subsz_transport import SubszTransport
 from exporter.subscriptions import SubscriptionCounts
 
@@ -80,8 +82,18 @@ class PublishCounting:
         self._read = now
         counts = None
         with asking.question(QUESTION):
-            reading = await self._reader.read(transport(asking), servers, self.own_connections())
+            reading = await self._read_in_time(transport(asking), servers, asking)
             counts, self._skipped = reading.counts, reading.skipped
             if reading.error is not None:
                 raise reading.error
         return PublishReading(asking, counts, self._skipped)
+
+    async def _read_in_time(
+        self, ask: SubszTransport, servers: Mapping[str, str], asking: Asking
+    ) -> SubszReading:
+        """Each answer may be quick and all of them too many."""
+        try:
+            async with asyncio.timeout(asking.left()):
+                return await self._reader.read(ask, servers, self.own_connections())
+        except TimeoutError as error:
+            raise QuestionError("timeout", "not all accounts were read in time") from error

@@ -77,8 +77,8 @@ class ServersMemory:
 
     @property
     def config_known(self) -> bool:
-        """Read once: from then on it is known in how small pages it has to be asked for."""
-        return self._config_read != float("-inf")
+        """Of one server at least: it is then known in how small pages it has to be asked for."""
+        return bool(self.configs.streams) or self._config_read != float("-inf")
 
     def config_due(self, now: float) -> bool:
         age = now - self._config_read

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from exporter.errors import QuestionError
@@ -87,10 +88,14 @@ class SystemSource:
             self.left_out.clear()
             self.memory.publishes.left_out.clear()
 
-    def _domain(self) -> str:
+    def _domain(self, spoken: Iterable[WireServer]) -> str:
+        """That of the server we are connected to, or of the first that has JetStream."""
         if self.options.domain is not None:
             return self.options.domain
-        return str(self.link.server_info.get("domain", ""))
+        info = self.link.server_info
+        if info.get("jetstream"):
+            return str(info.get("domain", ""))
+        return next((server.domain for server in spoken if server.jetstream), "")
 
     async def _ask_statsz(self, asking: Asking, answers: dict[str, ServerAnswers]) -> None:
         # Who is missed is waited for, else its return could go unheard for ever.
@@ -104,13 +109,13 @@ class SystemSource:
             linger=_LINGER_SECONDS,
             timeout=asking.left(),
         )
-        domain = self._domain()
+        told = [read_answer(WireStatszAnswer, reply.data, "statsz") for reply in replies]
+        domain = self._domain(answer.server for answer in told)
         strangers = 0
-        for reply in replies:
-            answer = read_answer(WireStatszAnswer, reply.data, "statsz")
+        for reply, answer in zip(replies, told, strict=True):
             server = answer.server
-            if server.domain != domain:
-                strangers += server.jetstream
+            if server.jetstream and server.domain != domain:
+                strangers += 1
                 continue
             self.memory.clocks.observe(server.name, reply.sent, reply.round_trip, server.time)
             answers[server.id] = ServerAnswers(server, answer.statsz)

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter import catalog
+from exporter.events.counts import EventCounts
 from exporter.model import Consumer, Fault, Outcome, Server, Skipped, Snapshot, Stream
 from exporter.poll import JITTER, LEAST_REST, SystemPoller, pause
 from exporter.samples.render import Limits, Renderer
@@ -466,3 +467,48 @@ async def test_a_pace_that_cannot_be_kept_is_told_once(log: Callable[[], list[st
     source.before_answer = slow
     await polled(poller, 3)
     assert sum("a poll takes longer than the interval" in line for line in log()) == 1
+
+
+class Listening:
+    """A hearing that hears nothing and says how it stands."""
+
+    link = None
+    connected: float | None = 5.0
+
+    def learn_names(self, snapshot: Snapshot) -> None: ...
+    def keep_only(self, consumers: object, streams: object) -> None: ...
+    def taken(self) -> EventCounts:
+        return EventCounts()
+
+    listening: frozenset[str] = frozenset()
+
+    async def catch_up(self, deadline: float) -> None:
+        if self.connected is None:
+            await asyncio.Event().wait()  # a connection that hangs
+
+    def standing(self) -> EventCounts:
+        return EventCounts(connected_since=self.connected)
+
+    def troubles(self) -> tuple[str, ...]:
+        return () if self.connected else ("not connected",)
+
+
+async def test_how_the_listening_stands_is_told_even_when_nobody_answers() -> None:
+    hearing: Any = Listening()
+    made, _ = poller_of(snapshot(), silence())
+    made.hearing = hearing
+    await made.poll_once()
+    assert (made.state.events.connected_since, made.state.troubles) == (5.0, ())
+    hearing.connected = None
+    await made.poll_once()
+    assert (made.state.events.connected_since, made.state.troubles) == (None, ("not connected",))
+
+
+async def test_a_listener_that_hangs_does_not_hold_up_what_is_known() -> None:
+    hearing: Any = Listening()
+    hearing.connected = None
+    made, _ = poller_of(snapshot(), timeout=0.2)
+    made.hearing = hearing
+    await made.poll_once()
+    assert made.state.complete
+    assert made.state.snapshot is not None

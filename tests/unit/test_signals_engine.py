@@ -375,6 +375,16 @@ def test_a_consumer_ahead_of_its_stream_is_told_only_when_that_is_certain() -> N
     assert polls.told(orders(12), worker(15, 15)).ahead == 3
 
 
+def test_how_far_ahead_a_resting_consumer_is_follows_the_stream() -> None:
+    picky = consumer_config(filters=("orders.eu",))
+    idle = worker(100, 100, config=picky)
+    polls = Polls()
+    for last in (100, 100, 90):  # the stream lost what came after 90
+        polls.look(orders(last), idle)
+    told = [polls.told(orders(last), idle).ahead for last in (90, 95, 99, 100, 150)]
+    assert told == [10, 5, 1, None, None]
+
+
 def test_counts_of_what_passes_the_filter_make_redeliveries_exact() -> None:
     picky = consumer_config(filters=("orders.eu",))
     polls = Polls()
