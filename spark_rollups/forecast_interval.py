@@ -1,0 +1,49 @@
+"""The range around a path, as wide as the model's own backtest errors say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_rollups.forecast_backtest import Backtest, growth_of_error
+from spark_rollups.forecast_models import Model
+from spark_rollups.forecast_path import Path
+from spark_rollups.forecast_result import QUANTILES
+
+Floats = NDArray[np.float64]
+
+# The model was chosen for its small errors on these very days, and six origins see less than the
+# future holds. Found on seeds that no published figure uses.
+_WIDENED = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Day by day ahead: a low, a middle and a high level, and the top of each day above its end."""
+
+    low: Floats
+    median: Floats
+    high: Floats
+    over: Floats
+
+
+def range_of(path: Path, model: Model, tested: Backtest) -> Range:
+    growth = growth_of_error(np.arange(1.0, len(path.levels) + 1))
+    if model is Model.LOGARITHMIC:
+        below, above = _offsets(tested.relative_errors(model))
+        low, high = path.levels * np.exp(below * growth), path.levels * np.exp(above * growth)
+    else:
+        below, above = _offsets(tested.absolute_errors(model))
+        low, high = path.levels + below * growth, path.levels + above * growth
+    low = np.maximum(low, path.floor)
+    # On the day before a purge the path itself may pass what earlier turns reached.
+    high = np.maximum(np.minimum(high, path.ceiling), path.levels)
+    return Range(low, path.levels, high, path.tops - path.levels)
+
+
+def _offsets(errors: Floats) -> tuple[float, float]:
+    """What to add for the low and the high level at the first day; on both sides of the path."""
+    below, above = np.quantile(errors, (QUANTILES[0], QUANTILES[-1])) * _WIDENED
+    return min(0.0, float(below)), max(0.0, float(above))
