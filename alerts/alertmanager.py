@@ -68,7 +68,7 @@ def _routes() -> dict[str, Any]:
                 "group_by": ["alertname", "system"],
                 "group_wait": "10m",
                 "group_interval": "6h",
-                "repeat_interval": "7d",
+                "repeat_interval": "4d",
             },
         ],
     }

@@ -45,9 +45,27 @@ INHIBITIONS = (
     ),
     Inhibition(
         "ConsumerAckPendingFull",
-        ("ConsumerStalled", "ConsumerBacklogGrowing", "ConsumerAckPendingHigh"),
+        (
+            "ConsumerStalled",
+            "ConsumerBacklogGrowing",
+            "ConsumerAckPendingHigh",
+            "ConsumerAckWaitTooShort",
+            "ConsumerRedeliveryHigh",
+        ),
         CONSUMER,
-        "A consumer that is blocked by unacknowledged messages stalls and falls behind.",
+        "A consumer that is blocked by unacknowledged messages stalls, falls behind and sends again.",
+    ),
+    Inhibition(
+        "ConsumerAckFloorStalled",
+        ("ConsumerAckWaitTooShort",),
+        CONSUMER,
+        "One message that is never finished makes the mean time to ack long.",
+    ),
+    Inhibition(
+        "ConsumerNakLoop",
+        ("ConsumerRedeliveryHigh",),
+        CONSUMER,
+        "What is refused is delivered again.",
     ),
     Inhibition(
         "ConsumerStalled",

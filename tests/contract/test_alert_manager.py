@@ -112,9 +112,11 @@ INHIBITIONS = {
         ["StreamDataLost", "StreamReplicaOffline", "OwnerLimitExceeded"],
     ),
     "ConsumerAckPendingFull": (
-        ["ConsumerStalled", "ConsumerBacklogGrowing", "ConsumerAckPendingHigh"],
-        ["ConsumerMessagesLost", "ConsumerRedeliveryHigh"],
+        ["ConsumerStalled", "ConsumerAckPendingHigh", "ConsumerRedeliveryHigh"],
+        ["ConsumerMessagesLost", "ConsumerMessagesAbandoned"],
     ),
+    "ConsumerAckFloorStalled": (["ConsumerAckWaitTooShort"], ["ConsumerRedeliveryHigh"]),
+    "ConsumerNakLoop": (["ConsumerRedeliveryHigh"], ["ConsumerMessagesAbandoned"]),
     "ConsumerStalled": (["ConsumerBacklogGrowing"], ["ConsumerMessagesLost"]),
     "StreamFull": (["StreamFillingUp", "StreamForecastFull"], ["PublishesNotStored"]),
     "AccountStorageFull": (["AccountStorageHigh"], ["StreamFull"]),

@@ -1,0 +1,103 @@
+"""What the parts of the alert pipeline are told: our rules and our Alertmanager configuration, only
+faster and with other receivers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+from alerts import thresholds
+from alerts.generate import ROOT
+from alerts.quantity import format_duration, parse_duration
+from alerts.terms import Terms, Timing
+
+SYSTEM: Final = "trial"
+POLL_SECONDS: Final = 2
+SCRAPE_SECONDS: Final = 1
+# Numbers that --speed leaves alone, as they are compared with values and not with time.
+SMALL: Final = ("consumer_stalled=5s", "deliveries_least=20", "snapshot_age=15s")
+# Alertmanager has waits of minutes so that things which belong together come together. Here: seconds.
+_AM_SPEED: Final = 15
+_AM_LONGEST: Final = 3.0
+
+EXPORTER: Final = """\
+listen: 127.0.0.1:{port}
+interval: {seconds}s
+timeout: {seconds}s
+detail: full
+systems:
+  - name: {system}
+    source: system
+    urls: [{urls}]
+    user: sys
+    password: sys
+    config_interval: {seconds}s
+    health_interval: 5s
+    publishes: {{interval: 10s}}
+    events:
+      account: {{name: APP, user: app, password: app}}
+      publish_ack_tap: {{enabled: true}}
+"""
+PROMETHEUS: Final = """\
+global:
+  scrape_interval: {seconds}s
+  scrape_timeout: {seconds}s
+  evaluation_interval: {seconds}s
+rule_files: ["{rules}"]
+alerting:
+  alertmanagers:
+    - static_configs:
+        - targets: ["{alertmanager}"]
+scrape_configs:
+  - job_name: streamgauge
+    static_configs:
+      - targets: ["127.0.0.1:{exporter}"]
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _PatientTiming(Timing):
+    """What is waited for stays longer than an election on a busy machine."""
+
+    least_wait: float = 0.0
+
+    def wait(self, written: str) -> str:
+        seconds = parse_duration(written)
+        return format_duration(max(seconds / self.speed, self.least_wait) if seconds else 0)
+
+
+@dataclass(frozen=True)
+class Tempo:
+    speed: float
+    least_wait: float = 0.0
+    numbers: tuple[str, ...] = SMALL
+
+    @property
+    def terms(self) -> Terms:
+        # Several polls must fit into a window, also when this machine has other things to do.
+        timing = _PatientTiming(self.speed, 6.0 * POLL_SECONDS, self.least_wait)
+        return Terms(thresholds=thresholds.overridden(self.numbers), timing=timing)
+
+
+def alertmanager_configuration(webhook: str) -> str:
+    """The generated one; every receiver is the webhook, and its waits are short."""
+    committed = ROOT / "alerts" / "generated" / "alertmanager.yml"
+    document = yaml.safe_load(committed.read_text(encoding="utf-8"))
+    document["templates"] = [str(ROOT / "alerts" / "templates" / "*.tmpl")]
+    document["receivers"] = [
+        {"name": each["name"], "webhook_configs": [{"url": webhook, "send_resolved": True}]}
+        for each in document["receivers"]
+    ]
+    _hurry(document["route"])
+    return yaml.safe_dump(document)
+
+
+def _hurry(route: dict[str, Any]) -> None:
+    wait = parse_duration(route["group_wait"]) / _AM_SPEED
+    interval = parse_duration(route["group_interval"]) / _AM_SPEED
+    route["group_wait"] = format_duration(wait)
+    route["group_interval"] = format_duration(min(interval, _AM_LONGEST))
+    for child in route.get("routes", ()):
+        _hurry(child)
