@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -31,6 +32,8 @@ STALE_AFTER_SECONDS = 180.0
 RESTED_AFTER_SECONDS = 10.0
 # ... and when it moves on, a wait of a minute would be one that no publisher waits for.
 SETTLED_AFTER_SECONDS = 45.0
+# What incomplete answers have not named for so long is gone, proven or not.
+FORGET_AFTER_SECONDS = 3600.0
 
 
 class TapCounts(Struct, frozen=True):
@@ -66,6 +69,7 @@ class _StreamTrack:
     from_birth: bool
     received: FollowedCounter = field(default_factory=FollowedCounter)
     bounds: UnstoredBounds = field(default_factory=UnstoredBounds)
+    seen: float = 0.0  # time of the last snapshot that named it
     rests: bool = False  # no message was stored since the poll before
     in_queue: bool = False  # received messages were still waiting when it was looked at
     hits: DedupeHits = field(default_factory=DedupeHits)
@@ -73,8 +77,13 @@ class _StreamTrack:
 
 @dataclass(slots=True)
 class _ConsumerTrack:
+    seen: float = 0.0
     acks: FollowedCounter = field(default_factory=FollowedCounter)
     pulls: FollowedCounter = field(default_factory=FollowedCounter)
+
+
+Key = TypeVar("Key", bound=tuple[str, ...])
+Track = TypeVar("Track", _StreamTrack, _ConsumerTrack)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +140,7 @@ class PublishBook:
     ) -> dict[StreamKey, StreamPublishes]:
         ids = {server.name: server.id for server in snapshot.servers}
         looks = counts.streams if counts is not None else {}
-        tracks = {} if snapshot.complete else dict(self._streams)
+        tracks = {} if snapshot.complete else _recent(self._streams, snapshot.taken)
         found: dict[StreamKey, StreamPublishes] = {}
         for row in snapshot.streams:
             key, leader_id = (row.account, row.name), ids.get(row.leader, "")
@@ -141,6 +150,7 @@ class PublishBook:
                     continue
                 track = _new_track(row, leader_id, from_birth=clocks.born_after_us(row))
             tracks[key] = track
+            track.seen = snapshot.taken
             if row.up:
                 _note_row(track, row, leader_id)
                 self._note_look(track, looks.get(key), snapshot.taken)
@@ -174,13 +184,14 @@ class PublishBook:
         captures = Captures.of(snapshot.streams, counts)
         if counts is None and captures.nobody:
             return {}
-        tracks = {} if snapshot.complete else dict(self._consumers)
+        tracks = {} if snapshot.complete else _recent(self._consumers, snapshot.taken)
         found: dict[ConsumerKey, ConsumerReplies] = {}
         for row in snapshot.consumers:
             key, captured = (row.account, row.stream, row.name), captures.captured(row)
             acks = pulls = None
             if counts is not None:
                 track = tracks[key] = self._consumers.get(key) or _ConsumerTrack()
+                track.seen = snapshot.taken
                 _note_replies(track, counts, key, snapshot.taken, clocks.born_after_us(row))
                 acks = self._fresh(track.acks, snapshot.taken) if _acks(row) else None
                 pulls = self._fresh(track.pulls, snapshot.taken) if _pulls(row) else None
@@ -191,6 +202,11 @@ class PublishBook:
 
     def _fresh(self, counter: FollowedCounter, now: float) -> int | None:
         return counter.total if now - counter.looked <= self.stale_after else None
+
+
+def _recent(tracks: Mapping[Key, Track], now: float) -> dict[Key, Track]:
+    """An incomplete answer proves nothing gone; but what none has named for long is forgotten."""
+    return {key: track for key, track in tracks.items() if now - track.seen <= FORGET_AFTER_SECONDS}
 
 
 def is_countable(config: StreamConfig | None) -> bool:

@@ -78,6 +78,7 @@ class MonitorSource:
     memory: ServersMemory = field(init=False)
     left_out: LeftOut = field(default_factory=LeftOut)
     _session: aiohttp.ClientSession | None = None
+    _was_refused: bool = False  # by its password or certificate, which may have been renewed
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
@@ -85,6 +86,9 @@ class MonitorSource:
 
     async def poll(self, deadline: float) -> Snapshot:
         asking = Asking(deadline, self.left_out)
+        if self._was_refused:
+            self._was_refused = False
+            await self.close()
         now = time.monotonic()
         config = self.memory.config_due(now) and not asking.rests("jsz_config")
         plan = _Plan(config, self.memory.health_due(now), asking, Tally())
@@ -249,8 +253,10 @@ class MonitorSource:
         except TimeoutError as error:
             raise QuestionError("timeout", f"{path}: no answer in time") from error
         except (aiohttp.ClientError, OSError, ssl.SSLError, SettingsError) as error:
+            self._was_refused |= isinstance(error, ssl.SSLError | aiohttp.ClientSSLError)
             raise QuestionError("connection", f"{path}: {error}") from error
         if status in (401, 403):
+            self._was_refused = True
             raise QuestionError("permission", f"{path}: HTTP {status}")
         if status not in statuses:
             raise QuestionError("http_status", f"{path}: HTTP {status}")

@@ -7,6 +7,7 @@ from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
@@ -189,6 +190,21 @@ async def test_a_password_before_the_monitoring_port() -> None:
     assert [(failures(each), each.complete) for each in found] == [({}, True), ({}, True)]
     assert failures(refused) == {"varz": "permission"}
     assert outcome(refused, "varz").detail == f"{url}: varz: HTTP 401"
+
+
+async def test_a_password_that_was_renewed_is_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    await asyncio.to_thread(file.write_text, "old\n")
+    async with (
+        NatsServer(options=default_options()) as server,
+        guarded(server, "eve", "s3cret") as url,
+        monitor_source(HttpAccess((url,), "eve", password_file=file)) as source,
+    ):
+        refused = await poll(source)
+        await asyncio.to_thread(file.write_text, "s3cret\n")
+        renewed = await poll(source)
+    assert failures(refused) == {"varz": "permission"}
+    assert (failures(renewed), renewed.complete) == ({}, True)
 
 
 async def living_server(client: Client) -> None:

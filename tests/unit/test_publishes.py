@@ -12,6 +12,7 @@ from support.models import snapshot as taken_now
 from exporter.model import Snapshot, StreamConfig
 from exporter.signals.dedupe import DedupeHits
 from exporter.signals.publishes import (
+    FORGET_AFTER_SECONDS,
     ConsumerReplies,
     PublishBook,
     PublishSignals,
@@ -316,6 +317,16 @@ def test_what_a_complete_answer_no_longer_names_is_forgotten() -> None:
     assert town.look(10, 10).received == 10
     town.book.update(None, snapshot(town.server))
     assert town.look(12, 12).received == 0
+
+
+def test_what_incomplete_answers_never_name_is_forgotten_in_the_end() -> None:
+    town = Town()
+    town.look(0, 0)
+    assert town.look(5, 5).received == 5
+    start = town.seconds
+    for seconds in (FORGET_AFTER_SECONDS, FORGET_AFTER_SECONDS + 1):
+        town.book.update(None, snapshot(town.server, after=start + seconds, complete=False))
+        assert (KEY in town.book._streams) is (seconds <= FORGET_AFTER_SECONDS)
 
 
 def test_a_stream_without_a_leader_keeps_its_numbers_for_a_while() -> None:
