@@ -15,6 +15,8 @@ import aiohttp
 import nats
 import pytest
 from nats.aio.client import Client
+from nats.js.client import JetStreamContext
+from nats.js.errors import NoStreamResponseError
 from support.documents import read_document
 from support.servers import APP, NEWEST, NatsCluster, NatsOptions, NatsServer, connected, versions
 from support.waiting import until
@@ -115,8 +117,17 @@ async def make_orders(server: NatsServer | NatsCluster) -> None:
     async with connected(server, APP) as client:
         jetstream = client.jetstream(timeout=20)
         await jetstream.add_stream(name="ORDERS", subjects=["orders.>"])
-        await jetstream.publish("orders.new", b"1")
+        await until(lambda: is_stored(jetstream), bool, "the new stream takes no message")
         await jetstream.pull_subscribe("orders.>", "worker")
+
+
+async def is_stored(jetstream: JetStreamContext) -> bool:
+    """In a cluster a stream is made before it listens."""
+    try:
+        await jetstream.publish("orders.new", b"1")
+    except NoStreamResponseError:
+        return False
+    return True
 
 
 async def poll(source: Source) -> Snapshot:
