@@ -8,6 +8,7 @@ from pathlib import Path
 
 from alerts import alertmanager, reference
 from alerts.render import operator_resource, rule_files
+from streamgauge.serving.generated_files import write_changed
 
 ROOT = Path(__file__).parent.parent
 
@@ -22,15 +23,7 @@ def generated() -> Mapping[str, str]:
 
 
 def write(root: Path) -> list[Path]:
-    """Only what changed, so that nothing looks newer than it is."""
-    changed = []
-    for name, text in generated().items():
-        path = root / name
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-            changed.append(path)
-    return changed
+    return write_changed({root / name: text for name, text in generated().items()})
 
 
 def main() -> int:

@@ -11,6 +11,7 @@ from dashboards.formats import plain_files
 from dashboards.grafana import Naming, render
 from dashboards.limits import limits
 from dashboards.reference import page
+from streamgauge.serving.generated_files import write_changed
 
 ROOT = Path(__file__).parent.parent
 BOARDS = Path("dashboards/generated")
@@ -26,17 +27,12 @@ def generated() -> Iterator[tuple[Path, str]]:
 
 
 def write(root: Path) -> list[Path]:
-    """Only what changed, so that nothing looks newer than it is; what is gone is removed."""
+    """What is gone is removed."""
     wanted = {root / path: text for path, text in generated()}
-    changed = [path for path in (root / BOARDS).glob("*.json") if path not in wanted]
-    for path in changed:
+    removed = [path for path in (root / BOARDS).glob("*.json") if path not in wanted]
+    for path in removed:
         path.unlink()
-    for path, text in wanted.items():
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-            changed.append(path)
-    return changed
+    return [*removed, *write_changed(wanted)]
 
 
 def main() -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from exporter.errors import QuestionError
 from exporter.model import Outcome, Snapshot
 from exporter.signals.told import Signals
-from exporter.sources.account_api import AccountApi
+from exporter.sources.account_api import AccountApi, api_prefix
 from exporter.sources.asking import Asking, LeftOut
 from exporter.sources.connection import NatsLink
 from exporter.sources.precise import (
@@ -37,8 +37,8 @@ class CloserLook:
     _link_generation: int = -1
 
     def __post_init__(self) -> None:
-        prefix = f"$JS.{self.domain}.API" if self.domain else "$JS.API"
-        self._reader = PreciseReader(AccountApi(self.link, prefix), "", self.options)
+        api = AccountApi(self.link, api_prefix(self.domain))
+        self._reader = PreciseReader(api, "", self.options)
 
     async def read(self, snapshot: Snapshot, signals: Signals, deadline: float) -> Precise:
         """What fails here makes no snapshot incomplete: signals then say that they guess."""

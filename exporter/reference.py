@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from exporter import reference_configuration, reference_metrics
+from streamgauge.serving.generated_files import write_changed
 
 REFERENCES: Mapping[str, Callable[[], str]] = {
     "metrics.md": reference_metrics.render,
@@ -17,13 +18,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 def write(folder: Path) -> list[Path]:
     """Only what changed, so that nothing looks newer than it is."""
-    changed = []
-    for name, render in REFERENCES.items():
-        path, text = folder / name, render()
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
-            changed.append(path)
-    return changed
+    return write_changed({folder / name: render() for name, render in REFERENCES.items()})
 
 
 def main() -> int:

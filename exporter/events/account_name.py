@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 from exporter.errors import QuestionError
 from exporter.events.book import EventBook
-from exporter.events.listener import version_of
 from exporter.sources.connection import NatsLink
-from exporter.sources.decode import read_answer
+from exporter.sources.decode import read_answer, version_numbers
 from exporter.sources.wire import WireUserInfo
 from streamgauge.serving.logs import StateLog
 
@@ -42,7 +41,7 @@ class AccountName:
 
     async def _ask(self) -> None:
         await self.link.open()
-        if version_of(str(self.link.server_info.get("version", ""))) < _USER_INFO_SINCE:
+        if version_numbers(str(self.link.server_info.get("version", ""))) < _USER_INFO_SINCE:
             raise QuestionError("no_responders", "servers before 2.10 do not tell it")
         reply = await self.link.ask(_USER_INFO, timeout=_USER_INFO_SECONDS)
         said = read_answer(WireUserInfo, reply.data, _USER_INFO).data

@@ -20,9 +20,9 @@ from exporter.errors import QuestionError
 from exporter.events import advisories
 from exporter.events.advisories import read_advisory
 from exporter.events.book import OWN, EventBook
-from exporter.events.listener import version_of
+from exporter.sources.account_api import api_prefix
 from exporter.sources.connection import NatsLink
-from exporter.sources.decode import read_answer
+from exporter.sources.decode import read_answer, version_numbers
 from exporter.sources.wire import WireApiError
 from streamgauge.serving.logs import StateLog
 
@@ -107,7 +107,7 @@ class Capture:
         return min(self._seen, info.state.last_seq)
 
     def _count(self, messages: Iterable[_Stored]) -> None:
-        version = version_of(str(self.link.server_info.get("version", "")))
+        version = version_numbers(str(self.link.server_info.get("version", "")))
         told = version >= advisories.TERM_REASONS_SINCE
         for message in messages:
             if message.subject.startswith(_CONSUMER):
@@ -126,7 +126,7 @@ class Capture:
 
     async def _message(self, seq: int, deadline: float) -> _Stored | None:
         """None when it is no longer there."""
-        subject = f"{self._api}.STREAM.MSG.GET.{self.stream}"
+        subject = f"{api_prefix(self.domain)}.STREAM.MSG.GET.{self.stream}"
         payload = msgspec.json.encode({"seq": seq})
         reply = await self.link.ask(subject, payload, timeout=_left(deadline))
         got = read_answer(_GotMessage, reply.data, subject)
@@ -135,16 +135,12 @@ class Capture:
         return got.message
 
     async def _stream_info(self, deadline: float) -> _StreamInfo:
-        subject = f"{self._api}.STREAM.INFO.{self.stream}"
+        subject = f"{api_prefix(self.domain)}.STREAM.INFO.{self.stream}"
         reply = await self.link.ask(subject, timeout=_left(deadline))
         info = read_answer(_StreamInfo, reply.data, subject)
         if info.error is not None:
             raise _refused(subject, info.error)
         return info
-
-    @property
-    def _api(self) -> str:
-        return f"$JS.{self.domain}.API" if self.domain else "$JS.API"
 
     def _tell(self, trouble: str) -> None:
         self.trouble = trouble

@@ -12,6 +12,7 @@ from exporter.events.advisories import read_advisory
 from exporter.events.book import OWN, EventBook
 from exporter.events.keeper import Ear, KeptLink
 from exporter.sources.credentials import NatsAccess
+from exporter.sources.decode import version_numbers
 
 # Never more than these: `$JS.EVENT.>` and `$JS.EVENT.ADVISORY.API` would make the server repeat
 # every answer of its API, our own lists included.
@@ -95,11 +96,6 @@ class Listener:
 
     def _reasons_told(self) -> bool:
         """By the version of the server that we are connected to: the best guess for all."""
-        return version_of(str(self.link.server_info.get("version", ""))) >= (
+        return version_numbers(str(self.link.server_info.get("version", ""))) >= (
             advisories.TERM_REASONS_SINCE
         )
-
-
-def version_of(text: str) -> tuple[int, ...]:
-    numbers = text.partition("-")[0].split(".")
-    return tuple(int(number) for number in numbers if number.isdigit())

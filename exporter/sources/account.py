@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from exporter.errors import QuestionError
 from exporter.model import Account, AccountUsage, Server, Snapshot
 from exporter.signals.clock import ClockBook
-from exporter.sources.account_api import AccountApi
+from exporter.sources.account_api import AccountApi, api_prefix
 from exporter.sources.account_assets import AccountAssets
 from exporter.sources.api_counters import ApiCounters
 from exporter.sources.asking import Asking, LeftOut
@@ -53,8 +53,7 @@ class AccountSource:
 
     def __post_init__(self) -> None:
         self.servers = ServerBook(self.options.remember_seconds, self.options.expected_servers)
-        domain = self.options.domain
-        api = AccountApi(self.link, f"$JS.{domain}.API" if domain else "$JS.API")
+        api = AccountApi(self.link, api_prefix(self.options.domain))
         self.assets = AccountAssets(api, self.options.filters, self.options.concurrency)
 
     async def poll(self, deadline: float) -> Snapshot:

@@ -49,6 +49,11 @@ def _reason(error: WireApiError) -> str:
     return "no_jetstream" if error.err_code in _NO_JETSTREAM else "api_error"
 
 
+def api_prefix(domain: str | None) -> str:
+    """Where the API of that JetStream domain is asked; that of the connected server when left out."""
+    return f"$JS.{domain}.API" if domain else "$JS.API"
+
+
 @dataclass(frozen=True, slots=True)
 class AccountApi:
     link: NatsLink

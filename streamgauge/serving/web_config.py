@@ -22,6 +22,8 @@ from streamgauge.serving.settings_yaml import load_yaml
 from streamgauge.serving.tls_context import certificate_files, server_context
 from streamgauge.serving.web_settings import HeaderSettings, WebSettings
 
+# Once, not for every answer: it reads type hints.
+_HEADERS = tuple((each.key, each.name) for each in declared_settings(HeaderSettings))
 _CHALLENGE = 'Basic realm="streamgauge", charset="UTF-8"'
 
 
@@ -39,9 +41,7 @@ class WebConfig:
     @property
     def headers(self) -> Mapping[str, str]:
         headers = self.settings.http_server_config.headers
-        named = {
-            each.key: getattr(headers, each.name) for each in declared_settings(HeaderSettings)
-        }
+        named = {key: getattr(headers, name) for key, name in _HEADERS}
         return {name: value for name, value in named.items() if value}
 
     @property
