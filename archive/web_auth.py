@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from aiohttp import web
@@ -64,26 +64,6 @@ def protect(app: web.Application, web_config: LiveWebConfig, tokens: BearerToken
     web_config.protect(app)
     users_only = app.middlewares.pop(0)
     app.middlewares.insert(0, _door(users_only, web_config, tokens))
-    # The same headers, but not worked out anew for each of a thousand answers a second.
-    app.on_response_prepare.pop()
-    app.on_response_prepare.append(_headers(web_config))
-
-
-def _headers(
-    web_config: LiveWebConfig,
-) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
-    known = web_config.current
-    headers = known.headers
-
-    async def add(_request: web.Request, response: web.StreamResponse) -> None:
-        nonlocal known, headers
-        if web_config.current is not known:
-            known = web_config.current
-            headers = known.headers
-        if headers:
-            response.headers.update(headers)
-
-    return add
 
 
 def _door(users_only: Middleware, web_config: LiveWebConfig, tokens: BearerTokens) -> Middleware:
