@@ -56,18 +56,20 @@ class NatsCluster:
         raise NatsServerError(f"no node {name!r}, only {[node.name for node in self.nodes]}")
 
     async def start(self) -> None:
-        """Returns when the meta group has a leader and every node follows it."""
+        """Returns when the meta group has a leader and every node follows it.
+
+        A young cluster whose nodes never agree, as on a busy machine, is built once more."""
         for attempt in range(1, START_ATTEMPTS + 1):
             self.nodes = await asyncio.to_thread(self._new_nodes)
             try:
                 await _all(node.start() for node in self.nodes)
-            except PortTakenError:
+                return await self.settle()
+            except NatsServerError as error:
                 await self.close()
-                if attempt == START_ATTEMPTS:
+                disagreed = not isinstance(error, PortTakenError)
+                if attempt == (2 if disagreed else START_ATTEMPTS):
                     raise
-            else:
-                break
-        await self.settle()
+        return None
 
     async def close(self) -> None:
         await _all(node.close() for node in self.nodes)

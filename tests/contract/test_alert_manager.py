@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 import yaml
 from promtool.alertmanager_process import amtool, running
+from support.waiting import until
 
 from alerts.alertmanager import document
 from alerts.generate import ROOT
@@ -22,6 +23,7 @@ from alerts.rules import ALERTS, BY_NAME
 CONFIGURATION = ROOT / "alerts" / "generated" / "alertmanager.yml"
 TEMPLATES = ROOT / "alerts" / "templates"
 Labels = Mapping[str, str]
+Quiet = set[frozenset[tuple[str, str]]]
 
 ASSET = {
     "system": "prod", "account": "APP", "stream": "ORDERS", "consumer": "worker", "server": "n1",
@@ -81,16 +83,22 @@ def test_every_alert_that_the_configuration_names_exists() -> None:
                     assert any(re.fullmatch(name, known) for known in BY_NAME), name
 
 
-async def quiet_among(address: str, sent: Iterable[Labels]) -> set[frozenset[tuple[str, str]]]:
-    """Which of these alerts Alertmanager would not tell anybody."""
+async def quiet_among(
+    address: str, sent: Iterable[Labels], enough: Callable[[Quiet], bool]
+) -> Quiet:
+    """Which of these alerts Alertmanager would not tell anybody, once it has thought it over."""
     async with aiohttp.ClientSession(address) as session:
         body = [{"labels": each} for each in sent]
         async with session.post("/api/v2/alerts", json=body) as answer:
             assert answer.status == 200, await answer.text()
-        async with session.get("/api/v2/alerts") as answer:
-            found = await answer.json()
-    assert {key(a["labels"]) for a in found} == {key(each["labels"]) for each in body}
-    return {frozenset(a["labels"].items()) for a in found if a["status"]["inhibitedBy"]}
+
+        async def quiet() -> Quiet:
+            async with session.get("/api/v2/alerts") as answer:
+                found = await answer.json()
+            assert {key(a["labels"]) for a in found} == {key(each["labels"]) for each in body}
+            return {frozenset(a["labels"].items()) for a in found if a["status"]["inhibitedBy"]}
+
+        return await until(quiet, enough, "others stay quiet")
 
 
 def key(each: Labels) -> frozenset[tuple[str, str]]:
@@ -138,7 +146,7 @@ async def test_what_follows_from_a_fault_stays_quiet_on_that_asset_only(
             assets = [here, there] if source == "MetaLeaderMissing" else [here]
             expected |= {key(labels(name, asset)) for asset in assets}
     async with running(CONFIGURATION, tmp_path) as address:
-        assert await quiet_among(address, sent) == expected
+        await quiet_among(address, sent, lambda quiet: quiet == expected)
 
 
 async def test_nothing_mutes_the_pages_of_a_whole_system(tmp_path: Path) -> None:
@@ -150,7 +158,7 @@ async def test_nothing_mutes_the_pages_of_a_whole_system(tmp_path: Path) -> None
         sent += [labels(page, there), *(labels(source, here) for source in INHIBITIONS)]
         expected.add(key(labels(page, there)))
     async with running(CONFIGURATION, tmp_path) as address:
-        muted = await quiet_among(address, sent)
+        muted = await quiet_among(address, sent, bool)
     assert expected & muted == set()
     assert muted, "on the one asset they do mute each other"
 

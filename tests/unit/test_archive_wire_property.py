@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import remote_write as rw
@@ -19,7 +20,7 @@ from archive.limits import Limits
 
 NOW: Final = 1_794_800_000_000
 LIMITS: Final = Limits(labels=6, series=40, samples=60)
-EXAMPLES: Final = 20_000 if long_run() else 150
+EXAMPLES: Final = 5_000 if long_run() else 150
 
 texts = st.sampled_from(["", "a", "b", "job", "up", "x" * 60, "y" * 115, "é", "__name__"])
 names = st.sampled_from(["__name__", "__name__", "job", "instance", "__replica__", ""])
@@ -80,6 +81,7 @@ def encode(version: Version, request: list[rw.Series]) -> bytes:
     return rw.request_v1(*request) if version is Version.V1 else rw.request_v2(*request)
 
 
+@pytest.mark.timeout(900)  # thousands of examples in the long run
 @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.sampled_from(list(Version)), st.lists(requests, min_size=1, max_size=3), st.data())
 def test_a_decoder_that_remembers_says_what_one_that_reads_everything_says(
@@ -95,6 +97,7 @@ def test_a_decoder_that_remembers_says_what_one_that_reads_everything_says(
         assert desk.outcome(version, rw.compressed(message), NOW) == expected
 
 
+@pytest.mark.timeout(900)  # thousands of examples in the long run
 @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.sampled_from(list(Version)), requests)
 def test_a_request_brings_exactly_what_was_written(
@@ -128,6 +131,7 @@ def expected_rows(version: Version, request: list[rw.Series]) -> dict[object, in
     return rows
 
 
+@pytest.mark.timeout(900)  # thousands of examples in the long run
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.sampled_from(list(Version)), st.binary(max_size=400))
 def test_any_message_is_read_or_malformed(version: Version, message: bytes) -> None:
