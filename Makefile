@@ -18,7 +18,7 @@ $(READY): pyproject.toml constraints.txt
 
 setup: $(READY) ## make .venv with everything; the other targets do it by themselves
 
-run: $(READY) ## a NATS server with a living workload, the exporter, Prometheus; Ctrl-C ends it
+run: $(READY) ## the whole pipeline on this machine, with failures to try; Ctrl-C ends it
 	@$(BIN)/streamgauge demo
 
 test: $(READY) ## the tests on the oldest and the newest server

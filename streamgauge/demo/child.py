@@ -2,11 +2,14 @@
 
 import asyncio
 import signal
+import sys
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+# Our own command, in the same environment.
+STREAMGAUGE: Final = (sys.executable, "-m", "streamgauge.cli")
 STOP_DEADLINE_SECONDS: Final = 15.0
 LAST_LINES: Final = 15
 

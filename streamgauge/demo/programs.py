@@ -5,6 +5,7 @@ nats-server comes from its PyPI wheel (2.9.10: Debian), Prometheus and Alertmana
 import argparse
 import importlib.metadata
 import logging
+import os
 import shutil
 import sys
 import sysconfig
@@ -95,6 +96,11 @@ def alertmanager() -> Path | None:
     return None if folder is None else folder / "usr/bin" / package
 
 
+def java() -> Path | None:
+    """None where it cannot be had; the reason is logged. Installs it on Debian when root."""
+    return _java_on_path() or _unless_missing(_install_java)
+
+
 def chromium() -> Path | None:
     """None where it cannot be had; the reason is logged. Installs it on Debian when root."""
     return _chromium_on_path() or _unless_missing(_install_chromium)
@@ -146,6 +152,24 @@ def _install_chromium() -> Path:
     return found
 
 
+def _java_on_path() -> Path | None:
+    home = os.environ.get("JAVA_HOME")
+    if home and (program := Path(home) / "bin" / "java").is_file():
+        return program
+    found = shutil.which("java")
+    return Path(found) if found else None
+
+
+def _install_java() -> Path:
+    with locked("java"):
+        if _java_on_path() is None:
+            install_debian_package("openjdk-17-jre-headless")
+    found = _java_on_path()
+    if found is None:
+        raise ProgramMissingError("java: installed and still not on PATH")
+    return found
+
+
 def _unless_missing(find: Callable[[], Path]) -> Path | None:
     try:
         return find()
@@ -158,6 +182,7 @@ OPTIONAL: Final[dict[str, Callable[[], Programs | Path | None]]] = {
     "prometheus": prometheus,
     "alertmanager": alertmanager,
     "chromium": chromium,
+    "java": java,
 }
 
 

@@ -1,20 +1,9 @@
 """What the demo says: progress while it starts, then where to look. 80 columns, plain text."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TextIO
 
-from streamgauge.demo.workload import STORIES
-
-
-@dataclass(frozen=True)
-class Addresses:
-    """Where everything listens; no Prometheus, no address."""
-
-    exporter: str
-    nats: str
-    monitor: str
-    prometheus: str | None
+from streamgauge.demo.pages import Place
 
 
 def say(out: TextIO, line: str) -> None:
@@ -22,18 +11,15 @@ def say(out: TextIO, line: str) -> None:
     print(line, file=out, flush=True)
 
 
-def guide(addresses: Addresses, *, bold: bool) -> str:
-    """The page that a visitor reads."""
-    prometheus = f"{addresses.prometheus}/" if addresses.prometheus else "not running"
-    rows = [
-        ("Status page", f"{addresses.exporter}/"),
-        ("Metrics", f"{addresses.exporter}/metrics"),
-        ("Prometheus", prometheus),
-        ("NATS", f"{addresses.nats}  (user app, password app)"),
-        ("NATS monitor", f"{addresses.monitor}/"),
-    ]
+def guide(places: Sequence[Place], broken: Sequence[str], *, bold: bool) -> str:
+    """The page that a visitor reads in the terminal."""
+    rows = [(place.name, place.address or "not running") for place in places]
     lines = ["", _heading("Where to look", bold=bold), *_table(rows)]
-    lines += ["", _heading("What is going on", bold=bold), *_table(STORIES)]
+    lines += ["", _heading("What is going on", bold=bold)]
+    lines += [f"  broken now: {', '.join(broken) or 'nothing'}"]
+    lines += ["  streamgauge demo faults          what else can be broken"]
+    lines += ["  streamgauge demo break outage    (or on the start page)"]
+    lines += ["  streamgauge demo heal outage"]
     lines += ["", "Ctrl-C ends it and removes everything.", ""]
     return "\n".join(lines)
 

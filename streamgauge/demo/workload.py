@@ -1,65 +1,61 @@
-"""The demo's living workload: healthy and sick actors on one account, named for what they do."""
+"""The demo's living workload: healthy actors, and those that can be broken, on one account."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Final
 
 import nats
-from nats.js import JetStreamContext
 
-from streamgauge.demo.actors import invoices, notices, orders, payments, settings, signups
+from streamgauge.demo.actors import orders, settings
+from streamgauge.demo.cast import BROKEN_AT_FIRST, Cast
+from streamgauge.demo.clock_proxy import WrongClock
+from streamgauge.demo.natsd_cluster import NatsCluster
+from streamgauge.demo.stage import PATIENCE_SECONDS, Stage
 
-# What a visitor should look at, and what is wrong there.
-STORIES: Final = (
-    ("ORDERS/healthy", "keeps up: acks at once"),
-    ("ORDERS/slow", "falls behind for half a minute, then catches up"),
-    ("PAYMENTS/stuck", "took all it may hold and never acks: its backlog only grows"),
-    ("INVOICES/poison", "fails on every tenth message, again and again"),
-    ("SIGNUPS", "everything is published three times under one message id"),
-    ("NOTICES/push", "a push consumer with a subscriber"),
-    ("KV_settings", "a key-value bucket"),
-)
-Actor = Callable[[JetStreamContext], Awaitable[None]]
-ACTORS: Final[tuple[Actor, ...]] = (
-    orders.publish,
-    orders.consume_healthily,
-    orders.consume_slowly,
-    payments.publish,
-    payments.consume_without_acks,
-    invoices.publish,
-    invoices.consume_and_choke,
-    signups.publish_copies,
-    signups.consume,
-    notices.publish,
-    notices.consume,
-    settings.write,
-)
-
+# Patient: a busy laptop is no reason to end the demo.
+ANSWER_SECONDS: Final = 30.0
 
 log = logging.getLogger(__name__)
 
 
-async def prepare(jetstream: JetStreamContext) -> None:
-    """Makes all streams and consumers; what is there already stays as it is."""
-    for room in (orders, payments, invoices, signups, notices, settings):
-        await room.prepare(jetstream)
+@dataclass(frozen=True)
+class Workload:
+    """`ended` ends only when an actor fails."""
+
+    cast: Cast
+    ended: asyncio.Task[None]
 
 
 @asynccontextmanager
-async def workload(url: str, user: str, password: str) -> AsyncIterator[asyncio.Task[None]]:
-    """Runs the actors meanwhile; the task ends only when one of them fails."""
+async def workload(
+    url: str | Sequence[str],
+    user: str,
+    password: str,
+    *,
+    cluster: NatsCluster | None = None,
+    clock: WrongClock | None = None,
+    broken: Iterable[str] = BROKEN_AT_FIRST,
+) -> AsyncIterator[Workload]:
+    """Runs the actors meanwhile."""
     client = await nats.connect(
-        url, user=user, password=password, name="streamgauge demo", error_cb=_say
+        [url] if isinstance(url, str) else list(url),
+        user=user,
+        password=password,
+        name="streamgauge demo",
+        error_cb=_say,
+        max_reconnect_attempts=-1,
+        reconnect_time_wait=PATIENCE_SECONDS,
     )
     try:
-        # Patient: a busy laptop is no reason to end the demo.
-        jetstream = client.jetstream(timeout=30)
-        await prepare(jetstream)
-        task = asyncio.create_task(_act(jetstream), name="workload")
+        jetstream = client.jetstream(timeout=ANSWER_SECONDS)
+        stage = Stage(client, jetstream, clock or WrongClock(), cluster)
+        cast = await _prepared(stage, broken)
+        task = asyncio.create_task(_act(stage, cast), name="workload")
         try:
-            yield task
+            yield Workload(cast, task)
         finally:
             task.cancel()
             await asyncio.wait({task})
@@ -69,22 +65,39 @@ async def workload(url: str, user: str, password: str) -> AsyncIterator[asyncio.
             await client.close()
 
 
+async def _prepared(stage: Stage, broken: Iterable[str]) -> Cast:
+    cast = Cast(stage)
+    for room in (orders, settings):
+        await room.prepare(stage)
+    await cast.prepare()
+    for name in broken:
+        await cast.harm(name)
+    return cast
+
+
 async def _say(error: Exception) -> None:
     """One line instead of the library's traceback; an actor that cannot go on raises anyway."""
     log.warning("workload: %s: %s", type(error).__name__, error)
 
 
-async def _act(jetstream: JetStreamContext) -> None:
-    async with asyncio.TaskGroup() as group:
-        for actor in ACTORS:
-            group.create_task(_act_again(actor, jetstream), name=actor.__module__)
+async def _act(stage: Stage, cast: Cast) -> None:
+    """Until one of them fails, or everybody is told to end."""
+    actors = (*orders.actors(stage), *settings.actors(stage), *cast.actors())
+    tasks = [asyncio.create_task(actor) for actor in actors]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in tasks:
+            if task.done():
+                task.result()
+    finally:
+        await _end(tasks)
 
 
-async def _act_again(actor: Actor, jetstream: JetStreamContext) -> None:
-    """A busy machine may miss a deadline: said in one line, and the actor begins anew."""
-    while True:
-        try:
-            await actor(jetstream)
-        except TimeoutError:
-            log.warning("workload: %s: no answer in time, trying again", actor.__module__)
-            await asyncio.sleep(1)
+async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Says it again and again: waiting with a deadline swallows a cancellation that comes together
+    with the answer (Python 3.11), and then the actor plays on."""
+    while pending := [task for task in tasks if not task.done()]:
+        for task in pending:
+            task.cancel()
+        await asyncio.wait(pending, timeout=0.2)
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -4,61 +4,17 @@ import asyncio
 import os
 import re
 import signal
-import sys
-from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
 import pytest
+from support.demo_process import Demo, running_demo, text_of
 
 STUCK = r'streamgauge_consumer_num_pending\{[^}]*consumer="stuck"[^}]*\} (\d+)'
-LAST_LINE = "Ctrl-C ends it"
 
 
-@dataclass(frozen=True)
-class Demo:
-    """A running demo, its printed page, and the folder in which it keeps everything."""
-
-    process: Process
-    page: str
-    folder: Path
-
-    def address(self, name: str) -> str:
-        found = re.search(rf"^  {re.escape(name)} +(\S+)", self.page, re.MULTILINE)
-        assert found, f"no row {name!r} in:\n{self.page}"
-        return found[1]
-
-    async def children(self) -> dict[str, int]:
-        return await asyncio.to_thread(_children_of, self.process.pid)
-
-
-@asynccontextmanager
-async def running_demo(folder: Path, *arguments: str) -> AsyncIterator[Demo]:
-    command = [sys.executable, "-m", "streamgauge.cli", "demo", "--ports", "any", *arguments]
-    process = await asyncio.create_subprocess_exec(
-        *command, stdout=PIPE, stderr=PIPE, env=os.environ | {"TMPDIR": str(folder)}
-    )
-    try:
-        yield Demo(process, await _page(process), folder)
-    finally:
-        if process.returncode is None:
-            process.terminate()
-            await process.communicate()
-
-
-async def _page(process: Process) -> str:
-    assert process.stdout is not None
-    lines: list[str] = []
-    while not any(LAST_LINE in line for line in lines[-1:]):
-        line = await process.stdout.readline()
-        if not line:
-            _, complaint = await process.communicate()
-            pytest.fail(f"the demo ended at start: {''.join(lines)}{complaint.decode()}")
-        lines.append(line.decode())
-    return "".join(lines)
+async def _children(demo: Demo) -> dict[str, int]:
+    return await asyncio.to_thread(_children_of, demo.process.pid)
 
 
 def _children_of(parent: int) -> dict[str, int]:
@@ -84,15 +40,10 @@ def _exists(pid: int) -> bool:
     return True
 
 
-async def _text(url: str) -> str:
-    async with aiohttp.ClientSession() as session, session.get(url) as answer:
-        return await answer.text()
-
-
 async def _wait_for(pattern: str, url: str) -> None:
     """Asks until it is there; pytest's own time limit ends a wait in vain."""
     while True:
-        if re.search(pattern, await _text(url)):
+        if re.search(pattern, await text_of(url)):
             return
         await asyncio.sleep(0.2)
 
@@ -100,8 +51,8 @@ async def _wait_for(pattern: str, url: str) -> None:
 async def test_the_demo_shows_the_stuck_consumer_and_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     async with running_demo(tmp_path, "--no-prometheus") as demo:
         await _wait_for(STUCK, demo.address("Metrics"))
-        assert "<html" in (await _text(demo.address("Status page"))).lower()
-        children = await demo.children()
+        assert "<html" in (await text_of(demo.address("Status page"))).lower()
+        children = await _children(demo)
         assert len(children) == 2, children
         demo.process.send_signal(signal.SIGINT)
         _, complaint = await demo.process.communicate()
@@ -111,7 +62,7 @@ async def test_the_demo_shows_the_stuck_consumer_and_ctrl_c_leaves_nothing(tmp_p
 
 
 async def test_prometheus_of_the_demo_scrapes_the_exporter(tmp_path: Path) -> None:
-    async with running_demo(tmp_path) as demo:
+    async with running_demo(tmp_path, "--no-history") as demo:
         prometheus = demo.address("Prometheus")
         if prometheus == "not":
             pytest.skip("Prometheus cannot be had here")
@@ -129,7 +80,7 @@ async def test_the_demo_ends_by_itself_when_told_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize("victim", ["nats-server", "exporter"])
 async def test_a_child_that_dies_is_named_and_ends_the_demo(tmp_path: Path, victim: str) -> None:
     async with running_demo(tmp_path, "--no-prometheus") as demo:
-        children = await demo.children()
+        children = await _children(demo)
         nats_server = children.pop("nats-server")
         (exporter,) = children.values()
         os.kill(nats_server if victim == "nats-server" else exporter, signal.SIGKILL)
@@ -139,3 +90,46 @@ async def test_a_child_that_dies_is_named_and_ends_the_demo(tmp_path: Path, vict
     assert "ended with exit code -9" in complaint.decode()
     assert [pid for pid in (nats_server, exporter) if _exists(pid)] == []
     assert await asyncio.to_thread(os.listdir, tmp_path) == []
+
+
+async def test_break_and_heal_find_the_demo_and_say_what_to_expect(tmp_path: Path) -> None:
+    async with running_demo(tmp_path, "--no-prometheus", "--broken", "none") as demo:
+        assert {each["broken"] for each in (await demo.state())["faults"].values()} == {False}
+        code, said, complaint = await demo.say("break", "outage", "poison")
+        assert (code, complaint) == (0, "")
+        assert "EMAILS > sender" in said
+        assert "ConsumerNobodyPulls" in said
+        faults = (await demo.state())["faults"]
+        assert [name for name, each in faults.items() if each["broken"]] == ["poison", "outage"]
+        assert (await demo.say("heal", "outage"))[0] == 0
+        assert (await demo.state())["faults"]["outage"]["broken"] is False
+
+
+async def test_a_failure_that_cannot_be_is_refused_with_its_reason(tmp_path: Path) -> None:
+    async with running_demo(tmp_path, "--no-prometheus") as demo:
+        code, _, complaint = await demo.say("break", "leader")
+        assert (code, complaint.count("\n")) == (2, 1)
+        assert "leader needs three servers" in complaint
+        code, _, complaint = await demo.say("break", "moon")
+        assert (code, "there is no failure moon" in complaint) == (2, True)
+
+
+async def test_without_a_demo_break_says_how_to_start_one(tmp_path: Path) -> None:
+    nobody = Demo(process=None, page="", folder=tmp_path)  # type: ignore[arg-type]
+    code, _, complaint = await nobody.say("break", "poison")
+    assert (code, complaint) == (
+        2,
+        "streamgauge demo: no demo runs here; start one with `streamgauge demo`\n",
+    )
+
+
+async def test_a_button_pressed_by_another_site_is_refused(tmp_path: Path) -> None:
+    async with running_demo(tmp_path, "--no-prometheus", "--broken", "none") as demo:
+        url = f"{demo.address('Start page')}break/poison"
+        stranger = {"Origin": "http://elsewhere.example"}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(url, headers=stranger) as answer,
+        ):
+            assert answer.status == 403
+        assert (await demo.state())["faults"]["poison"]["broken"] is False

@@ -4,7 +4,7 @@ faster and with other receivers."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
@@ -12,15 +12,11 @@ from alerts import thresholds
 from alerts.generate import ROOT
 from alerts.quantity import format_duration, parse_duration
 from alerts.terms import Terms, Timing
+from streamgauge.demo.alerting import SMALL_NUMBERS, hurry
 
 SYSTEM: Final = "trial"
 POLL_SECONDS: Final = 2
 SCRAPE_SECONDS: Final = 1
-# Numbers that --speed leaves alone, as they are compared with values and not with time.
-SMALL: Final = ("consumer_stalled=5s", "deliveries_least=20", "snapshot_age=15s")
-# Alertmanager has waits of minutes so that things which belong together come together. Here: seconds.
-_AM_SPEED: Final = 15
-_AM_LONGEST: Final = 3.0
 
 EXPORTER: Final = """\
 listen: 127.0.0.1:{port}
@@ -72,7 +68,7 @@ class _PatientTiming(Timing):
 class Tempo:
     speed: float
     least_wait: float = 0.0
-    numbers: tuple[str, ...] = SMALL
+    numbers: tuple[str, ...] = SMALL_NUMBERS
 
     @property
     def terms(self) -> Terms:
@@ -90,14 +86,5 @@ def alertmanager_configuration(webhook: str) -> str:
         {"name": each["name"], "webhook_configs": [{"url": webhook, "send_resolved": True}]}
         for each in document["receivers"]
     ]
-    _hurry(document["route"])
+    hurry(document["route"])
     return yaml.safe_dump(document)
-
-
-def _hurry(route: dict[str, Any]) -> None:
-    wait = parse_duration(route["group_wait"]) / _AM_SPEED
-    interval = parse_duration(route["group_interval"]) / _AM_SPEED
-    route["group_wait"] = format_duration(wait)
-    route["group_interval"] = format_duration(min(interval, _AM_LONGEST))
-    for child in route.get("routes", ()):
-        _hurry(child)

@@ -189,7 +189,7 @@ class Browser:
 @contextlib.asynccontextmanager
 async def started_browser(profile: Path) -> AsyncIterator[Browser]:
     """A fresh Chromium on an empty profile; gone, with all its processes, at the end."""
-    program = chromium_path()
+    program = await asyncio.to_thread(chromium_path)
     if program is None:
         raise BrowserError("no chromium on PATH")
     process = await asyncio.create_subprocess_exec(

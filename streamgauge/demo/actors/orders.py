@@ -1,13 +1,12 @@
 """ORDERS: a steady publisher and two readers, one healthy, one that falls behind and catches up."""
 
 import asyncio
-from itertools import count
+from collections.abc import Sequence
 
 from nats.aio.msg import Msg
-from nats.js import JetStreamContext
 
-from streamgauge.demo.actors.pulling import pull_for_ever
-from streamgauge.demo.actors.streams import add_consumer, add_stream
+from streamgauge.demo.faults.fault import Work
+from streamgauge.demo.stage import Stage, ack_all
 
 ORDERS_PER_SECOND = 10
 # Slower than the publisher for half of the time, faster for the other half.
@@ -16,29 +15,21 @@ HURRYING_SECONDS_PER_MESSAGE = 0.02
 MOOD_SECONDS = 30.0
 
 
-async def prepare(jetstream: JetStreamContext) -> None:
-    await add_stream(jetstream, "ORDERS", "orders.>")
-    await add_consumer(jetstream, "ORDERS", "healthy")
-    await add_consumer(jetstream, "ORDERS", "slow")
+async def prepare(stage: Stage) -> None:
+    await stage.add_stream("ORDERS", "orders.>")
+    await stage.add_consumer("ORDERS", "healthy")
+    await stage.add_consumer("ORDERS", "slow")
 
 
-async def publish(jetstream: JetStreamContext) -> None:
-    for number in count(1):
-        await jetstream.publish("orders.new", f"order {number}".encode())
-        await asyncio.sleep(1 / ORDERS_PER_SECOND)
+def actors(stage: Stage) -> Sequence[Work]:
+    return (
+        stage.publish_for_ever("orders.new", ORDERS_PER_SECOND),
+        stage.pull_for_ever("ORDERS", "healthy", ack_all),
+        _consume_slowly(stage),
+    )
 
 
-async def consume_healthily(jetstream: JetStreamContext) -> None:
-    """Acks at once."""
-
-    async def ack_all(messages: list[Msg]) -> None:
-        for message in messages:
-            await message.ack()
-
-    await pull_for_ever(jetstream, "ORDERS", "healthy", ack_all)
-
-
-async def consume_slowly(jetstream: JetStreamContext) -> None:
+async def _consume_slowly(stage: Stage) -> None:
     """Acks after a while: the backlog rises for half a minute and falls in the next."""
     clock = asyncio.get_running_loop().time
     started = clock()
@@ -50,4 +41,4 @@ async def consume_slowly(jetstream: JetStreamContext) -> None:
             await asyncio.sleep(pause)
             await message.ack()
 
-    await pull_for_ever(jetstream, "ORDERS", "slow", ack_with_pauses)
+    await stage.pull_for_ever("ORDERS", "slow", ack_with_pauses)

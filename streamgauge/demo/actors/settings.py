@@ -1,22 +1,34 @@
 """A key-value bucket whose keys are overwritten for ever."""
 
 import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
 from itertools import count
 
-from nats.js import JetStreamContext
 from nats.js.api import KeyValueConfig
+
+from streamgauge.demo.faults.fault import Work
+from streamgauge.demo.stage import UNHEARD, Stage
 
 BUCKET = "settings"
 KEYS = 20
 WRITES_PER_SECOND = 2
 
 
-async def prepare(jetstream: JetStreamContext) -> None:
-    await jetstream.create_key_value(KeyValueConfig(bucket=BUCKET, history=3))
+async def prepare(stage: Stage) -> None:
+    replicas = 3 if stage.cluster else 1
+    await stage.jetstream.create_key_value(
+        KeyValueConfig(bucket=BUCKET, history=3, replicas=replicas)
+    )
 
 
-async def write(jetstream: JetStreamContext) -> None:
-    bucket = await jetstream.key_value(BUCKET)
+def actors(stage: Stage) -> Sequence[Work]:
+    return (_write(stage),)
+
+
+async def _write(stage: Stage) -> None:
+    bucket = await stage.jetstream.key_value(BUCKET)
     for number in count(1):
-        await bucket.put(f"shop.{number % KEYS}", str(number).encode())
+        with suppress(*UNHEARD):
+            await bucket.put(f"shop.{number % KEYS}", str(number).encode())
         await asyncio.sleep(1 / WRITES_PER_SECOND)

@@ -1,0 +1,93 @@
+"""Failures of delivery: nobody asks, nobody listens, messages are missed or lost."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import ClassVar
+
+from nats.aio.msg import Msg
+from nats.js.api import DiscardPolicy
+
+from streamgauge.demo.faults.fault import AbsenceFault, Fault, Settings, Work
+from streamgauge.demo.stage import Stage
+
+
+class Outage(AbsenceFault):
+    name = "outage"
+    what = "the workers are gone: messages wait and nobody asks for them"
+    stream, consumer, place = "EMAILS", "sender", "EMAILS > sender"
+    # A consumer that was busy all day is paged as stalled: at the demo's tempo after 50 minutes.
+    alerts = ("ConsumerNobodyPulls", "ConsumerStalled")
+    verdict = "nobody pulls"
+    remedy = "starts the worker again"
+
+
+class Retention(AbsenceFault):
+    name = "retention"
+    what = "the reader stops, and the stream's limit takes messages that it never got"
+    stream, consumer, place = "SENSORS", "reader", "SENSORS > reader"
+    alerts = ("ConsumerMessagesLost",)
+    verdict = "losing messages"
+    remedy = "starts the reader again; what is lost stays lost"
+    per_second = 10
+    stream_settings: ClassVar[Settings] = {"max_msgs": 100, "discard": DiscardPolicy.OLD}
+
+
+class PushFault(Fault):
+    """A stream, a publisher and a push consumer with one subscriber."""
+
+    stream: ClassVar[str]
+    consumer: ClassVar[str]
+    consumer_settings: ClassVar[Settings] = {}
+
+    @property
+    def inbox(self) -> str:
+        return f"deliver.{self.stream.lower()}"
+
+    async def prepare(self, stage: Stage) -> None:
+        await stage.add_stream(self.stream, f"{self.stream.lower()}.>")
+        await stage.add_consumer(
+            self.stream, self.consumer, deliver_subject=self.inbox, **self.consumer_settings
+        )
+
+    def actors(self, stage: Stage) -> Sequence[Work]:
+        return (
+            stage.publish_for_ever(f"{self.stream.lower()}.new", per_second=4),
+            self._listen(stage),
+        )
+
+    async def _listen(self, stage: Stage) -> None:
+        await stage.client.subscribe(self.inbox, cb=self._take)
+        await asyncio.Event().wait()
+
+    async def _take(self, message: Msg) -> None:
+        await message.ack()
+
+
+class Unbound(PushFault):
+    name = "unbound"
+    what = "nobody is subscribed where a push consumer delivers"
+    stream, consumer, place = "NOTICES", "push", "NOTICES > push"
+    alerts = ("ConsumerNotBound", "ConsumerStalled")
+    verdict = "not bound"
+    remedy = "subscribes again"
+
+    async def _listen(self, stage: Stage) -> None:
+        while True:
+            await self.switch.whole()
+            subscription = await stage.client.subscribe(self.inbox, cb=self._take)
+            await self.switch.fallen()
+            await subscription.unsubscribe()
+
+
+class MissedPush(PushFault):
+    name = "missed-push"
+    what = "a subscriber misses what is pushed; each comes again after ack_wait"
+    stream, consumer, place = "TICKER", "screen", "TICKER > screen"
+    alerts = ("ConsumerRedeliveryHigh", "ConsumerAckWaitTooShort")
+    remedy = "the subscriber takes what comes"
+    consumer_settings: ClassVar[Settings] = {"ack_wait": 1.0}
+
+    async def _take(self, message: Msg) -> None:
+        missed = self.broken and message.metadata.num_delivered == 1
+        if not missed:
+            await message.ack()

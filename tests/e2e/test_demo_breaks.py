@@ -1,0 +1,101 @@
+"""Each failure of the demo leads to its alert on the phone and its verdict on the status page."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from support.browser import chromium_path, started_browser
+from support.demo_process import Demo, running_demo, text_of
+
+from streamgauge.demo.cast import KINDS
+from streamgauge.demo.faults.fault import Fault
+
+FEW: Final = ("outage", "retention", "nak-loop", "clock")
+ALL: Final = tuple(kind.name for kind in KINDS)
+KIND: Final = {kind.name: kind for kind in KINDS}
+QUICK: Final = ("--no-history", "--broken", "none", "--speed", "90")
+
+
+async def _state_where(demo: Demo, name: str, *, fires: bool) -> dict[str, Any]:
+    """Asks until the alert fires, or does not; the time limit of the test ends a wait in vain."""
+    while True:
+        told: dict[str, Any] = (await demo.state())["faults"][name]
+        if bool(told["firing"]) is fires:
+            return told
+        await asyncio.sleep(0.5)
+
+
+async def _verdict_of(demo: Demo, fault: type[Fault]) -> None:
+    """The row of its consumer on the status page has the verdict in words."""
+    _, _, consumer = fault.place.partition(" > ")
+    while True:
+        page = html.unescape(await text_of(demo.address("Status page")))
+        rows = re.findall(r"<tr.*?</tr>", page, re.DOTALL)
+        if any(consumer in row and fault.verdict in row for row in rows):
+            return
+        await asyncio.sleep(0.5)
+
+
+async def _broken_and_healed(demo: Demo, name: str) -> None:
+    """The phone rings, the page says why, and after the remedy both fall silent."""
+    fault = KIND[name]
+    assert (await demo.say("break", name))[0] == 0
+    await _state_where(demo, name, fires=True)
+    phone = html.unescape(await text_of(demo.address("Phone")))
+    stream = fault.place.partition(" > ")[0]
+    place = "" if " " in stream else stream
+    assert any(alert in phone and place in phone for alert in fault.alerts), phone
+    if fault.verdict:
+        await _verdict_of(demo, fault)
+    assert (await demo.say("heal", name))[0] == 0
+    await _state_where(demo, name, fires=False)
+
+
+async def _all_of(demo: Demo, names: tuple[str, ...]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for name in names:
+            group.create_task(_broken_and_healed(demo, name))
+
+
+@pytest.mark.timeout(170)
+async def test_what_is_broken_rings_the_phone_and_heal_ends_it(tmp_path: Path) -> None:
+    async with running_demo(tmp_path, *QUICK) as demo:
+        if demo.address("Phone") == "not":
+            pytest.skip("Alertmanager cannot be had here")
+        await _all_of(demo, FEW)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+async def test_everything_that_can_be_broken_rings_the_phone(tmp_path: Path) -> None:
+    async with running_demo(tmp_path, *QUICK, "--nodes", "3") as demo:
+        if demo.address("Phone") == "not":
+            pytest.skip("Alertmanager cannot be had here")
+        # One server less moves leaders, which is another failure's sign: it comes last and alone.
+        await _all_of(demo, tuple(name for name in ALL if name != "server-down"))
+        await _broken_and_healed(demo, "server-down")
+
+
+OUR_PAGES: Final = ("Start page", "Phone", "Status page")
+OTHER_PAGES: Final = ("Prometheus", "Alertmanager")  # what they log is theirs; they must open
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(chromium_path() is None, reason="Chromium cannot be had here")
+async def test_every_page_of_the_demo_opens_without_an_error(tmp_path: Path) -> None:
+    async with (
+        running_demo(tmp_path, "--no-history") as demo,
+        started_browser(tmp_path / "profile") as browser,
+    ):
+        for name in (*OUR_PAGES, *OTHER_PAGES):
+            if demo.address(name) == "not":
+                continue
+            async with browser.page() as page:
+                await page.open(demo.address(name))
+                complaints = page.console if name in OUR_PAGES else []
+                assert complaints == [], f"{name}: {complaints}"
