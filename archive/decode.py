@@ -21,6 +21,7 @@ from archive.decode_result import (
 from archive.labels import Label, LabelRules, RefusedError, shown
 from archive.labels_live import LiveSeries
 from archive.limits import Limits
+from archive.schema import LATEST_TIME
 from archive.wire import MalformedError
 from archive.wire_histogram import Histogram
 from archive.wire_messages import Exemplar, Sample
@@ -37,7 +38,8 @@ class Intake:
         self.now = now
         self._rules = rules
         self._live = live
-        self._latest = now + round(limits.future * 1000)
+        # However far ahead a sample may be: no day of the archive can hold a later one.
+        self._latest = min(now + round(limits.future * 1000), LATEST_TIME)
         self.restart()
 
     def restart(self) -> None:

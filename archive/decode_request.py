@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Final
 
 from archive.decode import Intake
+from archive.decode_known import KnownBefore
 from archive.decode_result import Decoded
 from archive.decode_v1 import DecoderV1
 from archive.decode_v2 import DecoderV2
@@ -34,7 +35,7 @@ class Decoder:
         self._limits = limits
         self._rules = LabelRules.of(limits, replica_label)
         self._unpacker = Unpacker(limits.decoded)
-        self._v1 = DecoderV1()
+        self._v1 = DecoderV1(KnownBefore(numbers, self._rules, self.live))
         self._v2 = DecoderV2()
 
     def is_quick(self, body: bytes) -> bool:

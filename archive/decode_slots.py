@@ -1,21 +1,24 @@
-"""Label sets that were read once: found again by their bytes, or by what came after them before."""
+"""Label sets that were read once: found again by their bytes, or by the run that they came in."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from archive.decode_result import REFUSED
 
+if TYPE_CHECKING:
+    from archive.decode_runs import Run
+
 SERIES_TAG: Final = 0x0A
 VALUED: Final = 18
 """Bytes of a sample with a value and a time of six bytes, its own header included."""
 ZERO: Final = 9
 """The same for the value zero, which the format leaves out."""
-_UNLIKE_ANY: Final = b"\x00"  # no label set begins with this byte
+UNLIKE_ANY: Final = b"\x00"  # no label set begins with this byte
 _NO_HEADER: Final = 0  # a header begins with its tag, which is not zero
 MOST_HEADER: Final = 6  # bytes: a tag and a size below 32 GiB
 _MASKS: Final = np.array([(1 << 8 * length) - 1 for length in range(MOST_HEADER + 1)], np.uint64)
@@ -24,21 +27,17 @@ _COLUMNS: Final = ("ids", "spans", "masks", "valued", "zero")
 
 
 class Slot:
-    """One label set as bytes behind a header of that length, and who followed it last time."""
+    """One label set as bytes behind a header of that length, and its place among the others."""
 
-    __slots__ = ("follower", "header", "index", "raw", "span")
-
-    follower: Slot
+    __slots__ = ("header", "index", "raw", "row", "run", "span")
 
     def __init__(self, raw: bytes, header: int, index: int) -> None:
         self.raw = raw
         self.header = header
         self.span = header + len(raw)
         self.index = index
-
-
-NOBODY: Final = Slot(_UNLIKE_ANY, 0, -1)
-NOBODY.follower = NOBODY
+        self.run: Run | None = None
+        self.row = 0
 
 
 class SlotTable:
@@ -65,9 +64,7 @@ class SlotTable:
 
     def stage(self, raw: bytes, header: int) -> Slot:
         """A slot that is not found by its bytes before it is kept."""
-        slot = Slot(raw, header, self._free.pop() if self._free else self._new_index())
-        slot.follower = NOBODY
-        return slot
+        return Slot(raw, header, self._free.pop() if self._free else self._new_index())
 
     def fill(self, slots: Sequence[Slot]) -> None:
         """The columns of new slots; no number yet."""
@@ -84,10 +81,10 @@ class SlotTable:
         self._by_header.setdefault(slot.header, {})[slot.raw] = slot
 
     def discard(self, slot: Slot) -> None:
-        """Others may still call it their follower, so it must not match anything any more."""
+        """Its index will be another's, so it must not be found by anything any more."""
         self._by_header.get(slot.header, {}).pop(slot.raw, None)
-        slot.raw = _UNLIKE_ANY
-        slot.follower = NOBODY
+        if slot.run is not None:
+            slot.run.drop(slot)
         self._free.append(slot.index)
 
     def forget(self, alive: NDArray[np.bool_]) -> int:
@@ -110,6 +107,11 @@ class SlotTable:
                 column = getattr(self, name)
                 setattr(self, name, np.concatenate([column, np.empty_like(column)]))
         return index
+
+
+def header_length(size: int) -> int:
+    """Bytes of a tag and of this size as a varint."""
+    return 1 + max(1, -(-size.bit_length() // 7))
 
 
 def _headers(sizes: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.uint64]:

@@ -16,11 +16,12 @@ from typing import Final, TextIO
 import aiohttp
 
 from archive.importing_batch import ImportBatch, ImportTarget
+from archive.importing_opaque import OpaqueReader
 from archive.importing_openmetrics import OpenMetricsReader
 from archive.importing_prometheus import PrometheusServer, windows
 from archive.importing_target import FolderTarget, ServerTarget
 from archive.progress import Progress, Step
-from archive.schema import DAY_MS
+from archive.schema import DAY_MS, LATEST_TIME
 from archive.storage import shown
 from archive.tools_error import ToolError
 from archive.tools_selector import parse_selector
@@ -40,6 +41,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--prometheus", metavar="URL", help="a server, like http://127.0.0.1:9090")
     source.add_argument("--openmetrics", metavar="FILE", help="a text file; - is standard input")
+    source.add_argument(
+        "--opaque", metavar="FILE", help="what export --opaque wrote, native histograms among it"
+    )
     parser.add_argument(
         "--via", choices=["remote-read", "query"],
         help="how to ask the server (default: remote read where it has it, which is exact)",
@@ -66,20 +70,21 @@ class _Files:
 
 def run(words: Namespace, progress: Progress) -> int:
     headers = _headers(words)
-    if not words.openmetrics:
+    if words.prometheus:
         return asyncio.run(_run(words, _Files(headers), progress))
-    with _lines(words.openmetrics) as (lines, size):
+    with _lines(words) as (lines, size):
         return asyncio.run(_run(words, _Files(headers, lines, size), progress))
 
 
 async def _run(words: Namespace, files: _Files, progress: Progress) -> int:
     target = await asyncio.to_thread(_target, words, files, progress)
     try:
-        samples = await _copy(words, files, target, progress)
+        count = await _copy(words, files, target, progress)
         await target.finish()
     finally:
         await target.close()
-    sys.stderr.write(f"imported {samples:,} samples into {shown(words.place)}\n")
+    what = "messages" if words.opaque else "samples"
+    sys.stderr.write(f"imported {count:,} {what} into {shown(words.place)}\n")
     return 0
 
 
@@ -98,6 +103,7 @@ async def _copy(words: Namespace, files: _Files, target: ImportTarget, progress:
     server = PrometheusServer(words.prometheus, files.headers, words.replica_label)
     now = time.time_ns() // 1_000_000
     start, end = span(words.since, words.until, (now - _PROMETHEUS_DAYS * DAY_MS, now))
+    start, end = max(start, 0), min(end, LATEST_TIME + 1)  # what a day can hold
     selectors = [parse_selector(text) for text in words.match]
     samples = 0
     try:
@@ -118,40 +124,44 @@ async def _copy_file(
     for flag, given in (("--match", words.match), ("--from", words.since), ("--to", words.until)):
         if given:
             raise ToolError(f"{flag}: chooses from a server, a file is taken whole")
-    samples = 0
+    count = 0
     with progress.work("importing", size) as step:
         async for batch in _batches(words, lines, step):
             await target.add(batch)
-            samples += len(batch)
-    return samples
+            count += len(batch.messages) if words.opaque else len(batch)
+    return count
 
 
 async def _batches(words: Namespace, lines: TextIO, step: Step) -> AsyncIterator[ImportBatch]:
-    reader = OpenMetricsReader(words.openmetrics, words.replica_label)
+    reads = OpaqueReader if words.opaque else OpenMetricsReader
+    reader = reads(words.opaque or words.openmetrics, words.replica_label)
     batches = reader.batches(lines, step)
     while (batch := await asyncio.to_thread(next, batches, None)) is not None:
         yield batch
 
 
 @contextlib.contextmanager
-def _lines(path: str) -> Iterator[tuple[TextIO, int]]:
+def _lines(words: Namespace) -> Iterator[tuple[TextIO, int]]:
+    flag, path = (
+        ("--opaque", words.opaque) if words.opaque else ("--openmetrics", words.openmetrics)
+    )
     # A carriage return may stand in a label: only a line feed ends a line.
     if path == "-":
         with open(sys.stdin.fileno(), encoding="utf-8", newline="\n", closefd=False) as stdin:
             yield stdin, 0
         return
-    with _opened(path) as file:
+    with _opened(flag, path) as file:
         try:
             yield file, Path(path).stat().st_size
         except UnicodeDecodeError as error:
-            raise ToolError(f"--openmetrics: {path}: is not UTF-8 ({error})") from error
+            raise ToolError(f"{flag}: {path}: is not UTF-8 ({error})") from error
 
 
-def _opened(path: str) -> TextIO:
+def _opened(flag: str, path: str) -> TextIO:
     try:
         return Path(path).open(encoding="utf-8", newline="\n")
     except OSError as error:
-        raise ToolError(f"--openmetrics: {path}: {error.strerror}") from error
+        raise ToolError(f"{flag}: {path}: {error.strerror}") from error
 
 
 def _headers(words: Namespace) -> dict[str, str]:

@@ -12,6 +12,7 @@ from archive.batch import OpaqueKind
 from archive.exporting_messages import TYPES, Exemplar, Metadata, write_exemplar, write_metadata
 from archive.importing_batch import ImportBatch, ImportedMessage, ImportedSeries, bits, canonical
 from archive.parquet_series import NAME_LABEL, Labels
+from archive.schema import LATEST_TIME
 from archive.tools_error import ToolError
 
 BATCH_SAMPLES: Final = 200_000
@@ -158,7 +159,10 @@ class OpenMetricsReader:
         seconds = self._number(word)
         if not abs(seconds) < 1e12:
             self._mistake(f"{word} is no time in seconds")
-        return round(seconds * 1000)
+        time = round(seconds * 1000)
+        if not 0 <= time <= LATEST_TIME:
+            self._mistake(f"{word} is before 1970 or after 9998")
+        return time
 
     def _mistake(self, what: str) -> NoReturn:
         raise ToolError(f"{self._where}: line {self._line}: {what}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -19,6 +20,10 @@ from archive.tools_selector import Matcher, Selector
 
 EVERYTHING: Final = Selector('{__name__=~".+"}', (Matcher("__name__", "=~", ".+"),))
 _LEAST_WINDOW: Final = 60_000
+# In the words of Prometheus, VictoriaMetrics and Mimir.
+_TOO_MUCH: Final = re.compile(
+    "too many samples|exceeded sample limit|maxSamplesPerQuery|err-mimir-max-"
+)
 
 
 class TooMuchError(Exception):
@@ -39,19 +44,13 @@ class PrometheusServer:
             await self._session.close()
 
     async def has_remote_read(self) -> bool:
-        """A server that has it refuses an empty question, but not as unknown."""
-        status, _ = await self._ask("POST", "/api/v1/read", data=b"")
-        return status not in (404, 405, 501)
+        """Whoever has it answers a request without a question; others refuse it in many ways."""
+        status, _ = await self._read(b"")
+        return status == 200
 
     async def read(self, selector: Selector, start: int, end: int) -> ImportBatch:
         """Exactly what is stored, stale markers too; both times in milliseconds, `end` excluded."""
-        body = bytes(cramjam.snappy.compress_raw(read_request(selector, start, end - 1)))
-        headers = {
-            "Content-Type": "application/x-protobuf",
-            "Content-Encoding": "snappy",
-            "X-Prometheus-Remote-Read-Version": "0.1.0",
-        }
-        status, answer = await self._ask("POST", "/api/v1/read", data=body, headers=headers)
+        status, answer = await self._read(read_request(selector, start, end - 1))
         if status != 200:
             self._refused("/api/v1/read", status, answer)
         return read_response(bytes(cramjam.snappy.decompress_raw(answer)), self.without)
@@ -78,6 +77,15 @@ class PrometheusServer:
         labels = canonical(found["metric"], self.without)
         return ImportedSeries(labels, times[inside], values[inside])
 
+    async def _read(self, message: bytes) -> tuple[int, bytes]:
+        body = bytes(cramjam.snappy.compress_raw(message))
+        headers = {
+            "Content-Type": "application/x-protobuf",
+            "Content-Encoding": "snappy",
+            "X-Prometheus-Remote-Read-Version": "0.1.0",
+        }
+        return await self._ask("POST", "/api/v1/read", data=body, headers=headers)
+
     async def _api(self, path: str, form: dict[str, str]) -> Any:
         asked = {"params": form} if path.endswith("values") else {"data": form}
         method = "GET" if path.endswith("values") else "POST"
@@ -101,7 +109,7 @@ class PrometheusServer:
 
     def _refused(self, path: str, status: int, answer: bytes) -> None:
         text = answer.decode(errors="replace").strip()
-        if "too many samples" in text or "exceeded sample limit" in text:
+        if _TOO_MUCH.search(text):
             raise TooMuchError(text)
         raise ToolError(f"{self.address}{path}: {status} {text[:300]}")
 

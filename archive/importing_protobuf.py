@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from archive.batch import OpaqueKind
 from archive.chunk_samples import Bits, Int64s
-from archive.exporting_messages import MessageError, fields, length_field, number_field, varint
+from archive.exporting_messages import (
+    MessageError,
+    fields,
+    length_field,
+    number_field,
+    read_metadata,
+    varint,
+    write_metadata,
+)
 from archive.importing_batch import ImportBatch, ImportedMessage, ImportedSeries, canonical
-from archive.parquet_series import Labels
+from archive.parquet_series import Labels, metric_of
 from archive.tools_selector import Selector
 
 _MATCH_TYPES: Final = {"=": 0, "!=": 1, "=~": 2, "!~": 3}
@@ -48,20 +57,29 @@ def read_response(data: bytes, without: str) -> ImportBatch:
 
 
 def write_request(batch: ImportBatch) -> bytes:
-    messages: dict[Labels | None, list[ImportedMessage]] = {}
+    messages: dict[Labels, list[ImportedMessage]] = {}
+    families: list[bytes] = []
     for message in batch.messages:
-        messages.setdefault(message.labels, []).append(message)
+        if message.labels is None:
+            families.append(message.data)
+        elif message.kind is OpaqueKind.METADATA:
+            families.append(_of_family(message.labels, message))
+        else:
+            messages.setdefault(message.labels, []).append(message)
     parts = [
         length_field(1, _series(each.labels, each.times, each.bits, messages.pop(each.labels, [])))
         for each in batch.series
     ]
-    families = messages.pop(None, [])
     none = np.empty(0, np.int64), np.empty(0, np.uint64)
-    parts += [
-        length_field(1, _series(labels or (), *none, told)) for labels, told in messages.items()
-    ]
-    parts += [length_field(3, each.data) for each in families]
+    parts += [length_field(1, _series(labels, *none, told)) for labels, told in messages.items()]
+    parts += [length_field(3, data) for data in families]
     return b"".join(parts)
+
+
+def _of_family(labels: Labels, message: ImportedMessage) -> bytes:
+    """Metadata of a series, as 2.0 has it, is that of its family in 1.0."""
+    told = replace(read_metadata(message.data), family=metric_of(labels))
+    return write_metadata(told)
 
 
 def _read_series(data: bytes, without: str, batch: ImportBatch) -> None:

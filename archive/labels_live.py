@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from archive.batch import SeriesDefinition
-from archive.labels import Identity, Labels, RefusedError
+from archive.labels import Identity, Label, Labels, RefusedError
 
 LIVE_MILLISECONDS: Final = 2 * 3_600_000
 _RECOUNT_MILLISECONDS: Final = 10_000
@@ -26,6 +27,10 @@ class SeriesNumbers(Protocol):
 
     def definition(self, series: int) -> SeriesDefinition: ...
 
+    def rows(self, first: int, end: int) -> tuple[list[int], list[bytes]]: ...
+
+    def pairs(self, numbers: Iterable[int]) -> list[Label]: ...
+
 
 class LiveSeries:
     """Numbers for series, as long as not too many are alive. Times in milliseconds."""
@@ -36,6 +41,11 @@ class LiveSeries:
         self._seen: NDArray[np.int64] = np.zeros(_FIRST_ROOM, np.int64)
         self._counted = 0
         self._counted_at = -_RECOUNT_MILLISECONDS
+
+    @property
+    def room(self) -> int:
+        """Label sets that may be remembered: one series may come with its labels in any order."""
+        return 2 * self._most
 
     def identify(self, identity: Identity, now: int) -> int:
         """Raises RefusedError for a new one when there is no room."""
@@ -56,6 +66,10 @@ class LiveSeries:
             room[: len(self._seen)] = self._seen
             self._seen = room
         self._seen[series] = now
+
+    def seen(self, first: int, end: int) -> int:
+        """How many of these numbers were seen since the start."""
+        return int(np.count_nonzero(self._seen[first:end]))
 
     def alive(self, now: int) -> NDArray[np.bool_]:
         """By number; those behind the end are not alive."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,6 +35,13 @@ class Left:
     other_replica: int = 0
     unknown: int = 0
     misplaced: int = 0
+
+    def reasons(self) -> Iterator[tuple[str, int]]:
+        """What is not simply there once more."""
+        yield "conflict", self.conflicting
+        yield "other_replica", self.other_replica
+        yield "unknown_series", self.unknown
+        yield "misplaced", self.misplaced
 
     def add(self, other: Left) -> None:
         for name in self.__slots__:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Final, Protocol
+from collections.abc import Iterable
+from typing import Final, NamedTuple, Protocol
 
 from aiohttp import web
 
@@ -18,9 +18,10 @@ from archive.decode_request import Decoder, Version
 from archive.decode_result import Decoded, Written
 from archive.limits import Limits
 from archive.quarantine import Quarantine
+from archive.receive_answer import NOTHING, Answer, durable, later, refused
 from archive.receive_log import MinuteLog
 from archive.receive_negotiation import UnsupportedError, version_of
-from archive.self_metrics import Tally
+from archive.self_metrics import Deferred, Refused, Tally
 from archive.wal_errors import WalUnavailableError
 from archive.wire import MalformedError
 
@@ -28,16 +29,23 @@ logger = logging.getLogger(__name__)
 
 SENDER: Final = "sender"
 """Where the door leaves the name of whoever it let in."""
+UNKNOWN: Final = "unknown"
 # A sender that fell silent must not keep its share of what may be under way.
 BODY_SECONDS: Final = 30.0
-_AGAIN: Final = {"Retry-After": "5"}
-_WRITTEN: Final = "X-Prometheus-Remote-Write-{}-Written"
 
 
 class Log(Protocol):
     """The write-ahead log."""
 
     async def append(self, definitions: Iterable[SeriesDefinition], batch: Batch) -> None: ...
+
+
+class About(NamedTuple):
+    """What the headers of a request say."""
+
+    version: Version
+    sender: str
+    user_agent: str
 
 
 class Receiver:
@@ -55,59 +63,77 @@ class Receiver:
         self._waiting = 0
         self._say = MinuteLog(logger)
 
+    def hold(self, size: int) -> bool:
+        """Room for a body of this size, to be given back by `release`; False when there is none."""
+        if self.stopping or size > self._limits.body:
+            return False
+        if self._waiting + size > self._limits.waiting:
+            return False
+        self._waiting += size
+        return True
+
+    def release(self, size: int) -> None:
+        self._waiting -= size
+
     async def write(self, request: web.Request) -> web.Response:
         """The handler of POST /api/v1/write."""
+        answer = await self._write(request)
+        return web.Response(
+            status=answer.code, text=answer.text or None, headers=answer.headers or None
+        )
+
+    async def receive(self, about: About, body: bytes) -> Answer:
+        """Never raises: a fault of our own must not cost the sender a sample."""
         try:
-            version = version_of(
-                request.headers.get("Content-Type", ""), request.headers.get("Content-Encoding", "")
-            )
-        except UnsupportedError as error:
-            return _answer(415, str(error))
-        sender = request.get(SENDER) or request.remote or "unknown"
+            return await self._receive(about, body)
+        except Exception as error:  # noqa: BLE001  whatever it is, it is ours
+            return await self._failed(about, error)
+
+    async def _write(self, request: web.Request) -> Answer:
+        about = _about(request)
+        if isinstance(about, Answer):
+            self._tally.refused[Refused.ENCODING] += 1
+            return about
         most = self._limits.body
         size = most if request.content_length is None else request.content_length
         if size > most:
-            return self._refused(version, sender, "size", f"the body is larger than {most} bytes")
+            return self._refused(about, Refused.SIZE, f"the body is larger than {most} bytes")
         if self.stopping:
-            return _later(version, "stopping")
-        if self._waiting + size > self._limits.waiting:
-            return self._busy(version, "too many requests are under way")
-        self._waiting += size
+            return self._later(about, Deferred.STOPPING, "stopping")
+        if not self.hold(size):
+            return self._busy(about, Deferred.BUSY, "too many requests are under way")
         try:
-            return await self._receive(request, version, sender)
+            return await self.receive(about, await _body(request))
         except web.HTTPRequestEntityTooLarge:
-            return self._refused(version, sender, "size", f"the body is larger than {most} bytes")
+            return self._refused(about, Refused.SIZE, f"the body is larger than {most} bytes")
         except TimeoutError:
-            return self._busy(version, "the body did not arrive in time")
-        except Exception as error:  # noqa: BLE001  our own fault must not cost the sender a sample
-            return await self._failed(version, sender, error)
+            return self._busy(about, Deferred.SLOW, "the body did not arrive in time")
+        except Exception as error:  # noqa: BLE001  of the connection
+            return await self._failed(about, error)
         finally:
-            self._waiting -= size
+            self.release(size)
 
-    async def _receive(self, request: web.Request, version: Version, sender: str) -> web.Response:
-        if request.content.is_eof():  # it came with its headers: nothing to wait for
-            body = await request.read()
-        else:
-            async with asyncio.timeout(BODY_SECONDS):
-                body = await request.read()
+    async def _receive(self, about: About, body: bytes) -> Answer:
         now = time.time_ns() // 1_000_000
         self._tally.received_bytes += len(body)
         try:
-            decoded = await self._decode(version, body, sender, now)
+            decoded = await self._decode(about, body, now)
         except MalformedError as error:
-            await self._put_aside(body, now, version, sender, str(error), request.headers)
-            return self._refused(version, sender, "malformed", str(error))
+            await self._put_aside(about, body, now, str(error))
+            return self._refused(about, Refused.MALFORMED, str(error))
         if not decoded.empty:
             await self._log.append((), decoded.batch)
-            self._count(sender, decoded)
-        if decoded.refusals:
-            reason = str(decoded.refusals)
-            await self._put_aside(body, now, version, sender, reason, request.headers)
-            kinds = tuple(decoded.refusals.counts)
-            return self._refused(version, sender, kinds, reason, decoded.written)
-        return _answer(204, "", _headers(version, decoded.written))
+            self._count(about.sender, decoded)
+        if not decoded.refusals:
+            return durable(about.version, decoded.written)
+        refusals = decoded.refusals
+        self._tally.refused_samples.update(refusals.counts)
+        await self._put_aside(about, body, now, str(refusals))
+        return self._refused(about, Refused.PARTS, str(refusals), decoded.written,
+                             rules=tuple(refusals.counts))  # fmt: skip
 
-    async def _decode(self, version: Version, body: bytes, sender: str, now: int) -> Decoded:
+    async def _decode(self, about: About, body: bytes, now: int) -> Decoded:
+        version, sender = about.version, about.sender
         async with self.turn:
             if self._decoder.is_quick(body):
                 return self._decoder.decode(version, body, sender, now)
@@ -116,68 +142,67 @@ class Receiver:
 
     def _count(self, sender: str, decoded: Decoded) -> None:
         self._tally.samples += decoded.written.samples
+        self._tally.histograms += decoded.written.histograms
+        self._tally.exemplars += decoded.written.exemplars
         if decoded.written.samples:
             self._tally.saw(sender, int(decoded.batch.times.max()))
 
-    async def _put_aside(
-        self,
-        body: bytes,
-        now: int,
-        version: Version,
-        sender: str,
-        reason: str,
-        headers: Mapping[str, str],
-    ) -> None:
+    async def _put_aside(self, about: About, body: bytes, now: int, reason: str) -> None:
         facts = {
-            "sender": sender,
-            "version": version.value,
+            "sender": about.sender,
+            "version": about.version.value,
             "reason": reason,
             "bytes": len(body),
-            "user_agent": headers.get("User-Agent", ""),
+            "user_agent": about.user_agent,
         }
         await asyncio.to_thread(self._quarantine.put, body, now, facts)
 
     def _refused(
         self,
-        version: Version,
-        sender: str,
-        kind: Hashable,
+        about: About,
+        kind: Refused,
         reason: str,
-        written: Written | None = None,
-    ) -> web.Response:
-        self._say.say((sender, kind), logging.WARNING, "refused", sender=sender, reason=reason)
-        return _answer(400, reason, _headers(version, written or Written()))
+        written: Written = NOTHING,
+        rules: tuple[str, ...] = (),
+    ) -> Answer:
+        """Told once a minute for each sender, and for each set of rules that are broken."""
+        self._tally.refused[kind] += 1
+        sender = about.sender
+        news = (sender, kind, rules)
+        self._say.say(news, logging.WARNING, "refused", sender=sender, reason=reason)
+        return refused(about.version, reason, written)
 
-    def _busy(self, version: Version, reason: str) -> web.Response:
+    def _busy(self, about: About, kind: Deferred, reason: str) -> Answer:
         self._say.say(reason, logging.WARNING, "put off", reason=reason, bytes=self._waiting)
-        return _later(version, reason)
+        return self._later(about, kind, reason)
 
-    async def _failed(self, version: Version, sender: str, error: Exception) -> web.Response:
+    def _later(self, about: About, kind: Deferred, reason: str) -> Answer:
+        self._tally.deferred[kind] += 1
+        return later(about.version, reason)
+
+    async def _failed(self, about: About, error: Exception) -> Answer:
         # What was taken for stored may not be: metadata must be let through again.
         async with self.turn:
             self._decoder.forget_metadata()
         if isinstance(error, WalUnavailableError):
-            return _later(version, str(error))  # the log has said so in ours
-        kind = (sender, type(error))
+            return self._later(about, Deferred.DISK, str(error))  # the log has said so in ours
+        kind, sender = (about.sender, type(error)), about.sender
         self._say.say(kind, logging.ERROR, "a request failed", sender=sender, error=error)
-        return _later(version, "internal error, see the log of the archive")
+        return self._later(about, Deferred.FAULT, "internal error, see the log of the archive")
 
 
-def _later(version: Version, reason: str) -> web.Response:
-    return _answer(503, reason, _headers(version, Written()) | _AGAIN)
+def _about(request: web.Request) -> About | Answer:
+    headers = request.headers
+    try:
+        version = version_of(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
+    except UnsupportedError as error:
+        return Answer(415, str(error))
+    sender = request.get(SENDER) or request.remote or UNKNOWN
+    return About(version, sender, headers.get("User-Agent", ""))
 
 
-def _headers(version: Version, written: Written) -> dict[str, str]:
-    """Of 2.0, whose senders take an answer without them for one of 1.0; 1.0 knows none."""
-    if version is Version.V1:
-        return {}
-    return {
-        _WRITTEN.format("Samples"): str(written.samples),
-        _WRITTEN.format("Histograms"): str(written.histograms),
-        _WRITTEN.format("Exemplars"): str(written.exemplars),
-    }
-
-
-def _answer(code: int, reason: str, headers: Mapping[str, str] | None = None) -> web.Response:
-    text = f"{reason}\n" if reason else None
-    return web.Response(status=code, text=text, headers=headers)
+async def _body(request: web.Request) -> bytes:
+    if request.content.is_eof():  # it came with its headers: nothing to wait for
+        return await request.read()
+    async with asyncio.timeout(BODY_SECONDS):
+        return await request.read()

@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final, NamedTuple
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -24,6 +25,25 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _MOST_SENDERS: Final = 1000
 
 
+class Refused(StrEnum):
+    """Why a request is answered by a code that makes its sender drop it."""
+
+    SIZE = "size"
+    MALFORMED = "malformed"
+    PARTS = "parts"
+    ENCODING = "encoding"
+
+
+class Deferred(StrEnum):
+    """Why a request is answered 503, so that it comes again."""
+
+    BUSY = "busy"
+    SLOW = "slow"
+    DISK = "disk"
+    STOPPING = "stopping"
+    FAULT = "fault"
+
+
 class Value(NamedTuple):
     metric: Metric
     value: float
@@ -36,7 +56,12 @@ class Tally:
 
     answers: Counter[int] = field(default_factory=Counter)
     samples: int = 0
+    histograms: int = 0
+    exemplars: int = 0
     received_bytes: int = 0
+    refused: Counter[Refused] = field(default_factory=Counter)
+    deferred: Counter[Deferred] = field(default_factory=Counter)
+    refused_samples: Counter[str] = field(default_factory=Counter)  # by the rule, in its own words
     newest: dict[str, int] = field(default_factory=dict)
     _full: bool = False
 
@@ -51,11 +76,19 @@ class Tally:
                   senders=_MOST_SENDERS)  # fmt: skip
 
     def values(self) -> Iterator[Value]:
-        for code, count in sorted(self.answers.items()):
+        for code, count in sorted(self.answers.copy().items()):
             yield Value(catalog.ARCHIVE_REQUESTS, count, (str(code),))
         yield Value(catalog.ARCHIVE_SAMPLES, self.samples)
+        yield Value(catalog.ARCHIVE_HISTOGRAMS, self.histograms)
+        yield Value(catalog.ARCHIVE_EXEMPLARS, self.exemplars)
         yield Value(catalog.ARCHIVE_RECEIVED_BYTES, self.received_bytes)
-        # A copy: a scrape is collected in a thread, while requests come in.
+        for refused in Refused:
+            yield Value(catalog.ARCHIVE_REFUSED_REQUESTS, self.refused[refused], (refused,))
+        for deferred in Deferred:
+            yield Value(catalog.ARCHIVE_DEFERRED_REQUESTS, self.deferred[deferred], (deferred,))
+        # Copies: a scrape is collected in a thread, while requests come in.
+        for rule, count in list(self.refused_samples.items()):
+            yield Value(catalog.ARCHIVE_REFUSED_SAMPLES, count, (rule,))
         for sender, newest in list(self.newest.items()):
             yield Value(catalog.ARCHIVE_NEWEST_SAMPLE_TIMESTAMP_SECONDS, newest / 1000, (sender,))
 

@@ -10,17 +10,20 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Final
 
 from aiohttp import web
 
 from archive.config import ArchiveSettings, is_loopback, listen_address
 from archive.options import Options
+from archive.quick_desk import WriteDesk
+from archive.quick_listener import QuickListener
 from archive.self_metrics import SelfMetrics
 from archive.serve_parts import Parts, open_parts
 from archive.web import make_app
-from archive.web_auth import BearerTokens, protect
+from archive.web_auth import BearerTokens, protect, sender_at_once
 from streamgauge.serving.live_web_config import LiveWebConfig
 from streamgauge.serving.log_format import exception_text
 from streamgauge.serving.logs import StateLog, event
@@ -50,6 +53,8 @@ class Archive:
         self._states = StateLog(logger)
         self._tasks: list[asyncio.Task[None]] = []
         self._publishing = threading.Lock()
+        self._headers_of: object = None
+        self._headers: Mapping[str, str] = {}
 
     async def run(self) -> int:
         """Until a signal; the exit code."""
@@ -69,18 +74,38 @@ class Archive:
             app, access_log=None, shutdown_timeout=GOODBYE_SECONDS, auto_decompress=False
         )
         await runner.setup()
+        listener = self._listener(parts, runner)
         try:
-            site = await self._listen(runner)
+            await self._listen(listener)
             self._start_tasks(parts)
             stopping = _stop_signal()
-            self._say_serving(site.name)
+            self._say_serving()
             await stopping.wait()
             event(logger, logging.INFO, "stopping")
         finally:
             parts.receiver.stopping = True
             # First the listener: requests under way must still find their log.
+            await listener.close(GOODBYE_SECONDS)
             await runner.cleanup()
             await self._end_tasks()
+
+    def _listener(self, parts: Parts, runner: web.AppRunner) -> QuickListener:
+        """Plain write requests come in by the short way, all others by the application."""
+        if runner.server is None:  # cannot be: it was set up
+            raise RuntimeError("no server")
+        desk = WriteDesk(
+            parts.receiver,
+            parts.tally,
+            partial(sender_at_once, self._web_config, self._tokens),
+            self._headers_now,
+        )
+        return QuickListener(desk, runner.server)
+
+    def _headers_now(self) -> Mapping[str, str]:
+        config = self._web_config.current
+        if config is not self._headers_of:  # for every answer it would be a cost
+            self._headers_of, self._headers = config, config.headers
+        return self._headers
 
     def _app(self, parts: Parts) -> web.Application:
         app = make_app(
@@ -94,20 +119,20 @@ class Archive:
         protect(app, self._web_config, self._tokens)
         return app
 
-    async def _listen(self, runner: web.AppRunner) -> web.BaseSite:
+    async def _listen(self, listener: QuickListener) -> None:
         address = self._settings.listen
         host, port = listen_address(address)
-        site = web.TCPSite(runner, host, port, ssl_context=self._web_config.ssl_context())
         try:
-            await site.start()
+            await listener.start(host, port, self._web_config.ssl_context())
         except OSError as error:
             raise self._options.mistake("listen", f"{address}: {_reason(error)}") from error
-        return site
 
-    def _say_serving(self, where: str) -> None:
+    def _say_serving(self) -> None:
+        host, port = listen_address(self._settings.listen)
+        scheme = "https" if self._web_config.current.uses_tls else "http"
+        where = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
         event(logger, logging.INFO, "serving", listen=where, data=self._settings.data,
               settings=self._options.source)  # fmt: skip
-        host, _ = listen_address(self._settings.listen)
         if not is_loopback(host) and not self._tokens and not self._web_config.current.users:
             event(logger, logging.WARNING, "anybody who reaches this address can write: "
                   "set bearer_tokens or web_config", listen=self._settings.listen)  # fmt: skip

@@ -66,6 +66,19 @@ def protect(app: web.Application, web_config: LiveWebConfig, tokens: BearerToken
     app.middlewares.insert(0, _door(users_only, web_config, tokens))
 
 
+def sender_at_once(
+    web_config: LiveWebConfig, tokens: BearerTokens, header: str | None
+) -> str | None:
+    """The sender's name by its token, "" where anybody may come in, None when it takes a closer look.
+
+    A password takes one: it is compared with its hash, in a thread.
+    """
+    sender = tokens.sender_of(header) if tokens else None
+    if sender is not None:
+        return sender
+    return None if tokens or web_config.current.users else ""
+
+
 def _door(users_only: Middleware, web_config: LiveWebConfig, tokens: BearerTokens) -> Middleware:
     @web.middleware
     async def let_in(request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -67,16 +67,15 @@ class Cost:
 
 
 def receivers() -> list[Receiver]:
-    found = [Receiver("streamgauge", _ours, "/-/ready")]
+    found = [OURS]
     programs = prometheus()
     if programs is not None:
         found.append(Receiver("Prometheus", _prometheus_command(programs.prometheus), "/-/ready"))
     try:
-        folder = cached("debian-victoria-metrics", _fetch_victoria)
+        program = victoria_metrics()
     except ProgramMissingError as error:
         print(f"  VictoriaMetrics: {error}")
     else:
-        program = folder / "usr/bin/victoria-metrics"
         found.append(Receiver("VictoriaMetrics", _victoria_command(program), "/health"))
     return found
 
@@ -98,18 +97,17 @@ async def compare(loads: Sequence[Load], repeat: int) -> None:
 async def memory() -> None:
     """What a live series costs our receiver, with 20 labels."""
     load = Load(MEMORY_CONSUMERS, 20, 2_000, 1)
-    ours = Receiver("streamgauge", _ours, "/-/ready")
     now = time.time_ns() // 1_000_000 - 3 * INTERVAL_MS
     with tempfile.TemporaryDirectory() as folder:
         async with AsyncExitStack() as stack:
             port = free_port()
-            process = await stack.enter_async_context(child(*ours.command(Path(folder), port)))
-            await _until_ready(f"http://127.0.0.1:{port}{ours.ready}")
+            process = await stack.enter_async_context(child(*OURS.command(Path(folder), port)))
+            await until_ready(OURS, port)
             small = Load(100, 20, 1_200, 1)
-            await _send(ours, port, list(small.rounds(now, 1)))
+            await _send(OURS, port, list(small.rounds(now, 1)))
             before = _resident(process.pid)
             for turn in load.rounds(now, 2):
-                await _send(ours, port, [turn])
+                await _send(OURS, port, [turn])
             grown = _resident(process.pid) - before
     print(f"\n  {load.series:,} live series with 20 labels: {grown / load.series:.0f} bytes each")
 
@@ -118,7 +116,7 @@ async def _measure(receiver: Receiver, load: Load, rounds: Rounds) -> Cost:
     with tempfile.TemporaryDirectory() as folder:
         port = free_port()
         async with child(*receiver.command(Path(folder), port)) as process:
-            await _until_ready(f"http://127.0.0.1:{port}{receiver.ready}")
+            await until_ready(receiver, port)
             await _send(receiver, port, rounds[:1])  # new series are another matter
             cpu, started = cpu_seconds(process.pid), time.perf_counter()
             await _send(receiver, port, rounds[1:])
@@ -144,14 +142,26 @@ async def _send(receiver: Receiver, port: int, rounds: Rounds) -> None:
 
 
 def _send_all(path: str, port: int, bodies: Sequence[bytes], faults: list[str]) -> None:
-    with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    with connected(port) as connection:
         for body in bodies:
-            connection.sendall(_HEAD.format(path=path, size=len(body)).encode() + body)
-            answer = connection.recv(65536)
-            if not answer.startswith((b"HTTP/1.1 204", b"HTTP/1.1 200")):
-                faults.append(answer[:300].decode(errors="replace"))
+            fault = post(connection, path, body)
+            if fault:
+                faults.append(fault)
                 return
+
+
+def connected(port: int) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def post(connection: socket.socket, path: str, body: bytes) -> str:
+    """What is wrong with the answer; empty when nothing is."""
+    connection.sendall(_HEAD.format(path=path, size=len(body)).encode() + body)
+    answer = connection.recv(65536)
+    fine = answer.startswith((b"HTTP/1.1 204", b"HTTP/1.1 200"))
+    return "" if fine else answer[:300].decode(errors="replace") or "the connection was closed"
 
 
 def _show(load: Load, costs: dict[str, Cost]) -> None:
@@ -179,6 +189,9 @@ def _ours(folder: Path, port: int) -> Sequence[str]:
                   "--listen", f"127.0.0.1:{port}", "--log-level", "error")  # fmt: skip
 
 
+OURS: Final = Receiver("streamgauge", _ours, "/-/ready")
+
+
 def _prometheus_command(program: Path) -> Callable[[Path, int], Sequence[str]]:
     def command(folder: Path, port: int) -> Sequence[str]:
         config = folder / "prometheus.yml"
@@ -199,11 +212,17 @@ def _victoria_command(program: Path) -> Callable[[Path, int], Sequence[str]]:
     return command
 
 
+def victoria_metrics() -> Path:
+    """Debian's; ProgramMissingError where it cannot be had."""
+    return cached("debian-victoria-metrics", _fetch_victoria) / "usr/bin/victoria-metrics"
+
+
 def _fetch_victoria(into: Path) -> None:
     unpack_debian_packages(("victoria-metrics",), into)
 
 
-async def _until_ready(url: str) -> None:
+async def until_ready(receiver: Receiver, port: int) -> None:
+    url = f"http://127.0.0.1:{port}{receiver.ready}"
     async with aiohttp.ClientSession() as session:
         for _ in range(600):
             try:

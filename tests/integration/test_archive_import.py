@@ -1,12 +1,15 @@
 """import: from OpenMetrics text and from a real Prometheus, into a folder and through a receiver."""
 
 import asyncio
+import base64
+import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import aiohttp
 import numpy as np
 import pytest
 from support.archive_folder import (
@@ -21,12 +24,19 @@ from support.archive_folder import (
     published_samples,
     truth_of,
 )
+from support.remote_write import Histogram
+from support.remote_write_process import archiving
 
+from archive.batch import OpaqueKind
+from archive.exporting_messages import Exemplar as ToldExemplar
+from archive.exporting_messages import Metadata, write_exemplar, write_metadata
 from archive.importing_batch import NORMAL_NAN, ImportBatch, ImportedSeries
 from archive.importing_target import ServerTarget
 from archive.tools import main
+from bench.archive_ingest import victoria_metrics
 from bench.process import free_port
 from streamgauge.demo.child import Child
+from streamgauge.demo.fetching import ProgramMissingError
 from streamgauge.demo.programs import Programs, prometheus
 from streamgauge.demo.readiness import wait_until_ready
 
@@ -201,6 +211,8 @@ def test_a_folder_in_use_is_refused_with_the_way_out(tmp_path: Path, capsys: Sai
         ("up{a=1} 1 2\n# EOF\n", "line 1: cannot read the labels 'a=1'"),
         ("up 1 2 # x\n# EOF\n", "line 1: an exemplar is labels in braces"),
         ("up 1 2 3\n# EOF\n", "line 1: a sample is a series, a value and a time"),
+        ("up 1 -0.001\n# EOF\n", "line 1: -0.001 is before 1970 or after 9998"),
+        ("up 1 2\nup 1 253370764800\n# EOF\n", "line 2: 253370764800 is before 1970 or after"),
     ],
 )
 def test_a_bad_line_is_named(text: str, said: str, tmp_path: Path, capsys: Said) -> None:
@@ -209,6 +221,140 @@ def test_a_bad_line_is_named(text: str, said: str, tmp_path: Path, capsys: Said)
     error = capsys.readouterr().err
     assert f"{tmp_path / 'text'}: {said}" in error
     assert error.count("\n") == 1
+
+
+# --- what OpenMetrics cannot say ------------------------------------------------------------------
+
+OPAQUE = (
+    (OpaqueKind.HISTOGRAM, "h", MONDAY + 5, Histogram(MONDAY + 5, sum=1.5).encoded()),
+    (OpaqueKind.HISTOGRAM, "h", MONDAY + DAY, Histogram(MONDAY + DAY).encoded()),
+    (OpaqueKind.EXEMPLAR, "c_total", MONDAY, write_exemplar(ToldExemplar((("t", "a"),), 2.0, MONDAY))),
+    (OpaqueKind.METADATA, None, 0, write_metadata(Metadata("c_total", "counter", "counts", ""))),
+    (OpaqueKind.METADATA, "up", 0, write_metadata(Metadata("", "gauge", "is up", ""))),
+)  # fmt: skip
+
+
+def opaque_of(path: Path) -> list[tuple[object, ...]]:
+    rows = published_rows(path, "opaque")
+    return sorted((row["kind"], str(row["name"]), str(row["time"]), row["data"]) for row in rows)
+
+
+def exported_opaque(path: Path, into: Path) -> None:
+    with ArchiveFolder(path) as folder:
+        folder.send([("c_total", MONDAY, 1.0)], opaque=OPAQUE)
+        folder.publish_all()
+    assert run("export", path, "--output", into / "text", "--opaque", into / "lines") == 0
+
+
+def test_native_histograms_come_back_from_an_export_byte_by_byte(
+    tmp_path: Path, capsys: Said
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    exported_opaque(first, tmp_path)
+    capsys.readouterr()
+    for _ in range(2):  # the second time changes nothing
+        assert run("import", second, "--opaque", tmp_path / "lines") == 0
+        assert capsys.readouterr().err == f"imported 5 messages into {second}\n"
+    assert opaque_of(second) == opaque_of(first)
+    assert run("verify", second) == 0
+
+
+async def test_native_histograms_go_through_a_running_archive(tmp_path: Path) -> None:
+    first = tmp_path / "first"
+    await asyncio.to_thread(exported_opaque, first, tmp_path)
+    async with archiving(tmp_path) as archive:
+        words = ["import", archive.url, "--opaque", str(tmp_path / "lines")]
+        assert await asyncio.to_thread(run, *words) == 0
+        assert await archive.stop() == 0
+    found = await asyncio.to_thread(opaque_of, archive.data)
+    # By 1.0, where the metadata of a series becomes that of its family.
+    family = write_metadata(Metadata("up", "gauge", "is up", ""))
+    was = [row for row in await asyncio.to_thread(opaque_of, first) if row[1] != "up/a"]
+    assert found == sorted([*was, ("metadata", "None", "None", family)])
+
+
+def line_of(**other: object) -> str:
+    data = base64.b64encode(Histogram(MONDAY).encoded()).decode()
+    line = {"kind": "histogram", "labels": {"__name__": "h"}, "time": MONDAY, "data": data}
+    return json.dumps({**line, **other})
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "line 2: Input data was truncated"),
+        (line_of(kind="sample"), "line 2: Invalid enum value 'sample'"),
+        (line_of(labels=None), "line 2: a histogram without labels"),
+        (line_of(labels={"job": "x"}), "line 2: no metric name"),
+        (line_of(time=-1), "line 2: Expected `int` >= 0"),
+        (line_of(time=253_370_764_800_000), "line 2: Expected `int` <= 253370764799999"),
+        (line_of(data="!"), "line 2: the data is no base64"),
+        (line_of(data="CAE"), "line 2: the data is no base64"),
+        (line_of(data="/////w=="), "line 2: "),
+        (line_of(more=1), "line 2: Object contains unknown field `more`"),
+    ],
+)
+def test_a_bad_line_of_opaque_messages_is_named(
+    line: str, said: str, tmp_path: Path, capsys: Said
+) -> None:
+    path = tmp_path / "lines"
+    path.write_text(f"{line_of()}\n{line}\n")
+    assert run("import", tmp_path / "data", "--opaque", path) == 2
+    error = capsys.readouterr().err
+    assert f"{path}: {said}" in error
+    assert error.count("\n") == 1
+
+
+# --- other servers with Prometheus' query API -----------------------------------------------------
+
+PRECISE = [
+    *(("c_total", MONDAY + place * MINUTE, float(place)) for place in range(180)),
+    *(("ratio/b", MONDAY + place * 119, place / 8) for place in range(30_000)),
+]
+
+
+@pytest.fixture(scope="module")
+def victoria() -> Path:
+    """VictoriaMetrics, which has the query API and no remote read."""
+    try:
+        return victoria_metrics()
+    except ProgramMissingError as error:
+        pytest.skip(str(error))
+
+
+@asynccontextmanager
+async def running_victoria(program: Path, folder: Path, *flags: str) -> AsyncIterator[str]:
+    port = await asyncio.to_thread(free_port)
+    child = Child("victoria-metrics", folder / "victoria.log")
+    await child.start(
+        str(program),
+        f"-storageDataPath={folder / 'victoria'}",
+        f"-httpListenAddr=127.0.0.1:{port}",
+        "-retentionPeriod=100y",
+        *flags,
+    )
+    try:
+        await wait_until_ready(child, f"http://127.0.0.1:{port}/health")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        await child.stop()
+
+
+async def test_a_victoria_metrics_is_read_by_its_query_api(victoria: Path, tmp_path: Path) -> None:
+    span = ("--from", "2026-09-27T23:00", "--to", "2026-09-29T01:00")
+    # So little that it refuses a whole hour of a series: the window must be halved.
+    async with running_victoria(victoria, tmp_path, "-search.maxSamplesPerQuery=20000") as address:
+        target = ServerTarget(address, {})
+        await target.add(ImportBatch([series(name, PRECISE) for name in ("c_total", "ratio/b")]))
+        await target.close()
+        async with aiohttp.ClientSession() as client:  # what came last is not searched at once
+            await (await client.get(f"{address}/internal/force_flush")).read()
+        for way in ("default", "query"):
+            via = [] if way == "default" else ["--via", way]
+            words = ["import", str(tmp_path / way), "--prometheus", address, *via, *span]
+            assert await asyncio.to_thread(run, *words) == 0
+            found = await asyncio.to_thread(published_samples, tmp_path / way)
+            assert found == truth_of(PRECISE), way
 
 
 def test_what_is_no_text_is_named(tmp_path: Path, capsys: Said) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import re
 import signal
 import ssl
 import time
@@ -19,6 +20,9 @@ from support.certificates import Authority
 from support.remote_write_process import ArchiveProcess, archiving, ran
 from support.remote_write_published import read_published
 from support.waiting import until
+
+from exporter import catalog
+from exporter.metric import Origin
 
 LABELS: Final = {"account": "A", "stream": "ORDERS"}
 
@@ -94,6 +98,15 @@ async def test_what_it_does_is_told_by_its_metrics(archive: ArchiveProcess) -> N
     newest = series.value("archive_newest_sample_timestamp_seconds", sender="127.0.0.1")
     assert newest == pytest.approx(at / 1000)
     assert series.value("archive_compaction_last_success_timestamp_seconds") is None
+    assert series.value("archive_refused_requests_total", reason="parts") == 1
+    assert series.value("archive_refused_samples_total", reason="no metric name") == 1
+    for reason in ("conflict", "other_replica", "unknown_series", "misplaced"):
+        assert series.value("archive_left_out_samples_total", reason=reason) == 0
+    promised = {metric.name for metric in catalog.ALL if metric.origin is Origin.ARCHIVE}
+    text = (await archive.ask("/metrics")).text
+    served = set(re.findall(r"^(streamgauge_\w+)", text, re.MULTILINE))
+    assert promised - served == {"streamgauge_archive_compaction_last_success_timestamp_seconds"}
+    assert served <= promised
 
 
 async def test_a_large_request_does_not_hold_up_the_others(archive: ArchiveProcess) -> None:

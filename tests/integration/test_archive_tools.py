@@ -250,7 +250,10 @@ def test_compact_publishes_the_log_and_merges_days(tmp_path: Path, capsys: Said)
         (["export", "{archive}", "--from", "yesterday"], "--from: 'yesterday' is no time"),
         (["export", "{archive}", "--from", "5", "--to", "5"], "--to: 5 is not after 5"),
         (["export", "{archive}", "--output", "/nonexistent/x"], "--output: /nonexistent/x"),
-        (["import", "{archive}"], "one of the arguments --prometheus --openmetrics is required"),
+        (
+            ["import", "{archive}"],
+            "one of the arguments --prometheus --openmetrics --opaque is required",
+        ),
         (["dance"], "invalid choice: 'dance'"),
     ],
 )

@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from aiohttp import ClientResponse
-from aiohttp.test_utils import TestClient, TestServer
-from aiohttp.web import Application, Request
+from aiohttp import ClientResponse, ClientSession, web
 from prometheus_client.parser import text_string_to_metric_families
 from support import remote_write as rw
 
@@ -20,12 +18,14 @@ from archive.batch import Batch, SeriesDefinition
 from archive.decode_request import Decoder
 from archive.limits import Limits
 from archive.quarantine import Quarantine
+from archive.quick_desk import WriteDesk
+from archive.quick_listener import QuickListener
 from archive.receive import Receiver
 from archive.self_metrics import SelfMetrics, Tally
 from archive.series_table import SeriesTable
 from archive.web import WRITE_PATH, make_app
+from streamgauge.demo.ports import free_ports
 
-Client = TestClient[Request, Application]
 WRITTEN: Final = [
     f"X-Prometheus-Remote-Write-{what}-Written" for what in ("Samples", "Histograms", "Exemplars")
 ]
@@ -57,7 +57,8 @@ class MemoryLog:
 class Door:
     """A receiver behind HTTP, with a log in memory."""
 
-    client: Client
+    client: ClientSession
+    port: int
     receiver: Receiver
     log: MemoryLog
     quarantine: Quarantine
@@ -92,18 +93,32 @@ def _put_aside(folder: Path) -> list[tuple[dict[str, object], bytes]]:
 
 
 @asynccontextmanager
-async def open_door(folder: Path, limits: Limits) -> AsyncIterator[Door]:
+async def open_door(folder: Path, limits: Limits, *, quick: bool = True) -> AsyncIterator[Door]:
+    """As it is served; without `quick` every request goes the long way, as passwords make it go."""
     log, tally = MemoryLog(), Tally()
     log.gate.set()
     quarantine = Quarantine(folder, 100_000)
     decoder = Decoder(limits, "__replica__", SeriesTable())
     receiver = Receiver(decoder, log, limits, quarantine, tally)
     app = make_app(receiver, SelfMetrics(tally.values), tally, limits.body, lambda: "", lambda: "")
-    server = TestServer(app)
-    # As it is served: bodies are ours to unpack.
-    await server.start_server(auto_decompress=False)
-    async with TestClient(server) as client:
-        yield Door(client, receiver, log, quarantine, folder)
+    desk = WriteDesk(receiver, tally, lambda _: "" if quick else None, dict)
+    async with served(app, desk) as (client, port):
+        yield Door(client, port, receiver, log, quarantine, folder)
+
+
+@asynccontextmanager
+async def served(app: web.Application, desk: WriteDesk) -> AsyncIterator[tuple[ClientSession, int]]:
+    runner = web.AppRunner(app, access_log=None, auto_decompress=False, shutdown_timeout=1.0)
+    await runner.setup()
+    assert runner.server is not None
+    listener, port = QuickListener(desk, runner.server), free_ports(1)[0]
+    await listener.start("127.0.0.1", port, None)
+    try:
+        async with ClientSession(f"http://127.0.0.1:{port}") as client:
+            yield client, port
+    finally:
+        await listener.close(1.0)
+        await runner.cleanup()
 
 
 def request_of(version: str, *series: rw.Series) -> bytes:

@@ -68,6 +68,11 @@ class Desk:
         self.table = SeriesTable()
         self.decoder = Decoder(self.limits, REPLICA, self.table)
 
+    def restart(self, limits: Limits | None = None, replica: str = REPLICA) -> None:
+        """Another process on the same folder: the table is known, and nothing else."""
+        self.limits = limits or self.limits
+        self.decoder = Decoder(self.limits, replica, self.table)
+
     def decode(self, version: Version, body: bytes, now: int) -> Decoded:
         return self.decoder.decode(version, body, "test", now)
 

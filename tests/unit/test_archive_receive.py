@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -32,9 +33,10 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-@pytest.fixture
-async def door(tmp_path: Path) -> AsyncIterator[Door]:
-    async with open_door(tmp_path / "quarantine", LIMITS) as opened:
+@pytest.fixture(params=["quick", "by aiohttp"])
+async def door(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Door]:
+    quick = request.param == "quick"
+    async with open_door(tmp_path / "quarantine", LIMITS, quick=quick) as opened:
         yield opened
 
 
@@ -277,6 +279,92 @@ async def test_who_comes_while_it_stops_is_sent_away_and_comes_again(door: Door)
     door.receiver.stopping = True
     assert (await door.post(rw.request_v1(*good()))).status == 503
     assert (await door.client.get("/-/ready")).status == 503
+
+
+# --- what was not taken in is counted by its reason -----------------------------------------------
+
+
+async def counted(door: Door, name: str) -> dict[str, float]:
+    """By reason, those that happened."""
+    text = await (await door.client.get("/metrics")).text()
+    found = re.findall(rf'streamgauge_archive_{name}{{reason="(.*)"}} (\S+)', text)
+    return {reason: float(count) for reason, count in found if float(count)}
+
+
+async def test_refused_requests_are_counted_by_their_reason(door: Door) -> None:
+    nameless = rw.Series([("job", "x")], [rw.sample(1, now())] * 2)
+    late = rw.series("up", rw.sample(1, now() + 10**9))
+    await door.post_body(bytes(LIMITS.body + 1))
+    await door.post_body(b"no snappy")
+    await door.post_body(b"no snappy")
+    await door.post(rw.request_v1(*good(), nameless, late))
+    await door.post(rw.request_v1(nameless))
+    await door.post(rw.request_v1(*good()), Content_Encoding="gzip")
+    expected = {"size": 1, "malformed": 2, "parts": 2, "encoding": 1}
+    assert await counted(door, "refused_requests_total") == expected
+    rules = {"no metric name": 4, "a time too far in the future": 1}
+    assert await counted(door, "refused_samples_total") == rules
+    assert await counted(door, "deferred_requests_total") == {}
+
+
+async def test_requests_that_are_to_come_again_are_counted_by_their_reason(door: Door) -> None:
+    for door.log.error in (WalUnavailableError("no space left"), ValueError("a mistake")):
+        await door.post(rw.request_v1(*good()))
+    assert door.receiver.hold(LIMITS.body)
+    taken = [door.receiver.hold(LIMITS.body) for _ in range(30)].count(True) + 1
+    await door.post_body(bytes(LIMITS.body))
+    for _ in range(taken):
+        door.receiver.release(LIMITS.body)
+    door.receiver.stopping = True
+    await door.post(rw.request_v1(*good()))
+    expected = {"disk": 1, "fault": 1, "busy": 1, "stopping": 1}
+    assert await counted(door, "deferred_requests_total") == expected
+
+
+async def test_a_body_that_does_not_arrive_is_put_off_and_counted(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("archive.receive.BODY_SECONDS", 0.0)
+    gate = asyncio.Event()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"a"
+        await gate.wait()
+
+    asked = door.client.post(WRITE_PATH, data=pieces(), headers=rw.headers())
+    answer = await asked
+    gate.set()
+    assert answer.status == 503
+    assert await counted(door, "deferred_requests_total") == {"slow": 1}
+
+
+async def test_histograms_and_exemplars_are_counted_when_they_are_durable(door: Door) -> None:
+    exemplars = [rw.Exemplar(now(), 1, [("trace_id", "a")])] * 2
+    series = rw.Series([("__name__", "h")], histograms=[rw.Histogram(now())], exemplars=exemplars)
+    door.log.error = WalUnavailableError("no space left")
+    await door.post(rw.request_v2(series), rw.V2)
+    assert await door.metric("histograms_total") == 0
+    door.log.error = None
+    await door.post(rw.request_v2(series), rw.V2)
+    assert await door.metric("histograms_total") == 1
+    assert await door.metric("exemplars_total") == 2
+
+
+async def test_no_time_beyond_the_last_day_is_taken_however_far_the_future_may_be(
+    tmp_path: Path,
+) -> None:
+    ages = 9_000 * 366 * 86_400.0
+    last = 253_370_764_799_999
+    async with open_door(tmp_path, Limits(future=ages)) as door:
+        for version in (rw.V1, rw.V2):
+            series = [
+                rw.series("up", rw.sample(1, last)),
+                rw.series("down", rw.sample(1, last + 1)),
+            ]
+            answer = await door.post(request_of(version, *series), version)
+            assert answer.status == 400
+            assert "1 x a time too far in the future (first: down{})" in await answer.text()
+        assert [batch.times.tolist() for batch in door.log.batches] == [[last], [last]]
 
 
 # --- the other pages ------------------------------------------------------------------------------

@@ -1,0 +1,58 @@
+"""Where plain write requests come to the receiver without aiohttp: the same door, the same answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from archive.quick_answer import AnswerWriter
+from archive.quick_head import Head
+from archive.receive import UNKNOWN, About, Receiver
+from archive.receive_answer import Answer
+from archive.receive_negotiation import UnsupportedError, version_of
+from archive.self_metrics import Tally
+from archive.web import WRITE_PATH
+
+_REQUEST_LINE: Final = f"POST {WRITE_PATH} HTTP/1.1".encode()
+
+SenderOf = Callable[[str | None], str | None]
+
+
+class WriteDesk:
+    """Only what needs no second thought is admitted; refusals at the door are aiohttp's to tell."""
+
+    def __init__(
+        self,
+        receiver: Receiver,
+        tally: Tally,
+        sender_of: SenderOf,
+        headers: Callable[[], Mapping[str, str]],
+    ) -> None:
+        """`sender_of` knows whose an Authorization header is: "" anybody's, None when in doubt."""
+        self.request_line = _REQUEST_LINE
+        self._receiver = receiver
+        self._tally = tally
+        self._sender_of = sender_of
+        self._writer = AnswerWriter(headers)
+
+    def admit(self, head: Head, peer: str) -> About | None:
+        sender = self._sender_of(head.authorization)
+        if sender is None:
+            return None
+        try:
+            version = version_of(head.content_type, head.content_encoding)
+        except UnsupportedError:
+            return None
+        if not self._receiver.hold(head.size):
+            return None
+        return About(version, sender or peer or UNKNOWN, head.user_agent)
+
+    def release(self, size: int) -> None:
+        self._receiver.release(size)
+
+    async def receive(self, about: About, body: bytes) -> Answer:
+        return await self._receiver.receive(about, body)
+
+    def written(self, answer: Answer) -> bytes:
+        self._tally.answers[answer.code] += 1
+        return self._writer.written(answer)

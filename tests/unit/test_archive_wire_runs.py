@@ -1,0 +1,240 @@
+"""Series in the order that they came in, and series of an earlier process: guessed, never believed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support import remote_write as rw
+from support.remote_write_read import Desk, rows_of
+from support.servers import long_run
+
+from archive.decode_known import KnownBefore
+from archive.decode_request import Version
+from archive.decode_runs import Run
+from archive.decode_slots import VALUED, Slot, SlotTable, header_length
+from archive.decode_words import Places
+from archive.limits import Limits
+
+NOW: Final = 1_794_800_000_000
+EXAMPLES: Final = 2_000 if long_run() else 60
+POOL: Final = 90
+HOURS: Final = 3 * 3_600_000
+
+
+def series(place: int, value: float, replica: str = "") -> rw.Series:
+    """Of the pool; label sets of many lengths, around those where a header becomes longer."""
+    labels = {"__replica__": replica} if replica else {}
+    return rw.series(
+        f"metric_{place % 7}", rw.sample(value, NOW), account="x" * place, job=f"{place}", **labels
+    )
+
+
+def decode(desk: Desk, *request: rw.Series, now: int = NOW) -> list[int]:
+    decoded = desk.decode(Version.V1, rw.compressed(rw.request_v1(*request)), now)
+    return decoded.batch.series.tolist()
+
+
+# --- runs -----------------------------------------------------------------------------------------
+
+
+@st.composite
+def orders(draw: st.DrawFn) -> list[int]:
+    """Some of the pool: mostly in its order from anywhere, sometimes stirred or with doubles."""
+    first, count = draw(st.integers(0, POOL)), draw(st.integers(0, POOL))
+    chosen = [(first + step) % POOL for step in range(count)]
+    for _ in range(draw(st.integers(0, 4))):
+        if chosen:
+            at, to = (draw(st.integers(0, len(chosen) - 1)) for _ in range(2))
+            chosen.insert(to, chosen[at] if draw(st.booleans()) else chosen.pop(at))
+    return chosen
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> list[rw.Series]:
+    zeros = draw(st.sets(st.integers(0, POOL), max_size=draw(st.sampled_from([0, 3, 60]))))
+    order = draw(orders())
+    found = [series(place, 0.0 if place in zeros else 1.0 + place) for place in order]
+    for _ in range(draw(st.integers(0, 2))):
+        odd = draw(st.sampled_from(["several", "histogram", "refused", "new"]))
+        at = draw(st.integers(0, len(found)))
+        found.insert(at, _odd(odd, draw(st.integers(0, POOL))))
+    return found
+
+
+def _odd(kind: str, place: int) -> rw.Series:
+    if kind == "several":
+        return rw.Series(series(place, 1).labels, [rw.sample(1, NOW), rw.sample(2, NOW + 1)])
+    if kind == "histogram":
+        return rw.Series(series(place, 1).labels, histograms=[rw.Histogram(NOW)])
+    if kind == "refused":
+        return rw.Series([("job", "nameless")], [rw.sample(1, NOW)])
+    return rw.series("new", rw.sample(1, NOW), place=f"{place}")
+
+
+@pytest.mark.timeout(900)  # thousands of examples in the long run
+@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.lists(st.tuples(requests(), st.sampled_from(["", "", "restart", "forget"])), max_size=8))
+def test_whatever_order_they_come_in_the_quick_way_says_what_the_slow_one_says(
+    sent: list[tuple[list[rw.Series], str]],
+) -> None:
+    desk = Desk()
+    for request, event in sent:
+        if event == "restart":
+            desk.restart()
+        elif event == "forget":
+            desk.decoder.forget_unused(NOW + HOURS)
+        message = rw.request_v1(*request)
+        expected = desk.slow_outcome(Version.V1, message, NOW)
+        assert desk.outcome(Version.V1, rw.compressed(message), NOW) == expected
+
+
+def slots_of(table: SlotTable, raws: list[bytes]) -> list[Slot]:
+    slots = [table.stage(raw, header_length(len(raw) + VALUED)) for raw in raws]
+    for slot in slots:
+        table.keep(slot)
+    return slots
+
+
+def test_a_slot_is_in_one_run_and_a_run_that_lost_its_half_is_none() -> None:
+    table = SlotTable()
+    slots = slots_of(table, [b"%d" % place * 5 for place in range(8)])
+    first = Run(slots, _sizes(8))
+    second = Run(slots[:3], _sizes(3))
+    assert [slot.run for slot in slots] == [second] * 3 + [first] * 5
+    table.discard(slots[3])
+    assert [slot.run for slot in slots[3:]] == [None] + [first] * 4
+    table.discard(slots[4])
+    assert [slot.run for slot in slots[3:]] == [None] * 5
+    assert [raw for _, raw in first.rows(0, 5)] == [b"\x00"] * 5
+
+
+def test_a_run_goes_on_where_the_last_request_ended_unless_something_has_left_it() -> None:
+    table = SlotTable()
+    slots = slots_of(table, [b"%d" % place * 5 for place in range(9)])
+    run = Run(slots[:4], _sizes(4))
+    assert run.continued(slots[4:6], _sizes(2))
+    assert [(slot.run, slot.row) for slot in slots[:6]] == [(run, row) for row in range(6)]
+    assert not run.continued(slots[5:7], _sizes(2))  # one of them has its place already
+    assert slots[6].run is None
+    table.discard(slots[0])
+    assert not run.continued(slots[6:8], _sizes(2))
+    assert not Run(slots[6:7], _sizes(1)).continued(slots[7:8] * 5_000, _sizes(5_000))  # too long
+
+
+def _sizes(count: int) -> Places:
+    return np.full(count, VALUED)
+
+
+@pytest.mark.parametrize("size", [1, 126, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152])
+def test_a_header_is_as_long_as_its_tag_and_its_size(size: int) -> None:
+    assert header_length(size) == 1 + len(rw.varint(size))
+
+
+def test_a_series_that_was_forgotten_does_not_answer_for_another() -> None:
+    """Its place in the columns is given away; a run that still had it would tell the wrong number."""
+    desk = Desk()
+    first = decode(desk, *(series(place, 1) for place in range(40)))
+    later = NOW + HOURS
+    decode(desk, *(series(place, 1) for place in range(0, 40, 2)), now=later)
+    assert desk.decoder.forget_unused(later) == 20
+    others = [rw.series("other", rw.sample(1, NOW), place=f"{n}") for n in range(20)]
+    decode(desk, *others, now=later)  # they take the places
+    again = decode(desk, *(series(place, 1) for place in range(40)), now=later)
+    assert again == first
+
+
+# --- series of an earlier process -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("replica", ["", "a"])
+@pytest.mark.parametrize("step", [1, -1, 7])
+def test_after_a_restart_every_series_has_the_number_that_it_had(replica: str, step: int) -> None:
+    desk = Desk()
+    crowd = [series(place, place % 3, replica) for place in range(300)]
+    numbers = decode(desk, *crowd)
+    for _ in range(2):
+        desk.restart()
+        for _ in range(2):
+            assert decode(desk, *crowd[::step]) == numbers[::step]
+        assert len(desk.table) == 300
+
+
+def test_what_follows_a_recognised_series_is_known_without_being_read() -> None:
+    desk = Desk()
+    crowd = [series(place, 1) for place in range(1, 201)]
+    decode(desk, *crowd)
+    desk.restart()
+    decode(desk, crowd[50])
+    assert desk.decoder.remembered == 150
+    decode(desk, *crowd)
+    assert desk.decoder.remembered == 200
+
+
+def test_labels_that_come_in_another_order_are_not_made_in_vain_for_ever() -> None:
+    desk = Desk()
+    crowd = [series(place, 1) for place in range(3_000)]
+    numbers = decode(desk, *crowd)
+    desk.restart()
+    turned = [rw.Series(each.labels[::-1], each.samples) for each in crowd]
+    found = [decode(desk, each)[0] for each in turned]
+    assert found == numbers
+    # One for each that came, and a few blocks that nobody asked for.
+    assert desk.decoder.remembered - len(crowd) <= len(crowd)
+
+
+def test_other_rules_after_a_restart_are_obeyed_by_series_of_before() -> None:
+    few = rw.series("few", rw.sample(1, NOW), job="x")
+    many = rw.series("many", rw.sample(1, NOW), **{f"l{n}": "x" for n in range(9)})
+    long = rw.series("long", rw.sample(1, NOW), job="y" * 500)
+    desk = Desk()
+    decode(desk, few, many, long)
+    desk.restart(Limits(labels=5, label_bytes=100))
+    decoded = desk.decode(Version.V1, rw.compressed(rw.request_v1(few, many, long)), NOW)
+    assert decoded.written.samples == 1
+    refused = {"more than 5 labels": 1, "more than 100 characters of labels": 1}
+    assert decoded.refusals.counts == refused
+
+
+def test_another_replica_label_after_a_restart_is_obeyed() -> None:
+    one, two = (rw.series("up", rw.sample(1, NOW), job=name, __replica__="a") for name in "xy")
+    desk = Desk()
+    decode(desk, one, two)
+    for replica, labels in (("job", ("__name__", "__replica__")), ("", ("__name__", "__replica__", "job"))):  # fmt: skip
+        desk.restart(replica=replica)
+        for _ in range(2):
+            decoded = desk.decode(Version.V1, rw.compressed(rw.request_v1(one, two)), NOW)
+            found = rows_of(decoded.batch, desk.table)
+            assert [tuple(name for name, _ in row[0]) for row in found] == [labels, labels]
+            assert [row[1] for row in found] == (["x", "y"] if replica else ["", ""])
+
+
+def test_numbers_that_were_lost_are_no_series() -> None:
+    desk = Desk()
+    decode(desk, series(0, 1))
+    desk.table.skip_to(50)
+    decode(desk, series(1, 1))
+    desk.restart()
+    assert decode(desk, series(0, 1), series(1, 1)) == [0, 50]
+
+
+def test_new_series_after_a_restart_are_looked_for_only_a_few_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    decode(desk, *(series(place, 1) for place in range(50)))
+    desk.restart()
+    looked = 0
+    number = KnownBefore._number
+
+    def counted(known: KnownBefore, raw: bytes) -> int | None:
+        nonlocal looked
+        looked += 1
+        return number(known, raw)
+
+    monkeypatch.setattr(KnownBefore, "_number", counted)
+    decode(desk, *(rw.series("new", rw.sample(1, NOW), place=f"{n}") for n in range(500)))
+    assert looked <= 10
