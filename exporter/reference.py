@@ -6,12 +6,13 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from exporter import reference_configuration, reference_metrics
+from exporter import reference_checks, reference_configuration, reference_metrics
 from streamgauge.serving.generated_files import write_changed
 
 REFERENCES: Mapping[str, Callable[[], str]] = {
     "metrics.md": reference_metrics.render,
     "configuration.md": reference_configuration.render,
+    "checks.md": reference_checks.render,
 }
 DOCS = Path(__file__).parent.parent / "docs"
 

@@ -13,6 +13,7 @@ from exporter.poll import SystemPoller
 from exporter.poll_state import SystemState
 from exporter.samples.consumer import ack_floor_gap
 from exporter.signals.told import Signals
+from exporter.status_audit import audit_view
 from exporter.status_view import (
     ConsumerView,
     QuestionView,
@@ -65,6 +66,7 @@ def system_view(poller: SystemPoller, now: float) -> SystemView:
         consumer_rows=tuple(consumer_view(row, state.signals, now) for row in rows),
         consumers_hidden=len(consumers) - len(rows),
         notes=_notes(state, now),
+        audit=audit_view(state.report) if state.report else None,
     )
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +14,8 @@ from html import escape
 from importlib.resources import files
 from urllib.parse import quote
 
+from exporter.status_audit_html import audit_section
+from exporter.status_marks import CLASS, SYMBOL, fold, free_text, marked
 from exporter.status_view import (
     ConsumerView,
     Level,
@@ -30,13 +31,10 @@ from exporter.status_view import (
     troubles,
 )
 
-_CLASS = {Level.FINE: "fine", Level.LOOK: "look", Level.WRONG: "wrong"}
-_SYMBOL = {Level.FINE: "✓", Level.LOOK: "▲", Level.WRONG: "✕"}
 _ICON_COLOUR = {Level.FINE: "#1d7a43", Level.LOOK: "#b26a00", Level.WRONG: "#c0261f"}
 _SOURCE = {"account": "account API", "system": "system account", "monitor": "HTTP monitoring"}
 _MANY_SERVERS = 8  # more than a screen holds: fold them away while all is well
 _UNKNOWN = "–"
-_CREDENTIALS = re.compile(r"//\S*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +131,7 @@ def status_page(view: StatusView) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
-<title>{_SYMBOL[verdict.level]} {escape(verdict.text)} · Streamgauge</title>
+<title>{SYMBOL[verdict.level]} {escape(verdict.text)} · Streamgauge</title>
 <link rel="icon" href="{_icon(verdict.level)}">
 <style>{_STYLE}</style>
 </head>
@@ -174,7 +172,7 @@ def _footer(view: StatusView) -> str:
     made = datetime.fromtimestamp(view.now, UTC)
     return (
         f"<footer><p>Polled every {span(view.interval_seconds)}, configured by "
-        f"{_free_text(view.config_source)}. Made "
+        f"{free_text(view.config_source)}. Made "
         f'<time datetime="{made.isoformat(timespec="seconds")}">{made:%Y-%m-%d %H:%M:%S} UTC'
         "</time>.</p></footer>"
     )
@@ -184,12 +182,12 @@ def _summary(view: StatusView) -> str:
     verdict = overall(view)
     lines = "".join(_line(number, system) for number, system in enumerate(view.systems, start=1))
     made = datetime.fromtimestamp(view.now, UTC)
-    return f"""<section class="summary {_CLASS[verdict.level]}">
-<h1>{_marked(verdict.level, escape(verdict.text))}</h1>
+    return f"""<section class="summary {CLASS[verdict.level]}">
+<h1>{marked(verdict.level, escape(verdict.text))}</h1>
 <ul class="lines">{lines}</ul>
 <p class="clock"><span>As of {made:%H:%M:%S} UTC<span id="age"></span></span>
 <label hidden><input type="checkbox" id="refresh"> refresh every 15 s</label></p>
-<p class="old" hidden>{_marked(Level.LOOK, "This page is out of date.")} <button type="button">\
+<p class="old" hidden>{marked(Level.LOOK, "This page is out of date.")} <button type="button">\
 Load it again</button></p>
 </section>"""
 
@@ -198,31 +196,30 @@ def _line(number: int, system: SystemView) -> str:
     parts = "&nbsp;· ".join(headline(system))
     name = f'<a href="#system-{number}">{escape(system.name)}</a>'
     found = "".join(
-        f'<li class="{_CLASS[trouble.level]}">'
-        f"{_marked(trouble.level, _free_text(trouble.text))}</li>"
+        f'<li class="{CLASS[trouble.level]}">{marked(trouble.level, free_text(trouble.text))}</li>'
         for trouble in troubles(system)
     )
     wrongs = f'<ul class="troubles">{found}</ul>' if found else ""
     return (
-        f'<li class="{_CLASS[system.level]}"><p>{_marked(system.level, f"{name}: {parts}")}</p>'
+        f'<li class="{CLASS[system.level]}"><p>{marked(system.level, f"{name}: {parts}")}</p>'
         f"{wrongs}</li>"
     )
 
 
 def _system(number: int, system: SystemView, interval: float) -> str:
-    notes = "".join(f"<li>{_free_text(note)}</li>" for note in system.notes)
+    notes = "".join(f"<li>{free_text(note)}</li>" for note in system.notes)
     return f"""<section class="system" id="system-{number}" data-system="{escape(system.name)}">
 <h2>{escape(system.name)}</h2>
 {_facts(system)}
 {f'<ul class="notes">{notes}</ul>' if notes else ""}
 <div class="pair">{_questions(system)}{_servers(system)}</div>
-{_consumers(system, interval)}
+{audit_section(system.audit)}{_consumers(system, interval)}
 </section>
 """
 
 
 def _facts(system: SystemView) -> str:
-    targets = " ".join(f"<code>{_free_text(target)}</code>" for target in system.targets)
+    targets = " ".join(f"<code>{free_text(target)}</code>" for target in system.targets)
     facts = (
         ("Source", _SOURCE[system.source]),
         ("Asked", targets or _UNKNOWN),
@@ -237,8 +234,8 @@ def _facts(system: SystemView) -> str:
 def _questions(system: SystemView) -> str:
     title = f"<h3>Questions</h3> {system.answered} of {len(system.questions)} answered"
     if not system.questions:
-        return _fold(title, "<p>Nothing has been asked yet.</p>")
-    return _fold(title, _table("questions", map(_question_row, system.questions)))
+        return fold(title, "<p>Nothing has been asked yet.</p>")
+    return fold(title, _table("questions", map(_question_row, system.questions)))
 
 
 def _question_row(question: QuestionView) -> str:
@@ -246,7 +243,7 @@ def _question_row(question: QuestionView) -> str:
         f'<tr><th scope="row">{escape(question.question)}</th>'
         f"<td>{_answer(question.ok, 'answered', 'not answered')}</td>"
         f"<td>{span(question.seconds)}</td><td>{ago(question.age_seconds)}</td>"
-        f"<td>{_free_text(question.why)}</td></tr>"
+        f"<td>{free_text(question.why)}</td></tr>"
     )
 
 
@@ -257,14 +254,14 @@ def _servers(system: SystemView) -> str:
     servers = sorted(system.servers, key=lambda server: server.up)
     title = f"<h3>Servers</h3> {system.servers_answered} of {system.servers_expected} answered"
     is_open = len(servers) <= _MANY_SERVERS or not servers[0].up
-    return _fold(title, _table("servers", map(_server_row, servers)), is_open)
+    return fold(title, _table("servers", map(_server_row, servers)), is_open)
 
 
 def _server_row(server: ServerView) -> str:
     return (
         f'<tr><th scope="row">{escape(server.name)}</th>'
         f"<td>{_answer(server.up, 'up', 'no answer')}</td>"
-        f"<td>{escape(server.version) or _UNKNOWN}</td><td>{_free_text(server.detail)}</td></tr>"
+        f"<td>{escape(server.version) or _UNKNOWN}</td><td>{free_text(server.detail)}</td></tr>"
     )
 
 
@@ -303,7 +300,7 @@ def _nothing_to_list(system: SystemView, interval: float) -> str:
 
 def _consumer_row(row: ConsumerView) -> str:
     level, condition = row.level, escape(row.condition)
-    state = _marked(level, condition) if level is not Level.FINE else condition
+    state = marked(level, condition) if level is not Level.FINE else condition
     if row.since_seconds is not None and level is not Level.FINE:
         state += f" <small>for {span(row.since_seconds)}</small>"
     if row.evidence:
@@ -315,7 +312,7 @@ def _consumer_row(row: ConsumerView) -> str:
     return (
         f"<tr><td>{escape(row.account)}</td><td>{escape(row.stream)}</td>"
         f'<th scope="row">{escape(row.consumer)}</th>'
-        f'<td class="{_CLASS[level]}" data-v="{2 - level}{condition}">{state or _UNKNOWN}</td>'
+        f'<td class="{CLASS[level]}" data-v="{2 - level}{condition}">{state or _UNKNOWN}</td>'
         f"{_number(row, row.backlog)}{_number(row, row.num_pending)}"
         f'<td{full} data-v="{row.num_ack_pending if row.up else ""}">'
         f"{unacked if row.up else _UNKNOWN}</td>"
@@ -326,10 +323,6 @@ def _consumer_row(row: ConsumerView) -> str:
 
 def _number(row: ConsumerView, value: int | None) -> str:
     return f"<td>{_UNKNOWN if value is None or not row.up else f'{value:,}'}</td>"
-
-
-def _fold(title: str, body: str, is_open: bool = True) -> str:
-    return f"<details{' open' if is_open else ''}><summary>{title}</summary>{body}</details>"
 
 
 def _table(name: str, rows: Iterable[str], sorted_by: str = "") -> str:
@@ -352,14 +345,4 @@ def _head(column: _Column, is_sorted: bool) -> str:
 
 def _answer(ok: bool, yes: str, no: str) -> str:
     level = Level.FINE if ok else Level.LOOK
-    return f'<span class="{_CLASS[level]}">{_marked(level, yes if ok else no)}</span>'
-
-
-def _marked(level: Level, html: str) -> str:
-    """A colour alone says nothing to many; the words say it all, so readers skip the symbol."""
-    return f'<span class="mark" aria-hidden="true">{_SYMBOL[level]}</span> <span>{html}</span>'
-
-
-def _free_text(text: str) -> str:
-    """A URL in an address or an error may carry a password; a page must never show it."""
-    return escape(_CREDENTIALS.sub("//", text))
+    return f'<span class="{CLASS[level]}">{marked(level, yes if ok else no)}</span>'

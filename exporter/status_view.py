@@ -95,6 +95,46 @@ class ConsumerView:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundView:
+    where: str
+    evidence: str
+    muted_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckView:
+    """All that one check found."""
+
+    code: str
+    severity: str
+    title: str
+    why: str
+    remedy: str
+    commands: tuple[str, ...]  # for the first of them
+    found: tuple[FoundView, ...]
+    more: int = 0  # that are not listed
+    active: int = 0  # how many are not muted
+
+    @property
+    def level(self) -> Level:
+        if not self.active or self.severity == "info":
+            return Level.FINE
+        return Level.WRONG if self.severity == "crit" else Level.LOOK
+
+
+@dataclass(frozen=True, slots=True)
+class AuditView:
+    headline: str
+    checks: tuple[CheckView, ...]  # the worst first
+    not_judged: tuple[tuple[str, tuple[str, ...]], ...] = ()  # by reason: codes
+    strays: tuple[str, ...] = ()  # mutes that name no check
+
+    @property
+    def grave(self) -> tuple[CheckView, ...]:
+        return tuple(check for check in self.checks if check.level is Level.WRONG)
+
+
+@dataclass(frozen=True, slots=True)
 class SystemView:
     name: str
     source: Source
@@ -113,6 +153,7 @@ class SystemView:
     consumer_rows: tuple[ConsumerView, ...] = ()
     consumers_hidden: int = 0
     notes: tuple[str, ...] = ()
+    audit: AuditView | None = None  # None before the first one, or when it is switched off
 
     @property
     def answered(self) -> int:
@@ -190,7 +231,12 @@ def headline(system: SystemView) -> tuple[str, ...]:
 
 def troubles(system: SystemView) -> tuple[Trouble, ...]:
     """All that is not right with a system, gravest first, each in one sentence."""
-    found = [*_silent(system), *_unanswered(system), *_sick_consumers(system)]
+    found = [
+        *_silent(system),
+        *_unanswered(system),
+        *_sick_consumers(system),
+        *_grave_findings(system),
+    ]
     if system.state == "partial" and not found:
         found.append(Trouble(Level.LOOK, "A part of the last poll is missing."))
     return tuple(sorted(found, key=lambda trouble: -trouble.level))
@@ -251,3 +297,10 @@ def _sick_consumers(system: SystemView) -> Iterable[Trouble]:
         yield Trouble(
             level, f"{at_least}{count(len(names), 'consumer')}: {condition} ({listed(names)})"
         )
+
+
+def _grave_findings(system: SystemView) -> Iterable[Trouble]:
+    """Lesser ones are for a quiet day: they stand in their section."""
+    for check in system.audit.grave if system.audit else ():
+        names = [found.where for found in check.found if not found.muted_by]
+        yield Trouble(Level.LOOK, f"The audit found {check.code}: {check.title} ({listed(names)})")

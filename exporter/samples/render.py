@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from exporter import catalog
+from exporter.audit.report import Report
 from exporter.events.counts import NOTHING_HEARD, EventCounts
 from exporter.exposition import Block, Column
 from exporter.metric import Metric
@@ -21,6 +22,7 @@ from exporter.samples.events import (
     consumer_event_columns,
     stream_event_columns,
 )
+from exporter.samples.findings import ConsumerFindings, stream_finding_columns
 from exporter.samples.heads import RowBook
 from exporter.samples.infos import InfoBook, consumer_infos, stream_infos
 from exporter.samples.publishes import consumer_reply_columns, stream_publish_columns
@@ -30,11 +32,10 @@ from exporter.samples.signals import consumer_signal_columns, stream_signal_colu
 from exporter.samples.stream import stream_columns, stream_key
 from exporter.samples.times import clock_offsets
 from exporter.signals.heard import ConsumerKey, StreamKey
-from exporter.signals.publishes import PublishSignals
+from exporter.signals.publishes import NO_PUBLISHES, PublishSignals
 from exporter.signals.told import Signals
 
 NO_SIGNALS = Signals()
-NO_PUBLISHES = PublishSignals({}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class _Told:
     signals: Signals
     published: PublishSignals
     events: EventCounts
+    report: Report | None
 
 
 @dataclass(slots=True)
@@ -72,6 +74,7 @@ class Renderer:
     _consumers: RowBook[Consumer, ConsumerKey] = field(init=False)
     _stream_infos: InfoBook[Stream] = field(default_factory=stream_infos)
     _consumer_infos: InfoBook[Consumer] = field(default_factory=consumer_infos)
+    _findings: ConsumerFindings = field(default_factory=ConsumerFindings)
     _book: BlockBook = field(default_factory=BlockBook)
     _ever_paused: set[ConsumerKey] = field(default_factory=set)
 
@@ -86,8 +89,9 @@ class Renderer:
         signals: Signals = NO_SIGNALS,
         published: PublishSignals = NO_PUBLISHES,
         events: EventCounts = NOTHING_HEARD,
+        report: Report | None = None,
     ) -> Rendered:
-        told = _Told(signals, published, events)
+        told = _Told(signals, published, events, report)
         self._note_pauses(snapshot.consumers)
         counts = count_ephemerals(snapshot.consumers)
         consumers, crowds = fold_crowds(
@@ -131,6 +135,7 @@ class Renderer:
                 stream_signal_columns(keys, heads, told.signals.streams),
                 stream_publish_columns(keys, heads, told.published.streams),
                 stream_event_columns(keys, heads, told.events),
+                stream_finding_columns(keys, heads, told.report),
             )
 
         blocks.take_rows(columns, len(table.rows))
@@ -144,6 +149,7 @@ class Renderer:
     ) -> None:
         table = self._consumers.table(consumers)
         offsets, infos = clock_offsets(snapshot.servers), self._consumer_infos
+        find = catalog.CONSUMER_CONFIG_FINDING in self._wanted
 
         def columns(first: int, last: int) -> Iterator[Column]:
             part = table.part(first, last)
@@ -153,6 +159,7 @@ class Renderer:
                 consumer_signal_columns(keys, heads, told.signals.consumers),
                 consumer_reply_columns(keys, heads, told.published.consumers),
                 consumer_event_columns(keys, heads, told.events),
+                self._findings.columns(keys, heads, told.report) if find else (),
             )
 
         blocks.take_rows(columns, len(table.rows))

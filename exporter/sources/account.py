@@ -219,6 +219,8 @@ def _usage(tier: str, spent: WireUsage) -> AccountUsage:
         streams_limit=limit(spent.limits.max_streams),
         consumers=spent.consumers,
         consumers_limit=limit(spent.limits.max_consumers),
+        storage_unlimited=limit(spent.limits.max_storage) is None,
+        memory_unlimited=limit(spent.limits.max_memory) is None,
     )
 
 

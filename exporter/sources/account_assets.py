@@ -23,6 +23,7 @@ from exporter.sources.decode import (
     stream_name,
 )
 from exporter.sources.filters import Filters
+from exporter.sources.shared_configs import SharedConfigs
 from exporter.sources.wire import WireConsumer, WireStream
 
 
@@ -43,6 +44,7 @@ class AccountAssets:
     consumers: tuple[Consumer, ...] = ()
     denied: LeftOut = field(default_factory=LeftOut)  # streams whose consumers may not be listed
     _known: dict[str, _Known] = field(default_factory=dict)
+    _shared: SharedConfigs = field(default_factory=SharedConfigs)
     _account: str = ""
 
     async def read(self, account: str, asking: Asking) -> None:
@@ -163,7 +165,7 @@ class AccountAssets:
     def _consumer(self, stream: Stream, wire: WireConsumer, known: _Known) -> Consumer | None:
         config = known.consumers.get(wire.name)
         if wire.config is not None and (read := consumer_config(wire.config)) != config:
-            config = read  # else the same object as before: others tell by that
+            config = self._shared.of(read)  # else the object as before: others tell by that
         if config is not None and config.internal:
             return None
         if not has_leader(wire.cluster):

@@ -17,6 +17,7 @@ from exporter.model import (
     StreamConfig,
     StreamOrigin,
 )
+from exporter.sources.owner_notes import owner_notes
 from exporter.sources.thresholds import owner_thresholds
 from exporter.sources.wire import (
     WireCluster,
@@ -129,7 +130,18 @@ def stream_config(name: str, wire: WireStreamConfig) -> StreamConfig:
         atomic=wire.allow_atomic,
         no_ack=wire.no_ack,
         allow_direct=wire.allow_direct,
+        sealed=wire.sealed,
+        sources=len(wire.sources),
+        discard_new_per_subject=wire.discard_new_per_subject,
+        republish=wire.republish is not None,
+        transformed=_transforms(wire),
+        notes=owner_notes(wire.metadata),
     )
+
+
+def _transforms(wire: WireStreamConfig) -> bool:
+    origins = [*wire.sources, *([wire.mirror] if wire.mirror else [])]
+    return wire.subject_transform is not None or any(one.subject_transforms for one in origins)
 
 
 def consumer_config(wire: WireConsumerConfig) -> ConsumerConfig:
@@ -152,7 +164,21 @@ def consumer_config(wire: WireConsumerConfig) -> ConsumerConfig:
         max_waiting=None if wire.deliver_subject else positive(wire.max_waiting),
         backoff_seconds=tuple(wait / NANOSECONDS_PER_SECOND for wait in wire.backoff),
         thresholds=owner_thresholds(wire.metadata),
+        inactive_threshold_seconds=seconds(wire.inactive_threshold),
+        memory_storage=wire.mem_storage,
+        deliver_group=wire.deliver_group,
+        idle_heartbeat_seconds=seconds(wire.idle_heartbeat),
+        sample_percent=_percent(wire.sample_freq),
+        max_batch=positive(wire.max_batch),
+        rate_limit_bits=positive(wire.rate_limit_bps),
+        notes=owner_notes(wire.metadata),
     )
+
+
+def _percent(written: str) -> float | None:
+    """`sample_freq` as servers read it: a number with or without a percent sign."""
+    number = written.strip().removesuffix("%").strip()
+    return float(number) if number.isdecimal() and float(number) > 0 else None
 
 
 def _origin(wire: WireOrigin) -> StreamOrigin:

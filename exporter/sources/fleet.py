@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from exporter.model import Account, AccountUsage, Consumer, MetaGroup, Server, Stream
+from exporter.model import (
+    Account,
+    AccountUsage,
+    Consumer,
+    MetaGroup,
+    Server,
+    ServerSettings,
+    Stream,
+)
 from exporter.signals.clock import ClockBook
 from exporter.sources.decode import (
     NANOSECONDS_PER_SECOND,
     limit,
     peers,
     positive,
+    seconds,
     version_numbers,
 )
 from exporter.sources.wire import (
@@ -27,6 +36,7 @@ from exporter.sources.wire import (
 )
 
 _LEADER_SINCE_TOLD = (2, 11, 9)
+_SYNC_TOLD = (2, 10)
 # A consumer's new leader shows a backlog of 0 until it has counted; measured: for less than 0.1 s.
 _SETTLING = timedelta(seconds=1)
 
@@ -39,6 +49,7 @@ class ServerAnswers:
     stats: WireStats | None = None
     health: WireHealth | None = None
     jsz: list[WireJsz] = field(default_factory=list)  # one per page of accounts
+    settings: ServerSettings | None = None
 
     @property
     def jetstream(self) -> WireJetStream | None:
@@ -126,7 +137,16 @@ def _server(
         health_detail=answer.health.error if answer.health else "",
         clock=clocks.reading(said.name, now),
         meta_leader=meta.leader == said.name if meta else None,
+        meta_leader_seen=meta.leader if meta else None,
+        sync_always=limits.sync_always if limits and _tells_sync(said) else None,
+        sync_interval_seconds=seconds(limits.sync_interval) if limits else None,
+        settings=answer.settings,
     )
+
+
+def _tells_sync(server: WireServer) -> bool:
+    """Older servers have the same setting of their files and never say so."""
+    return version_numbers(server.ver) >= _SYNC_TOLD
 
 
 def fleet_meta(answers: Iterable[ServerAnswers]) -> MetaGroup | None:
@@ -178,6 +198,8 @@ def _account(name: str, details: list[WireAccountDetail], streams: int, consumer
         memory_limit=_agreed_limit(detail.reserved_memory for detail in details),
         streams=streams,
         consumers=consumers,
+        storage_unlimited=_unlimited([detail.reserved_storage for detail in details]),
+        memory_unlimited=_unlimited([detail.reserved_memory for detail in details]),
     )
     return Account(
         name=name,
@@ -185,6 +207,12 @@ def _account(name: str, details: list[WireAccountDetail], streams: int, consumer
         api_requests=max(detail.api.total for detail in details),
         api_errors=max(detail.api.errors for detail in details),
     )
+
+
+def _unlimited(values: Sequence[int]) -> bool | None:
+    """None where no server said either: a tiered account shows 0."""
+    spoken = [value for value in values if value]
+    return None if not spoken else all(limit(value) is None for value in spoken)
 
 
 def _agreed_limit(values: Iterable[int]) -> int | None:

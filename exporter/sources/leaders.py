@@ -19,6 +19,7 @@ from exporter.sources.decode import (
     stream_from_wire,
 )
 from exporter.sources.filters import Filters
+from exporter.sources.shared_configs import SharedConfigs
 from exporter.sources.wire import WireAccountDetail, WireCluster, WireConsumer, WireStream
 
 StreamKey = tuple[str, str]
@@ -37,6 +38,7 @@ class ConfigCache:
     required_levels: dict[StreamKey, int] = field(default_factory=dict)  # only those above 0
     default_max_consumers: int | None = None
     unknown: bool = False  # a row without known configuration was seen: read it again soon
+    _shared: SharedConfigs = field(default_factory=SharedConfigs)
 
     def stream(self, account: str, wire: WireStream) -> StreamConfig | None:
         key = (account, wire.name)
@@ -54,7 +56,7 @@ class ConfigCache:
             # An unchanged configuration stays the same object: others tell by that.
             read = consumer_config(wire.config)
             if read != config:
-                config = self.consumers[key] = read
+                config = self.consumers[key] = self._shared.of(read)
         self.unknown |= config is None
         return config
 

@@ -24,6 +24,7 @@ from exporter.sources.fleet import ServerAnswers
 from exporter.sources.http_tally import Tally
 from exporter.sources.jsz_pages import JszQuestion, read_all_accounts
 from exporter.sources.publish_counts import PublishReading
+from exporter.sources.server_settings import server_settings
 from exporter.sources.servers_snapshot import (
     CONFIG_SHARE_OF_TIME,
     ServersMemory,
@@ -159,7 +160,7 @@ class MonitorSource:
 
             return SubszOverHttp(get, self.accounts_per_page)
 
-        known = servers if self.memory.config_known else {}
+        known = servers if self.memory.may_count_publishes else {}
         return await self.memory.publishes.read(transport, known, deadline)
 
     async def _read_streams(self, address: str, answer: ServerAnswers, plan: _Plan) -> None:
@@ -191,7 +192,7 @@ class MonitorSource:
         )
         self.memory.clocks.observe(server.name, sent, round_trip, varz.now)
         await self._sample_clock(address, server.name, asking)
-        return ServerAnswers(server, varz)
+        return ServerAnswers(server, varz, settings=server_settings(varz))
 
     async def _timed_varz(self, address: str, asking: Asking) -> tuple[WireVarz, float, float]:
         """With the time at which it was asked, and how long the answer took."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -26,6 +26,11 @@ class PublishOptions:
     interval: float = 60.0  # seconds
     ceiling: int = CEILING
 
+    @property
+    def at_every_poll(self) -> bool:
+        """Even at the first, when nobody knows yet in how small pages servers have to be asked."""
+        return self.interval <= 0
+
 
 @dataclass(frozen=True, slots=True)
 class PublishReading:
@@ -45,18 +50,12 @@ class PublishReading:
         )
 
 
-def _no_connections() -> Collection[tuple[str, int]]:
-    return ()
-
-
 @dataclass(slots=True)
 class PublishCounting:
     """Of one system; between two readings it only repeats what was left out."""
 
     system: str
     options: PublishOptions = PublishOptions()
-    # Server id and number of our own listeners' connections: they capture nobody's dead letters.
-    own_connections: Callable[[], Collection[tuple[str, int]]] = _no_connections
     left_out: LeftOut = field(default_factory=LeftOut)
     _reader: SubszReader = field(init=False)
     _read: float = float("-inf")
@@ -94,6 +93,6 @@ class PublishCounting:
         """Each answer may be quick and all of them too many."""
         try:
             async with asyncio.timeout(asking.left()):
-                return await self._reader.read(ask, servers, self.own_connections())
+                return await self._reader.read(ask, servers)
         except TimeoutError as error:
             raise QuestionError("timeout", "not all accounts were read in time") from error

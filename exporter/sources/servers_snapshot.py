@@ -44,6 +44,7 @@ class SourceOptions:
     concurrency: int = 12
     max_answer_bytes: int = 1024**3
     publishes: PublishOptions = field(default_factory=PublishOptions)
+    read_settings: bool = False  # ask servers for their own configuration; the audit wants it
 
 
 @dataclass(slots=True)
@@ -79,6 +80,10 @@ class ServersMemory:
     def config_known(self) -> bool:
         """Of one server at least: it is then known in how small pages it has to be asked for."""
         return bool(self.configs.streams) or self._config_read != float("-inf")
+
+    @property
+    def may_count_publishes(self) -> bool:
+        return self.config_known or self.options.publishes.at_every_poll
 
     def config_due(self, now: float) -> bool:
         age = now - self._config_read
@@ -227,6 +232,6 @@ def unreadable_thresholds(
         f"{row.name}: {key}"
         for row in configured
         if row.config is not None
-        for key in row.config.thresholds.unreadable
+        for key in (*row.config.thresholds.unreadable, *row.config.notes.unreadable)
     ]
     return (Fault(question, "threshold", len(names), names[0]),) if names else ()

@@ -68,13 +68,8 @@ class SubszReader:
     _log: StateLog = field(default_factory=lambda: StateLog(logger))
     _logged: set[tuple[str, str]] = field(default_factory=set)
 
-    async def read(
-        self,
-        ask: SubszTransport,
-        servers: Mapping[str, str],
-        own_connections: Collection[tuple[str, int]] = (),
-    ) -> SubszReading:
-        """`servers`: those with JetStream, id -> name. `own_connections`: our subscribers there."""
+    async def read(self, ask: SubszTransport, servers: Mapping[str, str]) -> SubszReading:
+        """`servers`: those with JetStream, id -> name."""
         looks = await asyncio.gather(*(self._look(ask, *server) for server in servers.items()))
         read = [rows for rows, _, _ in looks if rows is not None]
         over = tuple(one for _, left_out, _ in looks for one in left_out)
@@ -82,7 +77,7 @@ class SubszReader:
         self._tell(over)
         await asyncio.sleep(self.settle)
         complete = all(error is None for _, _, error in looks)
-        counts = await asyncio.to_thread(counts_of, read, own_connections, complete=complete)
+        counts = await asyncio.to_thread(counts_of, read, complete=complete)
         failed = _joined([error for _, _, error in looks if error])
         return SubszReading(counts, over, failed, bool(self._queues_denied))
 

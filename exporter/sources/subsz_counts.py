@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from exporter.sources.subsz_rows import LedStream, ServerRows
 from exporter.sources.wire import WireAccountDetail
@@ -13,12 +13,7 @@ def account_id(account: WireAccountDetail) -> str:
     return account.id or account.name
 
 
-def counts_of(
-    read: Sequence[ServerRows],
-    own_connections: Collection[tuple[str, int]],
-    *,
-    complete: bool,
-) -> SubscriptionCounts:
+def counts_of(read: Sequence[ServerRows], *, complete: bool) -> SubscriptionCounts:
     names = {account_id(one): one.name for rows in read for one in rows.accounts}
     acks: dict[ConsumerKey, Counters] = {}
     pulls: dict[ConsumerKey, Counters] = {}
@@ -33,7 +28,7 @@ def counts_of(
             for (account, stream, consumer), counters in found.items():
                 key = (names.get(account, account), stream, consumer)
                 kept[key] = kept.get(key, ()) + counters
-        heard = rows.listeners(own_connections)
+        heard = rows.listeners()
         for account, subjects in heard.by_account.items():
             listeners.setdefault(names.get(account, account), set()).update(subjects)
         if heard.imported:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from exporter.sources.leaders import leads
 from exporter.sources.subsz_wire import WireSubscription
 from exporter.sources.wire import WireAccountDetail, WireStream
-from exporter.subscriptions import CounterId, Counters, StreamKey, StreamLook
+from exporter.subscriptions import EXPORTER_GROUP, CounterId, Counters, StreamKey, StreamLook
 
 _ACK = "$JS.ACK."
 _PULL = "$JS.API.CONSUMER.MSG.NEXT."
@@ -151,14 +151,12 @@ class ServerRows:
                 pulls[key] = self._counters(own, connections[own].pulls)
         return acks, pulls
 
-    def listeners(self, own_connections: Collection[tuple[str, int]]) -> Listeners:
-        """Who may hear the advisory of a message that ran out of deliveries, but for ourselves."""
+    def listeners(self) -> Listeners:
+        """Who may hear the advisory of a message that ran out of deliveries, but for exporters."""
         found = Listeners()
         for asked, rows in self.lists.items():
             for row in rows:
-                if not may_hear_exhausted(row.subject):
-                    continue
-                if (self.server_id, row.cid) in own_connections:
+                if row.qgroup.startswith(EXPORTER_GROUP) or not may_hear_exhausted(row.subject):
                     continue
                 copies = 1 if asked else self._copies(row)
                 found.imported |= copies > 1

@@ -17,6 +17,8 @@ from exporter.sources.fleet import ServerAnswers
 from exporter.sources.gzipped import unpacked
 from exporter.sources.jsz_pages import JszQuestion, read_all_accounts
 from exporter.sources.publish_counts import PublishReading
+from exporter.sources.server_settings import QUESTION as SETTINGS_QUESTION
+from exporter.sources.server_settings import SettingsBook, told_beside
 from exporter.sources.servers_snapshot import (
     CONFIG_SHARE_OF_TIME,
     ServersMemory,
@@ -48,10 +50,12 @@ class SystemSource:
     memory: ServersMemory = field(init=False)
     left_out: LeftOut = field(default_factory=LeftOut)
     accounts_per_page: int = _MOST_ACCOUNTS
+    settings: SettingsBook = field(init=False)
     _link_generation: int = -1
 
     def __post_init__(self) -> None:
         self.memory = ServersMemory(self.options)
+        self.settings = SettingsBook(self.options.read_settings, self.options.health_interval)
 
     async def poll(self, deadline: float) -> Snapshot:
         asking = Asking(deadline, self.left_out)
@@ -71,12 +75,13 @@ class SystemSource:
             with asking.question("healthz"):
                 await self._ask_health(asking, answers)
                 self.memory.health_read(time.monotonic())
+        settings = await self._ask_settings(answers, deadline)
         published = await self._count_publishes(answers, deadline)
         await self._ask_jsz(asking, answers)
         snapshot = await asyncio.to_thread(
             build_snapshot, self.memory, asking, list(answers.values())
         )
-        return published.added_to(snapshot)
+        return told_beside(published.added_to(snapshot), settings)
 
     async def close(self) -> None:
         await self.link.close()
@@ -87,6 +92,7 @@ class SystemSource:
             self._link_generation = self.link.reconnects
             self.left_out.clear()
             self.memory.publishes.left_out.clear()
+            self.settings.left_out.clear()
 
     def _domain(self, spoken: Iterable[WireServer]) -> str:
         """That of the server we are connected to, or of the first that has JetStream."""
@@ -130,6 +136,16 @@ class SystemSource:
             if answer.server.id in answers and answer.data is not None:
                 self.memory.health[answer.server.name] = answer.data
 
+    async def _ask_settings(self, answers: dict[str, ServerAnswers], deadline: float) -> Asking:
+        book, now = self.settings, time.monotonic()
+        asking = book.asking(deadline)
+        if book.due(answers.keys(), now) and not asking.rests(SETTINGS_QUESTION):
+            book.ask(answers.keys(), now)
+            with asking.question(SETTINGS_QUESTION):
+                book.learn(await self._from_all(asking, "VARZ", b"", set(answers)))
+        book.fill_in(answers.values())
+        return asking
+
     async def _count_publishes(
         self, answers: dict[str, ServerAnswers], deadline: float
     ) -> PublishReading:
@@ -137,7 +153,7 @@ class SystemSource:
         most, at_once = self.options.max_answer_bytes, self.accounts_per_page
         return await self.memory.publishes.read(
             lambda asking: SubszOverNats(self.link, asking, most, at_once),
-            servers if self.memory.config_known else {},
+            servers if self.memory.may_count_publishes else {},
             deadline,
         )
 

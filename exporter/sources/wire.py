@@ -50,6 +50,13 @@ class WireConsumerConfig(Struct, gc=False):
     direct: bool = False
     sourcing: bool = False
     priority_policy: str = ""
+    inactive_threshold: int = 0
+    mem_storage: bool = False
+    deliver_group: str = ""
+    idle_heartbeat: int = 0
+    sample_freq: str = ""
+    max_batch: int = 0
+    rate_limit_bps: int = 0
     metadata: dict[str, str] = field(default_factory=dict)
 
 
@@ -70,8 +77,18 @@ class WireConsumer(Struct, gc=False):
     pause_remaining: int = 0
 
 
+class WireTransform(Struct, gc=False):
+    src: str = ""
+    dest: str = ""
+
+
 class WireOriginConfig(Struct, gc=False):
     name: str = ""
+    subject_transforms: list[WireTransform] | None = None
+
+
+class WireRepublish(Struct, gc=False):
+    dest: str = ""
 
 
 class WireStreamConfig(Struct, gc=False):
@@ -94,6 +111,10 @@ class WireStreamConfig(Struct, gc=False):
     no_ack: bool = False
     allow_direct: bool = False
     compression: str = ""
+    sealed: bool = False
+    discard_new_per_subject: bool = False
+    republish: WireRepublish | None = None
+    subject_transform: WireTransform | None = None
     mirror: WireOriginConfig | None = None
     sources: list[WireOriginConfig] = field(default_factory=list)
     metadata: dict[str, str] = field(default_factory=dict)
@@ -167,6 +188,8 @@ class WireJsConfig(Struct, gc=False):
     max_memory: int = 0
     max_storage: int = 0
     domain: str = ""
+    sync_interval: int = 0
+    sync_always: bool = False
 
 
 class WireJsStats(Struct, gc=False):
@@ -268,6 +291,16 @@ class WireVarz(WireStats, gc=False):
     version: str = ""
     now: datetime | None = None
     cluster: WireVarzCluster | None = None
+    auth_required: bool = False  # left out when it is not
+    tls_required: bool = False
+    tls_cert_not_after: datetime | None = None
+    max_payload: int = 0
+
+
+class WireVarzAnswer(Struct, gc=False):
+    server: WireServer = field(default_factory=WireServer)
+    data: WireVarz | None = None
+    error: WireSystemError | None = None
 
 
 class WireHealth(Struct, gc=False):

@@ -1,0 +1,66 @@
+"""A report for issues, wikis and pull requests. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from exporter.audit.audited import Audited
+from exporter.audit.check import Check, Severity
+from exporter.audit.remedy import commands_for
+from exporter.audit.report import Told
+
+
+def markdown(audits: Iterable[Audited], least: Severity) -> str:
+    return "\n".join(line for one in audits for line in _lines(one, least)) + "\n"
+
+
+def _lines(audited: Audited, least: Severity) -> Iterator[str]:
+    report = audited.report
+    counts = ", ".join(f"{number:,} {severity}" for severity, number in report.counts().items())
+    yield from (f"# Audit of {_plain(report.system)}", "")
+    yield f"{audited.streams:,} streams, {audited.consumers:,} consumers, {report.checks} checks: {counts}, {report.muted:,} muted."
+    yield ""
+    for gap in audited.gaps:
+        yield from (f"**Not answered:** {_plain(gap)}", "")
+    for check, told in audited.shown(least).items():
+        yield from _check(audited, check, told)
+    yield from _rest(audited)
+
+
+def _check(audited: Audited, check: Check, told: Sequence[Told]) -> Iterator[str]:
+    yield from (f"## {check.severity}: {check.title} (`{check.code}`)", "", check.why, "")
+    yield from ("| where | what |", "| --- | --- |")
+    for one in told:
+        yield f"| {_cell(audited.named(one))} | {_cell(one.finding.evidence)} |"
+    yield from ("", f"To do: {check.remedy}", "")
+    if commands := commands_for(check, told[0].finding):
+        yield from ("```sh", *commands, "```", "")
+
+
+def _rest(audited: Audited) -> Iterator[str]:
+    if muted := audited.muted():
+        yield from ("## Muted", "")
+        for one in muted:
+            yield f"- {_plain(audited.named(one))}: `{one.check.code}`, by {one.muted}"
+        yield ""
+    if strays := audited.report.strays:
+        yield from ("## Mutes that name no check", "")
+        yield from (f"- `{stray.code}`, of {_plain(stray.subject)}" for stray in strays)
+        yield ""
+    if lacks := audited.lacks():
+        yield from ("## Not judged", "")
+        for reason, checks in lacks.items():
+            codes = ", ".join(f"`{one.check.code}`" for one in checks)
+            yield f"- {_plain(reason)}: {codes}"
+        yield ""
+
+
+def _plain(text: str) -> str:
+    """Names come from whoever made the stream: they must not become markup."""
+    for sign in "\\`*_[]<>":
+        text = text.replace(sign, "\\" + sign)
+    return text.replace("\n", " ")
+
+
+def _cell(text: str) -> str:
+    return _plain(text).replace("|", "\\|")

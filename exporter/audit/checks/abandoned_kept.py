@@ -1,0 +1,47 @@
+"""Messages that ran out of deliveries stay for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.audit.about import of_stream
+from exporter.audit.amounts import listed
+from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.scene import Scene, acks
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    for row, config in scene.streams:
+        if config.retention not in ("workqueue", "interest") or config.max_age_seconds is not None:
+            continue
+        ends = [who.name for who, its in scene.consumers_of(row) if acks(its) and its.max_deliver]
+        if ends:
+            yield of_stream(
+                row, f"{config.retention}, no max_age; max_deliver is set on {listed(ends)}"
+            )
+
+
+CHECK = Check(
+    code="abandoned-kept",
+    severity=Severity.WARN,
+    subject=Subject.STREAM,
+    title="Messages that run out of deliveries are never removed",
+    meaning="A message that reached max_deliver stays in this stream for ever.",
+    condition=(
+        "The retention is workqueue or interest, there is no max_age, and a consumer has a "
+        "finite max_deliver."
+    ),
+    why=(
+        "Only an acknowledgement removes a message here; what was given up is never "
+        "acknowledged and fills the stream slowly."
+    ),
+    remedy=(
+        "Set a max_age well above the retries, or remove what was given up by its sequence once "
+        "it is dealt with."
+    ),
+    commands=(
+        "nats stream edit STREAM --max-age 30d",
+        "nats stream rmm STREAM SEQUENCE",
+    ),
+    find=find,
+)

@@ -1,0 +1,34 @@
+"""A backoff that gets shorter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from exporter.audit.about import of_consumer
+from exporter.audit.amounts import listed, span
+from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.scene import Scene
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    for row, config in scene.acking_consumers:
+        steps = config.backoff_seconds
+        if any(later < earlier for earlier, later in pairwise(steps)):
+            yield of_consumer(row, f"backoff {listed([span(step) for step in steps], 8)}")
+
+
+CHECK = Check(
+    code="backoff-decreasing",
+    severity=Severity.INFO,
+    subject=Subject.CONSUMER,
+    title="The backoff decreases",
+    meaning="A later retry comes sooner than an earlier one.",
+    condition="Some step of the backoff is shorter than the one before it.",
+    why="The longer something fails the harder it is tried; this is mostly a mistake in the list.",
+    remedy="Write the steps in rising order.",
+    commands=(
+        "nats consumer edit STREAM CONSUMER --backoff linear --backoff-steps 5 --backoff-min 30s --backoff-max 10m",
+    ),
+    find=find,
+)

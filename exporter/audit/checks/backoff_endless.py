@@ -1,0 +1,38 @@
+"""A backoff whose last step is repeated for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.audit.about import of_consumer
+from exporter.audit.amounts import some, span
+from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.scene import Scene
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    for row, config in scene.acking_consumers:
+        if config.backoff_seconds and config.max_deliver is None:
+            last = span(config.backoff_seconds[-1])
+            steps = some(len(config.backoff_seconds), "step")
+            yield of_consumer(row, f"backoff of {steps}, then every {last} without end")
+
+
+CHECK = Check(
+    code="backoff-endless",
+    severity=Severity.WARN,
+    subject=Subject.CONSUMER,
+    title="A backoff without an end",
+    meaning=(
+        "After its last step the backoff repeats that step for ever, because max_deliver is "
+        "unlimited."
+    ),
+    condition="There is a backoff and max_deliver is -1.",
+    why=(
+        "The backoff only makes it look as if retries ended: a poisoned message still holds its "
+        "place in max_ack_pending for ever."
+    ),
+    remedy="Set max_deliver to at least the number of steps plus one.",
+    commands=("nats consumer edit STREAM CONSUMER --max-deliver 10",),
+    find=find,
+)

@@ -1,0 +1,45 @@
+"""Every retry comes after the same wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.audit.about import of_consumer
+from exporter.audit.amounts import span
+from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.scene import Scene
+
+FEW = 3
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    for row, config in scene.acking_consumers:
+        if not config.backoff_seconds and (config.max_deliver is None or config.max_deliver > FEW):
+            limit = "-1" if config.max_deliver is None else f"{config.max_deliver:,}"
+            wait = span(config.ack_wait_seconds or 0)
+            yield of_consumer(row, f"max_deliver {limit}, no backoff, ack_wait {wait}")
+
+
+CHECK = Check(
+    code="backoff-missing",
+    severity=Severity.INFO,
+    subject=Subject.CONSUMER,
+    title="Retries without a backoff",
+    meaning="Each retry of a message comes after the same ack_wait, however often it failed.",
+    condition=(
+        "The consumer wants acknowledgements, there is no backoff, and max_deliver is -1 or "
+        "above 3."
+    ),
+    why=(
+        "The retries are spent within a short outage, or they hammer a service that tries to "
+        "recover."
+    ),
+    remedy=(
+        "Set a backoff; its first step replaces ack_wait, so it must leave the workers enough "
+        "time, and max_deliver must be above the number of steps."
+    ),
+    commands=(
+        "nats consumer edit STREAM CONSUMER --max-deliver 10 --backoff linear --backoff-steps 5 --backoff-min 30s --backoff-max 10m",
+    ),
+    find=find,
+)

@@ -1,0 +1,70 @@
+"""Ids of removed messages are forgotten when a server restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.audit.about import of_stream
+from exporter.audit.amounts import span
+from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.scene import Scene
+from exporter.model import Stream, StreamConfig
+
+FULL = 0.9
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    for row, config in scene.streams:
+        window = config.duplicate_window_seconds
+        if window is None or config.mirror or config.kind != "stream":
+            continue
+        reason = _forgets_because(row, config, window)
+        if reason:
+            yield of_stream(row, f"window {span(window)}; {reason}")
+
+
+def _forgets_because(row: Stream, config: StreamConfig, window: float) -> str:
+    if config.retention != "limits":
+        return f"{config.retention} retention removes what is acknowledged"
+    if config.storage == "memory" and config.replicas == 1:
+        return "in memory on one server"
+    if _is_full(row, config) and row.first_time is not None and row.last_time is not None:
+        held = (row.last_time - row.first_time).total_seconds()
+        if held < window:
+            return f"it is full and holds the messages of {span(held)}"
+    return ""
+
+
+def _is_full(row: Stream, config: StreamConfig) -> bool:
+    if config.discard != "old":
+        return False
+    messages, size = config.max_messages, config.max_bytes
+    by_messages = messages is not None and row.messages >= FULL * messages
+    return by_messages or (size is not None and row.bytes >= FULL * size)
+
+
+CHECK = Check(
+    code="dupe-not-restart-safe",
+    severity=Severity.INFO,
+    subject=Subject.STREAM,
+    title="A restart forgets message ids inside the duplicate window",
+    meaning=(
+        "After a restart the stream no longer knows the ids of messages that were removed "
+        "inside the window."
+    ),
+    condition=(
+        "A duplicate window is set, the stream is no mirror, bucket or object store, and its "
+        "retention is not limits, or it is in memory with one replica, or it is full by "
+        "messages or bytes and all it holds is younger than the window."
+    ),
+    why=(
+        "Servers rebuild the ids from the messages that are still there; a retry after the "
+        "restart is stored a second time."
+    ),
+    remedy=(
+        "Publish into a stream with limits retention that keeps messages longer than the "
+        "window, and let others take from it; or let consumers recognise duplicates."
+    ),
+    commands=("nats stream info STREAM",),
+    find=find,
+)

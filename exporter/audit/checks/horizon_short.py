@@ -1,0 +1,43 @@
+"""All retries are used up within a minute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.audit.about import of_consumer
+from exporter.audit.amounts import span
+from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.scene import Scene
+
+SHORT_SECONDS = 60.0
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    for row, config in scene.acking_consumers:
+        horizon = config.retry_horizon_seconds
+        if horizon is None or config.max_deliver is None or config.max_deliver <= 1:
+            continue
+        if horizon < SHORT_SECONDS:
+            evidence = f"{config.max_deliver:,} deliveries within {span(horizon)}"
+            yield of_consumer(row, evidence)
+
+
+CHECK = Check(
+    code="horizon-short",
+    severity=Severity.WARN,
+    subject=Subject.CONSUMER,
+    title="Retries end within a minute",
+    meaning="All deliveries of a message are used up less than a minute after the first.",
+    condition=(
+        "max_deliver is above 1, and the waits before the last delivery add up to less than 60 s."
+    ),
+    why="An outage of one minute is enough for every message that came meanwhile to be abandoned.",
+    remedy=(
+        "Add a backoff with longer steps, or raise ack_wait or max_deliver, until the retries "
+        "outlast your usual outages."
+    ),
+    commands=(
+        "nats consumer edit STREAM CONSUMER --max-deliver 10 --backoff linear --backoff-steps 5 --backoff-min 30s --backoff-max 10m",
+    ),
+    find=find,
+)

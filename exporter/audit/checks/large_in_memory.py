@@ -1,0 +1,43 @@
+"""A stream that takes much memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.audit.about import of_stream
+from exporter.audit.amounts import MIB, size, some
+from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.scene import Scene
+
+LARGE_BYTES = 100 * MIB
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    for row, config in scene.streams:
+        if config.storage == "memory" and row.bytes > LARGE_BYTES:
+            yield of_stream(
+                row, f"{size(row.bytes)} in the memory of {some(config.replicas, 'server')}"
+            )
+
+
+CHECK = Check(
+    code="large-in-memory",
+    severity=Severity.INFO,
+    subject=Subject.STREAM,
+    title="A large stream in memory",
+    meaning="A stream in memory holds more than 100 MiB.",
+    condition="Memory storage and more than 100 MiB.",
+    why=(
+        "It takes that much memory on each of its servers, and a server that restarts has to "
+        "get all of it again or loses it."
+    ),
+    remedy=(
+        "Limit it, or use file storage: the disk cache of the system makes that nearly as fast. "
+        "The storage cannot be changed, so the messages have to be copied."
+    ),
+    commands=(
+        "nats stream edit STREAM --max-bytes 100MB",
+        "nats stream add NEW_STREAM --source STREAM --storage file --defaults",
+    ),
+    find=find,
+)

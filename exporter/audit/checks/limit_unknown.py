@@ -1,0 +1,38 @@
+"""The owner wrote a limit that does not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.audit.about import of_stream
+from exporter.audit.amounts import listed
+from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.owner_limits import STREAM_LIMITS, unknown_limits
+from exporter.audit.scene import Scene
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    for row, config in scene.streams:
+        if keys := unknown_limits(config.thresholds, STREAM_LIMITS):
+            yield of_stream(row, f"no limit of a stream: {listed(keys)}")
+
+
+CHECK = Check(
+    code="limit-unknown",
+    severity=Severity.INFO,
+    subject=Subject.STREAM,
+    title="The stream's metadata name a limit that does not exist",
+    meaning="A key of the owner's limits is none that anybody looks at.",
+    condition="The metadata have a key io.nats.monitor.* that is not one for streams.",
+    why="Mostly a slip of the pen: the owner believes to be warned, and nobody looks at it.",
+    remedy=(
+        "Correct the key; the list is in the documentation of Streamgauge and of nats server "
+        "check stream."
+    ),
+    commands=(
+        "nats stream info STREAM",
+        "nats stream edit STREAM --metadata KEY=VALUE",
+    ),
+    since="2.10",
+    find=find,
+)

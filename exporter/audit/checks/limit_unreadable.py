@@ -1,0 +1,35 @@
+"""The owner wrote a limit that nobody can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.audit.about import of_stream
+from exporter.audit.amounts import listed
+from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.owner_limits import STREAM_LIMITS, unreadable_limits
+from exporter.audit.scene import Scene
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    for row, config in scene.streams:
+        if keys := unreadable_limits(config, STREAM_LIMITS):
+            yield of_stream(row, f"cannot be read: {listed(keys)}")
+
+
+CHECK = Check(
+    code="limit-unreadable",
+    severity=Severity.WARN,
+    subject=Subject.STREAM,
+    title="A limit in the stream's metadata cannot be read",
+    meaning="The owner wrote a limit into the metadata whose value is not understood.",
+    condition=(
+        "A known key of io.nats.monitor.* or io.streamgauge.* has a value that is no number, "
+        "duration or truth value where it has to be one."
+    ),
+    why="The owner believes to be warned, and nobody looks at it.",
+    remedy="Write the value as the nats CLI does, for example 1000, 5m or true.",
+    commands=("nats stream edit STREAM --metadata KEY=VALUE",),
+    since="2.10",
+    find=find,
+)

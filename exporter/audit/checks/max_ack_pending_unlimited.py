@@ -1,0 +1,32 @@
+"""Any number of messages may be in flight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.audit.about import of_consumer
+from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.scene import Scene
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    for row, config in scene.acking_consumers:
+        if config.max_ack_pending is None:
+            yield of_consumer(row, f"max_ack_pending -1, {row.num_ack_pending:,} in flight now")
+
+
+CHECK = Check(
+    code="max-ack-pending-unlimited",
+    severity=Severity.WARN,
+    subject=Subject.CONSUMER,
+    title="Messages in flight are not limited",
+    meaning="The server hands out messages without ever waiting for acknowledgements.",
+    condition="The consumer wants acknowledgements and max_ack_pending is -1.",
+    why=(
+        "A slow or broken worker gathers the whole backlog; the server keeps each of those "
+        "messages in memory and on every copy, and all come again when ack_wait ends."
+    ),
+    remedy="Set a limit of a few times what all workers together have in hand.",
+    commands=("nats consumer edit STREAM CONSUMER --max-pending 1000",),
+    find=find,
+)

@@ -1,0 +1,37 @@
+"""A message that always fails is delivered for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.audit.about import of_consumer
+from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.scene import Scene
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    for row, config in scene.acking_consumers:
+        if config.max_deliver is None:
+            yield of_consumer(
+                row, f"max_deliver -1, {row.num_redelivered:,} messages redelivered now"
+            )
+
+
+CHECK = Check(
+    code="max-deliver-unlimited",
+    severity=Severity.WARN,
+    subject=Subject.CONSUMER,
+    title="Deliveries of one message are not limited",
+    meaning="A message that no worker can handle is delivered again without end.",
+    condition="The consumer wants acknowledgements and max_deliver is -1.",
+    why=(
+        "One poisoned message takes a place in max_ack_pending and worker time for ever, and on "
+        "workqueue and interest streams it is never removed."
+    ),
+    remedy=(
+        "Set a limit that outlasts your longest outage together with a backoff, and keep the "
+        "MAX_DELIVERIES advisory in a stream so that what runs out is not forgotten."
+    ),
+    commands=("nats consumer edit STREAM CONSUMER --max-deliver 20",),
+    find=find,
+)

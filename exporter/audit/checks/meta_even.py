@@ -1,0 +1,39 @@
+"""An even number of servers bears no more failures than one less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.audit.amounts import some
+from exporter.audit.check import Check, Finding, Need, Severity, Subject
+from exporter.audit.scene import Scene
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    meta = scene.snapshot.meta
+    if meta is not None and meta.size and meta.size % 2 == 0:
+        borne = some((meta.size - 1) // 2, "failure")
+        yield Finding(evidence=f"{meta.size} servers survive {borne}")
+
+
+CHECK = Check(
+    code="meta-even",
+    severity=Severity.WARN,
+    subject=Subject.META,
+    title="An even number of servers in the meta group",
+    meaning="The meta group has an even number of servers.",
+    condition="The size of the meta group is even.",
+    why=(
+        "It survives no more failures than with one server less, and a split into halves leaves "
+        "neither with a quorum."
+    ),
+    remedy=(
+        "Add a server or take one away. A server that is gone for good has to be removed as a peer."
+    ),
+    commands=(
+        "nats server list",
+        "nats server cluster peer-remove SERVER",
+    ),
+    needs=frozenset({Need.SERVERS}),
+    find=find,
+)

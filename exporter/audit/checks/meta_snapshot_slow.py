@@ -1,0 +1,37 @@
+"""Writing the state of the meta group takes long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.audit.amounts import span
+from exporter.audit.check import Check, Finding, Need, Severity, Subject
+from exporter.audit.scene import Scene
+
+SLOW_SECONDS = 5.0
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    meta = scene.snapshot.meta
+    taken = meta.snapshot_seconds if meta is not None else None
+    if taken is not None and taken >= SLOW_SECONDS:
+        yield Finding(evidence=f"the last snapshot took {span(taken)}")
+
+
+CHECK = Check(
+    code="meta-snapshot-slow",
+    severity=Severity.WARN,
+    subject=Subject.META,
+    title="Snapshots of the meta group are slow",
+    meaning="The meta leader needs 5 s or longer to write its state down.",
+    condition="The last snapshot of the meta group took 5 s or longer.",
+    why=(
+        "The more streams and consumers there are the longer it takes, and their changes may "
+        "wait for it."
+    ),
+    remedy="Have fewer assets, or faster disks; consumers that come and go count most.",
+    commands=("nats server report jetstream",),
+    needs=frozenset({Need.SERVERS}),
+    since="2.11",
+    find=find,
+)

@@ -1,0 +1,39 @@
+"""Not as many copies as the owner expects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.audit.about import of_stream
+from exporter.audit.amounts import some
+from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.scene import Scene
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    for row, config in scene.streams:
+        expected = config.thresholds.limit("peer-expect")
+        peers = len(row.replicas) + 1
+        if expected is not None and peers != expected:
+            yield of_stream(row, f"{some(peers, 'peer')}, the owner expects {expected:,.0f}")
+
+
+CHECK = Check(
+    code="peers-unexpected",
+    severity=Severity.WARN,
+    subject=Subject.STREAM,
+    title="Not as many copies as the owner expects",
+    meaning="The stream has more or fewer peers than its owner wrote into its metadata.",
+    condition=(
+        "The metadata key io.nats.monitor.peer-expect is set and differs from the number of "
+        "peers, leader included."
+    ),
+    why="Either a copy is missing, or somebody changed the replicas without telling the owner.",
+    remedy="Set the replicas to what is expected, or correct the metadata.",
+    commands=(
+        "nats stream info STREAM",
+        "nats stream edit STREAM --replicas 3",
+    ),
+    since="2.10",
+    find=find,
+)

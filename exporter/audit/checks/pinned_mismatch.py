@@ -1,0 +1,39 @@
+"""The owner expects one pinned client, the consumer serves any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.audit.about import of_consumer
+from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.scene import Scene
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    for row, config in scene.consumers:
+        if config.thresholds.limit("pinned") == 1 and config.priority_policy != "pinned_client":
+            yield of_consumer(row, f"pinned is asked for, the policy is {config.priority_policy}")
+
+
+CHECK = Check(
+    code="pinned-mismatch",
+    severity=Severity.INFO,
+    subject=Subject.CONSUMER,
+    title="The owner asks for a pinned client",
+    meaning=(
+        "The owner's metadata say that one client at a time gets the messages, but the consumer "
+        "is not set up so."
+    ),
+    condition=(
+        "The metadata key io.nats.monitor.pinned is true and the priority policy is not "
+        "pinned_client."
+    ),
+    why="Several clients work at the same time where order or exclusiveness was meant.",
+    remedy="Make the consumer with a pinned group, or correct the metadata.",
+    commands=(
+        "nats consumer add STREAM NEW_CONSUMER --pull --pinned-groups GROUP --deliver SEQUENCE --defaults",
+        "nats consumer edit STREAM CONSUMER --metadata io.nats.monitor.pinned=false",
+    ),
+    since="2.11",
+    find=find,
+)

@@ -1,0 +1,41 @@
+"""Not as many copies as the configuration says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.audit.about import of_stream
+from exporter.audit.amounts import some
+from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.scene import Scene
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    for row, config in scene.streams:
+        peers = len(row.replicas) + 1
+        clustered = config.replicas > 1 or row.replicas
+        if clustered and peers != config.replicas:
+            yield of_stream(row, f"{some(peers, 'peer')}, num_replicas {config.replicas}")
+
+
+CHECK = Check(
+    code="raft-peers",
+    severity=Severity.WARN,
+    subject=Subject.STREAM,
+    title="Not as many copies as configured",
+    meaning="The Raft group of the stream has more or fewer peers than its configuration says.",
+    condition="The stream is clustered, and its peers, leader included, differ from num_replicas.",
+    why=(
+        "With fewer it survives fewer failures than meant; with more a move was never finished, "
+        "and it costs more than meant."
+    ),
+    remedy=(
+        "Look at the peers; a move that hangs ends when the servers it needs are there. A peer "
+        "that never comes back is removed, and the server picks another one."
+    ),
+    commands=(
+        "nats stream info STREAM",
+        "nats stream cluster peer-remove STREAM PEER",
+    ),
+    find=find,
+)

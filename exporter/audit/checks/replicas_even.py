@@ -1,0 +1,34 @@
+"""An even number of copies costs more and bears no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.audit.about import of_stream
+from exporter.audit.amounts import some
+from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.scene import Scene
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    for row, config in scene.streams:
+        if config.replicas % 2 == 0:
+            borne = some((config.replicas - 1) // 2, "failure")
+            yield of_stream(row, f"{config.replicas} replicas survive {borne}")
+
+
+CHECK = Check(
+    code="replicas-even",
+    severity=Severity.WARN,
+    subject=Subject.STREAM,
+    title="An even number of replicas",
+    meaning="An even number of copies survives no more failures than one less.",
+    condition="The number of replicas is even.",
+    why=(
+        "With two copies the loss of either stops the stream, so it fails more often than a "
+        "single one."
+    ),
+    remedy="Use three replicas, or five.",
+    commands=("nats stream edit STREAM --replicas 3",),
+    find=find,
+)

@@ -1,0 +1,44 @@
+"""Streams have reserved nearly all that the server has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.audit.about import of_server
+from exporter.audit.amounts import size
+from exporter.audit.check import Check, Finding, Need, Severity, Subject
+from exporter.audit.scene import Scene
+
+NEAR = 0.9
+
+
+def find(scene: Scene) -> Iterator[Finding]:
+    for row in scene.servers:
+        kinds = (
+            ("storage", row.storage_reserved, row.storage_max),
+            ("memory", row.memory_reserved, row.memory_max),
+        )
+        for kind, reserved, most in kinds:
+            if reserved is not None and most and reserved >= NEAR * most:
+                yield of_server(row, f"{size(reserved)} of {size(most)} {kind} is reserved")
+
+
+CHECK = Check(
+    code="reservation-near-max",
+    severity=Severity.WARN,
+    subject=Subject.SERVER,
+    title="Nearly all storage of the server is reserved",
+    meaning="The streams on this server may together grow to nearly what it has.",
+    condition="What is reserved reaches 90 % of the server's storage or memory limit.",
+    why=(
+        "The next stream with a max_bytes cannot be placed here, and a cluster of three has no "
+        "other place for a third copy."
+    ),
+    remedy="Lower max_bytes of the streams that never come near it, or give the server more.",
+    commands=(
+        "nats server report jetstream",
+        "nats stream edit STREAM --max-bytes 1GB",
+    ),
+    needs=frozenset({Need.SERVERS}),
+    find=find,
+)

@@ -1,0 +1,61 @@
+"""What the audit found -> columns, in the order of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from exporter import catalog
+from exporter.audit.check import Severity
+from exporter.audit.report import Report
+from exporter.exposition import Column, head_ending
+from exporter.samples.heads import JoinedHeads
+from exporter.subscriptions import ConsumerKey, StreamKey
+
+_LABELS = ("check", "severity")
+
+
+def stream_finding_columns(
+    keys: Sequence[StreamKey], heads: Sequence[str], report: Report | None
+) -> Iterator[Column]:
+    if report is None:
+        return
+    found = [
+        (head + head_ending(_LABELS, (code, severity.value)), number)
+        for key, head in zip(keys, heads, strict=True)
+        for (code, severity), number in sorted(report.by_stream.get(key, {}).items())
+    ]
+    yield Column(catalog.STREAM_CONFIG_FINDINGS, [h for h, _ in found], [n for _, n in found])
+
+
+@dataclass(slots=True)
+class ConsumerFindings:
+    """Keeps the column until an audit, or who is there, has changed: it may be very long."""
+
+    _report: Report | None = None
+    _keys: Sequence[ConsumerKey] = ()
+    _column: Column | None = None
+
+    def columns(
+        self, keys: Sequence[ConsumerKey], heads: Sequence[str], report: Report | None
+    ) -> Iterator[Column]:
+        if report is None:
+            return
+        if self._column is None or self._report is not report or self._keys is not keys:
+            self._report, self._keys = report, keys
+            self._column = _consumer_column(keys, heads, report)
+        yield self._column
+
+
+def _consumer_column(keys: Sequence[ConsumerKey], heads: Sequence[str], report: Report) -> Column:
+    shared: dict[tuple[str, Severity], str] = {}
+    beginnings: list[str] = []
+    endings: list[str] = []
+    for key, head in zip(keys, heads, strict=True):
+        for found in report.by_consumer.get(key, ()):
+            if found not in shared:
+                shared[found] = head_ending(_LABELS, (found[0], found[1].value))
+            beginnings.append(head)
+            endings.append(shared[found])
+    joined = JoinedHeads(beginnings, endings)
+    return Column(catalog.CONSUMER_CONFIG_FINDING, joined, [1] * len(endings))

@@ -1,0 +1,63 @@
+"""Who leads and holds what in a real cluster, as streams and consumers say of themselves."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, Final
+
+from support.audit_assets import WORKER, Row
+from support.scenario import Api
+
+NODES: Final = ("n1", "n2", "n3")
+
+
+@dataclass(frozen=True)
+class Holders:
+    """By name of the stream: its leader and its followers; and who leads its worker."""
+
+    streams: dict[str, tuple[str, frozenset[str]]]
+    workers: dict[str, str]
+
+    @property
+    def complete(self) -> bool:
+        return all(leader for leader, _ in self.streams.values()) and all(self.workers.values())
+
+    @property
+    def stream_leaders(self) -> Counter[str]:
+        return Counter(leader for leader, _ in self.streams.values())
+
+    @property
+    def consumer_leaders(self) -> Counter[str]:
+        return Counter(self.workers.values())
+
+    @property
+    def copies(self) -> Counter[str]:
+        return Counter(name for leader, rest in self.streams.values() for name in {leader, *rest})
+
+    @property
+    def with_single_copies(self) -> set[str]:
+        return {leader for leader, rest in self.streams.values() if not rest}
+
+
+async def holders(api: Api, rows: Sequence[Row]) -> Holders:
+    assets = [(row.name_of(asset), asset) for row in rows for asset in (row.bad, row.good)]
+    streams = {name: _peers(await api.ask(f"STREAM.INFO.{name}")) for name, _ in assets}
+    workers = {
+        name: _peers(await api.ask(f"CONSUMER.INFO.{name}.{WORKER}"))[0]
+        for name, asset in assets
+        if asset.consumer is not None
+    }
+    return Holders(streams, workers)
+
+
+def _peers(info: dict[str, Any]) -> tuple[str, frozenset[str]]:
+    cluster = info.get("cluster") or {}
+    return cluster.get("leader", ""), frozenset(
+        peer["name"] for peer in cluster.get("replicas") or ()
+    )
+
+
+def above_average(counts: Counter[str]) -> set[str]:
+    average = fmean(counts[name] for name in NODES)
+    return {name for name in counts if counts[name] > average}

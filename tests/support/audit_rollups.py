@@ -1,0 +1,79 @@
+"""Rollups of yesterday for real assets, out of literal numbers, as `streamgauge rollup` leaves them."""
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from exporter import catalog
+from exporter.metric import Metric
+from spark_rollups.schemas import DAILY, QUANTILES, ROLLUP_FORMAT
+
+Row = dict[str, Any]
+
+
+def yesterday() -> date:
+    return datetime.now(UTC).date() - timedelta(days=1)
+
+
+def told(metric: Metric | str, stream: str, consumer: str = "", **numbers: Any) -> Row:
+    """What was kept of one series of one day."""
+    day = yesterday()
+    moment = datetime.combine(day, datetime.min.time(), UTC)
+    plain = dict.fromkeys(("min", "max", "sum", "first", "last"), 0.0)
+    return {
+        "metric": metric if isinstance(metric, str) else metric.name,
+        "kind": "gauge",
+        "system": "nats",
+        "account": "APP",
+        "stream": stream,
+        "consumer": consumer,
+        "server": "",
+        "labels": [],
+        "day": day,
+        "count": 5760,
+        "hours": 24,
+        **plain,
+        "first_hour": moment,
+        "last_hour": moment,
+        "increase": None,
+        "resets": 0,
+        **numbers,
+    }
+
+
+def acks(stream: str, consumer: str, **seconds: float) -> list[Row]:
+    """A thousand sampled acks; `below_30=900` says how many took no longer than 30 s."""
+    name = catalog.CONSUMER_ACK_SECONDS.name + "_bucket"
+    bounds = {key.removeprefix("below_"): amount for key, amount in seconds.items()}
+    return [
+        told(name, stream, consumer, labels=[("le", bound)], increase=amount)
+        for bound, amount in {**bounds, "+Inf": 1000.0}.items()
+    ]
+
+
+def in_flight(stream: str, consumer: str, p95: float) -> Row:
+    whole = told(catalog.CONSUMER_NUM_ACK_PENDING, stream, consumer)
+    kept = {name: whole[name] for name in QUANTILES.names if name in whole}
+    return {**kept, "p50": 0.0, "p95": p95, "p99": p95}
+
+
+def write(folder: Path, daily: list[Row], quantiles: list[Row]) -> None:
+    tables: dict[str, Any] = {}
+    for table, schema, rows in (("daily", DAILY, daily), ("quantiles", QUANTILES, quantiles)):
+        path = f"{table}/day={yesterday()}/1.parquet"
+        (folder / path).parent.mkdir(parents=True)
+        pq.write_table(pa.Table.from_pylist(rows, schema), folder / path)
+        tables[table] = [{"path": path, "rows": len(rows), "size": 1}]
+    manifest = {
+        "format": ROLLUP_FORMAT,
+        "days": {yesterday().isoformat(): {"tables": tables}},
+        "asof": {},
+        "number": 1,
+        "written": 0,
+    }
+    (folder / "rollup").mkdir()
+    (folder / "rollup" / "0000000001.json").write_text(json.dumps(manifest))

@@ -1,0 +1,129 @@
+"""One system looked at for an audit: which polls are made, and what counts as not answered."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from msgspec.structs import replace as changed
+from support.audit_reports import ORDERS, check
+from support.models import NOW, consumer, server, snapshot, stream
+
+from exporter import audit_look
+from exporter.audit.audited import Audited
+from exporter.audit.check import Need
+from exporter.audit.scene import AuditSettings
+from exporter.audit_look import LookOptions, SystemLook, UnansweredError
+from exporter.config import SourceName, SystemSettings
+from exporter.model import Outcome, Snapshot
+
+SEEN = snapshot(stream(), consumer("worker"), server())
+FIRST = check("a-check", ORDERS)
+SECOND = check("compares", ORDERS, needs=frozenset({Need.SECOND_LOOK}))
+DENIED = Outcome("consumer_list", False, 0.1, "permission", "denied")
+LISTED = Outcome("stream_list", True, 0.1)
+
+
+@dataclass
+class Source:
+    """Gives these snapshots, one by one."""
+
+    seen: list[Snapshot]
+    closed: bool = False
+    polls: int = field(default=0, init=False)
+
+    async def poll(self, deadline: float) -> Snapshot:
+        self.polls += 1
+        place = min(self.polls, len(self.seen)) - 1
+        return changed(self.seen[place], taken=NOW + self.polls)
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+def answered(*outcomes: Outcome, **changes: Any) -> Snapshot:
+    return changed(SEEN, outcomes=outcomes or (LISTED,), **changes)
+
+
+async def audited(
+    monkeypatch: pytest.MonkeyPatch,
+    seen: Sequence[Snapshot],
+    source: SourceName = "account",
+    **options: Any,
+) -> tuple[Audited, Source]:
+    given = Source(list(seen))
+    monkeypatch.setattr(audit_look, "make_source", lambda _: given)
+    url = "http://h:8222" if source == "monitor" else "nats://h:4222"
+    look = SystemLook(
+        SystemSettings(name="nats", source=source, urls=(url,)),
+        LookOptions(checks=(FIRST, SECOND), settings=AuditSettings(), timeout=1.0, **options),
+        lambda _: None,
+    )
+    try:
+        return await look.audit(), given
+    finally:
+        assert given.closed
+
+
+async def test_an_account_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, source = await audited(monkeypatch, [answered()])
+    assert source.polls == 1
+    assert [one.check.code for one in found.report.told] == ["a-check"]
+    assert [one.check.code for one in found.report.not_done] == ["compares"]
+    assert (found.streams, found.consumers, found.gaps) == (1, 1, ())
+
+
+@pytest.mark.parametrize(("ok", "polls"), [(True, 1), (False, 2)])
+async def test_subscriptions_that_were_not_read_are_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch, ok: bool, polls: int
+) -> None:
+    read = Outcome("subsz", ok, 0.1, "" if ok else "size", "")
+    found, source = await audited(monkeypatch, [answered(LISTED, read)], "system")
+    assert source.polls == polls
+    assert found.gaps == ()
+
+
+async def test_a_watch_is_a_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, source = await audited(monkeypatch, [answered()], watch=0.01)
+    assert source.polls == 2
+    assert [one.check.code for one in found.report.told] == ["a-check", "compares"]
+
+
+async def test_nothing_answered_is_told_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = Outcome("stream_list", False, 0.1, "connection", "nobody there")
+    with pytest.raises(UnansweredError, match=r"stream_list failed \(connection\): nobody there"):
+        await audited(monkeypatch, [answered(failed)])
+
+
+async def test_what_was_not_listed_is_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, _ = await audited(monkeypatch, [answered(LISTED, DENIED)])
+    assert found.gaps == ("consumer_list (permission): denied",)
+
+
+async def test_a_gap_stays_until_the_question_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = Outcome("jsz", True, 0.1)
+    failed = Outcome("jsz_config", False, 0.1, "timeout", "too late")
+    looks = [answered(state, failed), answered(state)]
+    found, _ = await audited(monkeypatch, looks, "system", watch=0.01)
+    assert found.gaps == ("jsz_config (timeout): too late",)
+    looks = [answered(state, failed), answered(state, Outcome("jsz_config", True, 0.1))]
+    found, _ = await audited(monkeypatch, looks, "system", watch=0.01)
+    assert found.gaps == ()
+
+
+@pytest.mark.parametrize(
+    ("source", "gaps"), [("system", ()), ("monitor", ("varz (http_status): 500",))]
+)
+async def test_questions_beside_the_state_are_no_gap(
+    monkeypatch: pytest.MonkeyPatch, source: SourceName, gaps: tuple[str, ...]
+) -> None:
+    beside = Outcome("varz", False, 0.1, "http_status", "500")
+    found, _ = await audited(monkeypatch, [answered(LISTED, beside)], source)
+    assert found.gaps == gaps
+
+
+async def test_a_server_that_is_missed_is_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = (server("n1"), server("n2", up=False))
+    seen = answered(servers=servers, servers_expected=2, servers_answered=1)
+    found, _ = await audited(monkeypatch, [seen])
+    assert found.gaps == ("1 of the servers: n2",)
