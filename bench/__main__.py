@@ -1,37 +1,91 @@
-"""`make bench`: every measurement in one run. Figures are printed, never asserted."""
+"""`make bench`: the exporter's measurements in one run, or the parts named. Nothing is asserted."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib
+import sys
+from typing import Final
 
-from bench import do_no_harm, poll_cost, scrape_cost
+from bench import do_no_harm, do_no_harm_sources, poll_cost, scrape_cost
 from bench.big_server import Size, big_server
 from bench.exposition_writer import main as exposition_writer
 
-PARTS = {"poll": poll_cost.compare, "scrape": scrape_cost.compare, "harm": do_no_harm.compare}
+# On one server with many consumers.
+ON_A_SERVER: Final = {
+    "poll": poll_cost.compare,
+    "scrape": scrape_cost.compare,
+    "harm": do_no_harm.compare,
+    "sources": do_no_harm_sources.compare,
+}
+USUAL: Final = ("writer", "poll", "scrape", "harm")
+# Programs of their own; options after their name go to them.
+OTHERS: Final = {
+    "archive": ("bench.archive_ingest", "bench.archive_size", "bench.archive_restart"),
+    "archive_ingest": ("bench.archive_ingest",),
+    "archive_size": ("bench.archive_size",),
+    "archive_restart": ("bench.archive_restart",),
+    "forecast": ("bench.forecast",),
+    "rollup": ("bench.rollup",),
+    "audit": ("bench.audit",),
+}
+_EPILOG: Final = """\
+Without a name: writer, poll, scrape and harm, on 1,000 streams x 10 consumers.
+
+  python -m bench --streams 1000 10000     both sizes of docs/benchmarks.md, takes 8 GB
+  python -m bench sources                  publishers while each source polls, 9 minutes
+  python -m bench archive                  samples into the archive, and what they take there
+  python -m bench forecast --series 200    options after such a name go to that program
+"""
 
 
 async def _measure(size: Size, parts: list[str]) -> None:
     async with big_server(size) as big:
         for part in parts:
-            await PARTS[part](big)
+            await ON_A_SERVER[part](big)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+def _run_other(name: str, options: list[str]) -> None:
+    for module in OTHERS[name]:
+        print(f"\n== python -m {' '.join([module, *options])}", flush=True)
+        sys.argv = [module, *options]
+        importlib.import_module(module).main()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description=__doc__, epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    known = ["writer", *ON_A_SERVER, *OTHERS]
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(known))
     parser.add_argument(
         "--streams", type=int, nargs="+", default=[1000], metavar="N",
         help="sizes to measure, ten consumers on each stream (default 1000; 10000 takes 8 GB)",
     )  # fmt: skip
-    parser.add_argument("--only", choices=["writer", *PARTS], nargs="+")
-    words = parser.parse_args()
-    only = words.only or ["writer", *PARTS]
-    if "writer" in only:
+    parser.add_argument("--only", nargs="+", metavar="PART", help="the same as to name them")
+    return parser
+
+
+def main(argv: list[str] | None = None) -> None:
+    given = sys.argv[1:] if argv is None else argv
+    if given and given[0] in OTHERS:
+        return _run_other(given[0], given[1:])
+    parser = _parser()
+    words = parser.parse_args(given)
+    parts = [*words.parts, *(words.only or ())] or list(USUAL)
+    for part in parts:
+        if part not in ("writer", *ON_A_SERVER):
+            parser.error(f"{part} is no part of it; {', '.join(OTHERS)} go first and alone")
+    if "writer" in parts:
         exposition_writer([])
-    parts = [part for part in PARTS if part in only]
-    for streams in words.streams if parts else ():
-        asyncio.run(_measure(Size(streams), parts))
+    on_a_server = [part for part in ON_A_SERVER if part in parts]
+    for streams in words.streams if on_a_server else ():
+        asyncio.run(_measure(Size(streams), on_a_server))
+    if not given:
+        print(f"\n{_EPILOG}")
+    return None
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ from __future__ import annotations
 from operator import attrgetter
 
 from exporter.access_settings import nats_access
+from exporter.audit.book import AuditBook
+from exporter.audit_history import HistoryReader
 from exporter.closer_look import CloserLook
 from exporter.config import ExporterSettings, NameFilterSettings, SystemSettings
 from exporter.events.hearing import Hearing
@@ -28,8 +30,6 @@ from exporter.sources.system import SystemSource
 def make_poller(settings: ExporterSettings, system: SystemSettings) -> SystemPoller:
     source = make_source(system)
     hearing = make_hearing(system.events, _surroundings(system, source))
-    if hearing is not None and isinstance(source, SystemSource | MonitorSource):
-        source.memory.publishes.own_connections = hearing.connections
     return SystemPoller(
         system=system.name,
         source_name=system.source,
@@ -45,7 +45,18 @@ def make_poller(settings: ExporterSettings, system: SystemSettings) -> SystemPol
         hearing=hearing,
         closer_look=_closer_look(system, source, hearing),
         publish_interval=system.publishes.interval,
+        audit=_audit(system),
     )
+
+
+def _audit(system: SystemSettings) -> AuditBook | None:
+    audit = system.audit
+    if not audit.enabled:
+        return None
+    if audit.rollups is None:
+        return AuditBook(audit.interval, audit.pure())
+    history = HistoryReader(audit.rollups, system.name)
+    return AuditBook(audit.interval, audit.pure(), history.latest)
 
 
 def _surroundings(system: SystemSettings, source: Source) -> Surroundings:
@@ -107,6 +118,7 @@ def make_source(system: SystemSettings) -> Source:
         publishes=PublishOptions(
             system.publishes.enabled, system.publishes.interval, system.publishes.ceiling
         ),
+        read_settings=system.audit.enabled,
     )
     if system.source == "monitor":
         return MonitorSource(options, _http_access(system))

@@ -27,7 +27,7 @@ SERVER = (*SYSTEM, "server")
 QUESTIONS = (
     "user_info", "account_info", "stream_list", "consumer_list", "account_statz",
     "statsz", "varz", "healthz", "jsz", "jsz_config", "subsz", "ipqueuesz", "exact_lag", "filtered_counts",
-    "poll",
+    "poll", "audit",
 )  # fmt: skip
 
 REASONS = (
@@ -774,6 +774,11 @@ CONFIG_LAST_RELOAD_SUCCESS = _exporter("config_last_reload_success",
 CONFIG_LAST_RELOAD_TIMESTAMP_SECONDS = _exporter("config_last_reload_timestamp_seconds",
     "When the configuration was last read with success.",
     labels=())
+FORECAST_FILE_SUCCESS = _exporter("forecast_file_success",
+    "1 when the file with the rollups' forecasts is served. 0 when it is missing, cannot be read, "
+    "is not such a file, or is older than a week: its forecasts are then left out. "
+    "Absent when no file is configured.",
+    labels=())
 SERIES = _exporter("series",
     "Series served for this system, after filters, levels and the cap.")
 SERIES_DROPPED = _exporter("series_dropped_total",
@@ -792,6 +797,23 @@ ARCHIVE_REQUESTS = _archive("archive_requests_total",
     labels=("code",))
 ARCHIVE_SAMPLES = _archive("archive_samples_total",
     "Samples taken in and made durable.")
+ARCHIVE_HISTOGRAMS = _archive("archive_histograms_total",
+    "Native histograms taken in and made durable, as the bytes that came.")
+ARCHIVE_EXEMPLARS = _archive("archive_exemplars_total",
+    "Exemplars taken in and made durable, as the bytes that came.")
+ARCHIVE_REFUSED_REQUESTS = _archive("archive_refused_requests_total",
+    "Requests refused for good, so that the sender drops them: size (the body is too large), "
+    "malformed (it is no such request), parts (some series of it; the others are kept), "
+    "encoding (another type or compression).",
+    labels=("reason",))
+ARCHIVE_REFUSED_SAMPLES = _archive("archive_refused_samples_total",
+    "Samples, histograms and exemplars that can never be stored, by the rule that they break. "
+    "The rest of their request is kept.",
+    labels=("reason",))
+ARCHIVE_DEFERRED_REQUESTS = _archive("archive_deferred_requests_total",
+    "Requests answered 503, so that they come again: busy (too much under way), slow (the body "
+    "did not arrive in time), disk (the log cannot be written), stopping, fault (ours).",
+    labels=("reason",))
 ARCHIVE_RECEIVED_BYTES = _archive("archive_received_bytes_total",
     "Size of the remote-write requests received, compressed as they came.")
 ARCHIVE_QUARANTINED_REQUESTS = _archive("archive_quarantined_requests_total",
@@ -799,6 +821,11 @@ ARCHIVE_QUARANTINED_REQUESTS = _archive("archive_quarantined_requests_total",
 ARCHIVE_DUPLICATE_SAMPLES = _archive("archive_duplicate_samples_total",
     "Samples removed at compaction because the same series already had one at the same time: "
     "senders repeat what was not acknowledged.")
+ARCHIVE_LEFT_OUT_SAMPLES = _archive("archive_left_out_samples_total",
+    "Samples that were acknowledged and not published: conflict (another value for the same time "
+    "came later), other_replica (the chosen replica tells it), unknown_series (the log lost what "
+    "its number means), misplaced (a time that no day can hold). The last two are lost.",
+    labels=("reason",))
 ARCHIVE_SERIES = _archive("archive_series",
     "Series that the receiver knows now.")
 ARCHIVE_WAL_BYTES = _archive("archive_wal_bytes",

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from exporter import catalog
 from exporter.access_settings import TlsSettings, chosen_ways_in
 from exporter.addresses import check_url, listen_address, without_credentials
+from exporter.audit_settings import AuditingSettings
 from exporter.events.settings import EventSettings, check_events
 from exporter.metric import PREFIX, Level, Subject
 from exporter.samples.selection import full_name
@@ -80,7 +81,7 @@ class ExactSettings:
     )
     filtered_per_round: int = setting(100, "Most consumers to count for in one round.", minimum=1)
     filtered_subjects: int = setting(
-        100_000,
+        10_000,
         "Most subjects that the answers of one round may name; a stream with more is left out, and that shows as question_skipped.",
         minimum=1,
     )
@@ -174,6 +175,9 @@ class SystemSettings:
         "Questions about single consumers that make signals exact; asked as the account's user.",
     )
     events: EventSettings = setting(EventSettings(), "What only a subscription hears.")
+    audit: AuditingSettings = setting(
+        AuditingSettings(), "Looking for what is wrong before it breaks."
+    )
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -235,6 +239,10 @@ class ExporterSettings:
     web_config: Path | None = setting(
         None,
         "Web configuration file (TLS, basic auth) in the format of Prometheus' exporter-toolkit.",
+    )
+    forecasts: Path | None = setting(
+        None,
+        "File with forecasts, as a rollup leaves it in its folder, to be served beside the rest. It is read when it changes and may come later; forecast_file_success tells how it is.",
     )
     logs: LogSettings = setting(LogSettings(), "How the exporter logs.")
     systems: tuple[SystemSettings, ...] = setting((SystemSettings(),), "The NATS systems to watch.")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass, field
 
+from exporter.audit.book import AuditBook
+from exporter.audit.report import Report
+from exporter.audit.scene import Scene
 from exporter.events.counts import NOTHING_HEARD, ConsumerKey, EventCounts, StreamKey
 from exporter.model import Snapshot
 from exporter.samples.render import Rendered, Renderer
@@ -30,6 +33,7 @@ class Digested:
     signals: Signals
     consumers: Set[ConsumerKey]  # all that are there
     streams: Set[StreamKey]
+    report: Report | None = None  # of the last audit, which may be older than this poll
 
 
 @dataclass(slots=True)
@@ -39,18 +43,33 @@ class Digest:
     renderer: Renderer
     signals: SignalBook = field(default_factory=SignalBook)
     publishes: PublishBook = field(default_factory=PublishBook)
+    audit: AuditBook | None = None
 
     def take(self, snapshot: Snapshot, found: Found) -> Digested:
-        tap = _tap_counts(found.events)
-        published = self.publishes.update(snapshot.subscriptions, snapshot, tap)
-        signals = self.signals.update(snapshot, _heard(found, published))
-        rendered = self.renderer.render(snapshot, signals, published, found.events)
+        scene = learn(self.signals, self.publishes, snapshot, found)
+        report = self.audit.look(scene) if self.audit is not None else None
+        signals, published = scene.signals, scene.publishes
+        rendered = self.renderer.render(snapshot, signals, published, found.events, report)
         return Digested(
             rendered,
             signals,
             signals.consumers.keys(),
             frozenset((row.account, row.name) for row in snapshot.streams),
+            report,
         )
+
+
+def learn(book: SignalBook, publish_book: PublishBook, snapshot: Snapshot, found: Found) -> Scene:
+    """What the books make of one more poll."""
+    published = publish_book.update(snapshot.subscriptions, snapshot, _tap_counts(found.events))
+    return Scene(
+        snapshot=snapshot,
+        now=snapshot.taken,
+        signals=book.update(snapshot, _heard(found, published)),
+        publishes=published,
+        events=found.events,
+        listening=found.listening,
+    )
 
 
 def _heard(found: Found, published: PublishSignals) -> Heard:

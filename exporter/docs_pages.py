@@ -10,7 +10,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
-from exporter import reference_configuration, reference_metrics
+from exporter import reference_checks, reference_configuration, reference_metrics
 from exporter.docs_markup import Document, to_document
 from exporter.status_view import DocLink
 from exporter.version import VERSION
@@ -25,6 +25,7 @@ class _Reference:
 REFERENCES: Mapping[str, _Reference] = {
     "metrics": _Reference("Metrics reference", reference_metrics.render),
     "configuration": _Reference("Configuration", reference_configuration.render),
+    "checks": _Reference("Checks", reference_checks.render),
 }
 
 

@@ -3,46 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import difflib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from exporter.addresses import without_credentials
-from streamgauge.serving.settings import SettingsError
+from streamgauge.serving import flags
+from streamgauge.serving.flags import add_flags, add_help_and_config, empty_parser
 
 PREFIX = "STREAMGAUGE_"
 _SYSTEM = "systems[0]."
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
-    name: str  # without the dashes
-    key: str  # of the setting that it overrides, as an error would call it
-    metavar: str  # FILE: a path, relative to where the command was given
-    help: str
-    repeats: bool = False
-
-    @property
-    def text(self) -> str:
-        return f"--{self.name}"
-
-    @property
-    def variable(self) -> str:
-        return PREFIX + self.name.upper().replace("-", "_")
-
+class Flag(flags.Flag):
     @property
     def of_system(self) -> bool:
         return self.key.startswith(_SYSTEM)
-
-    @property
-    def is_path(self) -> bool:
-        return self.metavar == "FILE"
-
-    @property
-    def is_switch(self) -> bool:
-        return not self.metavar
 
     def keys(self) -> tuple[str, ...]:
         """The way to the setting, from the system for what belongs to it."""
@@ -73,66 +50,43 @@ SERVING_FLAGS = (
     Flag("timeout", "timeout", "TIME", "time that one poll may take (default 10s)"),
     Flag("detail", "detail", "core|full", "which metrics (default core)"),
     Flag("web-config", "web_config", "FILE", "TLS and basic auth of the listener"),
+    Flag("forecasts", "forecasts", "FILE", "file with the rollups' forecasts, served too"),
     Flag("log-format", "logs.format", "text|json", "how log lines are written (default text)"),
     Flag("log-level", "logs.level", "debug|info|warning|error", "least severity (default info)"),
 )
 FLAGS = SYSTEM_FLAGS + SERVING_FLAGS
 CONFIG_VARIABLE = PREFIX + "CONFIG"
-
-
-class _Parser(argparse.ArgumentParser):
-    """Complains in one line that names the flag, like every other mistake in the settings."""
-
-    def error(self, message: str) -> NoReturn:
-        named = re.fullmatch(r"argument (--[a-z-]+)(?:/\S+)?: (.*)", message)
-        if named:
-            raise SettingsError(named[1], "", named[2])
-        raise SettingsError("command line", "", message)
+__all__ = [
+    "CONFIG_VARIABLE",
+    "FLAGS",
+    "PREFIX",
+    "SERVING_FLAGS",
+    "SYSTEM_FLAGS",
+    "Flag",
+    "add_flags",
+    "add_help_and_config",
+    "empty_parser",
+    "parse",
+    "parser",
+]
 
 
 def parser() -> argparse.ArgumentParser:
-    made = _Parser(
-        prog="streamgauge exporter",
-        # An abbreviation that works today would be ambiguous with the next flag.
-        allow_abbrev=False,
-        add_help=False,  # ours, below: argparse's own words follow the language of the machine
-        description="Polls NATS JetStream and serves it to Prometheus at /metrics. Every flag "
+    made = empty_parser(
+        "streamgauge exporter",
+        "Polls NATS JetStream and serves it to Prometheus at /metrics. Every flag "
         "can also be set by the environment, as STREAMGAUGE_ and its name in capitals "
         "(STREAMGAUGE_NATS takes several addresses with commas between them).",
     )
-    for title, flags in (("the NATS system", SYSTEM_FLAGS), ("serving", SERVING_FLAGS)):
-        group = made.add_argument_group(title)
-        for flag in flags:
-            _add(group, flag)
-    made.add_argument("-h", "--help", action="help", help="show this help and exit")
-    made.add_argument("--config", metavar="FILE", help="settings file (YAML)")
+    add_flags(made, "the NATS system", SYSTEM_FLAGS)
+    add_flags(made, "serving", SERVING_FLAGS)
+    add_help_and_config(made)
     made.add_argument(
         "--once", action="store_true", help="poll once, print the exposition, exit 0 or 1"
     )
     return made
 
 
-def parse(argv: Sequence[str]) -> dict[str, Any]:
+def parse(argv: Sequence[str], made: argparse.ArgumentParser) -> dict[str, Any]:
     """By the flag's name; what was not given is None."""
-    made = parser()
-    known, unknown = made.parse_known_args(argv)
-    for word in unknown:
-        shown = without_credentials(word.partition("=")[0])
-        raise SettingsError(shown, "", _unknown_reason(made, word))
-    return {name.replace("_", "-"): value for name, value in vars(known).items()}
-
-
-def _add(group: argparse._ArgumentGroup, flag: Flag) -> None:
-    if flag.is_switch:
-        group.add_argument(flag.text, action="store_const", const=True, help=flag.help)
-    else:
-        action = "append" if flag.repeats else "store"
-        group.add_argument(flag.text, action=action, metavar=flag.metavar, help=flag.help)
-
-
-def _unknown_reason(made: argparse.ArgumentParser, word: str) -> str:
-    if not word.startswith("-"):
-        return "is not a flag (settings are given as --flag value)"
-    known = [text for action in made._actions for text in action.option_strings]  # noqa: SLF001  no public list
-    near = difflib.get_close_matches(word.partition("=")[0], known, n=1)
-    return f"unknown flag (did you mean {near[0]}?)" if near else "unknown flag (see --help)"
+    return flags.parse(argv, made, without_credentials)

@@ -40,8 +40,22 @@ class Thresholds(Struct, frozen=True, gc=False):
     limits: tuple[tuple[str, float], ...] = ()
     unreadable: tuple[str, ...] = ()
 
+    def limit(self, name: str) -> float | None:
+        return next((value for known, value in self.limits if known == name), None)
+
 
 NO_THRESHOLDS = Thresholds()
+
+
+class OwnerNotes(Struct, frozen=True, gc=False):
+    """What the owner wrote for the audit into the asset's metadata (io.streamgauge.*)."""
+
+    ignore: tuple[str, ...] = ()  # codes of checks that are not to be told of this asset
+    publish_retry_horizon: float | None = None  # seconds that its publishers try again for
+    unreadable: tuple[str, ...] = ()
+
+
+NO_NOTES = OwnerNotes()
 
 
 class StreamConfig(Struct, frozen=True, gc=False):
@@ -67,6 +81,12 @@ class StreamConfig(Struct, frozen=True, gc=False):
     atomic: bool = False  # a batch waits for its last message before any of it is stored
     no_ack: bool = False  # publishes are not answered
     allow_direct: bool = False  # every copy may be asked for a message
+    sealed: bool = False
+    sources: int = 0  # how many other streams it takes messages from
+    discard_new_per_subject: bool = False
+    republish: bool = False
+    transformed: bool = False  # stored subjects may differ from the published ones
+    notes: OwnerNotes = NO_NOTES
 
 
 class ConsumerConfig(Struct, frozen=True, gc=False):
@@ -86,6 +106,14 @@ class ConsumerConfig(Struct, frozen=True, gc=False):
     max_waiting: int | None
     backoff_seconds: tuple[float, ...]
     thresholds: Thresholds
+    inactive_threshold_seconds: float | None = None  # the server deletes it after so long unused
+    memory_storage: bool = False  # its state is kept in memory although the stream is on disk
+    deliver_group: str = ""
+    idle_heartbeat_seconds: float | None = None
+    sample_percent: float | None = None  # of acks whose time is told in an advisory
+    max_batch: int | None = None  # most messages of one pull request
+    rate_limit_bits: int | None = None  # bits per second, push only
+    notes: OwnerNotes = NO_NOTES
 
     @property
     def retry_horizon_seconds(self) -> float | None:
@@ -155,6 +183,15 @@ class ClockReading(Struct, frozen=True, gc=False):
     round_trip_seconds: float
 
 
+class ServerSettings(Struct, frozen=True, gc=False):
+    """What a server says of its own configuration (VARZ)."""
+
+    auth_required: bool
+    tls_required: bool
+    tls_expires: datetime | None = None  # of its certificate; told since 2.12
+    max_payload: int | None = None
+
+
 class Server(Struct, frozen=True, gc=False):
     name: str
     id: str
@@ -185,6 +222,10 @@ class Server(Struct, frozen=True, gc=False):
     health_detail: str = ""
     clock: ClockReading | None = None
     meta_leader: bool | None = None  # None: not part of a cluster's meta group, or not known
+    meta_leader_seen: str | None = None  # whom it holds for the leader; "" for nobody
+    sync_always: bool | None = None  # every write waits for the disk; told since 2.10
+    sync_interval_seconds: float | None = None  # else the disk is waited for so often
+    settings: ServerSettings | None = None  # None: not asked, or not allowed to
 
 
 class AccountUsage(Struct, frozen=True, gc=False):
@@ -199,6 +240,9 @@ class AccountUsage(Struct, frozen=True, gc=False):
     streams_limit: int | None = None
     consumers: int | None = None
     consumers_limit: int | None = None
+    # A limit of None may also be one that nobody told.
+    storage_unlimited: bool | None = None
+    memory_unlimited: bool | None = None
 
 
 class Account(Struct, frozen=True, gc=False):

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, get_origin
 
 from exporter.config import ExporterSettings
-from exporter.flags import CONFIG_VARIABLE, FLAGS, PREFIX, Flag, parse
+from exporter.flags import CONFIG_VARIABLE, FLAGS, PREFIX, Flag, parse, parser
 from exporter.settings_files import beside, check_readable
+from streamgauge.serving.flags import ENVIRONMENT, config_file, variable_text
 from streamgauge.serving.settings import (
     SettingsError,
     build,
@@ -31,7 +32,6 @@ SECRET_VARIABLES = {
 }
 # Of the demo and the tests, which may run in the same environment.
 _OTHER_VARIABLES = (CONFIG_VARIABLE, PREFIX + "CACHE", PREFIX + "LONG")
-_ENVIRONMENT = "environment"
 _NO_FILE = "settings"
 
 
@@ -121,19 +121,19 @@ class Options:
 
     def _said(self) -> Iterator[_Said]:
         for flag in FLAGS:
-            text = _variable(self.environ, flag.variable)
+            text = variable_text(self.environ, flag.variable)
             if text is not None:
                 yield _Said(
-                    flag.key, flag.keys(), _from_text(flag, text), (_ENVIRONMENT, flag.variable)
+                    flag.key, flag.keys(), _from_text(flag, text), (ENVIRONMENT, flag.variable)
                 )
         for name, key in SECRET_VARIABLES.items():
-            text = _variable(self.environ, name)
+            text = variable_text(self.environ, name)
             if text is not None:
-                yield _Said(key, (key.rpartition(".")[2],), text, (_ENVIRONMENT, name))
+                yield _Said(key, (key.rpartition(".")[2],), text, (ENVIRONMENT, name))
         for flag in FLAGS:
             value = self.flags.get(flag.name)
             if value is not None:
-                yield _Said(flag.key, flag.keys(), _absolute(flag, value), (flag.text, ""))
+                yield _Said(flag.key, flag.keys(), flag.absolute(value), (flag.text, ""))
 
     def _with_system(self, mapping: dict[str, object], said: Sequence[_Said]) -> dict[str, object]:
         """Flags and variables describe one system: the file's only one, or one of their own."""
@@ -148,13 +148,14 @@ class Options:
 
 
 def read_options(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
-    flags = parse(argv)
-    config, once = flags.pop("config"), flags.pop("once")
-    if config is None:
-        config = _variable(environ, CONFIG_VARIABLE)
-    if config == "":
-        raise SettingsError("--config", "", "is empty, a file was expected")
-    return Options(Path(config) if config else None, once, flags, environ)
+    flags = parse(argv, parser())
+    return options_of(flags, environ, once=flags.pop("once"))
+
+
+def options_of(flags: dict[str, Any], environ: Mapping[str, str], *, once: bool = False) -> Options:
+    """Of flags that were read already."""
+    config = config_file(flags.pop("config"), environ, CONFIG_VARIABLE)
+    return Options(config, once, flags, environ)
 
 
 def setting_variables() -> dict[str, str]:
@@ -175,14 +176,7 @@ def _unknown_variable(name: str) -> SettingsError:
     stems = [known.removeprefix(PREFIX) for known in (*setting_variables(), CONFIG_VARIABLE)]
     near = difflib.get_close_matches(name.removeprefix(PREFIX), stems, n=1)
     hint = f" (did you mean {PREFIX}{near[0]}?)" if near else ""
-    return SettingsError(_ENVIRONMENT, name, f"unknown variable{hint}")
-
-
-def _variable(environ: Mapping[str, str], name: str) -> str | None:
-    text = environ.get(name)
-    if text == "":
-        raise SettingsError(_ENVIRONMENT, name, "is empty (unset it to get the default)")
-    return text
+    return SettingsError(ENVIRONMENT, name, f"unknown variable{hint}")
 
 
 def _from_text(flag: Flag, text: str) -> object:
@@ -190,14 +184,7 @@ def _from_text(flag: Flag, text: str) -> object:
         return [part.strip() for part in text.split(",")]
     if flag.is_switch:
         return {"true": True, "false": False}.get(text.lower(), text)
-    return _absolute(flag, text)
-
-
-def _absolute(flag: Flag, value: object) -> object:
-    """A path on the command line is relative to where the command was given, not to the file."""
-    return (
-        str(Path(value).absolute()) if flag.is_path and isinstance(value, str) and value else value
-    )
+    return flag.absolute(text)
 
 
 def _is_within(key: str, outer: str) -> bool:

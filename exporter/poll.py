@@ -13,6 +13,8 @@ from dataclasses import replace as dataclass_replace
 
 from msgspec.structs import replace
 
+from exporter.audit.book import AuditBook
+from exporter.audit_log import AuditLog
 from exporter.closer_look import CloserLook
 from exporter.digest import Digest, Found
 from exporter.events.hearing import Hearing
@@ -53,18 +55,21 @@ class SystemPoller:
     hearing: Hearing | None = field(default=None, repr=False)
     closer_look: CloserLook | None = field(default=None, repr=False)
     publish_interval: float = 60.0  # seconds between two readings of what was published
+    audit: AuditBook | None = field(default=None, repr=False)
     state: SystemState = field(init=False, repr=False)
     _digest: Digest = field(init=False, repr=False)
     _log: PollLog = field(init=False, repr=False)
+    _audit_log: AuditLog = field(init=False, repr=False)
     _silence: Renderer = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.state = SystemState(STALE_AFTER_INTERVALS * self.interval)
         self._log = PollLog(self.system, self.interval)
+        self._audit_log = AuditLog(self.system)
         # One of its own: an empty page must not make the renderer forget what it keeps.
         renderer = self.renderer
         forget_after = STALE_AFTER_INTERVALS * self.publish_interval
-        self._digest = Digest(renderer, publishes=PublishBook(forget_after))
+        self._digest = Digest(renderer, publishes=PublishBook(forget_after), audit=self.audit)
         self._silence = Renderer(renderer.system, renderer.selection, renderer.limits)
 
     async def run(self) -> None:
@@ -154,7 +159,8 @@ class SystemPoller:
             made = await asyncio.to_thread(self._digest.take, snapshot, found)
             if self.hearing is not None and snapshot.complete:
                 self.hearing.keep_only(made.consumers, made.streams)
-            return state.answered(snapshot, made.rendered, made.signals)
+            self._audit_log.tell(made.report)
+            return state.answered(snapshot, made.rendered, made.signals).audited(made.report)
         # Of what nobody answered only the servers are known: they are down.
         servers = replace(snapshot, streams=(), consumers=(), accounts=(), meta=None)
         return state.unanswered(await asyncio.to_thread(self._silence.render, servers))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeVar
 
+from exporter.audit.report import Report
 from exporter.events.counts import NOTHING_HEARD, EventCounts
 from exporter.model import Outcome, Server, Skipped, Snapshot
 from exporter.samples.render import NO_SIGNALS, Rendered
@@ -55,6 +56,7 @@ class SystemState:
     series_dropped: int = 0
     events: EventCounts = NOTHING_HEARD  # as of the last poll
     troubles: tuple[str, ...] = ()  # why something goes unheard, in words
+    report: Report | None = None  # of the last audit; None before the first, or without audits
 
     def age(self, now: float) -> float | None:
         return None if self.last_answer is None else max(0.0, now - self.last_answer)
@@ -101,6 +103,15 @@ class SystemState:
             last_answer=snapshot.taken,
             series_dropped=self.series_dropped + rendered.dropped,
         )
+
+    def audited(self, report: Report | None) -> SystemState:
+        """Checks that failed by a mistake of ours are counted once for each audit."""
+        if report is self.report or report is None:
+            return self
+        errors = Counter(self.errors)
+        if broken := len(report.broken()):
+            errors["audit", "internal"] += broken
+        return replace(self, report=report, errors=errors)
 
     def heard(self, events: EventCounts, troubles: tuple[str, ...]) -> SystemState:
         return replace(self, events=events, troubles=troubles)

@@ -12,6 +12,9 @@ from streamgauge.serving.settings import SettingsError
 
 Section = TypeVar("Section")
 
+# The first rollup may be hours away.
+_MAY_COME_LATER = "forecasts"
+
 
 def beside(settings: ExporterSettings, folder: Path) -> ExporterSettings:
     """Relative paths are relative to the file, wherever the exporter was started."""
@@ -23,6 +26,8 @@ def check_readable(settings: ExporterSettings, where: str) -> None:
 
     def check(key: str, path: Path) -> Path:
         if path.is_fifo():  # <(a command) in a shell: what it says can be read only once
+            return path
+        if key == _MAY_COME_LATER:
             return path
         try:
             with path.open("rb"):

@@ -12,6 +12,9 @@ from msgspec import Struct
 
 StreamKey = tuple[str, str]  # account, stream
 ConsumerKey = tuple[str, str, str]  # account, stream, consumer
+# An exporter listens in a queue group of its own, named like this: by that every exporter, itself and
+# its twin, tells from the list of subscriptions who only counts events and keeps no dead letter.
+EXPORTER_GROUP = "streamgauge-exporter-"
 # Id of the server's life, connection, subscription, and which of its copies; "" is the original.
 CounterId = tuple[str, int, str, str]
 Counters = tuple[tuple[CounterId, int], ...]  # messages received so far

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from aiohttp import web
 
 from exporter.docs_pages import REFERENCES, docs_page, docs_policy
 from exporter.exposition import Exposition, Format, assemble
+from exporter.forecast_file import ForecastFile, Look
 from exporter.metric import Subject
 from exporter.moment import Moment
 from exporter.negotiation import accepts_gzip, choose_format
-from exporter.samples.self_metrics import SelfMetrics
+from exporter.samples.self_metrics import SelfMetrics, SelfSample
 from exporter.status import status_view
 from exporter.status_page import content_security_policy, status_page
 from exporter.version import VERSION
@@ -42,6 +45,7 @@ class _Pages:
     def __init__(self, watch: Watch, config_source: str) -> None:
         self._watch = watch
         self._config_source = config_source
+        self._forecasts = ForecastFile()
 
     async def metrics(self, request: web.Request) -> web.StreamResponse:
         unknown = [name for name in request.query if name != "collect[]"]
@@ -54,11 +58,18 @@ class _Pages:
         subjects = frozenset(SELECTABLE[name] for name in chosen) if chosen else None
         fmt = choose_format(request.headers.get("Accept", ""))
         moment = self._watch.moment()
-        live = await asyncio.to_thread(_own_text, moment, fmt)
-        exposition = assemble(moment.blocks(), live, fmt, subjects)
+        look, live = await asyncio.to_thread(self._live, moment, fmt)
+        blocks = [*moment.blocks(), look.blocks(moment.now)]
+        exposition = assemble(blocks, live, fmt, subjects)
         if accepts_gzip(request.headers.get("Accept-Encoding", "")):
             return _compressed(exposition)
         return await _plain(request, exposition)
+
+    def _live(self, moment: Moment, fmt: Format) -> tuple[Look, bytes]:
+        """Reads /proc and a file, which a busy machine may take its time for: runs in a thread."""
+        look = self._forecasts.look(self._watch.settings.forecasts)
+        own = SelfMetrics(_Own(moment, look), VERSION, platform.python_version())
+        return look, own.text(fmt)
 
     async def status(self, _: web.Request) -> web.Response:
         view = await asyncio.to_thread(status_view, self._watch, self._config_source)
@@ -87,9 +98,16 @@ class _Pages:
         return web.Response(status=200 if done.ok else 500, text=f"{done.text}\n")
 
 
-def _own_text(moment: Moment, fmt: Format) -> bytes:
-    """Reads /proc, which a busy machine may take its time for: runs in a thread."""
-    return SelfMetrics(moment, VERSION, platform.python_version()).text(fmt)
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What the exporter says of itself at one moment."""
+
+    moment: Moment
+    look: Look
+
+    def self_samples(self) -> Iterator[SelfSample]:
+        yield from self.moment.self_samples()
+        yield from self.look.self_samples(self.moment.now)
 
 
 def _page(html: str, policy: str) -> web.Response:

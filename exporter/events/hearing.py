@@ -84,11 +84,6 @@ class Hearing:
             heard = any(each.connected_since is not None for each in plans)
         return frozenset({self.book.own_account}) if heard else frozenset()
 
-    def connections(self) -> list[tuple[str, int]]:
-        """Of our listeners: id of the server, number of the connection there."""
-        infos = [listener.link.server_info for listener in self.listeners]
-        return [(str(info["server_id"]), int(info["client_id"])) for info in infos if info]
-
     def troubles(self) -> tuple[str, ...]:
         """What is wrong now, for the status page."""
         return tuple(_troubles(self))

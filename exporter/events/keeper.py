@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 import re
+import secrets
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from exporter.errors import QuestionError
 from exporter.sources.asking import RETRY_AFTER_SECONDS
 from exporter.sources.connection import NatsLink
 from exporter.sources.credentials import NatsAccess
+from exporter.subscriptions import EXPORTER_GROUP
 from streamgauge.serving.log_format import exception_text
 from streamgauge.serving.logs import StateLog, event
 
@@ -43,6 +45,7 @@ class Ear:
     hear: Callable[[Msg], None]
     most_messages: int = 65_536
     most_bytes: int = 64 * 1024**2
+    says_who: bool = False  # listens in a group that tells others that it is an exporter's
 
 
 class KeptLink(NatsLink):
@@ -178,11 +181,14 @@ class KeptLink(NatsLink):
     async def _subscribe(self, client: Client, ears: Iterable[Ear]) -> None:
         self._settled, self.denied = False, frozenset()
         self._asked_again = time.monotonic()
+        # Never the same twice: a connection that a server has not yet given up would get its share.
+        group = EXPORTER_GROUP + secrets.token_hex(8)
         for ear in ears:
             if refused := self._subscriptions.pop(ear.subject, None):
                 await refused.unsubscribe()
             self._subscriptions[ear.subject] = await client.subscribe(
                 ear.subject,
+                queue=group if ear.says_who else "",
                 cb=_heard_by(ear.hear),
                 pending_msgs_limit=ear.most_messages,
                 pending_bytes_limit=ear.most_bytes,

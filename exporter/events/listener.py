@@ -56,7 +56,11 @@ class Listener:
     def __post_init__(self) -> None:
         who = "system account's events" if self.plan.of_system_account else "events"
         ears = [
-            Ear(subject, self._hear_ack if subject == ack_samples.SUBJECT else self._hear)
+            Ear(
+                subject,
+                self._hear_ack if subject == ack_samples.SUBJECT else self._hear,
+                says_who=True,
+            )
             for subject in self.plan.subjects
         ]
         self.link = KeptLink(self.plan.access, f"streamgauge {who} ({self.plan.system})", ears)

@@ -25,9 +25,7 @@ def redelivery_cause(
 
     `listening`: naks are heard of; without that an answered redelivery may have been either.
     """
-    first = past[0]
-    if now.acks is not None:
-        first = next((point for point in past if point.acks is not None), first)
+    first = _beginning(past, now)
     again = now.redeliveries - first.redeliveries
     if again <= 0:
         return None
@@ -43,3 +41,12 @@ def redelivery_cause(
         return Cause.LATE_ACKS if listening else None
     work_goes_on = 2 * answered >= deliveries - again
     return Cause.LOOP if few and work_goes_on else Cause.NO_ANSWER
+
+
+def _beginning(past: Sequence[Point], now: Point) -> Point:
+    """Since acks are counted; but where nothing came again since then, advisories alone tell why."""
+    if now.acks is not None:
+        for point in past:
+            if point.acks is not None and point.redeliveries < now.redeliveries:
+                return point
+    return past[0]

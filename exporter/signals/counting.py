@@ -82,7 +82,9 @@ def _add(track: ConsumerTrack, happened: Accounted, now: float) -> None:
 def _note_finished(track: ConsumerTrack, before: Consumer | None, look: Look) -> None:
     row = look.row
     if before is not None and (
-        went_back(before, row) or row.delivered_stream_seq < before.delivered_stream_seq
+        went_back(before, row)
+        or row.delivered_stream_seq < before.delivered_stream_seq
+        or _was_reopened(before, row)
     ):
         track.finished = min(track.finished, row.ack_floor_stream_seq)
     if row.num_ack_pending == 0:
@@ -91,6 +93,13 @@ def _note_finished(track: ConsumerTrack, before: Consumer | None, look: Look) ->
             done = look.view.last_seq_before
         if done > track.finished:
             track.finished = done
+
+
+def _was_reopened(before: Consumer, row: Consumer) -> bool:
+    """More is unacked than was sent since: a leader that steps down forgets, for a moment, what it
+    sent (2.9), and the next one knows it again."""
+    sent = row.delivered_consumer_seq - before.delivered_consumer_seq
+    return row.num_ack_pending - before.num_ack_pending > sent
 
 
 def _use_count(

@@ -62,6 +62,9 @@ class PublishSignals(Struct, frozen=True):
     consumers: Mapping[ConsumerKey, ConsumerReplies]
 
 
+NO_PUBLISHES = PublishSignals({}, {})
+
+
 @dataclass(slots=True)
 class _StreamTrack:
     row: Stream  # the last one that its leader gave

@@ -26,6 +26,8 @@ from exporter.signals.verdict import Verdict
 from exporter.signals.window import Window
 
 NEVER = float("-inf")
+# Copies of a stream drop what is too old within so many seconds of each other.
+COPIES_APART_SECONDS = 5.0
 
 
 class StreamShape(Struct, frozen=True, gc=False):
@@ -56,6 +58,8 @@ class StreamTrack(Struct, gc=False):
     seen: float = 0.0  # when an answer last named it
     times: StreamTimes = field(default_factory=StreamTimes)
     shape: StreamShape | None = None
+    looked: float = NEVER  # by the leader's clock, like the next one
+    limited: float = NEVER  # when limits may last have taken messages
     recreated: int = 0
     regressions: int = 0
     leader_changes: int = 0
@@ -78,13 +82,22 @@ class StreamTrack(Struct, gc=False):
             server_now,
             self._shape(row.config),
             is_gapless(row),
-            limits_may_remove(before, row, server_now),
+            self._limits_may_remove(before, row, server_now),
             row.config is not None and row.config.retention != "limits",
             drops_the_oldest(row),
             removed_messages(before, row),
             steady,
             min(before.last_seq, row.last_seq) if steady else 0,
         )
+
+    def _limits_may_remove(self, before: Stream, row: Stream, server_now: float) -> bool:
+        """Since the look before the last one: each copy applies limits by itself, and a consumer's
+        leader may tell of it a look later than the stream's."""
+        if limits_may_remove(before, row, server_now):
+            self.limited = server_now
+        oldest = min(self.looked, server_now - COPIES_APART_SECONDS)
+        self.looked = server_now
+        return self.limited >= oldest and self.limited > NEVER
 
     def _shape(self, config: StreamConfig | None) -> StreamShape:
         """The same object as before unless it changed: consumers compare it by identity."""

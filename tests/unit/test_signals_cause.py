@@ -102,3 +102,11 @@ def test_only_the_time_in_which_acks_were_counted_is_looked_at() -> None:
     past = [point(), point(30, deliveries=500, redeliveries=400, acks=1000)]
     now = point(60, deliveries=560, redeliveries=420, acks=1058)
     assert redelivery_cause(past, now, 0, listening=True) is Cause.LATE_ACKS
+
+
+def test_what_came_again_before_acks_were_counted_keeps_its_cause() -> None:
+    """As after a start: the first poll knows no subscriptions, the next ones do."""
+    past = [point(), point(30, deliveries=60, redeliveries=20, acks=60, naks=20)]
+    now = point(60, deliveries=80, redeliveries=20, acks=80, naks=20)
+    assert redelivery_cause(past, now, 0, listening=True) is Cause.REFUSED
+    assert redelivery_cause(past, now, 0, listening=False) is None

@@ -7,6 +7,7 @@ import pytest
 from exporter.sources.subsz_rows import LedStream, ServerRows, may_hear_exhausted
 from exporter.sources.subsz_wire import SubszQuestion, WireSubscription
 from exporter.sources.wire import WireCluster, WireState, WireStream
+from exporter.subscriptions import EXPORTER_GROUP
 
 STREAM = LedStream(
     account="app",
@@ -190,19 +191,29 @@ def test_who_may_hear_of_exhausted_messages(subject: str, hears: bool) -> None:
 ADVISORIES = "$JS.EVENT.ADVISORY.>"
 
 
-def test_our_own_subscriptions_capture_nothing() -> None:
-    rows = server_rows(sub(20, 1, ADVISORIES), sub(21, 1, ADVISORIES))
-    assert rows.listeners({("N1", 20)}).by_account == {"AKEY": {ADVISORIES}}
-    assert rows.listeners({("N1", 20), ("N1", 21)}).by_account == {}
-    assert rows.listeners({("N2", 20)}).by_account == {"AKEY": {ADVISORIES}}
+@pytest.mark.parametrize(
+    ("groups", "captured"),
+    [
+        pytest.param([""], True, id="a client alone"),
+        pytest.param(["workers"], True, id="clients that share"),
+        pytest.param([f"{EXPORTER_GROUP}1a2b"], False, id="an exporter"),
+        pytest.param([f"{EXPORTER_GROUP}1a2b", f"{EXPORTER_GROUP}3c4d"], False, id="two of them"),
+        pytest.param([f"{EXPORTER_GROUP}1a2b", ""], True, id="an exporter and a client"),
+    ],
+)
+def test_exporters_capture_nothing(groups: list[str], captured: bool) -> None:
+    rows = server_rows(
+        *(sub(20 + place, 1, ADVISORIES, qgroup=group) for place, group in enumerate(groups))
+    )
+    assert rows.listeners().by_account == ({"AKEY": {ADVISORIES}} if captured else {})
 
 
 def test_a_listener_in_another_account_is_known_only_in_the_list_of_one_account() -> None:
     imported = sub(20, 1, "app.advisories.>", account="OTHER")
     copy = sub(20, 1, ADVISORIES, account="OTHER")
-    together = server_rows(imported, copy).listeners(())
+    together = server_rows(imported, copy).listeners()
     assert (together.by_account, together.imported) == ({}, True)
-    alone = server_rows(copy, account="AKEY").listeners(())
+    alone = server_rows(copy, account="AKEY").listeners()
     assert (alone.by_account, alone.imported) == ({"AKEY": {ADVISORIES}}, False)
 
 
