@@ -1,0 +1,192 @@
+"""An archive for the rollups' measurements: what 5,000 consumers report in twelve metrics.
+
+Written with the archive's own encodings; a month of hourly statistics, or a day of samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+from archive.chunk_samples import Samples
+from archive.chunks import cut, rows
+from archive.hourly import Statistics, hourly_rows, statistics
+from archive.manifest import DayEntry, FileEntry, HourEntry, Manifest
+from archive.manifest_store import write_manifest
+from archive.parquet_files import new_file
+from archive.parquet_series import Labels, fingerprint, write_series
+from archive.schema import DAY_MS, HOUR_MS, SERIES_SCHEMA, day_folder, day_name
+from archive.storage import Storage, open_storage
+
+START: Final = 1_790_553_600_000  # 2026-09-28, a midnight
+STEP_MS: Final = 30_000
+_ROW_GROUP: Final = 30_000
+_DAY_STEPS: Final = DAY_MS // STEP_MS
+_HOUR_STEPS: Final = HOUR_MS // STEP_MS
+
+Floats = NDArray[np.float64]
+Draw = Callable[[np.random.Generator, tuple[int, int]], Floats]
+
+
+def _counter(random: np.random.Generator, size: tuple[int, int]) -> Floats:
+    return np.cumsum(random.poisson(20, size), axis=1).astype(np.float64) + 1e6
+
+
+def _rare(random: np.random.Generator, size: tuple[int, int]) -> Floats:
+    return np.cumsum(random.random(size) < 0.01, axis=1).astype(np.float64)
+
+
+def _level(random: np.random.Generator, size: tuple[int, int]) -> Floats:
+    return random.poisson(300, size).astype(np.float64)
+
+
+def _seconds(random: np.random.Generator, size: tuple[int, int]) -> Floats:
+    return random.gamma(2, 3, size).round(3)
+
+
+def _ratio(random: np.random.Generator, size: tuple[int, int]) -> Floats:
+    return random.random(size)
+
+
+def _constant(random: np.random.Generator, size: tuple[int, int]) -> Floats:
+    return np.repeat(random.choice([100.0, 1000.0], (size[0], 1)), size[1], axis=1)
+
+
+# In the order of files: by name.
+METRICS: Final[dict[str, Draw]] = {
+    f"streamgauge_consumer_{name}": draw
+    for name, draw in sorted(
+        {
+            "ack_floor_gap": _level, "ack_wait_seconds": _constant, "acks_total": _counter,
+            "deliveries_total": _counter, "lag_seconds": _seconds, "max_ack_pending": _constant,
+            "num_ack_pending": _level, "num_pending": _level, "num_waiting": _level,
+            "redeliveries_total": _rare, "redelivery_ratio": _ratio, "stalled_seconds": _seconds,
+        }.items()
+    )
+}  # fmt: skip
+
+
+def write_month(folder: Path, consumers: int, days: int) -> int:
+    """`hourly/` alone, as `series x 24` rows a day; says how many rows there are."""
+    storage, random = open_storage(folder), np.random.default_rng(3)
+    entries = {}
+    for number in range(days):
+        start = START + number * DAY_MS
+        table = pa.concat_tables(_hours(metric, place, consumers, start, random)
+                                 for place, metric in enumerate(METRICS))  # fmt: skip
+        hourly = _written(storage, "hourly", start, table)
+        entries[day_name(start)] = DayEntry(hourly=(hourly,), hours=_hour_entries(start))
+    _publish(storage, consumers, entries)
+    return consumers * len(METRICS) * 24 * days
+
+
+def _hours(
+    metric: str, place: int, consumers: int, start: int, random: np.random.Generator
+) -> pa.Table:
+    """Statistics of each hour, drawn and not computed: the rollups cannot tell."""
+    size = consumers * 24
+    first = METRICS[metric](random, (consumers, 24)).ravel()
+    last = first + 7
+    found = Statistics(
+        count=np.full(size, _HOUR_STEPS), min=first, max=last, sum=first * _HOUR_STEPS, first=first,
+        last=last, p95=last - 1, increase=last - first, resets=np.zeros(size, np.int64),
+    )  # fmt: skip
+    return hourly_rows(_keys(metric, place, consumers, start), found)
+
+
+def _keys(metric: str, place: int, consumers: int, start: int) -> pa.Table:
+    series = np.repeat(np.arange(consumers, dtype=np.int32) + place * consumers, 24)
+    hours = np.tile(start + np.arange(24) * HOUR_MS, consumers)
+    return pa.table(
+        {
+            "metric": _names(metric, len(series)),
+            "series": series,
+            "hour": pa.array(hours).cast(pa.timestamp("ms", tz="UTC")),
+        }
+    )
+
+
+def write_day(folder: Path, consumers: int) -> int:
+    """A day of samples every 30 s, with its statistics; says how many samples there are."""
+    storage, random = open_storage(folder), np.random.default_rng(4)
+    samples, hourly = [], []
+    for place, metric in enumerate(METRICS):
+        for chunk_table, hour_table in _metric_day(metric, place, consumers, random):
+            samples.append(chunk_table)
+            hourly.append(hour_table)
+    entry = DayEntry(
+        samples=(_written(storage, "samples", START, pa.concat_tables(samples)),),
+        hourly=(_written(storage, "hourly", START, pa.concat_tables(hourly)),),
+        hours=_hour_entries(START),
+    )
+    _publish(storage, consumers, {day_name(START): entry})
+    return consumers * len(METRICS) * _DAY_STEPS
+
+
+def _metric_day(
+    metric: str, place: int, consumers: int, random: np.random.Generator
+) -> Iterator[tuple[pa.Table, pa.Table]]:
+    for low in range(0, consumers, 250):
+        count = min(250, consumers - low)
+        numbers = np.arange(low, low + count, dtype=np.int32) + place * consumers
+        values = METRICS[metric](random, (count, _DAY_STEPS))
+        times = np.tile(START + 7_123 + np.arange(_DAY_STEPS) * STEP_MS, count)
+        bits = np.ascontiguousarray(values).ravel().view(np.uint64)
+        series = np.repeat(numbers, _DAY_STEPS)
+        chunks = cut(Samples(series, np.zeros(len(series), np.int32), times, bits))
+        table = rows(chunks, _names(metric, len(chunks)), [""])
+        ends = chunks.values.reshape(-1, _HOUR_STEPS)[:, -1]
+        before = np.where(chunks.hours == START, np.nan, np.append(np.nan, ends[:-1]))
+        found = statistics(chunks.values, chunks.counts, before)
+        yield table, hourly_rows(table.select(("metric", "series", "hour")), found)
+
+
+def _names(metric: str, size: int) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(np.zeros(size, np.int32), [metric])
+
+
+def _written(storage: Storage, table: str, start: int, content: pa.Table) -> FileEntry:
+    path = f"{day_folder(table, day_name(start))}/day.parquet"
+    hours = [start + hour * HOUR_MS for hour in range(24)]
+    unified = content.unify_dictionaries()
+    with new_file(storage, path, table, hours) as file:
+        for low in range(0, unified.num_rows, _ROW_GROUP):
+            file.write(unified.slice(low, _ROW_GROUP), (start, start + DAY_MS - 1))
+        return file.finish()
+
+
+def _hour_entries(start: int) -> dict[int, HourEntry]:
+    hour = HourEntry(samples=1, series=1, minutes="f" * 15, published=start)
+    return {start + number * HOUR_MS: hour for number in range(24)}
+
+
+def _publish(storage: Storage, consumers: int, days: dict[str, DayEntry]) -> None:
+    labels = [_labels(metric, number) for metric in METRICS for number in range(consumers)]
+    table = pa.table(
+        {
+            "series": np.arange(len(labels), dtype=np.int32),
+            "metric": pa.array([dict(each)["__name__"] for each in labels]).dictionary_encode(),
+            "labels": pa.array([list(each) for each in labels], SERIES_SCHEMA.field("labels").type),
+            "fingerprint": pa.array([fingerprint(each) for each in labels], pa.binary(16)),
+        },
+        schema=SERIES_SCHEMA,
+    )
+    series = write_series(storage, table, "all")
+    write_manifest(storage, Manifest(publication=1, series=(series,), days=days, log="bench"))
+
+
+def _labels(metric: str, consumer: int) -> Labels:
+    return (
+        ("__name__", metric),
+        ("account", f"ACCOUNT{consumer % 3}"),
+        ("consumer", f"worker-{consumer:05}"),
+        ("instance", "exporter.example:7778"),
+        ("job", "streamgauge"),
+        ("stream", f"ORDERS{consumer // 10}"),
+        ("system", "nats"),
+    )

@@ -1,0 +1,47 @@
+"""From the command to the first answer of a Spark task: with and without the class archive."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from bench.table import seconds, show
+
+_BAR: Final = 8.0
+_CHILD: Final = """
+from spark_rollups.session import SparkSettings
+from spark_rollups.spark_run import SparkRunner
+from spark_rollups.tasks import units_task
+from spark_rollups.units import Job
+
+runner = SparkRunner(SparkSettings(master="local[2]"))
+print(list(runner.run([units_task(Job("", "", "", (), (), (), ()), [])])), flush=True)
+runner.close()
+"""
+
+
+def compare(turns: int) -> None:
+    """The first start of all writes the class archive when it ends; it is not among the others."""
+    with tempfile.TemporaryDirectory(prefix="streamgauge-bench-") as cache:
+        environ = {**os.environ, "XDG_CACHE_HOME": cache}
+        first = _start(environ)
+        size = sum(path.stat().st_size for path in Path(cache).rglob("*.jsa"))
+        later = min(_start(environ) for _ in range(turns))
+    rows = [("first of all", seconds(first)), ("every other", seconds(later))]
+    show("from the command to the first answer of a Spark task", ("start", "time"), rows)
+    print(f"  the bar is {_BAR:.0f} s; the class archive takes {size / 1e6:.0f} MB")
+
+
+def _start(environ: dict[str, str]) -> float:
+    began = time.perf_counter()
+    with subprocess.Popen(
+        [sys.executable, "-c", _CHILD], stdout=subprocess.PIPE, env=environ, text=True
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        return time.perf_counter() - began

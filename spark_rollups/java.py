@@ -1,0 +1,77 @@
+"""The Java that Spark runs on: where it is, whether it is new enough, and how it starts fast."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from spark_rollups.places import RollupError
+
+OLDEST: Final = 17
+_HOW: Final = f"Spark needs Java {OLDEST} or newer: install a JRE (Debian: openjdk-17-jre-headless)"
+# One job of seconds is over before a second compilation pays.
+FLAGS: Final = (
+    "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable",
+    "-Xlog:all=error:stderr",
+)  # fmt: skip
+
+
+def find_java(environ: Mapping[str, str]) -> Path:
+    """The program that Spark's scripts will take; an error that says what to do."""
+    home = environ.get("JAVA_HOME", "")
+    found = Path(home, "bin", "java") if home else shutil.which("java", path=environ.get("PATH"))
+    if found is None:
+        raise RollupError(f"no Java found. {_HOW}, or set JAVA_HOME")
+    java = Path(found).resolve()
+    if not java.is_file():
+        raise RollupError(f"JAVA_HOME is {home}, but there is no bin/java in it. {_HOW}")
+    version = java_version(java)
+    if version is not None and version < OLDEST:
+        raise RollupError(f"{java} is Java {version}. {_HOW}")
+    return java
+
+
+def java_version(java: Path) -> int | None:
+    """From the file `release` beside it, which costs nothing; None when there is none."""
+    release = java.parent.parent / "release"
+    if not release.is_file():
+        return None
+    told = re.search(
+        r'^JAVA_VERSION="(?:1\.)?(\d+)', release.read_text(errors="replace"), re.MULTILINE
+    )
+    return int(told[1]) if told else None
+
+
+class ClassArchive:
+    """Spark's classes as this Java had them in memory (AppCDS): it halves the start.
+
+    The first run writes it when it ends; it is bound to one Java and one Spark.
+    """
+
+    def __init__(self, java: Path, spark_home: Path, environ: Mapping[str, str]) -> None:
+        cache = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME", "/tmp"), ".cache")  # noqa: S108
+        jars = sorted((each.name, each.stat().st_size) for each in (spark_home / "jars").iterdir())
+        told = f"{java}\n{java.stat().st_mtime_ns}\n{spark_home}\n{jars}"
+        mark = hashlib.sha256(told.encode()).hexdigest()[:16]
+        self.path = Path(cache, "streamgauge", f"spark-{mark}.jsa")
+        self._fresh = self.path.with_suffix(f".{os.getpid()}.new")
+        self.there = self.path.is_file()
+
+    def flags(self) -> tuple[str, ...]:
+        if self.there:
+            return (f"-XX:SharedArchiveFile={self.path}",)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return ()  # a read-only home: the start is slow, and that is all
+        return (f"-XX:ArchiveClassesAtExit={self._fresh}",)
+
+    def settle(self) -> None:
+        """After Java has ended: the new file takes its name when it is whole."""
+        if self._fresh.is_file():
+            self._fresh.replace(self.path)

@@ -1,0 +1,146 @@
+"""`streamgauge rollup`: from the command line to a finished run, or to one line that says why not."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Sequence
+from datetime import date
+from typing import NoReturn
+
+from spark_rollups.identity import FOLDED_LABELS
+from spark_rollups.places import Place, RollupError
+from spark_rollups.progress import Progress
+from spark_rollups.publish import FILE, Publication, add_arguments, publication_of, rollup_text
+from spark_rollups.publish_gauges import gauges_of
+from spark_rollups.rollup import Result, rollup
+from spark_rollups.rollup_files import Rollups
+from spark_rollups.rollup_settings import RollupSettings
+from spark_rollups.schemas import FORECASTS
+from spark_rollups.session import SparkSettings
+from spark_rollups.spark_failure import SparkFailedError
+from spark_rollups.spark_run import SparkRunner
+
+
+class _Parser(argparse.ArgumentParser):
+    """Complains in one line that names the flag."""
+
+    def error(self, message: str) -> NoReturn:
+        named = re.fullmatch(r"argument (-?-?[\w-]+)(?:/\S+)?: (.*)", message)
+        raise RollupError(f"{named[1]}: {named[2]}" if named else message)
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no day; write YYYY-MM-DD") from None
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
+    return key, value
+
+
+def parser() -> argparse.ArgumentParser:
+    made = _Parser(prog="streamgauge rollup", description=__doc__, allow_abbrev=False)
+    add = made.add_argument
+    add("--archive", required=True, metavar="PATH", help="folder or address of the archive")
+    add("--out", required=True, metavar="PATH", help="folder or address of the rollups")
+    add("--from", dest="first", type=_day, metavar="DAY", help="first day (default: the oldest)")
+    add("--to", dest="last", type=_day, metavar="DAY", help="last day (default: the newest)")
+    add("--from-raw", action="store_true",
+        help="read the samples, not the archive's hourly statistics")  # fmt: skip
+    add("--no-forecasts", dest="forecasts", action="store_false",
+        help="days and hours alone; forecasts and trends stay as they are")  # fmt: skip
+    add("--fold", action="append", default=[], metavar="LABEL",
+        help=f"fold this label away too (always: {', '.join(FOLDED_LABELS)})")  # fmt: skip
+    where = made.add_mutually_exclusive_group()
+    where.add_argument("--master", default="", metavar="URL",
+                       help="Spark master, e.g. spark://host:7077 (default: this machine)")  # fmt: skip
+    where.add_argument("--remote", default="", metavar="URL",
+                       help="Spark Connect server, e.g. sc://host:15002")  # fmt: skip
+    add("--conf", action="append", default=[], type=_setting, metavar="KEY=VALUE",
+        help="a setting of Spark's; may be given again")  # fmt: skip
+    add_arguments(made)
+    return made
+
+
+def main(argv: Sequence[str]) -> int:
+    """0 when the result is there, 1 when Spark failed, 2 when it cannot be; the old one then stays."""
+    try:
+        return _run(parser().parse_args(argv))
+    except SparkFailedError as error:
+        # A fault of Spark's, or ours in a worker: whoever mends it needs the whole story.
+        sys.stderr.write(f"{error.story}\nstreamgauge: {_printable(str(error))}\n")
+        return 1
+    except RollupError as error:
+        sys.stderr.write(f"streamgauge: {_printable(str(error))}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("streamgauge: interrupted; finished days are kept for the next run\n")
+        return 130
+
+
+def _run(words: argparse.Namespace) -> int:
+    settings = RollupSettings(
+        words.archive, words.out, words.first, words.last, words.from_raw, words.forecasts,
+        folded=tuple(sorted({*FOLDED_LABELS, *words.fold})),
+    )  # fmt: skip
+    spark = SparkSettings(words.master, words.remote, dict(words.conf))
+    publication = publication_of(words)
+    runners: list[SparkRunner] = []
+
+    def start() -> SparkRunner:
+        runners.append(SparkRunner(spark))
+        return runners[0]
+
+    began, progress = time.monotonic(), Progress()
+    try:
+        result = rollup(settings, start, progress)
+    finally:
+        progress.end()
+        for runner in runners:
+            runner.close()
+    sys.stdout.write(_summary(result, settings.out, time.monotonic() - began))
+    _publish(Rollups(Place(settings.out), result.manifest), publication)
+    return 0
+
+
+def _publish(rollups: Rollups, publication: Publication) -> None:
+    """The time of success is now, also where nothing had changed."""
+    now, days = time.time(), rollups.asof_days()
+    table = rollups.asof_table("forecasts", days[-1]) if days else FORECASTS.empty_table()
+    rollups.place.write(FILE, rollup_text(table, now))
+    publication.publish(gauges_of(table, now), now, _say)
+
+
+def _summary(result: Result, out: str, seconds: float) -> str:
+    made = len(result.read) + len(result.taken_up)
+    kept = len(result.manifest.days) - made
+    if not made and not result.asof:
+        return f"{kept} days, nothing has changed\n"
+    told = [f"{made} days made from {result.rows:,} rows in {seconds:.1f} s, {kept} kept"]
+    if result.taken_up:
+        told.append(f"{len(result.taken_up)} of them finished by a run that failed")
+    if result.asof:
+        told.append(f"forecasts as of {', '.join(result.asof)}")
+    told.append(f"result {result.manifest.number} in {out}")
+    return "\n".join(told) + "\n"
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+
+
+def _printable(text: str) -> str:
+    """Names from outside must not move a cursor."""
+    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,74 @@
+"""`python -m spark_rollups.publish_main --rollups DIR ...`: the last rollup's forecasts, sent again."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from spark_rollups.places import RollupError
+from spark_rollups.publish import Publication, add_arguments, newest_gauges, publication_of
+from spark_rollups.rollup_files import open_rollups
+
+_LEAST_PAUSE: Final = 1.0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    words = _parser().parse_args(argv)
+    try:
+        _publish(words, _chosen(words))
+    except RollupError as error:
+        sys.stderr.write(f"streamgauge: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _chosen(words: argparse.Namespace) -> Publication:
+    publication = publication_of(words)
+    if publication.textfile is None and publication.receiver is None:
+        raise RollupError("nothing to do: give --textfile or --remote-write")
+    return publication
+
+
+def _publish(words: argparse.Namespace, publication: Publication) -> None:
+    while True:
+        rollups = open_rollups(words.rollups)
+        publication.publish(newest_gauges(rollups), time.time(), _say)
+        if words.every is None:
+            return
+        time.sleep(words.every)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m spark_rollups.publish_main", description="Sends the newest forecasts."
+    )
+    parser.add_argument("--rollups", required=True, metavar="PATH", help="the rollups' folder")
+    parser.add_argument(
+        "--every", type=_seconds, metavar="SECONDS",
+        help="again and again: Prometheus forgets what was sent once after five minutes",
+    )  # fmt: skip
+    add_arguments(parser)
+    return parser
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not _LEAST_PAUSE <= found < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 1 on")
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

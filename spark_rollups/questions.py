@@ -1,0 +1,86 @@
+"""What the rollups are asked: which metrics are kept by the hour, forecast, trended, told apart.
+
+Pure. Every name comes from the catalogue; to ask about another metric, add it to a list here.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from exporter import catalog
+from exporter.metric import Metric
+
+
+class Forecasted(NamedTuple):
+    """A level and the limit that it may reach; `limit_name` is the label `limit` of the forecast."""
+
+    metric: str
+    limit: str
+    subject: str
+    limit_name: str
+
+
+def _forecasted(level: Metric, limit: Metric, limit_name: str) -> Forecasted:
+    return Forecasted(level.name, limit.name, level.subject.value, limit_name)
+
+
+def _names(*metrics: Metric) -> tuple[str, ...]:
+    return tuple(metric.name for metric in metrics)
+
+
+FORECASTED: Final = (
+    _forecasted(catalog.STREAM_BYTES, catalog.STREAM_MAX_BYTES, "bytes"),
+    _forecasted(catalog.STREAM_MESSAGES, catalog.STREAM_MAX_MESSAGES, "messages"),
+    _forecasted(catalog.SERVER_STORAGE_USED_BYTES, catalog.SERVER_STORAGE_MAX_BYTES, "storage"),
+    _forecasted(catalog.SERVER_MEMORY_USED_BYTES, catalog.SERVER_MEMORY_MAX_BYTES, "memory"),
+    _forecasted(catalog.ACCOUNT_STORAGE_USED_BYTES, catalog.ACCOUNT_STORAGE_LIMIT_BYTES, "storage"),
+    _forecasted(catalog.ACCOUNT_MEMORY_USED_BYTES, catalog.ACCOUNT_MEMORY_LIMIT_BYTES, "memory"),
+)
+
+# Where it goes without a limit to reach. The daily table is enough for them.
+TRENDED: Final = _names(
+    catalog.CONSUMER_NUM_PENDING,
+    catalog.CONSUMER_NUM_ACK_PENDING,
+    catalog.CONSUMER_LAG_SECONDS,
+    catalog.CONSUMER_REDELIVERY_RATIO,
+    catalog.CONSUMER_EXHAUSTED_MESSAGES,
+    catalog.STREAM_DEDUPE_IDS,
+    catalog.STREAM_CONSUMERS,
+    catalog.STREAM_EPHEMERAL_CONSUMERS,
+    catalog.ACCOUNT_STREAMS,
+    catalog.ACCOUNT_CONSUMERS,
+    catalog.SERVER_HA_ASSETS,
+    catalog.SERVER_STREAM_LEADERS,
+    catalog.SERVER_CONSUMER_LEADERS,
+    catalog.SERVER_PROCESS_MEMORY_BYTES,
+)
+
+# What a forecast needs, and what has a worst hour that somebody asks for.
+HOURLY: Final = tuple(
+    dict.fromkeys(
+        (
+            *(asked.metric for asked in FORECASTED),
+            *_names(
+                catalog.CONSUMER_LAG_SECONDS,
+                catalog.CONSUMER_NUM_PENDING,
+                catalog.CONSUMER_REDELIVERIES,
+                catalog.CONSUMER_DELIVERIES,
+                catalog.CONSUMER_LOST_MESSAGES,
+                catalog.STREAM_STORED_MESSAGES,
+                catalog.SERVER_CPU_RATIO,
+                catalog.SERVER_CLOCK_OFFSET_SECONDS,
+            ),
+        )
+    )
+)
+
+# Gauges whose numbers are names: a mean of them says nothing, how long each held says all.
+STATES: Final = _names(catalog.CONSUMER_VERDICT, catalog.CONSUMER_REDELIVERY_CAUSE)
+
+# Where the usual and the unusual sample are both asked for; read from the samples themselves.
+QUANTILES: Final = _names(
+    catalog.CONSUMER_LAG_SECONDS,
+    catalog.CONSUMER_NUM_PENDING,
+    catalog.CONSUMER_NUM_ACK_PENDING,
+    catalog.CONSUMER_REDELIVERY_RATIO,
+)

@@ -1,0 +1,71 @@
+"""The chapter on abandoned messages: delivered max_deliver times, never acknowledged, still there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from exporter import catalog as c
+from spark_rollups import report_words as words
+from spark_rollups.report_assets import Mask, Of
+from spark_rollups.report_facts import Facts
+from spark_rollups.report_model import Chapter, Column, Table, sorted_rows
+from spark_rollups.report_rows import by_column, identity, limit_of, rows_of
+from spark_rollups.report_values import Kind
+
+
+def given_up(facts: Facts) -> Mask:
+    """Consumers with anything abandoned, lying there or told by an advisory."""
+    now = facts.consumers.now
+    peak = now.of(c.CONSUMER_EXHAUSTED_MESSAGES, Of.HIGH)
+    told = now.of(c.CONSUMER_EXHAUSTED, Of.INCREASE)
+    found: Mask = (np.nan_to_num(peak) > 0) | (np.nan_to_num(told) > 0)
+    return found
+
+
+def abandoned_chapter(facts: Facts) -> Chapter:
+    now, mask = facts.consumers.now, given_up(facts)
+    if not mask.any():
+        said = (
+            "No message was seen to run out of max_deliver."
+            if now.has(c.CONSUMER_EXHAUSTED_MESSAGES)
+            else "No consumer with a finite max_deliver was seen, so nothing can be abandoned."
+        )
+    else:
+        left = now.of(c.CONSUMER_EXHAUSTED_MESSAGES, Of.LAST)[mask]
+        said = (
+            f"{words.plural(int(mask.sum()), 'consumer')} gave up on messages; at least "
+            f"{words.count(float(np.nansum(left)))} of them still lay in their streams at the end. "
+            "Nobody will get them again by themselves."
+        )
+    return Chapter("abandoned", "Abandoned messages", (said,), (_table(facts, mask),))
+
+
+def _table(facts: Facts, mask: Mask) -> Table:
+    now, before = facts.consumers.now, facts.consumers.before
+    left = now.of(c.CONSUMER_EXHAUSTED_MESSAGES, Of.LAST)
+    listens = now.of(c.CONSUMER_DEAD_LETTER_CAPTURED, Of.LAST)
+    deliver = now.of(c.CONSUMER_MAX_DELIVER, Of.LAST)
+    columns = (
+        left, before.of(c.CONSUMER_EXHAUSTED_MESSAGES, Of.LAST),
+        now.of(c.CONSUMER_EXHAUSTED_MESSAGES, Of.HIGH), now.of(c.CONSUMER_EXHAUSTED, Of.INCREASE),
+        now.of(c.CONSUMER_NAKS, Of.INCREASE), now.of(c.CONSUMER_TERMS, Of.INCREASE),
+        limit_of(deliver, now.of(c.CONSUMER_UP, Of.LAST)),
+        [None if np.isnan(value) else "yes" if value >= 1 else "nobody" for value in listens],
+    )  # fmt: skip
+    return Table(
+        "abandoned",
+        "By consumer",
+        identity(now.labels),
+        (
+            Column("lying", "Lying there", Kind.COUNT, "at the end; at least so many", line=1),
+            Column("lying_before", "Month before", Kind.COUNT),
+            Column("lying_peak", "Peak", Kind.COUNT, shown=False),
+            Column("told", "Given up", Kind.COUNT, "in the month, as advisories told"),
+            Column("naks", "Refused", Kind.COUNT, "naks, as advisories told"),
+            Column("terms", "Ended", Kind.COUNT, "terms, as advisories told", shown=False),
+            Column("max_deliver", "Max deliver", Kind.COUNT),
+            Column("dead_letters", "Somebody listens", hint="to the advisory that tells of them"),
+        ),
+        sorted_rows(rows_of(now, mask, columns), by_column(len(now.labels))),
+        empty="None.",
+    )

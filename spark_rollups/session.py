@@ -1,0 +1,139 @@
+"""A Spark session: embedded, on a cluster, by spark-submit or through Spark Connect.
+
+The only module that knows how Spark is started and ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from spark_rollups.java import FLAGS, ClassArchive, find_java
+from spark_rollups.java_process import end_java, launch_java
+from spark_rollups.package import package_zip
+from spark_rollups.places import RollupError
+from spark_rollups.spark_failure import is_spark, reason_in
+
+_LOG: Final = Path(__file__).with_name("log4j2.properties")
+# The work is done in Python beside the JVM: it only hands out tasks.
+_BASE: Final = {
+    "spark.driver.memory": "1g",
+    "spark.ui.enabled": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.python.worker.reuse": "true",
+    "spark.ui.showConsoleProgress": "false",
+}
+_LOCAL: Final = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_SECONDS_TO_END: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSettings:
+    master: str = ""  # "": all cores of this machine, or what spark-submit says
+    remote: str = ""  # the address of a Spark Connect server, sc://host:port
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def submitted(self) -> bool:
+        """Whether spark-submit runs us: then Java is there and the master is chosen."""
+        return "PYSPARK_GATEWAY_PORT" in os.environ
+
+    @property
+    def local(self) -> bool:
+        return not self.remote and (self.master or "local[*]").startswith("local")
+
+
+class Session:
+    """`spark` is the session; `close` ends it and the Java that we started."""
+
+    def __init__(
+        self, spark: Any, archive: ClassArchive | None, sent: contextlib.ExitStack
+    ) -> None:
+        self.spark = spark
+        self._archive = archive
+        self._sent = sent  # what executors fetch from us, as long as there may be new ones
+
+    def close(self) -> None:
+        with self._sent:
+            self.spark.stop()
+            if self._archive is not None and end_java(_SECONDS_TO_END):
+                self._archive.settle()
+
+
+def open_session(settings: SparkSettings) -> Session:
+    """One line of error where it cannot be: no Java, no Spark, no such master."""
+    with _one_line_errors():
+        if settings.remote:
+            return _connected(settings)
+        archive = None if settings.submitted else _prepare_java(settings)
+        return _classic(settings, archive)
+
+
+def _connected(settings: SparkSettings) -> Session:
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.remote(settings.remote).getOrCreate()
+    sent = contextlib.ExitStack()
+    spark.addArtifacts(str(sent.enter_context(package_zip())), pyfile=True)
+    return Session(spark, None, sent)
+
+
+def _classic(settings: SparkSettings, archive: ClassArchive | None) -> Session:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("streamgauge rollup")
+    if settings.submitted:
+        builder = builder.config("spark.sql.session.timeZone", "UTC")
+    else:
+        builder = builder.master(settings.master or "local[*]")
+        conf = _configuration(settings, archive)
+        for key, value in conf.items():
+            builder = builder.config(key, value)
+        launch_java(conf)
+    spark = builder.getOrCreate()
+    sent = contextlib.ExitStack()
+    if not settings.local and not settings.submitted:
+        spark.sparkContext.addPyFile(str(sent.enter_context(package_zip())))
+    return Session(spark, archive, sent)
+
+
+def _configuration(settings: SparkSettings, archive: ClassArchive | None) -> dict[str, str]:
+    flags = [*FLAGS, *(archive.flags() if archive else ()), f"-Dlog4j2.configurationFile={_LOG}"]
+    own = {**_BASE, **(_LOCAL if settings.local else {}), **settings.conf}
+    extra = own.get("spark.driver.extraJavaOptions", "")
+    return {**own, "spark.driver.extraJavaOptions": " ".join([*flags, extra]).strip()}
+
+
+def _prepare_java(settings: SparkSettings) -> ClassArchive:
+    java = find_java(os.environ)
+    from pyspark.find_spark_home import _find_spark_home
+
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(FLAGS[:3]))
+    if settings.local:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return ClassArchive(java, Path(_find_spark_home()), os.environ)
+
+
+@contextlib.contextmanager
+def _one_line_errors() -> Any:
+    """What a user can mend is told in one line; the rest is a fault of ours and keeps its trace."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise RollupError(
+            f"{error.name} is not installed: pip install 'streamgauge[spark]'"
+        ) from error
+    except ImportError as error:  # Spark Connect says so of what it needs
+        raise RollupError(f"Spark cannot be used: {str(error).splitlines()[0]}") from error
+    except RollupError:
+        raise
+    except Exception as error:
+        if not is_spark(error):
+            raise
+        raise RollupError(f"Spark does not start: {reason_in(str(error))}") from error

@@ -1,0 +1,197 @@
+"""Rollups out of literal numbers, in memory or as files: what the tests of the report read."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from exporter.metric import Metric
+from spark_rollups.places import Place
+from spark_rollups.rollup_manifest import Day, Manifest, RollupFile, write_manifest
+from spark_rollups.schemas import ASOF_TABLES, DAY_TABLES, FORECASTS, PLACE
+
+ALL_HOURS = 2**24 - 1
+Number = float | Callable[[int], float]  # the same every day, or by the day's place
+
+
+def month_days(year: int, month: int) -> list[date]:
+    first = date(year, month, 1)
+    return [day for n in range(31) if (day := first + timedelta(days=n)).month == month]
+
+
+class LiteralRollups:
+    """Rows are added by the month; the reading side is that of spark_rollups.rollup_files."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in DAY_TABLES}
+        self.asof: dict[date, dict[str, list[dict[str, Any]]]] = {}
+        self.covered: dict[date, int] = {}
+        self._made: dict[str, tuple[int, Any]] = {}
+
+    # --- filling ----------------------------------------------------------------------------------
+
+    def cover(self, days: Iterable[date], hours: int = ALL_HOURS) -> None:
+        self.covered |= dict.fromkeys(days, hours)
+
+    def gauge(
+        self,
+        metric: Metric,
+        days: Sequence[date],
+        value: Number,
+        *,
+        high: Number | None = None,
+        low: Number | None = None,
+        labels: dict[str, str] | None = None,
+        **place: str,
+    ) -> None:
+        for number, day in enumerate(days):
+            level = _at(value, number)
+            top = level if high is None else _at(high, number)
+            bottom = level if low is None else _at(low, number)
+            numbers = {"min": bottom, "max": top, "sum": level * 24, "first": level, "last": level}
+            self._daily(metric, "gauge", day, numbers, labels, place)
+
+    def counter(
+        self,
+        metric: Metric,
+        days: Sequence[date],
+        increase: Number,
+        *,
+        labels: dict[str, str] | None = None,
+        name: str = "",
+        **place: str,
+    ) -> None:
+        reached = 0.0
+        for number, day in enumerate(days):
+            rise = _at(increase, number)
+            numbers = {
+                "min": reached, "max": reached + rise, "sum": reached * 24, "first": reached,
+                "last": reached + rise, "increase": rise,
+            }  # fmt: skip
+            reached += rise
+            self._daily(metric, "counter", day, numbers, labels, place, name)
+
+    def states(
+        self, metric: Metric, days: Sequence[date], seconds: dict[int, float], **place: str
+    ) -> None:
+        for day in days:
+            for value, held in seconds.items():
+                row = {"day": day, "value": float(value), "samples": 1, "seconds": held}
+                self.rows["shares"].append({**_who(metric, "gauge", None, place), **row})
+
+    def quantile(self, metric: Metric, days: Sequence[date], p95: Number, **place: str) -> None:
+        for number, day in enumerate(days):
+            row = {"day": day, "count": 24, "p50": 0.0, "p95": _at(p95, number), "p99": None}
+            self.rows["quantiles"].append({**_who(metric, "gauge", None, place), **row})
+
+    def forecast(self, as_of: date, **columns: Any) -> None:
+        empty: dict[str, Any] = {
+            field.name: "" if field.type == pa.string() else 0 if field.type == pa.int32() else None
+            for field in FORECASTS
+        }
+        self._asof(as_of)["forecasts"].append({**empty, "as_of": as_of, **columns})
+
+    def _asof(self, as_of: date) -> dict[str, list[dict[str, Any]]]:
+        return self.asof.setdefault(as_of, {"forecasts": [], "trends": []})
+
+    def _daily(
+        self, metric: Metric, kind: str, day: date, numbers: dict[str, float],
+        labels: dict[str, str] | None, place: dict[str, str], name: str = "",
+    ) -> None:  # fmt: skip
+        self.covered.setdefault(day, ALL_HOURS)
+        moment = datetime(day.year, day.month, day.day, tzinfo=UTC)
+        who = _who(metric, kind, labels, place, name)
+        times = {"first_hour": moment, "last_hour": moment + timedelta(hours=23)}
+        known = {"increase": None, **numbers}
+        self.rows["daily"].append(
+            {**who, "day": day, "count": 24, "hours": 24, **known, **times, "resets": 0}
+        )
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def days(self) -> list[date]:
+        return sorted(self.covered)
+
+    def hours(self, day: date) -> int:
+        return self.covered.get(day, 0)
+
+    def table(
+        self,
+        name: str,
+        first_day: date,
+        last_day: date,
+        columns: Sequence[str] | None = None,
+        metrics: Collection[str] | None = None,
+    ) -> Any:
+        table = self._whole(name)
+        inside = pc.and_(
+            pc.greater_equal(table["day"], first_day), pc.less_equal(table["day"], last_day)
+        )
+        table = table.filter(inside)
+        if metrics is not None:
+            table = table.filter(pc.is_in(table["metric"], pa.array(list(metrics), pa.string())))
+        return table if columns is None else table.select(list(columns))
+
+    def _whole(self, name: str) -> Any:
+        """Made again only when rows came or went: a report asks for it many times."""
+        rows = self.rows[name]
+        made = self._made.get(name)
+        if made is None or made[0] != hash((id(rows), len(rows))):
+            table = pa.Table.from_pylist(rows, schema=DAY_TABLES[name])
+            made = self._made[name] = (hash((id(rows), len(rows))), table)
+        return made[1]
+
+    def asof_days(self) -> list[date]:
+        return sorted(self.asof)
+
+    def asof_table(self, name: str, day: date) -> Any:
+        return pa.Table.from_pylist(self.asof[day][name], schema=ASOF_TABLES[name])
+
+    # --- as files ---------------------------------------------------------------------------------
+
+    def write(self, folder: Path) -> None:
+        """As `streamgauge rollup` leaves them."""
+        place = Place(str(folder))
+        days = {day.isoformat(): self._day(place, day) for day in self.days()}
+        asof = {
+            day.isoformat(): {
+                name: (_written(place, f"{name}/asof={day}/a.parquet", self.asof_table(name, day)),)
+                for name in ASOF_TABLES
+            }
+            for day in self.asof
+        }
+        write_manifest(place, Manifest(number=1, days=days, asof=asof))
+
+    def _day(self, place: Place, day: date) -> Day:
+        tables = {
+            name: (_written(place, f"{name}/day={day}/a.parquet", self.table(name, day, day)),)
+            for name in ("daily", "shares", "quantiles")
+        }
+        return Day("made by hand", self.hours(day), 0, tables)
+
+
+def _written(place: Place, path: str, table: Any) -> RollupFile:
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    place.write(path, sink.getvalue())
+    return RollupFile(path, table.num_rows, len(sink.getvalue()))
+
+
+def _who(
+    metric: Metric, kind: str, labels: dict[str, str] | None, place: dict[str, str], name: str = ""
+) -> dict[str, Any]:
+    where = {label: place.get(label, "") for label in PLACE}
+    where["system"] = place.get("system", "prod")
+    other = list((labels or {}).items())
+    return {"metric": name or metric.name, "kind": kind, **where, "labels": other}
+
+
+def _at(value: Number, number: int) -> float:
+    return float(value(number)) if callable(value) else float(value)

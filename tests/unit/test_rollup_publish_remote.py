@@ -1,0 +1,324 @@
+"""Forecasts by remote write: what a real Prometheus and our own archive hold afterwards."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from support.remote_write_process import archiving, ran
+from support.waiting import until
+
+from exporter import catalog
+from spark_rollups import publish, publish_main
+from spark_rollups.places import Place, RollupError
+from spark_rollups.publish import (
+    Publication,
+    add_arguments,
+    newest_gauges,
+    publication_of,
+    rollup_text,
+)
+from spark_rollups.publish_gauges import Gauge, Gauges
+from spark_rollups.publish_remote import Receiver, basic, bearer, send, write_request
+from spark_rollups.rollup_files import open_rollups
+from spark_rollups.rollup_manifest import Manifest, write_manifest
+from spark_rollups.schemas import FORECASTS
+from streamgauge.demo.fetching import ProgramMissingError
+from streamgauge.demo.ports import free_ports
+from streamgauge.demo.programs import prometheus
+from streamgauge.demo.services import running
+
+SUCCESS = Gauge(catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS, (), 1_794_800_000.0)
+LEVEL = Gauge(
+    catalog.FORECAST_STREAM_BYTES, ("demo", "APP", 'a"b\\c é', "30d", "0.9"), 38_200_000_000.5
+)
+GAUGES = (LEVEL, SUCCESS)
+
+
+@dataclass
+class Door:
+    """Answers with the given codes, one after the other; the last one for ever."""
+
+    codes: list[int]
+    bodies: list[bytes] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    url: str = ""
+
+
+@contextmanager
+def door(*codes: int) -> Iterator[Door]:
+    seen = Door(list(codes))
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            seen.headers.append(dict(self.headers))
+            seen.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+            code = seen.codes.pop(0) if len(seen.codes) > 1 else seen.codes[0]
+            self.send_response(code)
+            self.send_header("Location", "/elsewhere")
+            self.end_headers()
+            self.wfile.write(b"because of this\nand more")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+        seen.url = f"http://127.0.0.1:{server.server_port}/api/v1/write"
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield seen
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def sent(url: str, authorization: str = "") -> list[float]:
+    """The pauses that were made on the way."""
+    pauses: list[float] = []
+    send(GAUGES, Receiver(url, authorization), 1_794_800_100.0, {"job": "x"}, pauses.append)
+    return pauses
+
+
+def test_a_receiver_that_is_busy_is_asked_again_after_growing_pauses() -> None:
+    with door(503, 429, 500, 204) as seen:
+        assert sent(seen.url) == [0.2, 0.4, 0.8]
+    assert len(seen.bodies) == 4
+    assert len(set(seen.bodies)) == 1
+
+
+@pytest.mark.parametrize("code", [302, 307, 400, 401, 404])
+def test_a_refusal_is_an_error_with_its_reason_and_not_repeated(code: int) -> None:
+    with door(code) as seen, pytest.raises(RollupError) as refused:
+        sent(seen.url)
+    assert str(refused.value) == f"{seen.url} refuses: {code} because of this"
+    assert len(seen.bodies) == 1
+
+
+def test_nobody_there_is_given_up_after_some_attempts() -> None:
+    url = f"http://127.0.0.1:{free_ports(1)[0]}/api/v1/write"
+    with pytest.raises(RollupError, match=r"given up after 6 attempts: .*refused"):
+        sent(url)
+
+
+def test_the_headers_say_what_it_is_and_who_we_are() -> None:
+    with door(204) as seen:
+        sent(seen.url, basic("me", "secret"))
+        sent(seen.url, bearer("token"))
+    first, second = seen.headers
+    assert first["Content-Encoding"] == "snappy"
+    assert first["X-Prometheus-Remote-Write-Version"] == "0.1.0"
+    assert first["Authorization"] == "Basic bWU6c2VjcmV0"
+    assert second["Authorization"] == "Bearer token"
+
+
+def test_many_gauges_go_in_several_requests() -> None:
+    many = [Gauge(LEVEL.metric, ("s", "a", f"S{n}", "7d", "0.5"), n) for n in range(4_001)]
+    with door(204) as seen:
+        send(many, Receiver(seen.url), 1.0, {})
+    assert len(seen.bodies) == 3
+
+
+def test_labels_are_sorted_unique_and_never_empty() -> None:
+    gauge = Gauge(catalog.FORECAST_ACCOUNT_STORAGE_USED_BYTES, ("s", "", "7d", "0.5"), 1.0)
+    message = write_request([gauge], 5, {"job": "j", "system": "not this"})
+    names = [
+        dict(rw_fields(pair))[1]
+        for number, pair in rw_fields(rw_fields(message)[0][1])
+        if number == 1
+    ]
+    assert names == [b"__name__", b"horizon", b"job", b"quantile", b"system"]
+    assert b"not this" not in message
+
+
+def rw_fields(message: bytes) -> list[tuple[int, bytes]]:
+    """Fields with a length, of a message shorter than a varint of two bytes can say."""
+    found, place = [], 0
+    while place < len(message):
+        tag, length, place = message[place], message[place + 1], place + 2
+        if length & 0x80:
+            length, place = (length & 0x7F) | message[place] << 7, place + 1
+        found.append((tag >> 3, message[place : place + length]))
+        place += length
+    return found
+
+
+@asynccontextmanager
+async def receiving(folder: Path) -> AsyncIterator[str]:
+    """Debian's Prometheus that takes remote write."""
+    programs = await asyncio.to_thread(prometheus)
+    if programs is None:
+        raise ProgramMissingError("prometheus: cannot be had on this machine")
+    config, port = folder / "prometheus.yml", free_ports(1)[0]
+    await asyncio.to_thread(config.write_text, "")
+    command = (
+        str(programs.prometheus), f"--config.file={config}", "--web.enable-remote-write-receiver",
+        f"--storage.tsdb.path={folder / 'tsdb'}", f"--web.listen-address=127.0.0.1:{port}",
+    )  # fmt: skip
+    url = f"http://127.0.0.1:{port}"
+    async with running("prometheus", folder, command, f"{url}/-/ready"):
+        yield url
+
+
+async def asked(url: str, query: str) -> list[dict[str, Any]]:
+    async with (
+        aiohttp.ClientSession() as client,
+        client.get(f"{url}/api/v1/query", params={"query": query}) as answer,
+    ):
+        found: list[dict[str, Any]] = (await answer.json())["data"]["result"]
+        return found
+
+
+async def test_prometheus_holds_what_was_sent(tmp_path: Path) -> None:
+    said: list[str] = []
+    async with receiving(tmp_path) as url:
+        publication = Publication(None, Receiver(f"{url}/api/v1/write"), {"cluster": "eu"})
+        gauges = Gauges(GAUGES, 0)
+        await asyncio.to_thread(publication.publish, gauges, time.time(), said.append)
+
+        async def found() -> list[dict[str, Any]]:
+            return await asked(url, LEVEL.metric.name)
+
+        (level,) = await until(found, bool, "nothing arrived")
+        (success,) = await asked(url, SUCCESS.metric.name)
+    assert level["metric"] == {
+        "__name__": "streamgauge_forecast_stream_bytes", "system": "demo", "account": "APP",
+        "stream": 'a"b\\c é', "horizon": "30d", "quantile": "0.9", "cluster": "eu",
+        "job": "streamgauge_rollup",
+    }  # fmt: skip
+    assert float(level["value"][1]) == 38_200_000_000.5
+    assert float(success["value"][1]) == 1_794_800_000.0
+    assert said == [f"2 gauges sent to {url}/api/v1/write"]
+
+
+async def test_our_archive_keeps_it_too(tmp_path: Path) -> None:
+    async with archiving(tmp_path) as archive:
+        receiver = Receiver(f"{archive.url}/api/v1/write")
+        await asyncio.to_thread(send, GAUGES, receiver, 1_794_800_100.0, {"job": "j"})
+        assert await archive.stop() == 0
+    exported = await ran("export", str(archive.data))
+    lines = [line for line in exported.out.splitlines() if not line.startswith("#")]
+    assert lines == [
+        'streamgauge_forecast_stream_bytes{account="APP",horizon="30d",job="j",quantile="0.9",'
+        'stream="a\\"b\\\\c é",system="demo"} 38200000000.5 1794800100',
+        'streamgauge_rollup_last_success_timestamp_seconds{job="j"} 1794800000 1794800100',
+    ]
+
+
+def rollups(folder: Path) -> Path:
+    place = Place(str(folder))
+    write_manifest(place, Manifest(number=1, written=1_794_800_000_000))
+    return folder
+
+
+def test_rollups_without_forecasts_tell_their_success(tmp_path: Path) -> None:
+    found = newest_gauges(open_rollups(str(rollups(tmp_path))))
+    assert found.gauges == (SUCCESS,)
+
+
+@pytest.mark.parametrize(
+    ("text", "success"),
+    [
+        (rollup_text(FORECASTS.empty_table(), 1_794_900_000.5).decode(), 1_794_900_000.5),
+        (rollup_text(FORECASTS.empty_table(), 1_700_000_000.0).decode(), SUCCESS.value),
+        ("nonsense", SUCCESS.value),
+    ],
+)
+def test_a_run_that_found_nothing_new_was_a_success_too(
+    text: str, success: float, tmp_path: Path
+) -> None:
+    (rollups(tmp_path) / publish.FILE).write_text(text)
+    (found,) = newest_gauges(open_rollups(str(tmp_path))).gauges
+    assert found.value == success
+
+
+def test_the_command_writes_the_file_and_sends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("abc\n")
+    target = tmp_path / "out.prom"
+    with door(204) as seen:
+        done = publish_main.main(
+            ["--rollups", str(rollups(tmp_path / "rollups")), "--textfile", str(target),
+             "--remote-write", seen.url, "--remote-write-token-file", str(token)]
+        )  # fmt: skip
+    assert done == 0
+    assert "streamgauge_rollup_last_success_timestamp_seconds 1794800000.0" in target.read_text()
+    assert seen.headers[0]["Authorization"] == "Bearer abc"
+    assert capsys.readouterr().err.splitlines() == [
+        f"1 gauges in {target}",
+        f"1 gauges sent to {seen.url}",
+    ]
+
+
+def words(*flags: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return parser.parse_args(flags)
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        (["--textfile", "x.txt"], "--textfile: x.txt does not end in .prom"),
+        (["--remote-write", "prometheus:9090"], "is not an http or https address"),
+        (["--remote-write", "ftp://host/x"], "is not an http or https address"),
+        (["--remote-write", "http://me:pw@host/x"], r"http://\*\*\*@host/x holds a user"),
+        (["--remote-write", "http://h/x", "--remote-write-user", "u"], "belong together"),
+        (["--remote-write", "http://h/x", "--remote-write-token-file", "gone"],
+         "--remote-write-token-file: gone: No such file"),
+        (["--remote-write", "http://h/x", "--label", "__x=1"], "is not a label"),
+        (["--remote-write", "http://h/x", "--label", "x"], "is not a label"),
+        (["--label", "a=b"], "--remote-write is missing"),
+        (["--remote-write-user", "u"], "--remote-write is missing"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_the_flags_is_told_before_anything_is_done(
+    flags: list[str], reason: str
+) -> None:
+    with pytest.raises(RollupError, match=reason):
+        publication_of(words(*flags))
+
+
+def test_a_password_is_never_shown(tmp_path: Path) -> None:
+    secret = tmp_path / "password"
+    secret.write_text("hunter2\n")
+    made = publication_of(
+        words("--remote-write", "http://h/x", "--remote-write-user", "me",
+              "--remote-write-password-file", str(secret))
+    )  # fmt: skip
+    assert made.receiver is not None
+    assert made.receiver.authorization == basic("me", "hunter2")
+    assert made.receiver.authorization not in repr(made)
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        ([], "nothing to do: give --textfile or --remote-write"),
+        (["--textfile", "x.prom"], "there are no rollups here"),
+    ],
+)
+def test_the_command_tells_in_one_line_what_is_missing(
+    flags: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert publish_main.main(["--rollups", str(tmp_path), *flags]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert reason in line
+
+
+def test_merged_forecasts_are_told() -> None:
+    said: list[str] = []
+    publish.Publication(None, None, {}).publish(Gauges(GAUGES, 3), 0.0, said.append)
+    assert said[0].startswith("3 forecasts differ in labels")

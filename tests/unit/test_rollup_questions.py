@@ -1,0 +1,45 @@
+"""What the rollups are asked is in the catalogue, and is what the forecasts can answer."""
+
+import pytest
+
+from exporter.catalog import BY_NAME
+from exporter.metric import Kind
+from spark_rollups import questions, schemas
+
+LISTS = {
+    "HOURLY": questions.HOURLY,
+    "TRENDED": questions.TRENDED,
+    "STATES": questions.STATES,
+    "QUANTILES": questions.QUANTILES,
+    "FORECASTED": tuple(name for asked in questions.FORECASTED for name in asked[:2]),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_every_name_is_in_the_catalogue_and_stands_once(name: str) -> None:
+    assert LISTS[name]
+    assert [each for each in LISTS[name] if each not in BY_NAME] == []
+    assert len(set(LISTS[name])) == len(LISTS[name])
+
+
+def test_a_level_and_its_limit_speak_of_the_same_thing() -> None:
+    for asked in questions.FORECASTED:
+        level, limit = BY_NAME[asked.metric], BY_NAME[asked.limit]
+        assert level.labels == limit.labels
+        assert level.unit == limit.unit
+        assert level.subject.value == limit.subject.value == asked.subject
+
+
+def test_what_is_forecast_is_kept_by_the_hour() -> None:
+    assert {asked.metric for asked in questions.FORECASTED} <= set(questions.HOURLY)
+
+
+def test_states_and_quantiles_are_of_gauges() -> None:
+    for name in (*questions.STATES, *questions.QUANTILES):
+        assert BY_NAME[name].kind is Kind.GAUGE
+
+
+def test_identity_columns_lead_every_table_of_days() -> None:
+    for name, schema in schemas.DAY_TABLES.items():
+        assert tuple(schema.names[: len(schemas.IDENTITY)]) == schemas.IDENTITY, name
+        assert schema.metadata[schemas.META_TABLE] == name.encode()
