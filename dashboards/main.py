@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         return _complain(str(error), 2)
     except ModuleNotFoundError as error:
-        return _complain(f"{error.name} is missing: install streamgauge[dashboards]", 1)
+        return _complain(f"{error.name} is missing: install streamgauge[dashboards]", 2)
     try:
         written = _write(boards, arguments.format, arguments.out)
     except OSError as error:

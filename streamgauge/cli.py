@@ -12,8 +12,14 @@ ROOMS = {
     "alerts": ("alerts.main", "alert rules with your thresholds, in the form you need"),
     "archive": ("archive.main", "receive remote write and keep it in Parquet"),
     "dashboards": ("dashboards.main", "the Grafana boards, in the form you need"),
-    "demo": ("streamgauge.demo.main", "a NATS server with a living workload, watched"),
+    "audit": ("exporter.audit_main", "what is wrong before it breaks, with evidence and remedy"),
+    "rollup": ("spark_rollups.main", "hours, days and forecasts from the archive, on Spark"),
+    "report": ("spark_rollups.report_main", "the monthly capacity report: HTML, CSV, JSON"),
+    "demo": ("streamgauge.demo.main", "the whole pipeline on one machine, with failures to try"),
 }
+# The extra of the wheel with what a room needs, where it is not called like the room.
+EXTRAS = {"audit": "exporter", "demo": "all,dev", "report": "spark", "rollup": "spark"}
+OWN = {"alerts", "archive", "dashboards", "exporter", "spark_rollups", "streamgauge"}
 
 
 def usage() -> str:
@@ -34,8 +40,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words[0] not in ROOMS:
         sys.stderr.write(f"streamgauge: there is no room {words[0]}\n\n{usage()}")
         return 2
-    run: Callable[[Sequence[str]], int] = import_module(ROOMS[words[0]][0]).main
-    return run(words[1:])
+    try:
+        run: Callable[[Sequence[str]], int] = import_module(ROOMS[words[0]][0]).main
+        return run(words[1:])
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] in OWN:
+            raise  # no extra would bring it: a fault of ours
+        return _incomplete(words[0], error.name)
+
+
+def _incomplete(room: str, module: str) -> int:
+    extra = EXTRAS.get(room, room)
+    sys.stderr.write(f"streamgauge {room}: {module} is missing: install streamgauge[{extra}]\n")
+    return 2
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from alerts.promql.expression import Expression
 from alerts.promql.series import heard, holds, increase, latest, then, total, worst
 from alerts.promql.shapes import Renamed, Tagged
 from alerts.rule import Alert, Board, Group, Severity
@@ -148,15 +149,21 @@ UNREAD = Alert(
     board=Board.STREAM,
 )
 
+
+def _findings(severity: str) -> Expression:
+    by = (*catalog.STREAM, "check")
+    return latest(catalog.STREAM_CONFIG_FINDINGS, by=by, severity=severity)
+
+
 CONFIG_FINDING = Alert(
     name="ConfigFinding",
     severity=Severity.INFO,
-    when=latest(catalog.STREAM_CONFIG_FINDINGS, by=(*catalog.STREAM, "check"), severity="warn") > 0,
+    when=(_findings("warn") > 0).or_(_findings("crit") > 0),
     hold="1h",
     summary="The audit found a setting that will do harm.",
     description=f"{STREAM}: {NUMBER} of its assets fail the check {{{{ $labels.check }}}} of the "
     "audit.",
-    condition="A check of the audit with severity warn fails.",
+    condition="A check of the audit with severity warn or crit fails.",
     board=Board.STREAM,
 )
 

@@ -11,6 +11,7 @@ import yaml
 from support.documents import ROOT, Document, all_documents, read_document
 
 from exporter import catalog
+from exporter.audit_flags import parser as audit_parser
 from exporter.config import ExporterSettings
 from exporter.flags import parser
 from streamgauge.serving.settings import build
@@ -61,9 +62,14 @@ def test_every_question_and_reason_named_is_a_known_one(document: Document) -> N
         assert question in catalog.QUESTIONS, question
 
 
+OTHER_ROOMS = ("archive", "spark_rollups", "streamgauge/demo")
+
+
 @each_document
 def test_every_flag_named_exists(document: Document) -> None:
-    known = set(re.findall(r"--[a-z-]+", parser().format_help())) | declared_flags("archive")
+    helps = parser().format_help() + audit_parser().format_help()
+    known = set(re.findall(r"--[a-z-]+", helps))
+    known = known.union(*(declared_flags(room) for room in OTHER_ROOMS))
     inline = [piece.split()[0] for piece in document.code() if piece.startswith("--")]
     for flag in chain(inline, flags_given_to_the_exporter(document)):
         assert flag in known, flag

@@ -179,6 +179,16 @@ STATE = (
         },
         says=f"{ORDERS}: 2 of its assets fail the check dupe-window-short of the audit.",
     ),
+    Row(
+        "ConfigFinding",
+        STREAM,
+        case="grave",
+        bad={'stream_config_findings{check="interest-orphan",severity="crit"}': 2},
+        calm={'stream_config_findings{check="interest-orphan",severity="crit"}': 0},
+        every="1m",
+        labels={"check": "interest-orphan"},
+        says=f"{ORDERS}: 2 of its assets fail the check interest-orphan of the audit.",
+    ),
 )
 
 COPIES = (

@@ -1,0 +1,74 @@
+{{/* What every pod of ours has in common. Takes a dict of root and part (its values). */}}
+{{- define "streamgauge.pod" -}}
+serviceAccountName: {{ include "streamgauge.serviceAccount" .root }}
+automountServiceAccountToken: {{ default false .token }}
+# Kubernetes would set variables such as STREAMGAUGE_EXPORTER_PORT, which are no settings of ours.
+enableServiceLinks: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  fsGroup: 65532
+  fsGroupChangePolicy: OnRootMismatch
+  seccompProfile: {type: RuntimeDefault}
+{{- with .root.Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .part.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .part.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .part.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "streamgauge.container" -}}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+{{- end }}
+
+{{/* Takes a dict of port and secured (a web configuration is given). */}}
+{{- define "streamgauge.probes" -}}
+{{- if .secured }}
+startupProbe:
+  tcpSocket: {port: http}
+  periodSeconds: 2
+  failureThreshold: 60
+livenessProbe:
+  tcpSocket: {port: http}
+  periodSeconds: 15
+  failureThreshold: 4
+readinessProbe:
+  tcpSocket: {port: http}
+  periodSeconds: 10
+{{- else }}
+startupProbe:
+  httpGet: {path: /-/healthy, port: http}
+  periodSeconds: 2
+  failureThreshold: 60
+livenessProbe:
+  httpGet: {path: /-/healthy, port: http}
+  periodSeconds: 15
+  timeoutSeconds: 5
+  failureThreshold: 4
+readinessProbe:
+  httpGet: {path: /-/ready, port: http}
+  periodSeconds: 10
+  timeoutSeconds: 5
+{{- end }}
+{{- end }}
+
+{{/* The files of existing Secrets. Takes a list of {file, secretName, key}. */}}
+{{- define "streamgauge.secretSources" -}}
+{{- range . }}
+- secret:
+    name: {{ .secretName }}
+    items:
+      - {key: {{ .key | quote }}, path: {{ .file | quote }}}
+{{- end }}
+{{- end }}

@@ -1,0 +1,217 @@
+"""The wheel: what is in it, what it does without its extras, and what it does with them."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+import yaml
+from support.exporter_process import read_series
+from support.servers import NEWEST, NatsServer, connected, default_options
+
+from streamgauge.cli import EXTRAS, ROOMS
+from streamgauge.demo.fetching import ProgramMissingError
+
+ROOT: Final = Path(__file__).parents[2]
+PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PACKAGES: Final = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+Ended = subprocess.CompletedProcess[str]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A virtual environment with the wheel, run from a folder that is not the source tree."""
+
+    folder: Path
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    @property
+    def site_packages(self) -> Path:
+        (found,) = (self.folder / "lib").glob("python3.*/site-packages")
+        return found
+
+    def streamgauge(self, *words: str) -> Ended:
+        clean = {key: text for key, text in os.environ.items() if "STREAMGAUGE_" not in key}
+        return subprocess.run(
+            [self.python, "-I", "-m", "streamgauge.cli", *words],
+            cwd=self.folder, env=clean, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+
+def run(*command: str | Path) -> None:
+    done = subprocess.run([str(w) for w in command], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ProgramMissingError(f"{command[0]}: {(done.stderr or done.stdout).strip()[-300:]}")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built by hatchling: the installed one, else one that pip fetches for it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    alone = ["--no-build-isolation"] if importlib.util.find_spec("hatchling") else []
+    pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check")
+    run(*pip, "--no-deps", *alone, "--wheel-dir", folder, ROOT)
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+@pytest.fixture
+def bare(wheel: Path, tmp_path: Path) -> Place:
+    """Nothing but the wheel's own files."""
+    run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare")
+    place = Place(tmp_path / "bare")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(place.site_packages)
+    return place
+
+
+@pytest.fixture
+def whole(bare: Place) -> Place:
+    """The wheel's files, and the libraries of whoever runs the tests, but not their source tree."""
+    libraries = sysconfig.get_path("purelib")
+    (bare.site_packages / "libraries.pth").write_text(f"{libraries}\n")
+    return bare
+
+
+def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    tops = {name.partition("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
+    assert not [name for name in names if "__pycache__" in name]
+
+
+def test_the_wheel_holds_what_the_rooms_read(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    sources = {
+        str(path.relative_to(ROOT))
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and path.suffix in {".py", ".css", ".js", ".tmpl", ".yml", ".json"}
+        if "__pycache__" not in path.parts
+    }
+    assert len(sources) > 300
+    assert sources <= names
+
+
+def test_base_dependencies_stay_few(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [each for each in archive.namelist() if each.endswith("METADATA")]
+        metadata = archive.read(name).decode()
+    needed = re.findall(r"^Requires-Dist: (.*)$", metadata, re.MULTILINE)
+    assert needed
+    assert all("extra ==" in each for each in needed)
+
+
+@pytest.mark.parametrize("room", sorted(ROOMS))
+def test_every_room_has_an_extra(room: str) -> None:
+    for extra in EXTRAS.get(room, room).split(","):
+        assert extra in PROJECT["project"]["optional-dependencies"]
+
+
+WORDS: Final = {
+    "exporter": ("--once",),
+    "alerts": ("render",),
+    "archive": ("--data", "x"),
+    "dashboards": ("render", "--out", "x"),
+    "rollup": ("--archive", "x", "--out", "y"),
+    "report": ("--rollups", "x", "--month", "2026-10", "--out", "y"),
+    "audit": (),
+    "demo": ("--seconds", "1"),
+}
+
+
+def test_without_the_extra_a_room_names_it(bare: Place) -> None:
+    for room in ROOMS:
+        ended = bare.streamgauge(room, *WORDS[room])
+        extra = EXTRAS.get(room, room)
+        assert ended.returncode == 2, f"{room}: {ended.stdout}{ended.stderr}"
+        assert f"install streamgauge[{extra}]" in ended.stderr
+        assert ended.stderr.count("\n") == 1
+
+
+def test_what_needs_no_extra_works_without(bare: Place) -> None:
+    assert bare.streamgauge("--version").stdout.startswith("streamgauge ")
+    assert bare.streamgauge("--help").returncode == 0
+
+
+def test_the_rules_come_out_of_the_wheel(whole: Place) -> None:
+    ended = whole.streamgauge("alerts", "render", "--out", "rules")
+    assert ended.returncode == 0, ended.stderr
+    written = sorted((whole.folder / "rules").glob("*.rules.yml"))
+    assert (
+        sum(len(g["rules"]) for p in written for g in yaml.safe_load(p.read_text())["groups"]) > 60
+    )
+
+
+def test_the_boards_come_out_of_the_wheel(whole: Place) -> None:
+    ended = whole.streamgauge("dashboards", "render", "--out", "boards")
+    assert ended.returncode == 0, ended.stderr
+    titles = [json.loads(p.read_text())["title"] for p in (whole.folder / "boards").glob("*.json")]
+    assert len(titles) == len(set(titles)) == 7
+
+
+async def look_once(place: Place, tmp_path: Path) -> Ended:
+    async with NatsServer(NEWEST, default_options()) as server:
+        async with connected(server) as client:
+            await client.jetstream().add_stream(name="ORDERS", subjects=["orders.>"])
+        secret = tmp_path / "password"
+        await asyncio.to_thread(secret.write_text, "app")
+        login = ("--user", "app", "--password-file", str(secret))
+        return await asyncio.to_thread(
+            place.streamgauge, "exporter", "--once", "--nats", server.url, *login
+        )
+
+
+async def test_the_exporter_of_the_wheel_sees_a_stream(whole: Place, tmp_path: Path) -> None:
+    ended = await look_once(whole, tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert read_series(ended.stdout).value("stream_up", stream="ORDERS") == 1
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("extra", ["exporter", "alerts", "archive", "dashboards"])
+def test_each_extra_is_enough_for_its_room(extra: str, wheel: Path, tmp_path: Path) -> None:
+    """Fetched from the index into an empty environment."""
+    run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "place")
+    place = Place(tmp_path / "place")
+    pip = (sys.executable, "-m", "pip", "--quiet", "--python", place.python, "install")
+    run(*pip, "--constraint", ROOT / "constraints.txt", f"{wheel}[{extra}]")
+    words = {
+        "exporter": ("--once", "--nats", "nats://127.0.0.1:1"),
+        "alerts": ("render", "--out", "rules"),
+        "archive": ("--help",),
+        "dashboards": ("render", "--out", "boards"),
+    }
+    ended = place.streamgauge(extra, *words[extra])
+    # Nobody listens there: 1 is what a poll that failed says.
+    assert ended.returncode == (1 if extra == "exporter" else 0), ended.stderr
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+async def test_installed_alone_the_exporter_sees_a_stream(wheel: Path, tmp_path: Path) -> None:
+    place = Place(tmp_path / "place")
+    pip = (sys.executable, "-m", "pip", "--quiet", "--python", place.python, "install")
+    await asyncio.to_thread(run, sys.executable, "-m", "venv", "--without-pip", place.folder)
+    await asyncio.to_thread(run, *pip, f"{wheel}[exporter]")
+    ended = await look_once(place, tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert read_series(ended.stdout).value("stream_up", stream="ORDERS") == 1
