@@ -2,12 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := exporter,alerts,archive,dashboards,dev
+EXTRAS := exporter,alerts,archive,dashboards,spark,dev
 READY := $(VENV)/.ready
+CHART := deploy/helm/streamgauge
 # Most tests wait for servers; each has its own on ports of its own.
 SIDE_BY_SIDE := --numprocesses 3 --dist worksteal
 
-.PHONY: setup run test test-long check record generate fresh bench constraints clean help
+.PHONY: setup run test test-long check record generate fresh bench spark-zip constraints clean help
 .DEFAULT_GOAL := help
 
 $(READY): pyproject.toml constraints.txt
@@ -43,12 +44,19 @@ generate: $(READY) ## write the generated references, rule files and boards
 	@$(BIN)/python -m exporter.reference
 	@$(BIN)/python -m alerts.generate
 	@$(BIN)/python -m dashboards.generate
+	@$(BIN)/python -m alerts.compatibility
+	@$(BIN)/streamgauge alerts render --format helm --out $(CHART)/templates >/dev/null
+	@rm -f $(CHART)/boards/*.json && cp dashboards/generated/*.json $(CHART)/boards/
+	@! command -v helm >/dev/null || helm template streamgauge $(CHART) --kube-version 1.31.0 --namespace monitoring --values deploy/kubernetes/values.yaml > deploy/kubernetes/streamgauge.yaml
 
 fresh: generate ## fail when a generated file was not committed
-	@git diff --exit-code -- docs alerts/generated dashboards/generated
+	@git diff --exit-code -- docs alerts/generated dashboards/generated deploy
 
 bench: $(READY) ## measure; prints ratio tables, asserts nothing
 	@$(BIN)/python -m bench
+
+spark-zip: $(READY) ## what spark-submit takes, into dist/
+	@$(BIN)/python -m spark_rollups.package dist
 
 constraints: ## write constraints.txt from the newest versions that fit
 	@rm -rf $(VENV) && $(PYTHON) -m venv $(VENV)

@@ -15,9 +15,8 @@ from streamgauge.demo.services import running
 
 IMAGE: Final = "docker.io/grafana/grafana:13.0.0"
 HOW: Final = (
-    "not running: no grafana program and no container engine here. With your own Grafana: "
-    "add the Prometheus above as a data source and import what "
-    "`streamgauge dashboards render --out DIR` writes"
+    "no grafana program and no container engine here; in your own, add this Prometheus as a data "
+    "source and import what streamgauge dashboards render writes"
 )
 DATASOURCE: Final = """\
 apiVersion: 1

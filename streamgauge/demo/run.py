@@ -81,8 +81,8 @@ async def until_told(plan: Plan) -> None:
         # Once: a second Ctrl-C must not cut the cleaning up short.
         if not told:
             told = True
-            say(sys.stdout, "\nstopping")
             demo.cancel()
+            say(sys.stdout, "\nstopping")
 
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(each, stop)

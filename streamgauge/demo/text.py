@@ -1,14 +1,18 @@
 """What the demo says: progress while it starts, then where to look. 80 columns, plain text."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TextIO
 
 from streamgauge.demo.pages import Place
 
 
 def say(out: TextIO, line: str) -> None:
-    """At once, also into a pipe: who waits wants to see that something moves."""
-    print(line, file=out, flush=True)
+    """At once, also into a pipe: who waits wants to see that something moves.
+
+    A reader or terminal that is gone is no reason to stop: cleaning up goes on."""
+    with suppress(OSError):
+        print(line, file=out, flush=True)
 
 
 def guide(places: Sequence[Place], broken: Sequence[str], *, bold: bool) -> str:

@@ -18,7 +18,7 @@ from streamgauge.demo.faults.fault import Fault
 FEW: Final = ("outage", "retention", "nak-loop", "clock")
 ALL: Final = tuple(kind.name for kind in KINDS)
 KIND: Final = {kind.name: kind for kind in KINDS}
-QUICK: Final = ("--no-history", "--broken", "none", "--speed", "90")
+HEALTHY: Final = ("--no-history", "--broken", "none")
 
 
 async def _state_where(demo: Demo, name: str, *, fires: bool) -> dict[str, Any]:
@@ -64,7 +64,7 @@ async def _all_of(demo: Demo, names: tuple[str, ...]) -> None:
 
 @pytest.mark.timeout(170)
 async def test_what_is_broken_rings_the_phone_and_heal_ends_it(tmp_path: Path) -> None:
-    async with running_demo(tmp_path, *QUICK) as demo:
+    async with running_demo(tmp_path, *HEALTHY, "--speed", "90") as demo:
         if demo.address("Phone") == "not":
             pytest.skip("Alertmanager cannot be had here")
         await _all_of(demo, FEW)
@@ -73,7 +73,7 @@ async def test_what_is_broken_rings_the_phone_and_heal_ends_it(tmp_path: Path) -
 @pytest.mark.long
 @pytest.mark.timeout(900)
 async def test_everything_that_can_be_broken_rings_the_phone(tmp_path: Path) -> None:
-    async with running_demo(tmp_path, *QUICK, "--nodes", "3") as demo:
+    async with running_demo(tmp_path, *HEALTHY, "--nodes", "3") as demo:
         if demo.address("Phone") == "not":
             pytest.skip("Alertmanager cannot be had here")
         # One server less moves leaders, which is another failure's sign: it comes last and alone.

@@ -133,3 +133,13 @@ async def test_a_button_pressed_by_another_site_is_refused(tmp_path: Path) -> No
         ):
             assert answer.status == 403
         assert (await demo.state())["faults"]["poison"]["broken"] is False
+
+
+async def test_a_demo_whose_reader_is_gone_still_cleans_up(tmp_path: Path) -> None:
+    async with running_demo(tmp_path, "--no-prometheus") as demo:
+        children = await _children(demo)
+        demo.process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
+        demo.process.send_signal(signal.SIGTERM)
+        await demo.process.wait()
+    assert [name for name, pid in children.items() if _exists(pid)] == []
+    assert await asyncio.to_thread(os.listdir, tmp_path) == []

@@ -174,7 +174,13 @@ async def test_five_good_polls_make_no_line_twice(exporter: Exporter) -> None:
     await until(different_polls, lambda seen: seen >= 5, "no five polls")
     lines = [json.loads(line) for line in await exporter.log_lines()]
     told = [line["msg"] for line in lines if line["msg"] not in NOT_ABOUT_NATS]
-    assert sorted(told) == ["first answer", "listening", "server answers", "serving"]
+    assert sorted(told) == [
+        "first answer",
+        "first audit",
+        "listening",
+        "server answers",
+        "serving",
+    ]
     assert lines[0]["fields"]["listen"] == exporter.url
 
 

@@ -47,7 +47,7 @@ QUESTIONS: Final = {
         "consumer_list",
         "filtered_counts",
     },
-    "system": {"statsz", "healthz", "jsz", "jsz_config", "subsz"},
+    "system": {"statsz", "healthz", "varz", "jsz", "jsz_config", "subsz"},
 }
 EXTRAS: Final = re.findall(
     r"^\| `((?:exact|events): [^`]+)` \|([^|]*)\|([^|]*)\|$",

@@ -108,10 +108,11 @@ def test_no_markdown_is_left_over(page: Outline) -> None:
     assert "\\|" not in outside_code
 
 
-def test_the_status_page_links_to_both_with_relative_addresses() -> None:
+def test_the_status_page_links_to_all_with_relative_addresses() -> None:
     assert [(link.title, link.href) for link in doc_links()] == [
         ("Metrics reference", "docs/metrics"),
         ("Configuration", "docs/configuration"),
+        ("Checks", "docs/checks"),
     ]
 
 

@@ -234,14 +234,15 @@ async def test_pages_come_with_a_strict_policy(client: Client, path: str) -> Non
 
 async def test_the_status_page_links_to_the_references(client: Client) -> None:
     page = await (await client.get("/")).text()
-    for link in ("docs/metrics", "docs/configuration"):
+    for link in ("docs/metrics", "docs/configuration", "docs/checks"):
         assert f'href="{link}"' in page
         assert (await client.get(f"/{link}")).status == 200
 
 
 async def test_a_page_that_does_not_exist_names_those_that_do(client: Client) -> None:
     status, text = await _said(client.get("/docs/passwd"))
-    assert (status, text) == (404, "no such page, there are /docs/metrics, /docs/configuration\n")
+    known = "/docs/metrics, /docs/configuration, /docs/checks"
+    assert (status, text) == (404, f"no such page, there are {known}\n")
 
 
 async def _said(asked: object) -> tuple[int, str]:

@@ -1,6 +1,7 @@
 "use strict";
 // Reads the state every two seconds and writes it into what stands there; buttons ask for a change.
 const tell = (name, text) => { for (const spot of document.querySelectorAll(`[data-text="${name}"]`)) spot.textContent = text; };
+const many = (number, what) => `${number} ${what}${number === 1 ? "" : "s"}`;
 const say = (row, state) => {
   const spot = row.querySelector(".state");
   const fired = state.firing.length > 0;
@@ -12,7 +13,7 @@ async function look() {
   try {
     const state = await (await fetch("/state.json", { cache: "no-store" })).json();
     for (const row of document.querySelectorAll("[data-fault]")) say(row, state.faults[row.dataset.fault]);
-    tell("firing", state.pages === 0 && state.tickets === 0 ? "nothing fires" : `${state.pages} pages, ${state.tickets} tickets fire`);
+    tell("firing", state.pages === 0 && state.tickets === 0 ? "nothing fires" : `firing: ${many(state.pages, "page")}, ${many(state.tickets, "ticket")}`);
     for (const [name, text] of Object.entries(state.progress)) tell("progress-" + name, text);
     const page = document.querySelector("[data-messages]");
     if (page && Number(page.dataset.messages) !== state.messages) location.reload();

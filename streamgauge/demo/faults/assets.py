@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Sequence
 from typing import ClassVar
 
+from nats.aio.msg import Msg
 from nats.js.api import DeliverPolicy, RetentionPolicy
 
-from streamgauge.demo.faults.fault import AbsenceFault, Fault, Settings, Work
+from streamgauge.demo.faults.fault import AbsenceFault, Fault, Settings, Work, WorkerFault
 from streamgauge.demo.stage import Stage, ack_all
 
 
-class Recreate(AbsenceFault):
+class Recreate(WorkerFault):
     name = "recreate"
     what = "a program deletes its consumer, makes it anew and skips what came between"
     stream, consumer, place = "CAMPAIGNS", "nightly", "CAMPAIGNS > nightly"
@@ -30,6 +31,10 @@ class Recreate(AbsenceFault):
     async def mend(self, stage: Stage) -> None:
         await stage.jetstream.delete_consumer(self.stream, self.consumer)
         await _add_behind(stage, self.stream, self.consumer, self._finished)
+
+    async def misbehave(self, messages: list[Msg]) -> None:
+        """The worker itself is well: it gets less than it should, and that is all."""
+        await ack_all(messages)
 
 
 class RemoveConsumer(AbsenceFault):
