@@ -23,9 +23,7 @@ class Recreate(WorkerFault):
         self._finished = 0
 
     async def harm(self, stage: Stage) -> None:
-        info = await stage.jetstream.consumer_info(self.stream, self.consumer)
-        self._finished = info.ack_floor.stream_seq if info.ack_floor else 0
-        await stage.jetstream.delete_consumer(self.stream, self.consumer)
+        self._finished = await _delete(stage, self.stream, self.consumer)
         await stage.add_consumer(self.stream, self.consumer, deliver_policy=DeliverPolicy.NEW)
 
     async def mend(self, stage: Stage) -> None:
@@ -49,9 +47,7 @@ class RemoveConsumer(AbsenceFault):
         self._finished = 0
 
     async def harm(self, stage: Stage) -> None:
-        info = await stage.jetstream.consumer_info(self.stream, self.consumer)
-        self._finished = info.ack_floor.stream_seq if info.ack_floor else 0
-        await stage.jetstream.delete_consumer(self.stream, self.consumer)
+        self._finished = await _delete(stage, self.stream, self.consumer)
 
     async def mend(self, stage: Stage) -> None:
         await _add_behind(stage, self.stream, self.consumer, self._finished)
@@ -96,6 +92,13 @@ class WorkqueueOrphan(Fault):
 
     async def mend(self, stage: Stage) -> None:
         await stage.jetstream.purge_stream("JOBS", subject="jobs.nobodys")
+
+
+async def _delete(stage: Stage, stream: str, consumer: str) -> int:
+    """How far it had got: the last message below which it had finished all."""
+    info = await stage.jetstream.consumer_info(stream, consumer)
+    await stage.jetstream.delete_consumer(stream, consumer)
+    return info.ack_floor.stream_seq if info.ack_floor else 0
 
 
 async def _add_behind(stage: Stage, stream: str, consumer: str, finished: int) -> None:
