@@ -6,10 +6,11 @@ A mistake is told in the words of whoever made it: the file and key, the variabl
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
-from typing import Any, get_origin
+from typing import Any, Final, get_origin
 
 from exporter.config import ExporterSettings
 from exporter.flags import CONFIG_VARIABLE, FLAGS, PREFIX, Flag, parse, parser
@@ -30,6 +31,9 @@ SECRET_VARIABLES = {
     PREFIX + "PASSWORD": "systems[0].password",
     PREFIX + "TOKEN": "systems[0].token",
 }
+_SERVICE_LINK: Final = re.compile(
+    PREFIX + r"(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP)(_\w+)?)?)"
+)
 # Of the demo and the tests, which may run in the same environment.
 _OTHER_VARIABLES = (CONFIG_VARIABLE, PREFIX + "CACHE", PREFIX + "LONG")
 _NO_FILE = "settings"
@@ -112,11 +116,12 @@ class Options:
             raise _unknown_variable(error.key) from error
 
     def _own_variables(self) -> dict[str, str]:
-        """Without those of the archive, which may run in the same environment."""
+        """Without those of the archive, which may run in the same environment, and without what
+        Kubernetes tells every pod of a service that is called streamgauge."""
         return {
             name: text
             for name, text in self.environ.items()
-            if not name.startswith(PREFIX + "ARCHIVE_")
+            if not name.startswith(PREFIX + "ARCHIVE_") and not _SERVICE_LINK.fullmatch(name)
         }
 
     def _said(self) -> Iterator[_Said]:

@@ -221,6 +221,24 @@ def test_no_file_is_needed() -> None:
     assert (system.name, system.urls) == ("nats", ("nats://a:4222", "nats://b:4222"))
 
 
+# What Kubernetes sets in every pod of the namespace where a service is called streamgauge, or begins so.
+SERVICE_LINKS = {
+    "STREAMGAUGE_PORT": "tcp://10.0.0.7:7778",
+    "STREAMGAUGE_PORT_7778_TCP": "tcp://10.0.0.7:7778",
+    "STREAMGAUGE_PORT_7778_TCP_ADDR": "10.0.0.7",
+    "STREAMGAUGE_SERVICE_HOST": "10.0.0.7",
+    "STREAMGAUGE_SERVICE_PORT": "7778",
+    "STREAMGAUGE_SERVICE_PORT_METRICS": "7778",
+    "STREAMGAUGE_EXPORTER_SERVICE_HOST": "10.0.0.8",
+}
+
+
+@pytest.mark.parametrize("name", SERVICE_LINKS)
+def test_what_kubernetes_tells_of_a_service_is_no_setting(name: str) -> None:
+    told = {name: SERVICE_LINKS[name]}
+    assert loaded("--nats", "nats://a:4222", environ=told) == loaded("--nats", "nats://a:4222")
+
+
 def test_several_addresses_fit_into_one_variable() -> None:
     (system,) = loaded(environ={"STREAMGAUGE_NATS": "nats://a:4222, nats://b:4222"}).systems
     assert system.urls == ("nats://a:4222", "nats://b:4222")
