@@ -32,7 +32,7 @@ def _run(plan: Plan) -> int:
     outcome = 0
     try:
         asyncio.run(until_told(plan))
-    except* (ChildError, ProgramMissingError, WorkloadError) as group:
+    except* (ChildError, NoDemoError, ProgramMissingError, WorkloadError) as group:
         say(sys.stderr, f"streamgauge demo: {_first(group)}")
         outcome = 1
     return outcome

@@ -4,10 +4,11 @@ import json
 import os
 import sys
 import tempfile
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from streamgauge.demo.cast import KINDS
@@ -20,20 +21,26 @@ class NoDemoError(Exception):
     """One line: there is no demo to talk to, or it refused."""
 
 
-def _note() -> Path:
-    return Path(tempfile.gettempdir()) / f"streamgauge-demo-{os.getuid()}.json"
+def _notes() -> Path:
+    """A folder that only we may write: whoever else left one there is refused."""
+    folder = Path(tempfile.gettempdir()) / f"streamgauge-demos-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        raise NoDemoError(f"{folder} belongs to somebody else")
+    return folder
 
 
 @contextmanager
 def findable(address: str) -> Iterator[None]:
-    """While it lasts, break and heal find the demo. Of two demos the later one is found."""
-    note = _note()
-    note.write_text(json.dumps({"address": address, "pid": os.getpid()}), encoding="utf-8")
+    """While it lasts, break and heal find the demo. Of several demos the latest one is found."""
+    note = _notes() / f"{time.time_ns()}-{os.getpid()}"
+    note.write_text(address, encoding="utf-8")
     try:
         yield
     finally:
-        if note.exists() and json.loads(note.read_text("utf-8")).get("pid") == os.getpid():
-            note.unlink()
+        note.unlink(missing_ok=True)
+        with suppress(OSError):  # another demo is still noted there
+            note.parent.rmdir()
 
 
 def turn(what: str, names: list[str]) -> int:
@@ -63,10 +70,12 @@ def _either(told: dict[str, object]) -> str:
 
 
 def _post(path: str) -> dict[str, object]:
-    try:
-        address = json.loads(_note().read_text(encoding="utf-8"))["address"]
-    except FileNotFoundError as error:
-        raise NoDemoError("no demo runs here; start one with `streamgauge demo`") from error
+    notes = sorted(_notes().iterdir(), reverse=True)
+    if not notes:
+        with suppress(OSError):
+            _notes().rmdir()
+        raise NoDemoError("no demo runs here; start one with `streamgauge demo`")
+    address = notes[0].read_text(encoding="utf-8")
     request = urllib.request.Request(f"{address}{path}", method="POST")  # noqa: S310 (our own address)
     try:
         with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:  # noqa: S310
