@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import date
+import hashlib
+from dataclasses import replace
+from datetime import date, timedelta
 from typing import Final
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from spark_rollups.asof_batches import worked_out
 from spark_rollups.capacity import forecasts_asked, trends_asked
-from spark_rollups.places import Place
+from spark_rollups.places import Place, RollupError
 from spark_rollups.progress import Progress
 from spark_rollups.rollup_days import month_ends, newest_whole_day
 from spark_rollups.rollup_files import Rollups
@@ -29,26 +30,36 @@ _ASKED: Final = {"forecasts": forecasts_asked, "trends": trends_asked}
 def make_asof(
     out: Place,
     manifest: Manifest,
-    changed: Sequence[str],
     stamp: str,
     runner: Runner,
     progress: Progress,
-) -> dict[str, Tables]:
-    """All that the next manifest should name; empty where nothing had to be made."""
-    wanted = _wanted(manifest)
-    outdated = [day for day in wanted if day not in manifest.asof or _touched(day, changed)]
+) -> Manifest:
+    """The same manifest with what the next one should name; itself where nothing had to be made."""
+    marks = {day: _mark(day, manifest) for day in _wanted(manifest)}
+    kept = {day for day in marks if manifest.asof_marks.get(day) == marks[day]} & {*manifest.asof}
+    outdated = [day for day in marks if day not in kept]
     if not outdated:
-        return {}
+        return manifest
     rollups = Rollups(out, manifest)
-    made = {day: manifest.asof[day] for day in wanted if day not in outdated}
+    made = {day: manifest.asof[day] for day in kept}
     progress.begin("forecasts", len(outdated))
     for day in outdated:
-        made[day] = {
-            name: (_made(name, rollups, date.fromisoformat(day), stamp, runner),) for name in _ASKED
-        }
+        made[day] = _made_of(rollups, day, stamp, runner)
         progress.step(1)
     progress.end()
-    return dict(sorted(made.items()))
+    return replace(manifest, asof=dict(sorted(made.items())), asof_marks=marks)
+
+
+def _made_of(rollups: Rollups, day: str, stamp: str, runner: Runner) -> Tables:
+    as_of = date.fromisoformat(day)
+    try:
+        return {name: (_made(name, rollups, as_of, stamp, runner),) for name in _ASKED}
+    except (pa.ArrowException, MemoryError) as error:
+        reason = (str(error).splitlines() or ["no memory left"])[0]
+        raise RollupError(
+            f"{rollups.place}: forecasts as of {day} cannot be made: {reason}; "
+            "the days are there, and --no-forecasts leaves these out"
+        ) from error
 
 
 def _made(name: str, rollups: Rollups, day: date, stamp: str, runner: Runner) -> RollupFile:
@@ -63,6 +74,12 @@ def _wanted(manifest: Manifest) -> list[str]:
     return sorted({*month_ends(manifest.days), *([newest] if newest else [])})
 
 
-def _touched(day: str, changed: Sequence[str]) -> bool:
-    end = date.fromisoformat(day)
-    return any(0 <= (end - date.fromisoformat(each)).days <= _LOOK_BACK_DAYS for each in changed)
+def _mark(day: str, manifest: Manifest) -> str:
+    """Changes with any day that it is made from, whichever run changed that day."""
+    first = (date.fromisoformat(day) - timedelta(days=_LOOK_BACK_DAYS)).isoformat()
+    told = [
+        f"{each} {entry.fingerprint}"
+        for each, entry in sorted(manifest.days.items())
+        if first <= each <= day
+    ]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:32]

@@ -22,6 +22,8 @@ Int64s = NDArray[np.int64]
 _NAMED: Final = ("metric", *PLACE)
 # Between a label's name, its value and the next label; in no name that a server would take.
 _EQUALS, _NEXT = "\x01", "\x02"
+_TEXT: Final = pa.large_string()
+_NONE: Final = pa.scalar("", _TEXT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +67,13 @@ class Series:
 
 @dataclass(slots=True)
 class Collected:
-    """Only numbers are kept of each day, beside one row for each series that it has."""
+    """Only numbers are kept of each day, and one row for each series, of the day it came first."""
 
     columns: tuple[str, ...]
     _who: list[Any] = field(default_factory=list)
-    _names: list[Any] = field(default_factory=list)
-    _counts: list[Int64s] = field(default_factory=list)
+    _known: Any = field(default_factory=lambda: pa.array([], _TEXT))  # by code
+    _codes: list[NDArray[np.int32]] = field(default_factory=list)
+    _counts: list[NDArray[np.int32]] = field(default_factory=list)
     _points: dict[str, list[Floats]] = field(default_factory=dict)
 
     def add(self, identities: Any, time: Floats, points: dict[str, Floats]) -> None:
@@ -79,30 +82,39 @@ class Collected:
         order = np.lexsort((time, codes))
         starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
         firsts = identities.take(pa.array(order[starts]))
-        self._who.append(firsts)
-        self._names.append(series_names(firsts))
-        self._counts.append(np.diff(np.append(starts, len(order))))
+        self._codes.append(self._coded(firsts))
+        self._counts.append(np.diff(np.append(starts, len(order))).astype(np.int32))
         for name in self.columns:
             self._points.setdefault(name, []).append(points[name][order])
 
     def series(self) -> Series | None:
         """Days must have been added in their order; None when there was not one row."""
-        if not sum(map(len, self._names)):
+        if not len(self._known):
             return None
-        codes = (
-            pa.chunked_array(self._names).combine_chunks().dictionary_encode().indices.to_numpy()
-        )
-        counts = np.concatenate(self._counts)
+        codes = np.concatenate(self._codes)
+        counts = np.concatenate(self._counts).astype(np.int64)
         by_series = np.argsort(codes, kind="stable")
         taken = _spans((np.cumsum(counts) - counts)[by_series], counts[by_series])
         sizes = np.bincount(codes, weights=counts).astype(np.int64)
-        # A series' last row: what has no part in its name is as it was last.
-        last = by_series[np.cumsum(np.bincount(codes)) - 1]
         return Series(
-            pa.concat_tables(self._who).take(pa.array(last)),
+            pa.concat_tables(self._who),
             np.append(0, np.cumsum(sizes)),
             {name: np.concatenate(parts)[taken] for name, parts in self._points.items()},
         )
+
+    def _coded(self, firsts: Any) -> NDArray[np.int32]:
+        """The number of each series, which it keeps on all days; new ones are added to the known."""
+        names = series_names(firsts)
+        codes = pc.index_in(names, value_set=self._known)
+        new = pc.is_null(codes)
+        found: NDArray[np.int32] = codes.fill_null(0).to_numpy(zero_copy_only=False).copy()
+        is_new = new.to_numpy(zero_copy_only=False)
+        if is_new.any():
+            size = len(self._known)
+            found[is_new] = np.arange(size, size + int(is_new.sum()), dtype=np.int32)
+            self._known = pa.concat_arrays([self._known, names.filter(new)])
+            self._who.append(firsts.filter(new))
+        return found
 
 
 def _spans(starts: Int64s, counts: Int64s) -> Int64s:
@@ -124,13 +136,16 @@ def series_codes(identities: Any) -> Int64s:
 
 def series_names(identities: Any) -> Any:
     """A text for each row that is the same on every day, whatever labels other series have."""
-    columns = [identities.column(name).combine_chunks() for name in _NAMED]
-    parts = [pc.binary_join_element_wise(*columns, _NEXT)]
+    # Large: the names of a few million series are more than 32 bits can address.
+    columns = [identities.column(name).combine_chunks().cast(_TEXT) for name in _NAMED]
+    parts = [pc.binary_join_element_wise(*columns, pa.scalar(_NEXT, _TEXT))]
     for name in label_names(identities):
-        value = label(identities, name)
-        told = pc.binary_join_element_wise(pa.scalar(_NEXT + name), value, _EQUALS)
-        parts.append(pc.if_else(pc.equal(value, ""), "", told))
-    return pc.binary_join_element_wise(*parts, "")
+        value = label(identities, name).cast(_TEXT)
+        told = pc.binary_join_element_wise(
+            pa.scalar(_NEXT + name, _TEXT), value, pa.scalar(_EQUALS, _TEXT)
+        )
+        parts.append(pc.if_else(pc.equal(value, _NONE), _NONE, told))
+    return pc.binary_join_element_wise(*parts, _NONE)
 
 
 def _label_columns(table: Any) -> Iterator[Any]:

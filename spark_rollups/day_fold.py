@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from archive.schema import HOUR_MS
-from spark_rollups.folding import telling
+from spark_rollups.folding import told_by_one
 from spark_rollups.identities import Identities
 from spark_rollups.rows import DayRows, HourRows, Ranks, day_parts, whole_days
 
@@ -35,7 +35,7 @@ class DayFold:
         if self._waiting:
             rows = HourRows.joined(rows for rows, _ in self._waiting)
             order = np.concatenate([order for _, order in self._waiting])
-            self._fold(rows.take(telling(rows.who, rows.hour, rows.count, order)))
+            self._fold(told_by_one(rows, order))
         return whole_days(self._parts), _in_order(HourRows.joined(self._hours))
 
     def _fold(self, rows: HourRows) -> None:

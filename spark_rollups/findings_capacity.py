@@ -14,7 +14,6 @@ from spark_rollups import findings_codes as codes
 from spark_rollups import report_words as words
 from spark_rollups.findings import Definition, Evidence, Finding, Severity, Subject, found
 from spark_rollups.forecast_result import Outlook
-from spark_rollups.report_assets import Of
 from spark_rollups.report_capacity import amount, amount_text, drops_old
 from spark_rollups.report_facts import Facts
 from spark_rollups.report_forecasts import Forecast
@@ -47,8 +46,9 @@ def _of_forecast(facts: Facts, each: Forecast) -> Iterator[Finding]:
         return
     severity = _severity(facts, each)
     when = _when(each)
+    verb = "may" if each.outlook == Outlook.WATCH else "will"
     says = (
-        f"{words.capital(each.subject)} {each.name} will reach its limit of "
+        f"{words.capital(each.subject)} {each.name} {verb} reach its limit of "
         f"{amount_text(each, each.limit)} {when}: it holds {amount_text(each, each.level)} "
         f"({words.share(each.level / each.limit)}){_speed(each)}."
     )
@@ -160,7 +160,7 @@ def _servers_high(facts: Facts) -> Iterator[Finding]:
         (c.SERVER_STORAGE_USED_BYTES, c.SERVER_STORAGE_MAX_BYTES, "file storage"),
         (c.SERVER_MEMORY_USED_BYTES, c.SERVER_MEMORY_MAX_BYTES, "memory storage"),
     ):
-        size, limit = now.of(used, Of.LAST), now.of(most, Of.LAST)
+        size, limit = now.at_end(used), now.limit(most, used)
         fill = divided(size, limit)
         for place in np.flatnonzero(fill > line).tolist():
             says = (
@@ -184,7 +184,7 @@ def _accounts_high(facts: Facts) -> Iterator[Finding]:
         (c.ACCOUNT_STORAGE_USED_BYTES, c.ACCOUNT_STORAGE_LIMIT_BYTES, "storage"),
         (c.ACCOUNT_MEMORY_USED_BYTES, c.ACCOUNT_MEMORY_LIMIT_BYTES, "memory"),
     ):
-        size, limit = now.of(used, Of.LAST), now.of(most, Of.LAST)
+        size, limit = now.at_end(used), now.limit(most, used)
         fill = divided(size, limit)
         for place in np.flatnonzero(fill >= high).tolist():
             says = (

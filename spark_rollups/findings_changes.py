@@ -16,7 +16,7 @@ from spark_rollups.report_assets import Of
 from spark_rollups.report_configuration import SEVERITIES, Failing
 from spark_rollups.report_events import Event
 from spark_rollups.report_facts import Facts
-from spark_rollups.report_quality import Gap, covered_hours, partial_days
+from spark_rollups.report_quality import Gap, covered_hours, partial_days, unwatched
 from spark_rollups.report_rows import subject_of, total
 from spark_rollups.report_values import Kind
 
@@ -144,7 +144,8 @@ def data_findings(facts: Facts, gaps: Sequence[Gap]) -> Iterator[Finding]:
 
 def _days_missing(facts: Facts) -> Iterator[Finding]:
     lacking = partial_days(facts)
-    if not facts.missing and not lacking:
+    apart = unwatched(facts)
+    if not facts.missing and not lacking and not apart:
         return
     parts = []
     if facts.missing:
@@ -156,12 +157,17 @@ def _days_missing(facts: Facts) -> Iterator[Finding]:
         parts.append(
             f"{words.plural(len(lacking), 'day lacks', 'days lack')} hours ({words.days_listed(lacking)})"
         )
+    parts += [
+        f"system {each.system} lacks {words.days_listed(sorted((*each.missing, *each.partial)))}, in whole or in part"
+        for each in apart
+    ]
     evidence = [
         Evidence("days missing", len(facts.missing), Kind.COUNT),
         Evidence("days that lack hours", len(lacking), Kind.COUNT),
         Evidence("hours with data", covered_hours(facts), Kind.COUNT),
     ]
-    severity = Severity.WARNING if facts.missing else Severity.NOTE
+    grave = facts.missing or any(each.missing for each in apart)
+    severity = Severity.WARNING if grave else Severity.NOTE
     says = f"{words.capital(' and '.join(parts))}."
     yield found(codes.DAYS_MISSING, severity, Subject(), says, evidence, facts.as_of,
                 weight=len(facts.missing))  # fmt: skip

@@ -104,12 +104,13 @@ def _headroom(facts: Facts) -> Iterator[Finding]:
 
 def _abandoned(facts: Facts) -> Iterator[Finding]:
     now = facts.consumers.now
-    left = now.of(c.CONSUMER_EXHAUSTED_MESSAGES, Of.LAST)
+    left = now.at_end(c.CONSUMER_EXHAUSTED_MESSAGES)
+    peak = now.of(c.CONSUMER_EXHAUSTED_MESSAGES, Of.HIGH)
     told = now.of(c.CONSUMER_EXHAUSTED, Of.INCREASE)
     listens = now.of(c.CONSUMER_DEAD_LETTER_CAPTURED, Of.LAST)
     for place in np.flatnonzero(given_up(facts)).tolist():
         lying = _known(left[place])
-        number = lying or _known(told[place]) or 0.0
+        number = lying or _known(told[place]) or _known(peak[place]) or 0.0
         where = "lay in the stream at the end" if lying else "ran out of max_deliver in the month"
         nobody = " Nobody listens for them." if listens[place] == 0 else ""
         says = f"{_called(facts, place)} gave up on messages: at least {words.count(number)} {where}.{nobody}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from datetime import date
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from spark_rollups.report_clocks import certain_offset
 from spark_rollups.report_facts import Facts
 from spark_rollups.report_publishing import CODES, Rejections, dedupe_memory, unstored_ratio
 from spark_rollups.report_rows import subject_of
-from spark_rollups.report_servers import api_error_ratio
+from spark_rollups.report_servers import answered, api_error_ratio
 from spark_rollups.report_sizing import UNUSED_RATIO, reserved_unused
 from spark_rollups.report_values import Kind, known
 
@@ -46,11 +47,11 @@ def publishing_findings(facts: Facts, rejections: Sequence[Rejections]) -> Itera
 
 def _not_answering(facts: Facts) -> Iterator[Finding]:
     now = facts.servers.now
-    up = now.mean(c.SERVER_UP)
+    up, last_days = answered(facts), now.day(c.SERVER_UP, last=True)
     for place in np.flatnonzero(up < UP_RATIO).tolist():
         says = (
-            f"Server {now.names[place][-1]} answered {words.share(float(up[place]))} of the polls in which it "
-            "was expected."
+            f"Server {now.names[place][-1]} answered {words.share(float(up[place]))} of the polls since it was "
+            f"first seen in the month{_gone(last_days[place], facts.as_of)}."
         )
         evidence = [Evidence("answered", float(up[place]), Kind.SHARE)]
         severity = Severity.WARNING if up[place] < 0.99 else Severity.NOTE
@@ -58,6 +59,10 @@ def _not_answering(facts: Facts) -> Iterator[Finding]:
             codes.SERVER_DOWN, severity, subject_of(now, place), says, evidence, facts.as_of,
             weight=1 - float(up[place]),
         )  # fmt: skip
+
+
+def _gone(last: date | None, as_of: date) -> str:
+    return f"; it was last seen on {words.day(last)}" if last is not None and last < as_of else ""
 
 
 def _api_errors(facts: Facts) -> Iterator[Finding]:

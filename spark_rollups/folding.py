@@ -1,4 +1,5 @@
-"""Several series that are one identity: per hour, the one with most samples tells. Pure.
+"""Several series that are one identity: per hour, the one with most samples tells, but for the
+lowest and the highest number, which are those of all. Pure.
 
 The steps of counters from one hour into the next are added here, where neighbours are known.
 """
@@ -25,6 +26,24 @@ def telling(who: Any, hour: Int64s, count: Int64s, order: Any) -> Int64s:
     first = np.append(True, (whose[1:] != whose[:-1]) | (when[1:] != when[:-1]))
     chosen: Int64s = sorted_places[first[: len(sorted_places)]]
     return chosen
+
+
+def told_by_one(rows: HourRows, order: Any) -> HourRows:
+    """One row for each identity and hour. Its extremes are those of all series: a pod that came
+    within the hour may have seen what the one before it did not. They cannot count twice.
+    """
+    chosen = rows.take(telling(rows.who, rows.hour, rows.count, order))
+    places = np.lexsort((rows.hour, rows.who))
+    whose, when = rows.who[places], rows.hour[places]
+    first = np.append(True, (whose[1:] != whose[:-1]) | (when[1:] != when[:-1]))
+    starts = np.flatnonzero(first[: len(places)])
+    if len(starts) == len(rows):
+        return chosen
+    return replace(
+        chosen,
+        min=np.minimum.reduceat(rows.min[places], starts),
+        max=np.maximum.reduceat(rows.max[places], starts),
+    )
 
 
 def with_steps_into(

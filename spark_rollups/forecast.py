@@ -6,6 +6,7 @@ Pure: points and a limit in, a frozen result out. Series without a limit get lev
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +24,7 @@ from spark_rollups.forecast_backtest import (
 from spark_rollups.forecast_dates import exhaustion_of, unknown
 from spark_rollups.forecast_interval import Range, range_of
 from spark_rollups.forecast_models import MODELS, Model
-from spark_rollups.forecast_result import HORIZONS, Accuracy, Exhaustion, Forecast, Level
+from spark_rollups.forecast_result import HORIZONS, Accuracy, Exhaustion, Forecast, Level, Outlook
 from spark_rollups.trend_days import DAY, Days, Points, days_of, points_of
 from spark_rollups.trend_past import past_of
 
@@ -50,15 +51,18 @@ def forecast(
     if not len(points.times):
         return _unknown(points, None, "no points")
     days = days_of(points)
-    if too_little := _too_little(days, now):
-        return _unknown(points, days, too_little)
+    if stale := _stale(days, now):
+        return _unknown(points, days, stale)
+    if too_little := _too_little(days):
+        return _without_model(points, days, limit, too_little)
     past = past_of(days.closes, days.highs)
     tested = backtest(days, past)
     paths = {model: draw(past, HORIZONS[-1]) for model, draw in MODELS.items()}
     fitting = {model: path for model, path in paths.items() if path is not None}
     model = tested.best(fitting)
     if model is None:
-        return _unknown(points, days, f"fewer than {LEAST_ORIGINS} origins for a backtest")
+        reason = f"fewer than {LEAST_ORIGINS} origins for a backtest"
+        return _without_model(points, days, limit, reason)
     ahead = range_of(fitting[model], model, tested)
     newest = float(points.values[-1])
     return Forecast(
@@ -81,16 +85,28 @@ def _exhaustion(ahead: Range, level: float, limit: float | None, now: float) -> 
     return exhaustion_of(ahead, level, limit, now)
 
 
-def _too_little(days: Days, now: float | None) -> str:
+def _stale(days: Days, now: float | None) -> str:
+    if now is None or now - days.end <= _STALE_DAYS * DAY:
+        return ""
+    return f"the newest point is {(now - days.end) / DAY:.0f} days old"
+
+
+def _too_little(days: Days) -> str:
     """Why the days are no base for a forecast; "" when they are."""
-    if now is not None and now - days.end > _STALE_DAYS * DAY:
-        return f"the newest point is {(now - days.end) / DAY:.0f} days old"
     if days.observed < LEAST_DAYS:
         return f"{days.observed} days with points, {LEAST_DAYS} are needed"
     recent = int(np.count_nonzero(~np.isnan(days.closes[-_RECENT_DAYS:])))
     if recent < _LEAST_RECENT:
         return f"points on only {recent} of the last {_RECENT_DAYS} days"
     return ""
+
+
+def _without_model(points: Points, days: Days, limit: float | None, reason: str) -> Forecast:
+    """That a limit is reached needs no history: the newest level tells."""
+    found = _unknown(points, days, reason)
+    if limit is None or not (math.isfinite(limit) and limit > 0) or points.values[-1] < limit:
+        return found
+    return replace(found, exhaustion=Exhaustion(Outlook.REACHED, days.end, days.end, days.end))
 
 
 def _unknown(points: Points, days: Days | None, reason: str) -> Forecast:

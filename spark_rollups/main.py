@@ -13,12 +13,18 @@ from typing import NoReturn
 from spark_rollups.identity import FOLDED_LABELS
 from spark_rollups.places import Place, RollupError
 from spark_rollups.progress import Progress
-from spark_rollups.publish import FILE, Publication, add_arguments, publication_of, rollup_text
+from spark_rollups.publish import (
+    FILE,
+    Publication,
+    add_arguments,
+    current_forecasts,
+    publication_of,
+    rollup_text,
+)
 from spark_rollups.publish_gauges import gauges_of
 from spark_rollups.rollup import Result, rollup
 from spark_rollups.rollup_files import Rollups
 from spark_rollups.rollup_settings import RollupSettings
-from spark_rollups.schemas import FORECASTS
 from spark_rollups.session import SparkSettings
 from spark_rollups.spark_failure import SparkFailedError
 from spark_rollups.spark_run import SparkRunner
@@ -113,8 +119,8 @@ def _run(words: argparse.Namespace) -> int:
 
 def _publish(rollups: Rollups, publication: Publication) -> None:
     """The time of success is now, also where nothing had changed."""
-    now, days = time.time(), rollups.asof_days()
-    table = rollups.asof_table("forecasts", days[-1]) if days else FORECASTS.empty_table()
+    now = time.time()
+    table = current_forecasts(rollups, now, _say)
     rollups.place.write(FILE, rollup_text(table, now))
     publication.publish(gauges_of(table, now), now, _say)
 

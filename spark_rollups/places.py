@@ -64,6 +64,12 @@ class Place:
             found = self.files.get_file_info([self.at(path) for path in paths])
         return all(each.type == pafs.FileType.File for each in found)
 
+    def changed_at(self, path: str) -> int | None:
+        """In milliseconds since 1970; None where the store does not tell, or the file is gone."""
+        with self.told("look for", path):
+            (found,) = self.files.get_file_info([self.at(path)])
+        return None if found.mtime_ns is None else int(found.mtime_ns // 1_000_000)
+
     def read(self, path: str) -> bytes:
         with self.told("read", path), self.files.open_input_stream(self.at(path)) as source:
             data: bytes = source.read()
@@ -84,9 +90,11 @@ class Place:
         """A sink for the file's bytes; the file is there when the block has ended well."""
         with self.told("write", path):
             if not self._local:
-                # An object appears when its upload is completed; a broken one never does.
+                # To close an upload completes it, and an error closes it too: so it begins last.
+                whole = pa.BufferOutputStream()
+                yield whole
                 with self._upload(self.at(path)) as sink:
-                    yield sink
+                    sink.write(whole.getvalue())
                 return
             with _scratch(Path(self.at(path))) as sink:
                 yield sink

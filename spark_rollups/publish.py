@@ -6,6 +6,7 @@ import argparse
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,8 @@ FILE: Final = "streamgauge_rollup.prom"
 _SUCCESS: Final = re.compile(
     rf"^{catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS.name} (\d+(?:\.\d+)?)$", re.MULTILINE
 )
+# A forecast is for the weeks ahead; made of days that ended longer ago it is about the past.
+_STALE_SECONDS: Final = 7 * 86_400.0
 _JOB: Final = {"job": "streamgauge_rollup"}
 _LABEL: Final = re.compile(r"([a-zA-Z_][a-zA-Z0-9_]*)=(.*)", re.DOTALL)
 
@@ -54,11 +57,25 @@ def rollup_text(forecasts: Any, last_success: float) -> bytes:
     return text_of(gauges_of(forecasts, last_success).gauges)
 
 
-def newest_gauges(rollups: Rollups) -> Gauges:
-    """Of the newest day that has forecasts; the success alone where none has."""
+def newest_gauges(rollups: Rollups, now: float, say: Say) -> Gauges:
+    """Of the newest day that has forecasts; the success alone where none has, or it is long ago."""
+    return gauges_of(current_forecasts(rollups, now, say), last_success(rollups))
+
+
+def current_forecasts(rollups: Rollups, now: float, say: Say) -> Any:
+    """The newest table of FORECASTS. It is empty when the day it was made of is long over:
+
+    a rollup succeeds each night also while the archive gets nothing new.
+    """
     days = rollups.asof_days()
-    table = rollups.asof_table("forecasts", days[-1]) if days else FORECASTS.empty_table()
-    return gauges_of(table, last_success(rollups))
+    if not days:
+        return FORECASTS.empty_table()
+    midnight = datetime.combine(days[-1] + timedelta(days=1), datetime.min.time(), UTC)
+    age = now - midnight.timestamp()
+    if age <= _STALE_SECONDS:
+        return rollups.asof_table("forecasts", days[-1])
+    say(f"no forecasts are published: the newest are as of {days[-1]}, {age / 86_400:.0f} days ago")
+    return FORECASTS.empty_table()
 
 
 def last_success(rollups: Rollups) -> float:

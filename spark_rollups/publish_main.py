@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from spark_rollups.places import RollupError
-from spark_rollups.publish import Publication, add_arguments, newest_gauges, publication_of
+from spark_rollups.publish import Publication, Say, add_arguments, newest_gauges, publication_of
 from spark_rollups.rollup_files import open_rollups
 
 _LEAST_PAUSE: Final = 1.0
@@ -35,12 +35,36 @@ def _chosen(words: argparse.Namespace) -> Publication:
 
 
 def _publish(words: argparse.Namespace, publication: Publication) -> None:
+    if words.every is None:
+        _publish_once(words.rollups, publication, _say)
+        return
+    told: list[str] = []
     while True:
-        rollups = open_rollups(words.rollups)
-        publication.publish(newest_gauges(rollups), time.time(), _say)
-        if words.every is None:
-            return
+        told = _told_anew(_round(words.rollups, publication), told)
         time.sleep(words.every)
+
+
+def _publish_once(path: str, publication: Publication, say: Say) -> None:
+    now = time.time()
+    publication.publish(newest_gauges(open_rollups(path), now, say), now, say)
+
+
+def _round(path: str, publication: Publication) -> list[str]:
+    """What there is to tell. A receiver that is away, or rollups that are, may come back."""
+    lines: list[str] = []
+    try:
+        _publish_once(path, publication, lines.append)
+    except RollupError as error:
+        return [f"streamgauge: {error}; trying again"]
+    return lines
+
+
+def _told_anew(lines: list[str], before: list[str]) -> list[str]:
+    """Each minute says the same, so it is told only where it is other than the minute before."""
+    if lines != before:
+        for line in lines:
+            _say(line)
+    return lines
 
 
 def _say(line: str) -> None:

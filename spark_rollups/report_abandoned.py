@@ -23,30 +23,43 @@ def given_up(facts: Facts) -> Mask:
 
 
 def abandoned_chapter(facts: Facts) -> Chapter:
-    now, mask = facts.consumers.now, given_up(facts)
-    if not mask.any():
-        said = (
-            "No message was seen to run out of max_deliver."
-            if now.has(c.CONSUMER_EXHAUSTED_MESSAGES)
-            else "No consumer with a finite max_deliver was seen, so nothing can be abandoned."
-        )
-    else:
-        left = now.of(c.CONSUMER_EXHAUSTED_MESSAGES, Of.LAST)[mask]
-        said = (
+    mask = given_up(facts)
+    said = (_found(facts, mask), *_delivered_once(facts))
+    return Chapter("abandoned", "Abandoned messages", said, (_table(facts, mask),))
+
+
+def _found(facts: Facts, mask: Mask) -> str:
+    now = facts.consumers.now
+    if mask.any():
+        left = now.at_end(c.CONSUMER_EXHAUSTED_MESSAGES)[mask]
+        return (
             f"{words.plural(int(mask.sum()), 'consumer')} gave up on messages; at least "
             f"{words.count(float(np.nansum(left)))} of them still lay in their streams at the end. "
             "Nobody will get them again by themselves."
         )
-    return Chapter("abandoned", "Abandoned messages", (said,), (_table(facts, mask),))
+    if now.has(c.CONSUMER_MAX_DELIVER) or now.has(c.CONSUMER_EXHAUSTED_MESSAGES):
+        return "No message was seen to run out of max_deliver."
+    return "No consumer with a finite max_deliver was seen, so nothing can be abandoned."
+
+
+def _delivered_once(facts: Facts) -> list[str]:
+    """Of these no server counts what was given up."""
+    once = int((facts.consumers.now.of(c.CONSUMER_MAX_DELIVER, Of.LAST) == 1).sum())
+    if not once:
+        return []
+    return [
+        f"{words.plural(once, 'consumer delivers', 'consumers deliver')} each message once (max_deliver 1): "
+        "what is not acknowledged then is abandoned, and only advisories tell of it."
+    ]
 
 
 def _table(facts: Facts, mask: Mask) -> Table:
     now, before = facts.consumers.now, facts.consumers.before
-    left = now.of(c.CONSUMER_EXHAUSTED_MESSAGES, Of.LAST)
+    left = now.at_end(c.CONSUMER_EXHAUSTED_MESSAGES)
     listens = now.of(c.CONSUMER_DEAD_LETTER_CAPTURED, Of.LAST)
     deliver = now.of(c.CONSUMER_MAX_DELIVER, Of.LAST)
     columns = (
-        left, before.of(c.CONSUMER_EXHAUSTED_MESSAGES, Of.LAST),
+        left, before.at_end(c.CONSUMER_EXHAUSTED_MESSAGES),
         now.of(c.CONSUMER_EXHAUSTED_MESSAGES, Of.HIGH), now.of(c.CONSUMER_EXHAUSTED, Of.INCREASE),
         now.of(c.CONSUMER_NAKS, Of.INCREASE), now.of(c.CONSUMER_TERMS, Of.INCREASE),
         limit_of(deliver, now.of(c.CONSUMER_UP, Of.LAST)),

@@ -5,8 +5,8 @@ An increase knows no value before the first sample, so a single restore in a mon
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import date
+from collections.abc import Collection
+from datetime import date, timedelta
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -22,27 +22,47 @@ APPEARING = frozenset(
     and metric.origin is Origin.EVENT
     and metric.subject in (Subject.CONSUMER, Subject.STREAM)
 )
-_Series = tuple[Any, ...]
+_Series = tuple[Any, ...]  # the metric, its place, its other labels
+_SYSTEM = 1 + PLACE.index("system")
 
 
-def with_first_events(table: Any, covered: Sequence[date], before: Any) -> Any:
+def with_first_events(table: Any, before: Any, watched: Collection[tuple[str, date]]) -> Any:
     """Increases of a span of days with the first values of series that came within it.
 
-    A series came on a day when the day before that has data did not have it; what was there when
-    the data began is not new. `before` holds the rows of the last covered day before the span.
+    A series came when no earlier row of it was read and its system was watched the day before;
+    one that returns adds what it grew by meanwhile. `before` holds the rows of the days before the
+    span, `watched` the systems and days of which there are polls.
     """
     rows = _rows(table)
-    known = {(*series, day) for series, day in (*_rows(before), *rows)}
-    earlier = dict(zip(covered[1:], covered[:-1], strict=True))
+    lasts = _last_values(before, _rows(before)) | _last_values(table, rows)
+    days_of: dict[_Series, list[date]] = {}
+    for series, day in sorted(lasts, key=lambda each: each[1]):
+        days_of.setdefault(series, []).append(day)
     added = []
     firsts, rises = table["first"].to_pylist(), table["increase"].to_pylist()
     for (series, day), first, rise in zip(rows, firsts, rises, strict=True):
-        yesterday = earlier.get(day)
-        is_new = yesterday is not None and (*series, yesterday) not in known
-        counted = is_new and first is not None
-        added.append((rise or 0.0) + first if counted else rise)
+        yesterday = day - timedelta(days=1)
+        older = [each for each in days_of[series] if each < day]
+        if first is None or (older and older[-1] == yesterday):
+            added.append(rise)
+        elif older:
+            added.append((rise or 0.0) + _grown_meanwhile(lasts[series, older[-1]], first))
+        else:
+            is_new = (series[_SYSTEM], yesterday) in watched
+            added.append((rise or 0.0) + first if is_new else rise)
     place = table.column_names.index("increase")
     return table.set_column(place, "increase", pa.array(added, pa.float64()))
+
+
+def _last_values(
+    table: Any, rows: list[tuple[_Series, date]]
+) -> dict[tuple[_Series, date], float | None]:
+    return dict(zip(rows, table["last"].to_pylist(), strict=True))
+
+
+def _grown_meanwhile(last: float | None, first: float) -> float:
+    """A lower value began anew at an unknown time: how much of it is new is not known."""
+    return first - last if last is not None and last <= first else 0.0
 
 
 def _rows(table: Any) -> list[tuple[_Series, date]]:

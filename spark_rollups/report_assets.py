@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -31,6 +31,8 @@ from spark_rollups.report_source import (
 
 Places = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+# The newest day may have begun a minute ago, before a slow question was asked.
+_STILL_THERE = timedelta(days=1)
 _JOINT = "\x1f"  # no name of a stream, consumer or server can hold it
 
 
@@ -53,6 +55,7 @@ class Assets:
     names: list[Name]
     keys: Any  # Arrow array of the joined names, to find places by
     seen: Mask  # who was there at all in this month
+    end: date | None = None  # the newest day with data, of anybody
     extra: Name = ()  # which of the labels stand in the map of other labels
     _found: dict[str, tuple[Places, pa.Table]] = field(repr=False, default_factory=dict)
 
@@ -67,6 +70,20 @@ class Assets:
             places, table = found
             result[places] = floats(table[number.value])
         return result
+
+    def at_end(self, metric: Metric) -> Floats:
+        """The last value of who was still there on the newest day or the day before; else NaN."""
+        if self.end is None:
+            return np.full(len(self.names), np.nan)
+        least = self.end - _STILL_THERE
+        there = [day is not None and day >= least for day in self.day(metric, last=True)]
+        return np.where(there, self.of(metric, Of.LAST), np.nan)
+
+    def limit(self, limit: Metric, level: Metric) -> Floats:
+        """In force at the end; one that ended before its level did was taken away: NaN."""
+        days = zip(self.day(limit, last=True), self.day(level, last=True), strict=True)
+        lifted = [until is not None and seen is not None and until < seen for until, seen in days]
+        return np.where(lifted, np.nan, self.at_end(limit))
 
     def mean(self, metric: Metric) -> Floats:
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -113,9 +130,13 @@ def two_months(
     everybody = _everybody(tables, all_labels)
     keys = joined(everybody, all_labels)
     listed = names_in(everybody, all_labels)
+    nobody = np.zeros(len(listed), bool)
     now, before = (
-        _assets(table, Assets(all_labels, listed, keys, np.zeros(len(listed), bool), tuple(extra)))
-        for table in tables
+        _assets(
+            table,
+            Assets(all_labels, listed, keys, nobody.copy(), max(span, default=None), tuple(extra)),
+        )
+        for table, span in zip(tables, (days, days_before), strict=True)
     )
     return now, before
 

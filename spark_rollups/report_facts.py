@@ -101,13 +101,18 @@ class Facts:
 
     @property
     def missing(self) -> tuple[date, ...]:
-        """Days of the month, up to its newest data, without any."""
-        there = set(self.days)
-        return tuple(day for day in self.month.all_days() if day not in there and day <= self.as_of)
+        """Days of the month without any data; the month goes on after its newest ones are in."""
+        there, last = set(self.days), self.month.last if self.is_over else self.as_of
+        return tuple(day for day in self.month.all_days() if day not in there and day <= last)
+
+    @property
+    def is_over(self) -> bool:
+        """There are data of later months, so that what is missing will not come."""
+        return any(day > self.month.last and self.source.hours(day) for day in self.source.days())
 
     @property
     def is_whole(self) -> bool:
-        return self.as_of == self.month.last
+        return self.as_of == self.month.last or self.is_over
 
     def path(self, parts: Sequence[str]) -> str:
         """Where something belongs, from the outside in; the only system need not be named."""
@@ -133,6 +138,8 @@ def read_facts(source: Source, month: Month, thresholds: Mapping[str, Threshold]
     as_of = newest_asof(source, month.last)
     as_of = as_of if as_of is not None and as_of >= month.first else None
     as_of_before = newest_asof(source, month.before.last)
+    if as_of_before is not None and as_of_before < month.before.first:
+        as_of_before = None
     return Facts(
         source=source,
         month=month,

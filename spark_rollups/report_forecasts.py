@@ -21,7 +21,7 @@ class Forecast:
     as_of: date
     subject: str  # stream, server or account
     metric: str
-    limit_name: str  # bytes, messages, storage or memory
+    limit_name: str  # bytes, messages, storage or memory; "storage R3" of a tier
     system: str
     account: str
     stream: str
@@ -48,7 +48,12 @@ class Forecast:
 
     @property
     def key(self) -> tuple[str, ...]:
-        return (self.metric, self.system, self.account, self.stream, self.server)
+        return (self.metric, self.system, self.account, self.stream, self.server, self.limit_name)
+
+    @property
+    def tier(self) -> str:
+        """Of an account with a limit for each tier, as in "storage R3"; else ""."""
+        return self.limit_name.partition(" ")[2]
 
     @property
     def is_bytes(self) -> bool:

@@ -11,7 +11,6 @@ from spark_rollups import findings_codes as codes
 from spark_rollups import report_words as words
 from spark_rollups.findings import Finding, Severity
 from spark_rollups.forecast_result import Outlook
-from spark_rollups.report_assets import Of
 from spark_rollups.report_capacity import drops_old, full_picture, ordered
 from spark_rollups.report_consumers import ConsumerMonth
 from spark_rollups.report_facts import Facts
@@ -71,20 +70,31 @@ def _headline(facts: Facts, findings: Sequence[Finding]) -> tuple[Level, str]:
             level,
             f"{words.capital(first.subject)} {first.name} {when}{more if len(full) > 1 else ''}.",
         )
+    doubt = _in_doubt(facts)
+    room = doubt or "No limit will be reached within 90 days"
     if grave:
-        return (
-            Level.WRONG,
-            f"No limit will be reached soon, but {_count(grave)} must be looked at now.",
-        )
-    if facts.forecasts_as_of is None:
-        return Level.LOOK, "When anything will be full is unknown: no forecast was made."
+        return Level.WRONG, f"{room}; {_count(grave)} must be looked at now."
     warned = [each for each in findings if each.severity is Severity.WARNING]
     if warned:
-        return (
-            Level.LOOK,
-            f"No limit will be reached within 90 days; {_count(warned)} should be looked at.",
-        )
-    return Level.CALM, "No limit will be reached within 90 days, and nothing needs attention."
+        return Level.LOOK, f"{room}; {_count(warned)} should be looked at."
+    if doubt:
+        return Level.LOOK, f"{doubt}."
+    return Level.CALM, f"{room}, and nothing needs attention."
+
+
+def _in_doubt(facts: Facts) -> str:
+    """Why nobody can say that there is room; "" when the forecasts say it of every limit."""
+    if facts.forecasts_as_of is None:
+        return "When anything will be full is unknown: no forecast was made"
+    open_ones = [each for each in facts.forecasts if not drops_old(facts, each)]
+    possible = sum(each.outlook == Outlook.WATCH for each in open_ones)
+    dateless = sum(each.outlook == Outlook.UNKNOWN for each in open_ones)
+    said = []
+    if possible:
+        said.append(f"{words.plural(possible, 'limit')} may be reached within 90 days")
+    if dateless:
+        said.append(f"{words.plural(dateless, 'limit has', 'limits have')} no date yet")
+    return " and ".join(said)
 
 
 def _will_be_full(each: Forecast) -> str:
@@ -147,7 +157,7 @@ def _moved(each: Forecast, before: Forecast | None) -> str:
 
 
 def _about_growth(facts: Facts) -> list[str]:
-    size = total(facts.streams.now.of(c.STREAM_BYTES, Of.LAST))
+    size = total(facts.streams.now.at_end(c.STREAM_BYTES))
     now, before = (total(each) for each in grown(facts))
     if size is None or now is None:
         return ["How much the streams hold is unknown."]

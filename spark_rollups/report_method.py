@@ -55,12 +55,13 @@ def checked_forecasts(facts: Facts) -> list[Checked]:
         if said is None or said.day not in facts.days:
             continue
         table = facts.source.table(
-            "daily", said.day, said.day, columns=["metric", "system", "account", "stream", "server", "last"],
+            "daily", said.day, said.day, columns=["metric", "system", "account", "stream", "server", "labels", "last"],
             metrics=[each.metric],
         )  # fmt: skip
         for row in table.to_pylist():
             where = (row["metric"], row["system"], row["account"], row["stream"], row["server"])
-            if where == each.key and row["last"] is not None:
+            of_tier = dict(row["labels"]).get("tier", "") == each.tier
+            if (*where, each.limit_name) == each.key and of_tier and row["last"] is not None:
                 found.append(Checked(each, said, row["last"]))
                 break
     return found

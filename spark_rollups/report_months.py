@@ -52,7 +52,7 @@ _TREND_WORDS = {
 def comparisons(facts: Facts, month: ConsumerMonth) -> list[Comparison]:
     streams, consumers, servers = facts.streams, facts.consumers, facts.servers
     return [
-        Comparison("bytes", "Held by streams", Kind.BYTES, *_both(streams, c.STREAM_BYTES, Of.LAST)),
+        Comparison("bytes", "Held by streams", Kind.BYTES, *_at_end(streams, c.STREAM_BYTES)),
         _a_day(facts, "stored", "Messages stored", streams, c.STREAM_STORED_MESSAGES, None),
         _a_day(facts, "deliveries", "Deliveries", consumers, c.CONSUMER_DELIVERIES, None),
         Comparison(
@@ -62,7 +62,7 @@ def comparisons(facts: Facts, month: ConsumerMonth) -> list[Comparison]:
         _a_day(facts, "lost", "Messages lost", consumers, c.CONSUMER_LOST_MESSAGES, True),
         Comparison(
             "abandoned", "Abandoned messages lying in streams", Kind.COUNT,
-            *_both(consumers, c.CONSUMER_EXHAUSTED_MESSAGES, Of.LAST), True,
+            *_at_end(consumers, c.CONSUMER_EXHAUSTED_MESSAGES), True,
         ),
         Comparison(
             "not_well", "Consumers' time not well", Kind.SHARE, _ill(month.verdicts),
@@ -74,12 +74,12 @@ def comparisons(facts: Facts, month: ConsumerMonth) -> list[Comparison]:
         _a_day(facts, "unstored", "Publishes not stored", streams, c.STREAM_PUBLISHES_UNSTORED, True),
         Comparison(
             "storage", "Storage used on servers", Kind.BYTES,
-            *_both(servers, c.SERVER_STORAGE_USED_BYTES, Of.LAST),
+            *_at_end(servers, c.SERVER_STORAGE_USED_BYTES),
         ),
         Comparison(
             "ha_assets", "HA assets on the server with most", Kind.COUNT,
-            highest(servers.now.of(c.SERVER_HA_ASSETS, Of.LAST)),
-            highest(servers.before.of(c.SERVER_HA_ASSETS, Of.LAST)),
+            highest(servers.now.at_end(c.SERVER_HA_ASSETS)),
+            highest(servers.before.at_end(c.SERVER_HA_ASSETS)),
         ),
         Comparison("streams", "Streams", Kind.COUNT, *_seen(streams), None, _OVER),
         Comparison("consumers", "Consumers", Kind.COUNT, *_seen(consumers), None, _OVER),
@@ -88,6 +88,10 @@ def comparisons(facts: Facts, month: ConsumerMonth) -> list[Comparison]:
 
 def _both(pair: Pair, metric: Metric, number: Of) -> tuple[float | None, float | None]:
     return total(pair.now.of(metric, number)), total(pair.before.of(metric, number))
+
+
+def _at_end(pair: Pair, metric: Metric) -> tuple[float | None, float | None]:
+    return total(pair.now.at_end(metric)), total(pair.before.at_end(metric))
 
 
 def _seen(pair: Pair) -> tuple[float | None, float | None]:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-import numpy as np
-
 from exporter import catalog as c
 from spark_rollups import report_words as words
 from spark_rollups.report_assets import Of, rows_between
@@ -42,6 +40,55 @@ def partial_days(facts: Facts) -> list[date]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Unwatched:
+    """Days on which others have data and this system has none, or lacks hours."""
+
+    system: str
+    missing: tuple[date, ...]
+    partial: tuple[date, ...]
+
+
+def unwatched(facts: Facts) -> list[Unwatched]:
+    """By system, from the day on which it was first seen; what all of them lack is told elsewhere."""
+    shared = set(partial_days(facts))
+    found = []
+    known = _seen_before(facts)
+    for name, hours in _hours_by_system(facts):
+        since = facts.month.first if name in known else min(hours, default=date.max)
+        days = [day for day in facts.days if day >= since]
+        missing = tuple(day for day in days if day not in hours)
+        partial = tuple(
+            day
+            for day in days
+            if 0 < hours.get(day, 0) < _HOURS and day != facts.as_of and day not in shared
+        )
+        if missing or partial:
+            found.append(Unwatched(name, missing, partial))
+    return found
+
+
+def _seen_before(facts: Facts) -> set[str]:
+    before = facts.systems.before
+    days = zip(before.names, before.day(c.UP, last=True), strict=True)
+    return {name[0] for name, day in days if day is not None}
+
+
+def _hours_by_system(facts: Facts) -> list[tuple[str, dict[date, int]]]:
+    """Systems that were seen in the month, with the hours of each day that has polls."""
+    systems = facts.systems.now
+    found: dict[int, dict[date, int]] = {place: {} for place in range(len(systems))}
+    for first, last in slices(facts.days):
+        table = rows_between(facts.source, systems, c.UP, first, last, ("day", "hours"))
+        columns = (table["day"].to_pylist(), table["hours"].to_pylist())
+        for place, day, hours in zip(systems.places(table).tolist(), *columns, strict=True):
+            if place >= 0:
+                found[place][day] = hours
+    return [
+        (systems.names[place][0], hours) for place, hours in found.items() if systems.seen[place]
+    ]
+
+
 def covered_hours(facts: Facts) -> int:
     return sum(facts.source.hours(day).bit_count() for day in facts.days)
 
@@ -56,7 +103,9 @@ def gaps_of(facts: Facts) -> list[Gap]:
         names = names_in(skipped, ("system", "question", "reason"))
         found += [
             Gap(system, question, reason, share)
-            for (system, question, reason), share in zip(names, _means(skipped), strict=True)
+            for (system, question, reason), share in zip(
+                names, _skipped(facts, skipped), strict=True
+            )
             if share > 0
         ]
     if failed.num_rows:
@@ -68,6 +117,18 @@ def gaps_of(facts: Facts) -> list[Gap]:
             if share < 1
         ]
     return sorted(found, key=lambda gap: (-gap.share, gap.system, gap.question))
+
+
+def _skipped(facts: Facts, table: Any) -> list[float]:
+    """The series is there, as 1, only while a question is left out: its polls are those of the system."""
+    systems = facts.systems.now
+    counts = systems.of(c.UP, Of.COUNT).tolist()
+    polls = {name[0]: count for name, count in zip(systems.names, counts, strict=True)}
+    columns = (table["system"].to_pylist(), table["sum"].to_pylist())
+    return [
+        min((sums or 0.0) / polls[system], 1.0) if polls.get(system, 0.0) > 0 else 1.0
+        for system, sums in zip(*columns, strict=True)
+    ]
 
 
 def _means(table: Any) -> list[float]:
@@ -131,6 +192,13 @@ def _missing_time(facts: Facts) -> list[tuple[str, str]]:
     lacking = partial_days(facts)
     if lacking:
         found.append(("all", f"Some hours on {words.days_listed(lacking)}."))
+    for each in unwatched(facts):
+        if each.missing:
+            days = words.days_listed(each.missing)
+            found.append(("all", f"Everything of system {each.system} on {days}: no data."))
+        if each.partial:
+            days = words.days_listed(each.partial)
+            found.append(("all", f"Some hours of system {each.system} on {days}."))
     return found
 
 
@@ -152,7 +220,9 @@ def _sentences(facts: Facts) -> list[str]:
     ]
     dropped = total(facts.systems.now.of(c.SERIES_DROPPED, Of.INCREASE))
     if dropped:
-        said.append(f"The exporter left {words.count(dropped)} series out at its cap.")
+        said.append(
+            f"The exporter left series out at its cap, {words.count(dropped)} times in all."
+        )
     tap = total(facts.systems.now.of(c.PUBLISH_ACK_TAP_DROPPED, Of.INCREASE))
     if tap:
         said.append(
@@ -208,21 +278,13 @@ def _share(facts: Facts, day: date) -> float | None:
 
 def _by_system(facts: Facts) -> list[DayRow]:
     """A system that was not watched on a day is as unknown as a missing day."""
-    systems = facts.systems.now
-    cells = np.full((len(systems), len(facts.month.all_days())), np.nan)
-    for first, last in slices(facts.days):
-        table = rows_between(facts.source, systems, c.UP, first, last, ("day", "hours"))
-        columns = (table["day"].to_pylist(), table["hours"].to_pylist())
-        for place, day, hours in zip(systems.places(table).tolist(), *columns, strict=True):
-            if place >= 0:
-                cells[place, day.day - 1] = hours / _HOURS
-    if len(systems) < 2:
+    if len(facts.systems.now) < 2:
         return []
     return [
-        DayRow(
-            Name(systems.names[place][0]),
-            tuple(None if np.isnan(cell) else float(cell) for cell in row),
-        )
-        for place, row in enumerate(cells)
-        if systems.seen[place]
+        DayRow(Name(name), tuple(_day_share(hours.get(day)) for day in facts.month.all_days()))
+        for name, hours in _hours_by_system(facts)
     ]
+
+
+def _day_share(hours: int | None) -> float | None:
+    return None if hours is None else hours / _HOURS

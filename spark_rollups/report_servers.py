@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
+from typing import Any
 
 import numpy as np
 
@@ -54,6 +55,42 @@ def restarts(facts: Facts) -> dict[int, list[date]]:
     return found
 
 
+def answered(facts: Facts) -> Floats:
+    """Share of its system's polls that a server answered, since it was first seen in the month.
+
+    The series of a dead server goes after an hour; the polls that it misses from then on count.
+    """
+    now = facts.servers.now
+    expected = np.fmax(_polls_since_seen(facts), now.of(c.SERVER_UP, Of.COUNT))
+    return divided(now.of(c.SERVER_UP, Of.SUM), expected)
+
+
+def _polls_since_seen(facts: Facts) -> Floats:
+    """On its first day only its own samples count: it may have come at noon."""
+    now, systems = facts.servers.now, facts.systems.now
+    seen = now.day(c.SERVER_UP, last=False)
+    polls = np.zeros(len(now))
+    for first, last in slices(facts.days):
+        own = rows_between(facts.source, now, c.SERVER_UP, first, last, ("day", "count"))
+        told = zip(now.places(own).tolist(), *_day_counts(own), strict=True)
+        for place, day, count in told:
+            if place >= 0 and day == seen[place]:
+                polls[place] += count
+        whole = rows_between(facts.source, systems, c.UP, first, last, ("day", "count"))
+        for system, day, count in zip(
+            whole["system"].to_pylist(), *_day_counts(whole), strict=True
+        ):
+            for place, name in enumerate(now.names):
+                since = seen[place]
+                if name[0] == system and since is not None and day > since:
+                    polls[place] += count
+    return polls
+
+
+def _day_counts(table: Any) -> tuple[list[date], list[int]]:
+    return table["day"].to_pylist(), table["count"].to_pylist()
+
+
 def api_error_ratio(facts: Facts) -> Floats:
     now = facts.servers.now
     return divided(
@@ -88,22 +125,22 @@ def _sentences(facts: Facts, started: Mapping[int, list[date]]) -> list[str]:
 def _server_table(facts: Facts, started: Mapping[int, list[date]]) -> Table:
     now = facts.servers.now
     used, most = (
-        now.of(c.SERVER_STORAGE_USED_BYTES, Of.LAST),
-        now.of(c.SERVER_STORAGE_MAX_BYTES, Of.LAST),
+        now.at_end(c.SERVER_STORAGE_USED_BYTES),
+        now.limit(c.SERVER_STORAGE_MAX_BYTES, c.SERVER_STORAGE_USED_BYTES),
     )
     memory, most_memory = (
-        now.of(c.SERVER_MEMORY_USED_BYTES, Of.LAST),
-        now.of(c.SERVER_MEMORY_MAX_BYTES, Of.LAST),
+        now.at_end(c.SERVER_MEMORY_USED_BYTES),
+        now.limit(c.SERVER_MEMORY_MAX_BYTES, c.SERVER_MEMORY_USED_BYTES),
     )
     known_start = now.of(c.SERVER_START_TIMESTAMP_SECONDS, Of.LAST)
     columns = (
-        now.mean(c.SERVER_UP), used, most, divided(used, most),
-        facts.servers.before.of(c.SERVER_STORAGE_USED_BYTES, Of.LAST),
-        now.of(c.SERVER_STORAGE_RESERVED_BYTES, Of.LAST), memory, limit_of(most_memory, memory),
+        answered(facts), used, most, divided(used, most),
+        facts.servers.before.at_end(c.SERVER_STORAGE_USED_BYTES),
+        now.at_end(c.SERVER_STORAGE_RESERVED_BYTES), memory, limit_of(most_memory, memory),
         now.of(c.SERVER_CPU_RATIO, Of.HIGH), now.mean(c.SERVER_CPU_RATIO),
-        now.of(c.SERVER_PROCESS_MEMORY_BYTES, Of.HIGH), now.of(c.SERVER_HA_ASSETS, Of.LAST),
-        facts.servers.before.of(c.SERVER_HA_ASSETS, Of.LAST),
-        now.of(c.SERVER_STREAM_LEADERS, Of.LAST), api_error_ratio(facts),
+        now.of(c.SERVER_PROCESS_MEMORY_BYTES, Of.HIGH), now.at_end(c.SERVER_HA_ASSETS),
+        facts.servers.before.at_end(c.SERVER_HA_ASSETS),
+        now.at_end(c.SERVER_STREAM_LEADERS), api_error_ratio(facts),
         now.of(c.SERVER_SLOW_CONSUMERS, Of.INCREASE),
         [None if np.isnan(known_start[place]) else float(len(started[place])) for place in range(len(now))],
         [facts.server_info.get(name, {}).get("version") for name in now.names],
@@ -145,16 +182,16 @@ def _server_columns(facts: Facts) -> tuple[Column, ...]:
 
 def _account_table(facts: Facts) -> Table:
     now = facts.accounts.now
-    used = now.of(c.ACCOUNT_STORAGE_USED_BYTES, Of.LAST)
-    limit = limit_of(now.of(c.ACCOUNT_STORAGE_LIMIT_BYTES, Of.LAST), used)
-    memory = now.of(c.ACCOUNT_MEMORY_USED_BYTES, Of.LAST)
+    used = now.at_end(c.ACCOUNT_STORAGE_USED_BYTES)
+    limit = limit_of(now.limit(c.ACCOUNT_STORAGE_LIMIT_BYTES, c.ACCOUNT_STORAGE_USED_BYTES), used)
+    memory = now.at_end(c.ACCOUNT_MEMORY_USED_BYTES)
     columns = (
         used, limit, np.where(np.isinf(limit), np.inf, divided(used, limit)),
-        facts.accounts.before.of(c.ACCOUNT_STORAGE_USED_BYTES, Of.LAST),
-        now.of(c.ACCOUNT_STORAGE_RESERVED_BYTES, Of.LAST), memory,
-        limit_of(now.of(c.ACCOUNT_MEMORY_LIMIT_BYTES, Of.LAST), memory),
-        now.of(c.ACCOUNT_STREAMS, Of.LAST), facts.accounts.before.of(c.ACCOUNT_STREAMS, Of.LAST),
-        now.of(c.ACCOUNT_CONSUMERS, Of.LAST), facts.accounts.before.of(c.ACCOUNT_CONSUMERS, Of.LAST),
+        facts.accounts.before.at_end(c.ACCOUNT_STORAGE_USED_BYTES),
+        now.at_end(c.ACCOUNT_STORAGE_RESERVED_BYTES), memory,
+        limit_of(now.limit(c.ACCOUNT_MEMORY_LIMIT_BYTES, c.ACCOUNT_MEMORY_USED_BYTES), memory),
+        now.at_end(c.ACCOUNT_STREAMS), facts.accounts.before.at_end(c.ACCOUNT_STREAMS),
+        now.at_end(c.ACCOUNT_CONSUMERS), facts.accounts.before.at_end(c.ACCOUNT_CONSUMERS),
     )  # fmt: skip
     rows = sorted_rows(rows_of(now, now.seen, columns), by_column(len(now.labels)))
     first, account, tier = identity(now.labels)
@@ -191,8 +228,8 @@ def _account_columns(facts: Facts) -> tuple[Column, ...]:
 def _fills(facts: Facts) -> Fills:
     now = facts.servers.now
     used, most = (
-        now.of(c.SERVER_STORAGE_USED_BYTES, Of.LAST),
-        now.of(c.SERVER_STORAGE_MAX_BYTES, Of.LAST),
+        now.at_end(c.SERVER_STORAGE_USED_BYTES),
+        now.limit(c.SERVER_STORAGE_MAX_BYTES, c.SERVER_STORAGE_USED_BYTES),
     )
     ahead = {(each.system, each.server): each.at(30) for each in facts.forecasts
              if each.metric == c.SERVER_STORAGE_USED_BYTES.name}  # fmt: skip

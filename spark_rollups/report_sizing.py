@@ -91,7 +91,7 @@ def quantile(bounds: Floats, counts: Floats, share: float) -> float:
 def reserved_unused(facts: Facts) -> tuple[Floats, Floats]:
     """Of each stream its limit in bytes and the share of it that was ever used in the month."""
     now = facts.streams.now
-    limit = now.of(c.STREAM_MAX_BYTES, Of.LAST)
+    limit = now.limit(c.STREAM_MAX_BYTES, c.STREAM_BYTES)
     return limit, divided(now.of(c.STREAM_BYTES, Of.HIGH), limit)
 
 

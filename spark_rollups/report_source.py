@@ -14,6 +14,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
+from exporter.catalog import UP
 from spark_rollups.report_appearing import APPEARING, with_first_events
 
 Floats = NDArray[np.float64]
@@ -96,14 +97,15 @@ def daily_rows(
 
 
 def _appearing(source: Source, first: date, last: date, metrics: list[str]) -> pa.Table:
-    covered = [day for day in source.days() if source.hours(day) and day <= last]
-    eve = max((day for day in covered if day < first), default=None)
+    """A week before the span is read too: who was there in it does not come anew."""
+    since, eve = first - timedelta(days=_SLICE_DAYS), first - timedelta(days=1)
     table = source.table("daily", first, last, metrics=metrics)
-    span = [day for day in covered if day >= first]
-    if eve is None:
-        return with_first_events(table, span, table.slice(0, 0))
-    before = source.table("daily", eve, eve, metrics=metrics)
-    return with_first_events(table, [eve, *span], before)
+    before = source.table("daily", since, eve, metrics=metrics)
+    watched: set[tuple[str, date]] = set()
+    for span in ((since, eve), (first, last)):
+        polls = source.table("daily", *span, columns=["system", "day"], metrics=[UP.name])
+        watched.update(zip(polls["system"].to_pylist(), polls["day"].to_pylist(), strict=True))
+    return with_first_events(table, before, watched)
 
 
 def slices(days: Sequence[date]) -> Iterator[tuple[date, date]]:

@@ -29,7 +29,7 @@ def grown(facts: Facts) -> tuple[Floats, Floats]:
     """By how many bytes each stream grew within this month and within the one before."""
     both = (facts.streams.now, facts.streams.before)
     now, before = (
-        assets.of(c.STREAM_BYTES, Of.LAST) - assets.of(c.STREAM_BYTES, Of.FIRST) for assets in both
+        assets.at_end(c.STREAM_BYTES) - assets.of(c.STREAM_BYTES, Of.FIRST) for assets in both
     )
     return now, before
 
@@ -41,7 +41,7 @@ def streams_chapter(facts: Facts) -> Chapter:
 def _sentences(facts: Facts) -> list[str]:
     now, before = facts.streams.now, facts.streams.before
     there = int(now.seen.sum())
-    size, growth = total(now.of(c.STREAM_BYTES, Of.LAST)), total(grown(facts)[0])
+    size, growth = total(now.at_end(c.STREAM_BYTES)), total(grown(facts)[0])
     said = [f"{words.plural(there, 'stream')} in {words.plural(len(_accounts(facts)), 'account')}."]
     if size is not None and growth is not None:
         verb = "grew by" if growth >= 0 else "shrank by"
@@ -65,10 +65,10 @@ def _accounts(facts: Facts) -> set[tuple[str, ...]]:
 
 def _table(facts: Facts) -> Table:
     now = facts.streams.now
-    size, messages = now.of(c.STREAM_BYTES, Of.LAST), now.of(c.STREAM_MESSAGES, Of.LAST)
-    limit = limit_of(now.of(c.STREAM_MAX_BYTES, Of.LAST), size)
-    max_messages = limit_of(now.of(c.STREAM_MAX_MESSAGES, Of.LAST), messages)
-    max_age = limit_of(now.of(c.STREAM_MAX_AGE_SECONDS, Of.LAST), messages)
+    size, messages = now.at_end(c.STREAM_BYTES), now.at_end(c.STREAM_MESSAGES)
+    limit = limit_of(now.limit(c.STREAM_MAX_BYTES, c.STREAM_BYTES), size)
+    max_messages = limit_of(now.limit(c.STREAM_MAX_MESSAGES, c.STREAM_MESSAGES), messages)
+    max_age = limit_of(now.limit(c.STREAM_MAX_AGE_SECONDS, c.STREAM_MESSAGES), messages)
     growth, growth_before = grown(facts)
     infos = [facts.stream_info.get(name, {}) for name in now.names]
     fill = _fill(size, limit, messages, max_messages)
@@ -113,7 +113,12 @@ def _levels(facts: Facts, fill: Floats) -> list[Level]:
 def _columns(facts: Facts) -> tuple[Column, ...]:
     month, before = facts.month.title, facts.month.before.title
     return (
-        Column("bytes", "Size", Kind.BYTES, "at the end of the month"),
+        Column(
+            "bytes",
+            "Size",
+            Kind.BYTES,
+            "at the end of the month; unknown of one that was gone by then",
+        ),
         Column("growth", "Growth", Kind.BYTES, f"within {month}"),
         Column("growth_before", "Month before", Kind.BYTES, f"growth within {before}"),
         Column("bytes_peak", "Peak", Kind.BYTES, shown=False),

@@ -1,6 +1,6 @@
-"""A run: which days changed, their tables made anew, and one new manifest at the end.
+"""A run: which days changed, their tables made anew, then a manifest; forecasts, then another.
 
-Until then the old result stands. Days that were finished before a failure are not read again.
+Until the first the old result stands. Days that were finished before a failure are not read again.
 """
 
 from __future__ import annotations
@@ -70,19 +70,29 @@ def _finished(
     out: Place, old: Manifest, run: _Run, waiting: list[str], todo: list[str], runner: Runner,
     progress: Progress,
 ) -> Result:  # fmt: skip
-    new = replace(old, days=dict(sorted({**old.days, **run.finished}.items())))
-    changed = sorted(run.finished)
-    made = make_asof(out, new, changed, run.stamp, runner, progress) if run.forecasts else {}
-    if not run.finished and not made:
+    """Days first: whatever becomes of the forecasts, readers have them."""
+    written = old
+    if run.finished:
+        days = dict(sorted({**old.days, **run.finished}.items()))
+        written = _written(out, replace(old, days=days))
+        forget_unfinished(out)
+    if run.forecasts:
+        made = make_asof(out, written, run.stamp, runner, progress)
+        written = written if made is written else _written(out, made)
+    if written is old:
         return Result(old)
-    written = replace(new, asof=made or new.asof).after(_now())
-    if max(numbers(out), default=0) != old.number:
-        raise RollupError(f"{out}: another rollup wrote here meanwhile; run it again")
-    write_manifest(out, written)
-    forget_unfinished(out)
     clean(out, written, run.identities)
-    fresh = [day for day in made if made[day] != old.asof.get(day)]
+    fresh = [day for day in written.asof if written.asof[day] != old.asof.get(day)]
     return Result(written, todo, waiting, fresh, run.rows)
+
+
+def _written(out: Place, filled: Manifest) -> Manifest:
+    """As the next one after its own number."""
+    if max(numbers(out), default=0) != filled.number:
+        raise RollupError(f"{out}: another rollup wrote here meanwhile; run it again")
+    written = filled.after(_now())
+    write_manifest(out, written)
+    return written
 
 
 class _Run:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable
 from typing import Final
 
+from spark_rollups.asof_batches import FOLDER as ASKED
 from spark_rollups.identity import FOLDER as IDENTITIES
 from spark_rollups.places import TEMPORARY, Place
+from spark_rollups.rollup_manifest import FOLDER as MANIFESTS
 from spark_rollups.rollup_manifest import Manifest, decoded, manifest_path, numbers
 from spark_rollups.schemas import TABLES
 
-# Readers that opened an earlier result go on reading it meanwhile.
-KEPT_MANIFESTS: Final = 3
+# Readers that opened an earlier result go on reading it meanwhile. A run writes two at most.
+KEPT_MANIFESTS: Final = 6
 # A file of a run that is still going on is named by nobody either; its name says when it began.
 GRACE_MS: Final = 24 * 3_600_000
+_SCRATCH: Final = re.compile(re.escape(TEMPORARY) + r"[0-9a-f]{8}-")
 
 
 def clean(place: Place, newest: Manifest, identities: Iterable[str]) -> list[str]:
@@ -27,10 +31,11 @@ def clean(place: Place, newest: Manifest, identities: Iterable[str]) -> list[str
     oldest = int(time.time() * 1000) - GRACE_MS
     gone = [
         path
-        for table in TABLES
-        for path in place.walk(table)
-        if path not in named and _began(path) < oldest
+        for folder in (*TABLES, ASKED)
+        for path in place.walk(folder)
+        if path not in named and _began(place, path) < oldest
     ]
+    gone += [path for path in _scratches(place) if _began(place, path) < oldest]
     gone += sorted(set(place.walk(IDENTITIES)) - set(identities))
     gone += [manifest_path(number) for number in numbers(place) if number not in kept]
     for path in gone:
@@ -38,7 +43,17 @@ def clean(place: Place, newest: Manifest, identities: Iterable[str]) -> list[str
     return gone
 
 
-def _began(path: str) -> int:
+def _scratches(place: Place) -> list[str]:
+    """What a run that was killed left half written beside the manifests and the text file."""
+    named = [*place.names(""), *(f"{MANIFESTS}/{name}" for name in place.names(MANIFESTS))]
+    return [path for path in named if _SCRATCH.match(path.rpartition("/")[2])]
+
+
+def _began(place: Place, path: str) -> int:
     """When the run began that wrote a file; a name that is not ours is left alone."""
-    word = path.rpartition("/")[2].removeprefix(TEMPORARY).partition("-")[0]
-    return int(word) if len(word) == 13 and word.isdecimal() else time.time_ns()
+    name = path.rpartition("/")[2]
+    word = _SCRATCH.sub("", name).partition("-")[0]
+    if len(word) == 13 and word.isdecimal():
+        return int(word)
+    changed = place.changed_at(path) if _SCRATCH.match(name) else None
+    return time.time_ns() if changed is None else changed

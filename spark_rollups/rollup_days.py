@@ -76,6 +76,5 @@ def newest_whole_day(days: Mapping[str, Day]) -> str | None:
 
 
 def month_ends(days: Iterable[str]) -> list[str]:
-    """Those of the days that end a month."""
-    one = timedelta(days=1)
-    return [day for day in sorted(days) if (date.fromisoformat(day) + one).day == 1]
+    """The last day that is there of each month that is over, which need not be the calendar's."""
+    return [day for day, after in itertools.pairwise(sorted(days)) if day[:7] != after[:7]]

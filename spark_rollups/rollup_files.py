@@ -79,7 +79,7 @@ class Rollups:
         return pa.concat_tables([wanted.remove_metadata().empty_table(), *parts])
 
     def _part(self, path: str, wanted: Any, metrics: Collection[str] | None) -> pa.Table:
-        asked = None if metrics is None else pc.field("metric").isin(list(metrics))
+        asked = None if metrics is None else pc.field("metric").isin(pa.array(metrics, pa.string()))
         with self.place.told("read", path):
             found = pq.read_table(
                 self.place.at(path),

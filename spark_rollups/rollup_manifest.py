@@ -41,6 +41,7 @@ class Manifest:
     format: int = ROLLUP_FORMAT
     days: dict[str, Day] = field(default_factory=dict)
     asof: dict[str, dict[str, tuple[RollupFile, ...]]] = field(default_factory=dict)
+    asof_marks: dict[str, str] = field(default_factory=dict)  # of the days each was made from
 
     def paths(self) -> set[str]:
         """Every file that it names."""
@@ -88,7 +89,9 @@ def decoded(data: bytes, where: str) -> Manifest:
             )
         days = {day: day_from(entry) for day, entry in read["days"].items()}
         asof = {day: _tables(entry) for day, entry in read["asof"].items()}
-        return Manifest(read["number"], read["written"], version, days, asof)
+        # Without marks, as earlier versions wrote it, all of them are made again.
+        marks = {day: str(mark) for day, mark in read.get("asof_marks", {}).items()}
+        return Manifest(read["number"], read["written"], version, days, asof, marks)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RollupError(f"{where}: is no rollup manifest ({error!r})") from error
 

@@ -11,7 +11,7 @@ from spark_rollups.identity import FOLDED_LABELS
 from spark_rollups.schemas import ROLLUP_FORMAT
 
 # Raised when the same files would give other numbers: then every day is read again.
-_ENGINE = 1
+_ENGINE = 2
 
 
 @dataclass(frozen=True, slots=True)

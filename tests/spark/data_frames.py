@@ -28,10 +28,13 @@ def days_by_data_frames(spark: Any, archive: Path) -> Any:
         ),
     )
     hours = spark.read.parquet(*hourly).where("count > 0").join(who, "series", "inner")
-    of_hour = Window.partitionBy("metric", "consumer", "who", "hour").orderBy(
-        F.col("count").desc(), F.col("fingerprint")
+    hour = Window.partitionBy("metric", "consumer", "who", "hour")
+    of_hour = hour.orderBy(F.col("count").desc(), F.col("fingerprint"))
+    # Extremes are those of all series.
+    extreme = hours.withColumn("min", F.min("min").over(hour)).withColumn(
+        "max", F.max("max").over(hour)
     )
-    telling = hours.withColumn("place", F.row_number().over(of_hour)).where("place = 1")
+    telling = extreme.withColumn("place", F.row_number().over(of_hour)).where("place = 1")
     return telling.groupBy("metric", "consumer", "who", F.to_date("hour").alias("day")).agg(
         F.sum("count").alias("count"),
         F.count("*").cast("int").alias("hours"),

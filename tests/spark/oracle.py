@@ -32,15 +32,20 @@ class Oracle:
             self.series[labels][time] = None if bits_of(value) == STALE else float(value)
 
     def hours(self) -> dict[tuple[Identity, int], dict[str, Any]]:
-        """Per identity and hour, told by the series with most numbers."""
+        """Per identity and hour, told by the series with most numbers; extremes are those of all."""
         found: dict[tuple[Identity, int], tuple[Any, dict[str, Any]]] = {}
+        seen: dict[tuple[Identity, int], list[float]] = defaultdict(list)
         for labels, samples in self.series.items():
             for hour, row in _hours_of(samples).items():
                 rank = (-row["count"], _fingerprint(labels))
                 key = identity(labels), hour
+                seen[key] += row["min"], row["max"]
                 if key not in found or rank < found[key][0]:
                     found[key] = rank, row
-        return {key: row for key, (_, row) in found.items()}
+        return {
+            key: {**row, "min": min(seen[key]), "max": max(seen[key])}
+            for key, (_, row) in found.items()
+        }
 
     def hourly(self) -> list[dict[str, Any]]:
         return _sorted(

@@ -290,6 +290,13 @@ def test_a_young_stream_is_unknown_and_says_how_many_days_are_needed() -> None:
     assert row["level_7d_q50"] is None
 
 
+def test_a_young_stream_that_is_full_is_reached() -> None:
+    young: Level = lambda ago: LIMIT if ago < 3 else None  # noqa: E731
+    row = the_forecast(rollups(stream(young, limit=always(LIMIT))))
+    assert (row["outlook"], row["reason"], row["model"]) == ("reached", "", "")
+    assert [row[name] for name in ("earliest", "likely", "latest")] == [AS_OF] * 3
+
+
 def test_servers_and_accounts_have_their_limits() -> None:
     server = {"system": "demo", "server": "n1"}
     tiers = [{"system": "demo", "account": "APP", "labels": [("tier", f"R{n}")]} for n in (1, 3)]

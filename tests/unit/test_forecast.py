@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from spark_rollups.forecast import LEAST_DAYS, forecast
 from spark_rollups.forecast_backtest import backtest, predict_linear_errors
 from spark_rollups.forecast_models import Model
-from spark_rollups.forecast_result import HORIZONS, Forecast, Outlook
+from spark_rollups.forecast_result import HORIZONS, Exhaustion, Forecast, Outlook
 from spark_rollups.trend_days import DAY, Dropped, days_of, points_of
 from spark_rollups.trend_past import past_of
 
@@ -238,6 +238,21 @@ def test_too_little_data_is_unknown_and_says_why(
     assert found.exhaustion.outlook is Outlook.UNKNOWN
     assert found.exhaustion.reason == found.reason == reason
     assert (found.levels, found.model, found.accuracy) == ((), None, None)
+
+
+@pytest.mark.parametrize("kept", [DAYS == 0, DAYS < LEAST_DAYS - 1, (DAYS < 50) | (DAYS > 75)])
+def test_a_limit_is_reached_whatever_the_history(kept: NDArray[np.bool_]) -> None:
+    newest = float(LINE[kept][-1])
+    found = forecast(TIMES[kept], LINE[kept], limit=newest)
+    assert found.exhaustion == Exhaustion(Outlook.REACHED, *[found.as_of] * 3)
+    assert (found.model, found.level) == (None, newest)
+    above = forecast(TIMES[kept], LINE[kept], limit=newest * 1.01)
+    assert above.exhaustion.outlook is Outlook.UNKNOWN
+
+
+def test_an_old_level_at_its_limit_is_unknown() -> None:
+    found = forecast(TIMES[:5], LINE[:5], limit=1.0, now=float(TIMES[4]) + 9 * DAY)
+    assert found.exhaustion.outlook is Outlook.UNKNOWN
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,7 @@ def restored(rollups: LiteralRollups) -> float:
 def appearing(days: list[date], first: float) -> LiteralRollups:
     """A series that begins at a value: as Prometheus saw it, nothing increased."""
     rollups = LiteralRollups()
+    rollups.gauge(c.UP, BOTH, 1)
     rollups.gauge(c.STREAM_UP, BOTH, 1, **STREAM)
     rollups.counter(c.STREAM_RESTORES, days, 0, **STREAM)
     for row in rollups.rows["daily"]:
@@ -130,6 +131,7 @@ def test_a_series_that_was_there_before_the_month_adds_nothing() -> None:
 def test_what_was_there_when_the_data_began_is_not_new() -> None:
     rollups = appearing(NOVEMBER, 7)
     rollups.covered = {day: hours for day, hours in rollups.covered.items() if day in NOVEMBER}
+    rollups.rows["daily"] = [row for row in rollups.rows["daily"] if row["day"] in NOVEMBER]
     assert restored(rollups) == 0
 
 
@@ -137,6 +139,29 @@ def test_a_gap_in_the_data_makes_no_series_new() -> None:
     rollups = appearing([*OCTOBER, *NOVEMBER[:5], *NOVEMBER[8:]], 1)
     for day in NOVEMBER[5:8]:
         del rollups.covered[day]
+    assert restored(rollups) == 0
+
+
+@pytest.mark.parametrize("gone", [1, 5])
+@pytest.mark.parametrize(("returns", "added"), [(7, 0), (9, 2), (3, 0)])
+def test_a_counter_that_returns_adds_only_what_it_grew_by(
+    gone: int, returns: float, added: float
+) -> None:
+    rollups = appearing([*OCTOBER, *NOVEMBER[:5], *NOVEMBER[5 + gone :]], 7)
+    for row in rollups.rows["daily"]:
+        if row["metric"] == c.STREAM_RESTORES.name and row["day"] >= NOVEMBER[5 + gone]:
+            row["first"] = row["last"] = returns
+    assert restored(rollups) == added
+
+
+def test_a_series_is_not_new_when_its_own_system_was_not_watched_the_day_before() -> None:
+    rollups = appearing(NOVEMBER[10:], 2)
+    rollups.gauge(c.UP, BOTH, 1, system="other")
+    rollups.rows["daily"] = [
+        row
+        for row in rollups.rows["daily"]
+        if (row["metric"], row["system"], row["day"]) != (c.UP.name, "prod", NOVEMBER[9])
+    ]
     assert restored(rollups) == 0
 
 

@@ -1,5 +1,6 @@
 """Forecasts and trends as of a day: for which days, and the same from here and from workers."""
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from spark_rollups import asof, asof_batches
 from spark_rollups.capacity_trend import TREND_ASKED, trend_batch
-from spark_rollups.places import Place
+from spark_rollups.places import Place, RollupError
 from spark_rollups.progress import Silent
 from spark_rollups.rollup_days import missing_spans, month_ends, newest_whole_day
 from spark_rollups.rollup_manifest import Day, Manifest
@@ -17,12 +18,12 @@ from spark_rollups.tasks import Here
 WHOLE = (1 << 24) - 1
 
 
-def day(hours: int = WHOLE) -> Day:
-    return Day("mark", hours, 0, {})
+def day(hours: int = WHOLE, mark: str = "mark") -> Day:
+    return Day(mark, hours, 0, {})
 
 
-def made(tmp_path: Path, manifest: Manifest, changed: list[str]) -> dict[str, asof.Tables]:
-    return asof.make_asof(Place(str(tmp_path)), manifest, changed, "stamp", Here(), Silent())
+def made(tmp_path: Path, manifest: Manifest) -> Manifest:
+    return asof.make_asof(Place(str(tmp_path)), manifest, "stamp", Here(), Silent())
 
 
 def test_the_newest_day_is_whole_when_its_last_hour_is_there() -> None:
@@ -33,9 +34,12 @@ def test_the_newest_day_is_whole_when_its_last_hour_is_there() -> None:
     assert newest_whole_day({}) is None
 
 
-def test_ends_of_months_are_those_of_the_calendar() -> None:
-    days = ["2026-02-28", "2028-02-28", "2028-02-29", "2026-12-31", "2026-09-29"]
-    assert month_ends(days) == ["2026-02-28", "2026-12-31", "2028-02-29"]
+def test_a_month_ends_with_the_last_day_that_is_there_of_it() -> None:
+    days = ["2026-02-28", "2028-02-28", "2028-02-29", "2026-12-31", "2026-09-29", "2026-09-28"]
+    assert month_ends(days) == ["2026-02-28", "2026-09-29", "2026-12-31"]
+    assert month_ends([*days, "2028-03-01"])[-1] == "2028-02-29"
+    assert month_ends(["2025-09-30", "2026-09-01"]) == ["2025-09-30"], "a year later"
+    assert month_ends([]) == []
 
 
 def test_gaps_between_days_are_found() -> None:
@@ -48,7 +52,7 @@ def test_gaps_between_days_are_found() -> None:
 
 def test_forecasts_are_made_as_of_the_newest_day_and_of_each_month(tmp_path: Path) -> None:
     days = {name: day() for name in ("2026-08-31", "2026-09-29", "2026-09-30", "2026-10-01")}
-    found = made(tmp_path, Manifest(days=days), [])
+    found = made(tmp_path, Manifest(days=days)).asof
     assert sorted(found) == ["2026-08-31", "2026-09-30", "2026-10-01"]
     assert {file.path for tables in found.values() for files in tables.values() for file in files} == {
         f"{name}/asof={each}/stamp.parquet" for name in ("forecasts", "trends") for each in found
@@ -56,16 +60,44 @@ def test_forecasts_are_made_as_of_the_newest_day_and_of_each_month(tmp_path: Pat
 
 
 def test_what_no_changed_day_touches_is_kept_and_yesterday_makes_room(tmp_path: Path) -> None:
-    days = {name: day() for name in ("2026-08-31", "2026-09-29", "2026-09-30", "2026-10-01")}
-    kept: asof.Tables = {"forecasts": ()}
-    asof_of = {"2026-08-31": kept, "2026-09-29": kept, "2026-09-30": kept}
-    found = made(tmp_path, Manifest(days=days, asof=asof_of), ["2026-10-01"])
-    assert sorted(found) == ["2026-08-31", "2026-09-30", "2026-10-01"]
-    assert found["2026-09-30"] is kept
-    late = made(tmp_path, Manifest(days=days, asof=found), ["2026-09-29"])
-    assert late["2026-08-31"] is kept
-    assert late["2026-09-30"] is not kept
-    assert made(tmp_path, Manifest(days=days, asof=found), []) == {}
+    days = {name: day() for name in ("2026-08-31", "2026-09-29", "2026-09-30")}
+    first = made(tmp_path, Manifest(days=days))
+    assert sorted(first.asof) == ["2026-08-31", "2026-09-30"]
+    second = made(tmp_path, replace(first, days={**days, "2026-10-01": day(), "2026-10-02": day()}))
+    assert sorted(second.asof) == ["2026-08-31", "2026-09-30", "2026-10-02"]
+    assert second.asof["2026-09-30"] is first.asof["2026-09-30"]
+    third = made(tmp_path, replace(second, days={**second.days, "2026-10-03": day()}))
+    assert sorted(third.asof) == ["2026-08-31", "2026-09-30", "2026-10-03"]
+    assert sorted(third.asof_marks) == sorted(third.asof)
+    late = made(tmp_path, replace(third, days={**third.days, "2026-09-29": day(mark="other")}))
+    assert late.asof["2026-08-31"] is third.asof["2026-08-31"]
+    assert late.asof["2026-09-30"] is not third.asof["2026-09-30"]
+    assert made(tmp_path, third) is third
+
+
+def test_what_does_not_say_of_which_days_it_was_made_is_made_again(tmp_path: Path) -> None:
+    first = made(tmp_path, Manifest(days={"2026-09-30": day()}))
+    again = made(tmp_path, replace(first, asof_marks={}))
+    assert again.asof["2026-09-30"] is not first.asof["2026-09-30"]
+    assert again.asof_marks == first.asof_marks
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (pa.ArrowInvalid("offset overflow\nand more"), "offset overflow; the days are there"),
+        (MemoryError(), "no memory left; the days are there"),
+    ],
+)
+def test_too_many_series_are_told_in_one_line(
+    error: Exception, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> None:
+        raise error
+
+    monkeypatch.setitem(asof._ASKED, "trends", failing)
+    with pytest.raises(RollupError, match=f"forecasts as of 2026-09-30 cannot be made: {told}"):
+        made(tmp_path, Manifest(days={"2026-09-30": day()}))
 
 
 def trend_rows(number: int) -> pa.Table:

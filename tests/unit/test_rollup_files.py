@@ -62,6 +62,12 @@ def test_columns_and_metrics_can_be_chosen(place: Place) -> None:
     assert table.to_pylist() == [{"sum": 1.0, "kind": "counter"}] * 2
 
 
+def test_no_metrics_are_no_rows(place: Place) -> None:
+    found = open_rollups(place.text).table("daily", FIRST, SECOND, metrics=[])
+    assert found.schema == DAILY.remove_metadata()
+    assert found.num_rows == 0
+
+
 def test_hours_with_data_are_told_and_a_missing_day_has_none(place: Place) -> None:
     rollups = open_rollups(place.text)
     assert rollups.hours(FIRST) == 0b101
@@ -125,8 +131,11 @@ def test_an_address_is_a_place_like_a_folder(place: Place) -> None:
     assert rollups.table("daily", FIRST, SECOND).num_rows == 4
 
 
-def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+@pytest.mark.parametrize("local", [True, False])
+def test_a_file_appears_whole_or_not_at_all(local: bool, tmp_path: Path) -> None:
+    """Not local: in the way of object stores, whose uploads are completed by closing them."""
     place = Place(str(tmp_path))
+    place._local = local
     place.write("a/b", b"old")
 
     def broken() -> None:

@@ -4,7 +4,9 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from spark.rollup_archive import DAY, MINUTE, MONDAY, RollupArchive, labels
@@ -43,9 +45,16 @@ def words(archive: Path, *more: str) -> list[str]:
     return ["--archive", str(archive), "--out", str(archive.parent / "out"), *more]
 
 
+def at(moment: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        command, "time", SimpleNamespace(time=lambda: moment / 1000, monotonic=time.monotonic)
+    )
+
+
 def test_a_run_says_what_was_made_and_ends_what_it_started(
-    archive: Path, capsys: pytest.CaptureFixture[str]
+    archive: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    at(MONDAY + 35 * DAY, monkeypatch)
     before = HereWithEnd.closed
     assert command.main(words(archive)) == 0
     said = capsys.readouterr()
@@ -53,8 +62,34 @@ def test_a_run_says_what_was_made_and_ends_what_it_started(
     assert "forecasts as of 2026-09-28" in said.out
     assert HereWithEnd.closed == before + 1
     assert command.main(words(archive)) == 0
-    assert capsys.readouterr().out == "2 days, nothing has changed\n"
+    assert capsys.readouterr().out == (
+        "2 days, nothing has changed\n"
+        "no forecasts are published: the newest are as of 2026-09-28, 34 days ago\n"
+    )
     assert HereWithEnd.closed == before + 1, "nothing to do, nothing started"
+
+
+def test_forecasts_of_a_week_ago_are_published_and_older_ones_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "SparkRunner", HereWithEnd)
+    who = {"system": "s", "server": "n1"}
+    told = [
+        (labels(metric, **who), MONDAY + step * 60 * MINUTE, value)
+        for metric, value in (("streamgauge_server_storage_used_bytes", 5e9),
+                              ("streamgauge_server_storage_limit_bytes", 9e9))
+        for step in range(24 * 30)
+    ]  # fmt: skip
+    RollupArchive(tmp_path / "archive").add(told, now=MONDAY + 40 * DAY)
+    file = tmp_path / "out" / "streamgauge_rollup.prom"
+    found = []
+    for day in (31, 37, 38):
+        at(MONDAY + day * DAY, monkeypatch)
+        assert command.main(words(tmp_path / "archive")) == 0
+        said = capsys.readouterr().out
+        found.append(("_forecast_" in file.read_text(), "no forecasts are published" in said))
+        assert "streamgauge_rollup_last_success_timestamp_seconds " in file.read_text()
+    assert found == [(True, False), (True, False), (False, True)]
 
 
 def test_success_is_written_for_prometheus_also_when_nothing_changed(archive: Path) -> None:

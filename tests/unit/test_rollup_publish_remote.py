@@ -9,11 +9,13 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pyarrow as pa
 import pytest
 from support.remote_write_process import archiving, ran
 from support.waiting import until
@@ -33,6 +35,7 @@ from spark_rollups.publish_remote import Receiver, basic, bearer, send, write_re
 from spark_rollups.rollup_files import open_rollups
 from spark_rollups.rollup_manifest import Manifest, write_manifest
 from spark_rollups.schemas import FORECASTS
+from spark_rollups.tables_out import write_table
 from streamgauge.demo.fetching import ProgramMissingError
 from streamgauge.demo.ports import free_ports
 from streamgauge.demo.programs import prometheus
@@ -43,6 +46,14 @@ LEVEL = Gauge(
     catalog.FORECAST_STREAM_BYTES, ("demo", "APP", 'a"b\\c é', "30d", "0.9"), 38_200_000_000.5
 )
 GAUGES = (LEVEL, SUCCESS)
+NOW = SUCCESS.value + 3600
+FORECAST = {
+    **dict.fromkeys(FORECASTS.names),
+    "as_of": date(2026, 11, 14), "subject": "stream", "metric": catalog.STREAM_BYTES.name,
+    "limit_metric": catalog.STREAM_MAX_BYTES.name, "limit_name": "bytes", "system": "demo",
+    "account": "APP", "stream": "S", "server": "", "level": 1.0, "limit": 1000.0,
+    "outlook": "act", "reason": "", "model": "x", "days": 58, "dropped": 0, "level_7d_q50": 900.0,
+}  # fmt: skip
 
 
 @dataclass
@@ -222,8 +233,30 @@ def rollups(folder: Path) -> Path:
 
 
 def test_rollups_without_forecasts_tell_their_success(tmp_path: Path) -> None:
-    found = newest_gauges(open_rollups(str(rollups(tmp_path))))
+    said: list[str] = []
+    found = newest_gauges(open_rollups(str(rollups(tmp_path))), NOW, said.append)
     assert found.gauges == (SUCCESS,)
+    assert said == []
+
+
+@pytest.mark.parametrize(("days_ago", "published"), [(0, True), (7, True), (7.01, False)])
+def test_forecasts_of_a_day_that_is_long_over_are_not_published(
+    days_ago: float, published: bool, tmp_path: Path
+) -> None:
+    """However young the last success is: a rollup succeeds also where nothing is new."""
+    place = Place(str(tmp_path))
+    table = pa.Table.from_pylist([FORECAST], schema=FORECASTS)
+    file = write_table(place, "forecasts/x.parquet", "forecasts", table)
+    asof = {"2026-11-14": {"forecasts": (file,)}, "2026-09-30": {"forecasts": ()}}
+    write_manifest(place, Manifest(1, 1_794_800_000_000, asof=asof))
+    end = datetime(2026, 11, 15, tzinfo=UTC).timestamp()
+    said: list[str] = []
+    found = newest_gauges(open_rollups(str(tmp_path)), end + days_ago * 86_400, said.append).gauges
+    assert (len(found) > 1) is published
+    assert SUCCESS in found
+    assert said == ([] if published else [
+        "no forecasts are published: the newest are as of 2026-11-14, 7 days ago"
+    ])  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -238,7 +271,7 @@ def test_a_run_that_found_nothing_new_was_a_success_too(
     text: str, success: float, tmp_path: Path
 ) -> None:
     (rollups(tmp_path) / publish.FILE).write_text(text)
-    (found,) = newest_gauges(open_rollups(str(tmp_path))).gauges
+    (found,) = newest_gauges(open_rollups(str(tmp_path)), NOW, print).gauges
     assert found.value == success
 
 
@@ -260,6 +293,61 @@ def test_the_command_writes_the_file_and_sends(
         f"1 gauges in {target}",
         f"1 gauges sent to {seen.url}",
     ]
+
+
+class EnoughError(Exception):
+    """Ends what goes on for ever."""
+
+
+def test_a_receiver_that_was_away_gets_what_is_newest_and_each_change_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, pauses = tmp_path / "rollups", 0
+
+    def pause(_: float) -> None:
+        nonlocal pauses
+        pauses += 1
+        if pauses == 2:
+            rollups(folder)
+        if pauses == 8:
+            raise EnoughError
+
+    monkeypatch.setattr(publish_main.time, "sleep", pause)
+    with door(204, 204, 401, 401, 204) as seen, pytest.raises(EnoughError):
+        publish_main.main(
+            ["--rollups", str(folder), "--remote-write", seen.url, "--every", "60"]
+        )  # fmt: skip
+    assert len(seen.bodies) == 6
+    told = [line.removeprefix("streamgauge: ") for line in capsys.readouterr().err.splitlines()]
+    assert told[0].startswith(f"{folder}: there are no rollups here")
+    assert told[1:] == [
+        f"1 gauges sent to {seen.url}",
+        f"{seen.url} refuses: 401 because of this; trying again",
+        f"1 gauges sent to {seen.url}",
+    ]
+
+
+def test_nobody_there_does_not_end_what_is_sent_every_minute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, pauses = f"http://127.0.0.1:{free_ports(1)[0]}/api/v1/write", 0
+
+    def gives_up(*_: object) -> None:
+        raise RollupError(f"{url}: given up after 6 attempts: refused")
+
+    def pause(_: float) -> None:
+        nonlocal pauses
+        pauses += 1
+        if pauses == 3:
+            raise EnoughError
+
+    monkeypatch.setattr(publish, "send", gives_up)
+    monkeypatch.setattr(publish_main.time, "sleep", pause)
+    flags = ["--rollups", str(rollups(tmp_path)), "--remote-write", url, "--every", "60"]
+    with pytest.raises(EnoughError):
+        publish_main.main(flags)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"streamgauge: {url}: given up after 6 attempts: refused; trying again"
 
 
 def words(*flags: str) -> argparse.Namespace:

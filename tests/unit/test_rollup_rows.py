@@ -1,12 +1,13 @@
 """Hours to days, in whatever parts they come; and who tells an hour that several series have."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_rollups.folding import telling, with_steps_into
+from spark_rollups.folding import telling, told_by_one, with_steps_into
 from spark_rollups.rows import DayRows, HourRows, day_parts, whole_days
 
 HOUR = 3_600_000
@@ -83,6 +84,25 @@ def test_of_several_series_the_one_with_most_samples_tells_and_ties_go_to_the_sm
     count = np.array([5, 9, 9, 1, 2])
     order = np.array([0, 4, 2, 1, 3])
     assert telling(who, hour, count, order).tolist() == [3, 2, 4]
+
+
+def test_extremes_of_an_hour_are_those_of_all_its_series_and_the_rest_is_of_one() -> None:
+    """A pod saw 1 to 5, the next one 3 to 90; another hour and another consumer are their own."""
+    rows = hour_rows([(1, 7, 3.0, 90.0), (0, 7, 8.0, 8.5), (1, 7, 1.0, 5.0), (1, 8, 4.0, 6.0)])
+    rows = replace(rows, count=np.array([20, 60, 90, 110]))
+    found = told_by_one(rows, np.array([0, 1, 2, 3]))
+    assert found.who.tolist() == [0, 1, 1]
+    assert found.min.tolist() == [8.0, 1.0, 4.0]
+    assert found.max.tolist() == [8.5, 90.0, 6.0]
+    assert found.count.tolist() == [60, 90, 110]
+    assert found.sum.tolist() == [16.5, 6.0, 10.0]
+    assert found.last.tolist() == [8.5, 5.0, 6.0]
+
+
+def test_two_exporters_that_see_the_same_are_as_one() -> None:
+    one = hour_rows([(0, 7, 3.0, 9.0), (0, 8, 4.0, 5.0)])
+    both = told_by_one(HourRows.joined((one, one)), np.array([0, 0, 1, 1]))
+    assert as_rows(day_parts(both)) == as_rows(day_parts(one))
 
 
 def test_the_step_into_an_hour_comes_from_the_newest_number_within_a_day() -> None:

@@ -1,7 +1,9 @@
 """Runs one after the other: what is read again, what stays, and what a failure leaves behind."""
 
 import json
+import os
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 from spark.rollup_archive import DAY, HOUR, MINUTE, MONDAY, RollupArchive, Told, labels, spoil
 
+from spark_rollups import rollup as rollup_run
 from spark_rollups import rollup_cleaning
 from spark_rollups.places import Place, RollupError
 from spark_rollups.progress import Silent
@@ -103,7 +106,7 @@ def test_only_days_that_changed_are_read_again(archive: RollupArchive) -> None:
     again = run(archive, runner)
     assert again.read == [NAMES[1]]
     assert runner.days - {""} == {NAMES[1]}
-    assert again.manifest.number == 2
+    assert again.manifest.number == 4, "two of each run: days, then forecasts"
 
 
 def test_a_new_day_is_added_and_the_others_are_kept(archive: RollupArchive) -> None:
@@ -251,7 +254,7 @@ def test_a_manifest_that_is_none_is_an_error_that_names_it(
 
 def test_rollups_of_a_newer_program_are_refused(archive: RollupArchive) -> None:
     run(archive)
-    path = archive.path.parent / "out" / "rollup" / "0000000001.json"
+    path = archive.path.parent / "out" / "rollup" / "0000000002.json"
     path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
     with pytest.raises(RollupError, match="format 2 is newer than this program, which reads 1"):
         run(archive)
@@ -282,6 +285,66 @@ def test_files_of_earlier_results_go_when_nobody_can_read_them_any_more(
     assert not first & set(out.glob("daily/*/*.parquet"))
     assert {path for path in last.manifest.paths() if path.startswith("daily/")} <= left
     assert len(list((out / "rollup").glob("*.json"))) == rollup_cleaning.KEPT_MANIFESTS
+
+
+def test_what_killed_runs_left_half_done_goes_when_it_is_old(archive: RollupArchive) -> None:
+    run(archive)
+    out = archive.path.parent / "out"
+    old, young = f"{MONDAY:013d}-abcdef", f"{time.time() * 1000:013.0f}-abcdef"
+    scratch = ".tmp-0a1b2c3d-"
+    left, kept = [
+        [
+            f"daily/day=2026-09-28/{scratch}{stamp}-0.parquet",
+            f"asked/{stamp}-trends-2026-09-28-00000.arrow",
+            f"asked/{scratch}{stamp}-trends-2026-09-28-00001.arrow",
+            f"rollup/{scratch}{stamp}.json",
+            f"{scratch}{stamp}.prom",
+        ]
+        for stamp in (old, young)
+    ]
+    plain = ["rollup/.tmp-0a1b2c3d-unfinished.json", ".tmp-0a1b2c3d-streamgauge_rollup.prom"]
+    recent = ["rollup/.tmp-ffffffff-unfinished.json", "rollup/notes.txt", "asked/notes.txt"]
+    for path in (*left, *kept, *plain, *recent):
+        (out / path).parent.mkdir(exist_ok=True)
+        (out / path).write_bytes(b"half")
+    for path in (*plain, "rollup/notes.txt"):
+        os.utime(out / path, (MONDAY / 1000, MONDAY / 1000))
+    run(archive, from_raw=True)
+    assert [path for path in (*left, *plain) if (out / path).exists()] == []
+    assert [path for path in (*kept, *recent) if not (out / path).exists()] == []
+
+
+def test_days_that_changed_without_forecasts_are_not_hidden_from_later_runs(
+    archive: RollupArchive,
+) -> None:
+    first = run(archive)
+    late = [(who, time + MINUTE, value) for who, time, value in day_of(1)[:3]]
+    archive.add(late, now=MONDAY + 5 * DAY)
+    between = run(archive, forecasts=False)
+    assert between.asof == []
+    assert between.manifest.asof == first.manifest.asof
+    last = run(archive)
+    assert last.read == []
+    assert last.asof == [NAMES[2]]
+    assert run(archive).asof == []
+
+
+def test_days_are_there_for_readers_even_when_no_forecast_can_be_made(
+    archive: RollupArchive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> None:
+        raise RollupError("cannot be made")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rollup_run, "make_asof", failing)
+        with pytest.raises(RollupError, match="cannot be made"):
+            run(archive)
+    opened = open_rollups(str(archive.path.parent / "out"))
+    assert [day.isoformat() for day in opened.days()] == list(NAMES)
+    assert opened.asof_days() == []
+    again = run(archive)
+    assert again.read == again.taken_up == []
+    assert again.asof == [NAMES[2]]
 
 
 def test_days_without_statistics_are_made_from_the_samples(archive: RollupArchive) -> None:
