@@ -28,7 +28,7 @@ _SEVERITIES = "|".join(severity.value for severity in Severity)
 _DESCRIPTION = (
     "Looks once at a NATS system and tells what is configured so that it will hurt one day, why, "
     "and how to mend it. Nothing is changed. Exit code 0: nothing as grave as --fail-on; 1: "
-    "something is; 2: a mistake in the flags, or not everything could be asked."
+    "something is; 2: a mistake in the flags, or not everything could be asked or judged."
 )
 # Of the flags for serving, with what is other here.
 _ASKING = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from exporter.assembly import make_source
@@ -12,7 +12,7 @@ from exporter.audit.audited import Audited
 from exporter.audit.check import Check
 from exporter.audit.judge import judge
 from exporter.audit.registry import codes
-from exporter.audit.scene import AuditSettings, History, MessageSample, Scene
+from exporter.audit.scene import AuditSettings, History, MessageSample, Scene, is_judged
 from exporter.config import SystemSettings
 from exporter.digest import Found, learn
 from exporter.model import Outcome, Snapshot
@@ -26,6 +26,9 @@ from exporter.sources.subsz import QUESTION as SUBSCRIPTIONS
 
 # Without an answer to these, streams or consumers go unseen: an audit must not sound complete.
 _STATE_QUESTIONS = frozenset({"stream_list", "consumer_list", "statsz", "jsz", "jsz_config"})
+_MOST_NAMES = 5  # of what does not answer, in one line
+# Gaps that every look tells anew, beside the questions.
+_KINDS = ("servers", "meta", "streams", "streams config", "consumers", "consumers config")
 # The counters of the servers' subscriptions are read anew at each look.
 _AT_ONCE = 0.0
 
@@ -101,11 +104,10 @@ class SystemLook:
             self._gaps.pop(one.question, None)
             if not one.ok and _matters(one, self.system.source):
                 self._gaps[one.question] = f"{one.question} ({one.reason}): {one.detail}"
-        self._gaps.pop("servers", None)
-        missing = (snapshot.servers_expected or 0) - (snapshot.servers_answered or 0)
-        if missing > 0 and snapshot.servers:
-            down = ", ".join(row.name for row in snapshot.servers if not row.up)
-            self._gaps["servers"] = f"{missing} of the servers" + (f": {down}" if down else "")
+        for kind in _KINDS:
+            self._gaps.pop(kind, None)
+        self._gaps.update(_silent_servers(snapshot))
+        self._gaps.update(_silent_assets(snapshot))
 
     async def _messages(
         self, source: Source, snapshot: Snapshot
@@ -129,6 +131,46 @@ class SystemLook:
             consumers=len(snapshot.consumers),
             gaps=tuple(self._gaps.values()),
         )
+
+
+def _silent_servers(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    missing = (snapshot.servers_expected or 0) - (snapshot.servers_answered or 0)
+    if missing > 0 and snapshot.servers:
+        down = ", ".join(row.name for row in snapshot.servers if not row.up)
+        yield "servers", f"{missing} of the servers" + (f": {down}" if down else "")
+    if snapshot.meta is None or snapshot.meta.size is None:
+        return
+    # Who has been away since before the first question is known to the meta group only.
+    size = snapshot.meta.size
+    absent = size - sum(row.up and row.jetstream for row in snapshot.servers)
+    if absent > max(missing, 0):
+        yield "meta", f"{absent} of the {size} servers of the meta group"
+
+
+def _silent_assets(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """What is listed and does not answer is judged by no check."""
+    streams = [(row.name, row.up, row.config is not None) for row in snapshot.streams]
+    consumers = [
+        (f"{row.stream} > {row.name}", row.up, row.config is not None)
+        for row in snapshot.consumers
+        if row.config is None or is_judged(row.config)
+    ]
+    for noun, rows in (("stream", streams), ("consumer", consumers)):
+        if down := [name for name, up, _ in rows if not up]:
+            yield f"{noun}s", f"{_counted(down, noun, 'does', 'do')} not answer: {_listed(down)}"
+        if mum := [name for name, up, told in rows if up and not told]:
+            counted = _counted(mum, noun, "has", "have")
+            yield f"{noun}s config", f"{counted} no known configuration: {_listed(mum)}"
+
+
+def _counted(names: Sequence[str], noun: str, one: str, many: str) -> str:
+    return f"1 {noun} {one}" if len(names) == 1 else f"{len(names):,} {noun}s {many}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(sorted(names)[:_MOST_NAMES])
+    more = len(names) - _MOST_NAMES
+    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def _matters(outcome: Outcome, source: str) -> bool:

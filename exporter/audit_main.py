@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from exporter.audit.as_json import as_json
 from exporter.audit.as_junit import junit
@@ -14,6 +14,7 @@ from exporter.audit.as_markdown import markdown
 from exporter.audit.as_table import table
 from exporter.audit.audited import Audited, fails
 from exporter.audit.registry import chosen
+from exporter.audit.report import Unanswered
 from exporter.audit_flags import AuditRequest, OutputFormat, read_request
 from exporter.audit_history import HistoryError, HistoryReader
 from exporter.audit_history_answers import RollupHistory
@@ -37,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
         debug = settings.logs.level is LogLevel.DEBUG
         configure_logs(settings.logs.format, LogLevel.DEBUG if debug else LogLevel.ERROR)
         audits, unanswered = asyncio.run(_audit(settings, request))
-        _print(_output(audits, request))
+        _print(_output(audits, unanswered, request))
         return _exit_code(audits, unanswered, request)
     except SettingsError as error:
         sys.stderr.write(f"streamgauge: {error}\n")
@@ -51,17 +52,17 @@ def main(argv: Sequence[str]) -> int:
 
 async def _audit(
     settings: ExporterSettings, request: AuditRequest
-) -> tuple[list[Audited], list[str]]:
-    """What was found, and a line for each system that answered nothing at all."""
+) -> tuple[list[Audited], list[Unanswered]]:
+    """What was found, and the systems that answered nothing at all."""
     looks = [await _look(settings, system, request) for system in settings.systems]
     results = await asyncio.gather(*(look.audit() for look in looks), return_exceptions=True)
     audits: list[Audited] = []
-    unanswered: list[str] = []
+    unanswered: list[Unanswered] = []
     for look, result in zip(looks, results, strict=True):
         if isinstance(result, Audited):
             audits.append(result)
         elif isinstance(result, UnansweredError):
-            unanswered.append(f"{look.system.name}: {result}")
+            unanswered.append(Unanswered(look.system.name, look.system.source, str(result)))
         else:
             raise result
     return audits, unanswered
@@ -92,15 +93,17 @@ def _progress(text: str) -> None:
         sys.stderr.write(f"{text} ...\n")
 
 
-def _output(audits: Sequence[Audited], request: AuditRequest) -> str:
+def _output(
+    audits: Sequence[Audited], unanswered: Sequence[Unanswered], request: AuditRequest
+) -> str:
     match request.format:
         case OutputFormat.JSON:
-            return as_json(audits, request.severity)
+            return as_json(audits, request.severity, unanswered)
         case OutputFormat.JUNIT:
-            return junit(audits, request.severity, request.fail_on)
+            return junit(audits, request.severity, request.fail_on, unanswered)
         case OutputFormat.MARKDOWN:
-            return markdown(audits, request.severity)
-    return table(audits, request.severity) if audits else ""
+            return markdown(audits, request.severity, unanswered)
+    return table(audits, request.severity, unanswered)
 
 
 def _print(text: str) -> None:
@@ -112,10 +115,23 @@ def _print(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _exit_code(audits: Sequence[Audited], unanswered: Sequence[str], request: AuditRequest) -> int:
-    gaps = [f"{one.report.system}: not answered: {gap}" for one in audits for gap in one.gaps]
-    for line in (*unanswered, *gaps):
+def _exit_code(
+    audits: Sequence[Audited], unanswered: Sequence[Unanswered], request: AuditRequest
+) -> int:
+    incomplete = [
+        *(f"{one.system}: {one.reason}" for one in unanswered),
+        *(line for one in audits for line in _incomplete(one)),
+    ]
+    for line in incomplete:
         sys.stderr.write(f"streamgauge: {one_line(line)}\n")
     if fails(audits, request.fail_on):
         return 1
-    return 2 if unanswered or gaps else 0
+    return 2 if incomplete else 0
+
+
+def _incomplete(audited: Audited) -> Iterator[str]:
+    """What was not read or not judged although it was asked for."""
+    report = audited.report
+    yield from (f"{report.system}: not answered: {gap}" for gap in audited.gaps)
+    for one in report.broken():
+        yield f"{report.system}: check {one.check.code} {one.reason}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from exporter.audit.as_command import printed_commands
 from exporter.audit.check import Check
-from exporter.audit.remedy import commands_for
 from exporter.audit.report import Report, Told
 from exporter.status_view import AuditView, CheckView, FoundView, count
 
@@ -45,7 +45,7 @@ def _check(check: Check, told: list[Told], many_accounts: bool) -> CheckView:
         title=check.title,
         why=check.why,
         remedy=check.remedy,
-        commands=commands_for(check, ordered[0].finding),
+        commands=printed_commands(check, ordered[0].finding),
         found=tuple(_found(one, many_accounts) for one in shown),
         more=len(told) - len(shown),
         active=sum(one.muted is None for one in told),

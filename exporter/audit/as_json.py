@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+from exporter.audit.as_command import printed_commands
 from exporter.audit.audited import Audited
-from exporter.audit.check import Severity
-from exporter.audit.remedy import commands_for
-from exporter.audit.report import NotDone, Told
+from exporter.audit.check import SEVERITIES, Severity
+from exporter.audit.report import NotDone, Told, Unanswered
 
 FORMAT = 1
 
 
-def as_json(audits: Iterable[Audited], least: Severity) -> str:
-    told = {"format": FORMAT, "systems": [_system(one, least) for one in audits]}
-    return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
+def as_json(
+    audits: Iterable[Audited], least: Severity, unanswered: Sequence[Unanswered] = ()
+) -> str:
+    systems = [_system(one, least) for one in audits] + [_silent(one) for one in unanswered]
+    text = json.dumps({"format": FORMAT, "systems": systems}, indent=2, ensure_ascii=False)
+    return "".join(f"{_visible(line)}\n" for line in text.split("\n"))
+
+
+def _visible(line: str) -> str:
+    """JSON leaves some control characters as they are, and a terminal obeys them."""
+    if line.isprintable():
+        return line
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
 
 
 def _system(audited: Audited, least: Severity) -> dict[str, object]:
@@ -40,6 +50,24 @@ def _system(audited: Audited, least: Severity) -> dict[str, object]:
     }
 
 
+def _silent(one: Unanswered) -> dict[str, object]:
+    """The fields of any system; what is not known is null, and not nothing."""
+    return {
+        "system": one.system,
+        "source": one.source,
+        "taken": None,
+        "streams": None,
+        "consumers": None,
+        "checks": [],
+        "counts": {severity.value: None for severity in SEVERITIES},
+        "muted": None,
+        "not_answered": [one.reason],
+        "findings": [],
+        "not_judged": [],
+        "mutes_of_no_check": [],
+    }
+
+
 def _finding(one: Told) -> dict[str, object]:
     check, found = one.check, one.finding
     return {
@@ -53,10 +81,15 @@ def _finding(one: Told) -> dict[str, object]:
         "title": check.title,
         "evidence": found.evidence,
         "remedy": check.remedy,
-        "commands": list(commands_for(check, found)),
+        "commands": list(printed_commands(check, found)),
         "muted_by": one.muted.value if one.muted else None,
     }
 
 
 def _not_done(one: NotDone) -> dict[str, object]:
-    return {"check": one.check.code, "reason": one.reason, "subjects": one.subjects}
+    return {
+        "check": one.check.code,
+        "reason": one.reason,
+        "subjects": one.subjects,
+        "broken": one.broken,
+    }

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from exporter.audit.as_command import printed_commands
 from exporter.audit.audited import Audited
 from exporter.audit.check import Check, Severity
-from exporter.audit.remedy import commands_for
-from exporter.audit.report import Told
+from exporter.audit.report import Told, Unanswered
+from streamgauge.serving.one_line import one_line
 
 
-def markdown(audits: Iterable[Audited], least: Severity) -> str:
-    return "\n".join(line for one in audits for line in _lines(one, least)) + "\n"
+def markdown(
+    audits: Iterable[Audited], least: Severity, unanswered: Iterable[Unanswered] = ()
+) -> str:
+    lines = [line for one in audits for line in _lines(one, least)]
+    lines += [line for silent in unanswered for line in _silent(silent)]
+    return "\n".join(lines) + "\n"
+
+
+def _silent(one: Unanswered) -> Iterator[str]:
+    yield from (f"# Audit of {_plain(one.system)}", "")
+    yield from (f"**Not answered, nothing was judged:** {_plain(one.reason)}", "")
 
 
 def _lines(audited: Audited, least: Severity) -> Iterator[str]:
@@ -33,7 +43,7 @@ def _check(audited: Audited, check: Check, told: Sequence[Told]) -> Iterator[str
     for one in told:
         yield f"| {_cell(audited.named(one))} | {_cell(one.finding.evidence)} |"
     yield from ("", f"To do: {check.remedy}", "")
-    if commands := commands_for(check, told[0].finding):
+    if commands := printed_commands(check, told[0].finding):
         yield from ("```sh", *commands, "```", "")
 
 
@@ -45,7 +55,7 @@ def _rest(audited: Audited) -> Iterator[str]:
         yield ""
     if strays := audited.report.strays:
         yield from ("## Mutes that name no check", "")
-        yield from (f"- `{stray.code}`, of {_plain(stray.subject)}" for stray in strays)
+        yield from (f"- {_plain(stray.code)}, of {_plain(stray.subject)}" for stray in strays)
         yield ""
     if lacks := audited.lacks():
         yield from ("## Not judged", "")
@@ -56,10 +66,12 @@ def _rest(audited: Audited) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Names come from whoever made the stream: they must not become markup."""
+    """Names come from whoever made the stream: they must become neither markup nor commands to
+    the terminal that shows them."""
+    text = one_line(text)
     for sign in "\\`*_[]<>":
         text = text.replace(sign, "\\" + sign)
-    return text.replace("\n", " ")
+    return text
 
 
 def _cell(text: str) -> str:

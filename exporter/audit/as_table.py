@@ -5,24 +5,32 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
+from exporter.audit.as_command import printed_commands
 from exporter.audit.audited import Audited
 from exporter.audit.check import Check, Severity
-from exporter.audit.remedy import commands_for
-from exporter.audit.report import Told
+from exporter.audit.report import Told, Unanswered
+from streamgauge.serving.one_line import one_line
 
 WIDTH = 80
 # A check that a thousand consumers fail is one thing to mend; the other formats list them all.
 MOST_PER_CHECK = 10
 
 
-def table(audits: Iterable[Audited], least: Severity) -> str:
-    return "\n".join(line for one in audits for line in _lines(one, least)) + "\n"
+def table(audits: Iterable[Audited], least: Severity, unanswered: Iterable[Unanswered] = ()) -> str:
+    lines = [line for one in audits for line in _lines(one, least)]
+    lines += [line for silent in unanswered for line in _silent(silent)]
+    return "\n".join(lines) + "\n"
+
+
+def _silent(one: Unanswered) -> list[str]:
+    text = f"{one.system} ({one.source}): NOT ANSWERED, nothing was judged: {one.reason}"
+    return _wrapped(text, "", "  ")
 
 
 def _lines(audited: Audited, least: Severity) -> Iterator[str]:
     report = audited.report
     yield (
-        f"{report.system} ({audited.source}): {_count(audited.streams, 'stream')}, "
+        f"{one_line(report.system)} ({audited.source}): {_count(audited.streams, 'stream')}, "
         f"{_count(audited.consumers, 'consumer')}, {_count(report.checks, 'check')}"
     )
     counts = ", ".join(f"{number:,} {severity}" for severity, number in report.counts().items())
@@ -44,7 +52,7 @@ def _check(audited: Audited, check: Check, told: Sequence[Told]) -> Iterator[str
     yield from _wrapped(check.why, "  ", "  ")
     yield from _wrapped(f"To do: {check.remedy}", "  ", "  ")
     # Never wrapped: a command is copied.
-    yield from (f"    {command}" for command in commands_for(check, told[0].finding))
+    yield from (f"    {command}" for command in printed_commands(check, told[0].finding))
 
 
 def _rest(audited: Audited) -> Iterator[str]:
@@ -72,8 +80,9 @@ def _count(number: int, noun: str) -> str:
 
 
 def _wrapped(text: str, first: str, rest: str) -> list[str]:
+    """Escaped: names and metadata come from whoever made the stream, and a terminal obeys."""
     return textwrap.wrap(
-        text,
+        one_line(text),
         WIDTH,
         initial_indent=first,
         subsequent_indent=rest,

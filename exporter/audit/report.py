@@ -56,6 +56,15 @@ class StrayMute:
     subject: str
 
 
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A system that answered nothing at all: nothing of it was judged."""
+
+    system: str
+    source: str
+    reason: str
+
+
 @dataclass(frozen=True)
 class Report:
     system: str

@@ -1,5 +1,6 @@
 """What a finding says to do is done on a real server, and the finding is gone."""
 
+import re
 from dataclasses import dataclass
 
 from support import audit_real_consumers, audit_real_streams
@@ -20,11 +21,11 @@ class Remedy:
 
 
 REMEDIES = (
-    Remedy("max-deliver-unlimited"),
+    Remedy("max-deliver-unlimited", 1),
     Remedy("max-deliver-one"),
     Remedy("max-deliver-high"),
     Remedy("backoff-missing"),
-    Remedy("backoff-endless"),
+    Remedy("backoff-endless", 1),
     Remedy("backoff-first-short"),
     Remedy("backoff-decreasing"),
     Remedy("ack-wait-long"),
@@ -37,11 +38,11 @@ REMEDIES = (
     Remedy("ephemeral-lingers"),
     Remedy("ack-wait-over-retention"),
     Remedy("pause-long"),
-    Remedy("dupe-window-short"),
+    Remedy("dupe-window-short", 1),
     Remedy("dupe-window-clipped"),
     Remedy("dupe-window-off"),
     Remedy("no-ack"),
-    Remedy("abandoned-kept"),
+    Remedy("abandoned-kept", 1),
     Remedy("dead-letter-body-gone"),
     Remedy("no-limits"),
     Remedy("kv-expiry-silent"),
@@ -54,6 +55,22 @@ REMEDIES = (
     Remedy("no-dead-letter"),
 )
 LOWERED = {"large-uncompressed": {"LARGE_BYTES": 50_000}, "consumers-near-limit": {"LEAST": 2}}
+# What an owner would write for the words in capitals.
+WRITTEN = {
+    "N": "10",
+    "STEPS": "5",
+    "FIRST": "30s",
+    "LAST": "10m",
+    "SHORTER": "5m",
+    "LONGER": "5m",
+    "AGE": "30d",
+    "LONGER_AGE": "7d",
+    "BYTES": "10GB",
+    "MORE_MESSAGES": "2000000",
+    "HIGHER": "1000",
+    "LOWER": "1000",
+    "LIMIT": "1000",
+}
 ROWS = {
     row.code: row for row in (*audit_real_consumers.ROWS, *audit_real_streams.ROWS) if not row.about
 }
@@ -74,6 +91,15 @@ def command_for(run: AuditRun, remedy: Remedy) -> str:
     return str(shown[remedy.which])
 
 
+def written_out(command: str) -> str:
+    """Only values of flags: names of assets may be in capitals too."""
+    return re.sub(
+        r"(?<= )(--[\w-]+) ([A-Z_]+)(?= |$)",
+        lambda found: f"{found[1]} {WRITTEN[found[2]]}",
+        command,
+    )
+
+
 async def test_each_remedy_takes_its_finding_away() -> None:
     # As much room as the commands promise to others; nothing of it is used.
     options = default_options(max_file="500GB")
@@ -86,7 +112,7 @@ async def test_each_remedy_takes_its_finding_away() -> None:
             before = await audit(server)
             assert [r.code for r in REMEDIES if key(ROWS[r.code]) not in before.found] == []
             for remedy in REMEDIES:
-                await apply(server, api, command_for(before, remedy))
+                await apply(server, api, written_out(command_for(before, remedy)))
             after = await audit(server)
     assert [r.code for r in REMEDIES if key(ROWS[r.code]) in after.found] == []
 

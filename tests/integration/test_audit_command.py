@@ -23,6 +23,7 @@ from support.servers import (
     SYS,
     Account,
     Login,
+    NatsCluster,
     NatsOptions,
     NatsServer,
     Permissions,
@@ -269,16 +270,53 @@ async def test_several_systems_of_a_file_are_audited_each(bad: NatsServer, tmp_p
     assert all(one["counts"]["warn"] > 0 for one in told.values())
 
 
+@pytest.mark.parametrize("form", ["json", "junit"])
+async def test_a_system_that_nobody_answers_for_is_in_the_report_of_the_others(
+    bad: NatsServer, tmp_path: Path, form: str
+) -> None:
+    settings = tmp_path / "settings.yml"
+    urls = {"there": address(bad, APP), "gone": NOBODY}
+    systems = [{"name": name, "urls": [url]} for name, url in urls.items()]
+    await asyncio.to_thread(settings.write_text, json.dumps({"systems": systems}))
+    ended = await ran("--config", str(settings), "--format", form, "--fail-on", "never")
+    assert ended.code == 2
+    if form == "json":
+        told = {one["system"]: one["not_answered"] for one in json.loads(ended.out)["systems"]}
+        assert told["there"] == []
+        assert told["gone"][0].startswith("stream_list failed (connection): ")
+    else:
+        suites = ET.fromstring(ended.out)  # noqa: S314  our own
+        assert {one.get("name"): one.get("errors") for one in suites} == {"there": "0", "gone": "1"}
+
+
+async def test_a_stream_whose_server_is_down_is_a_gap_and_not_a_clean_report() -> None:
+    async with NatsCluster(3, NEWEST, default_options()) as cluster:
+        async with connected(cluster.nodes[0]) as client:
+            for number in range(6):
+                await add_stream(client, f"R1_{number}", subjects=[f"r{number}.>"])
+            reply = await client.request("$JS.API.STREAM.INFO.R1_0", b"", timeout=5)
+        holder = json.loads(reply.data)["cluster"]["leader"]
+        await cluster.stop(holder)
+        await cluster.settle()
+        alive = next(one for one in cluster.nodes if one.running)
+        found = await audit(alive, APP, "--fail-on", "never", "--timeout", "10s")
+    assert found.code == 2
+    assert any("not answer: " in gap and "R1_0" in gap for gap in found.system["not_answered"])
+
+
 async def test_nobody_there_is_one_line_and_exit_code_2() -> None:
     found = await audit(NOBODY, APP, "--format", "table")
-    assert (found.code, found.printed) == (2, "")
+    assert found.code == 2
+    assert found.printed.startswith("nats (account): NOT ANSWERED, nothing was judged: ")
     assert found.complaints.startswith("streamgauge: nats: stream_list failed (connection): ")
     assert found.complaints.count("\n") == 1
 
 
 async def test_a_wrong_password_is_told_and_not_shown(bad: NatsServer) -> None:
     found = await audit(bad, Login("app", "hunter2"), "--format", "table")
-    assert (found.code, found.printed) == (2, "")
+    assert found.code == 2
+    assert found.printed.startswith("nats (account): NOT ANSWERED, nothing was judged: ")
+    assert "hunter2" not in found.printed
     assert found.complaints.startswith("streamgauge: nats: ")
     assert "hunter2" not in found.complaints
 

@@ -126,6 +126,14 @@ def test_what_nobody_measured_is_told_as_unknown(code: str) -> None:
     assert "rollups" in told.reason
 
 
+def test_one_look_does_not_know_which_consumers_were_made_again() -> None:
+    once = audit_consumer_life_cases.recreated(0)
+    (told,) = unknown_by("recreate-hazard", once)
+    assert "second look" in told.reason
+    assert unknown_by("recreate-hazard", looked_twice(once, once)) == []
+    assert unknown_by("recreate-hazard", replace(once, history=KnownHistory())) == []
+
+
 def test_consumers_that_servers_and_libraries_make_are_left_alone() -> None:
     internal = consumer_config(internal=True)
     ordered = consumer_config(durable=False, ack_policy="none", memory_storage=True, kind="push")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 from support.audit_reports import ORDERS, check
-from support.models import NOW, consumer, server, snapshot, stream
+from support.models import NOW, consumer, consumer_config, server, snapshot, stream
 
 from exporter import audit_look
 from exporter.audit.audited import Audited
@@ -15,7 +15,7 @@ from exporter.audit.check import Need
 from exporter.audit.scene import AuditSettings
 from exporter.audit_look import LookOptions, SystemLook, UnansweredError
 from exporter.config import SourceName, SystemSettings
-from exporter.model import Outcome, Snapshot
+from exporter.model import MetaGroup, Outcome, Snapshot
 
 SEEN = snapshot(stream(), consumer("worker"), server())
 FIRST = check("a-check", ORDERS)
@@ -126,4 +126,62 @@ async def test_a_server_that_is_missed_is_a_gap(monkeypatch: pytest.MonkeyPatch)
     servers = (server("n1"), server("n2", up=False))
     seen = answered(servers=servers, servers_expected=2, servers_answered=1)
     found, _ = await audited(monkeypatch, [seen])
+    assert found.gaps == ("1 of the servers: n2",)
+
+
+async def test_streams_that_are_down_are_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = (stream("R1_6", up=False), stream("FINE"), stream("R1_4", up=False, config=None))
+    found, _ = await audited(monkeypatch, [answered(streams=rows)])
+    assert found.gaps == ("2 streams do not answer: R1_4, R1_6",)
+
+
+async def test_assets_without_a_configuration_are_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = answered(streams=(stream(config=None),), consumers=(consumer("new", config=None),))
+    found, _ = await audited(monkeypatch, [seen])
+    assert found.gaps == (
+        "1 stream has no known configuration: ORDERS",
+        "1 consumer has no known configuration: ORDERS > new",
+    )
+
+
+async def test_of_many_that_are_down_a_few_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = tuple(consumer(f"c{number}", up=False) for number in range(7))
+    found, _ = await audited(monkeypatch, [answered(consumers=rows)])
+    few = ", ".join(f"ORDERS > c{number}" for number in range(5))
+    assert found.gaps == (f"7 consumers do not answer: {few} and 2 more",)
+
+
+async def test_consumers_that_nobody_judges_are_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = consumer("source", up=False, config=consumer_config(internal=True))
+    found, _ = await audited(monkeypatch, [answered(consumers=(own,))])
+    assert found.gaps == ()
+
+
+async def test_what_answers_at_the_second_look_is_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = [answered(streams=(stream(up=False),)), answered()]
+    found, _ = await audited(monkeypatch, looks, watch=0.01)
+    assert found.gaps == ()
+
+
+@pytest.mark.parametrize(
+    ("size", "gaps"), [(3, ("1 of the 3 servers of the meta group",)), (2, ()), (None, ())]
+)
+async def test_a_member_of_the_meta_group_that_was_never_seen_is_a_gap(
+    monkeypatch: pytest.MonkeyPatch, size: int | None, gaps: tuple[str, ...]
+) -> None:
+    # Who runs no JetStream does not stand in for a member.
+    servers = (server("n1", jetstream=True), server("n2", jetstream=True), server("edge"))
+    meta = MetaGroup(leader="n1", size=size)
+    seen = answered(servers=servers, meta=meta, servers_expected=3, servers_answered=3)
+    found, _ = await audited(monkeypatch, [seen], "system")
+    assert found.gaps == gaps
+
+
+async def test_a_member_that_is_known_to_be_down_is_told_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    servers = (server("n1", jetstream=True), server("n2", up=False))
+    meta = MetaGroup(leader="n1", size=2)
+    seen = answered(servers=servers, meta=meta, servers_expected=2, servers_answered=1)
+    found, _ = await audited(monkeypatch, [seen], "system")
     assert found.gaps == ("1 of the servers: n2",)

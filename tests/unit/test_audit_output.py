@@ -2,6 +2,7 @@
 
 import json
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,8 @@ from exporter.audit.as_markdown import markdown
 from exporter.audit.as_table import MOST_PER_CHECK, WIDTH, table
 from exporter.audit.audited import Audited, fails
 from exporter.audit.check import Check, Finding, Need, Severity, Unknown
+from exporter.audit.report import StrayMute, Unanswered
+from exporter.audit.scene import Scene
 
 COMMAND = "nats consumer edit STREAM CONSUMER --max-deliver 20 --backoff linear --backoff-steps 5"
 LONG = "A sentence that goes on for so long that no terminal of eighty columns could hold it."
@@ -131,7 +134,7 @@ def test_junit_stays_xml_whatever_a_name_holds() -> None:
     text = junit([audited(check("a-check", hostile))], Severity.INFO, Severity.WARN)
     (failure,) = ET.fromstring(text).iter("failure")  # noqa: S314  our own
     assert failure.text is not None
-    assert failure.text.startswith("<S>&?: ??[31m<>&\"'")
+    assert failure.text.startswith("<S>&\\x07: \\x00\\x1b[31m<>&\"'")
 
 
 def test_markdown_has_a_chapter_for_each_check_and_no_foreign_markup() -> None:
@@ -139,7 +142,7 @@ def test_markdown_has_a_chapter_for_each_check_and_no_foreign_markup() -> None:
     text = markdown([audited(CRIT, HISTORY, check("bad", hostile))], Severity.INFO)
     assert "## crit: A title (`a-crit`)\n" in text
     assert "```sh\nnats consumer edit ORDERS CONSUMER" in text
-    assert "| \\*S\\* \\<b\\> next | a \\| b \\`c\\` \\[d\\](e) |" in text
+    assert "| \\*S\\* \\<b\\>\\\\nnext | a \\| b \\`c\\` \\[d\\](e) |" in text
     assert "## Not judged\n" in text
 
 
@@ -155,3 +158,62 @@ def test_nothing_found_fails_nothing() -> None:
         "nats (account): 1 stream, 2 consumers, 1 check",
         "0 crit, 0 warn, 0 info; 0 muted",
     ]
+
+
+SILENT = Unanswered("west", "system", "statsz failed (connection): nobody there")
+
+
+def broken(_: Scene) -> Iterator[Finding]:
+    raise ZeroDivisionError("by nothing")
+
+
+def test_a_system_that_answers_nothing_is_in_every_report() -> None:
+    made = [audited()]
+    silent = json.loads(as_json(made, Severity.INFO, [SILENT]))["systems"][1]
+    assert (silent["system"], silent["not_answered"]) == ("west", [SILENT.reason])
+    assert silent.keys() == json.loads(as_json(made, Severity.INFO))["systems"][0].keys()
+    assert (silent["streams"], silent["counts"]["crit"]) == (None, None)
+    text = table(made, Severity.INFO, [SILENT])
+    assert "west (system): NOT ANSWERED, nothing was judged: statsz failed" in text
+    text = markdown(made, Severity.INFO, [SILENT])
+    assert "# Audit of west\n\n**Not answered, nothing was judged:** statsz failed" in text
+
+
+def test_a_system_that_answers_nothing_is_an_error_in_junit() -> None:
+    text = junit([], Severity.INFO, Severity.WARN, [SILENT])
+    (suite,) = ET.fromstring(text)  # noqa: S314  our own
+    assert (suite.get("name"), suite.get("tests"), suite.get("errors")) == ("west", "1", "1")
+    assert [error.get("message") for error in suite.iter("error")] == [SILENT.reason]
+
+
+def test_a_check_that_breaks_is_an_error_and_has_not_passed() -> None:
+    made = audited(check("breaks", find=broken))
+    (suite,) = ET.fromstring(junit([made], Severity.INFO, None))  # noqa: S314  our own
+    (error,) = suite.findall("testcase[@name='breaks']/error")
+    assert "ZeroDivisionError" in error.get("message", "")
+    assert (suite.get("errors"), suite.get("skipped")) == ("1", "0")
+    (system,) = json.loads(as_json([made], Severity.INFO))["systems"]
+    assert [(one["check"], one["broken"]) for one in system["not_judged"]] == [("breaks", True)]
+
+
+def test_no_name_reaches_a_terminal_as_a_control_code() -> None:
+    codes = "\x1b]0;owned\x07\x9b2J\u202e\x7f\r"
+    hostile = Finding(evidence=codes, account="A", stream=f"S{codes}", consumer=codes)
+    made = audited(with_words(check("a-check", hostile)), gaps=(codes,))
+    made = replace(made, report=replace(made.report, strays=(StrayMute(codes, codes),)))
+    silent = [Unanswered("west", "system", codes)]
+    for text in (
+        table([made], Severity.INFO, silent),
+        markdown([made], Severity.INFO, silent),
+        junit([made], Severity.INFO, Severity.WARN, silent),
+        as_json([made], Severity.INFO, silent),
+    ):
+        assert all(line.isprintable() for line in text.split("\n"))
+    told = json.loads(as_json([made], Severity.INFO))["systems"][0]["findings"][0]
+    assert told["evidence"] == codes, "a program gets the name as it is"
+
+
+def test_the_code_of_a_mute_is_no_markup() -> None:
+    made = audited(check("calm"))
+    made = replace(made, report=replace(made.report, strays=(StrayMute("`<b>`", "ORDERS"),)))
+    assert "- \\`\\<b\\>\\`, of ORDERS\n" in markdown([made], Severity.INFO)

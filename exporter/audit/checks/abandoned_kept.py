@@ -36,12 +36,13 @@ CHECK = Check(
         "acknowledged and fills the stream slowly."
     ),
     remedy=(
-        "Set a max_age well above the retries, or remove what was given up by its sequence once "
-        "it is dealt with."
+        "Remove what was given up by its sequence once it is dealt with, or set a max_age well "
+        "above the retries and the longest outage: it deletes what exceeds it, also work that "
+        "nobody has done yet."
     ),
     commands=(
-        "nats stream edit STREAM --max-age 30d",
         "nats stream rmm STREAM SEQUENCE",
+        "nats stream edit STREAM --max-age AGE",
     ),
     find=find,
 )

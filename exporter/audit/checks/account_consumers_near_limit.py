@@ -35,7 +35,7 @@ CHECK = Check(
     ),
     commands=(
         "nats account info",
-        "nats auth account edit ACCOUNT --js-consumers 2000",
+        "nats auth account edit ACCOUNT --js-consumers HIGHER",
     ),
     find=find,
 )

@@ -38,10 +38,13 @@ CHECK = Check(
         "storage or memory limit."
     ),
     why="The next stream with a max_bytes is refused, or one without gets what is left.",
-    remedy="Give the account more, or the streams less.",
+    remedy=(
+        "Give the account more, or the streams less; a max_bytes below what a stream holds "
+        "deletes what exceeds it."
+    ),
     commands=(
         "nats stream report",
-        "nats auth account edit ACCOUNT --js-disk 200GB",
+        "nats auth account edit ACCOUNT --js-disk MORE_BYTES",
     ),
     find=find,
 )

@@ -32,7 +32,7 @@ CHECK = Check(
     remedy="Remove what nobody uses, or raise the limit. Removing cannot be undone.",
     commands=(
         "nats account info",
-        "nats auth account edit ACCOUNT --js-streams 200",
+        "nats auth account edit ACCOUNT --js-streams HIGHER",
     ),
     find=find,
 )

@@ -39,8 +39,11 @@ CHECK = Check(
     ),
     remedy=(
         "Limit the account: in the configuration of the servers as max_file and max_mem of its "
-        "jetstream block, or in its JWT."
+        "jetstream block, or in its JWT. Below what it uses now all its publishers are refused."
     ),
-    commands=("nats auth account edit ACCOUNT --js-disk 100GB --js-memory 1GB",),
+    commands=(
+        "nats account info",
+        "nats auth account edit ACCOUNT --js-disk DISK_BYTES --js-memory MEMORY_BYTES",
+    ),
     find=find,
 )

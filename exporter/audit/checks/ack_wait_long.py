@@ -44,9 +44,9 @@ CHECK = Check(
         "so does the ack floor."
     ),
     remedy=(
-        "Set ack_wait to a few times the usual work and let workers with longer work report "
-        "progress."
+        "Set ack_wait to a few times the slowest usual work and let workers with longer work "
+        "report progress; what takes longer than ack_wait is done twice."
     ),
-    commands=("nats consumer edit STREAM CONSUMER --wait 5m",),
+    commands=("nats consumer edit STREAM CONSUMER --wait SHORTER",),
     find=find,
 )

@@ -35,10 +35,13 @@ CHECK = Check(
         "backoff, is as long or longer."
     ),
     why="What a worker had in hand when it died is gone, although retries are unlimited.",
-    remedy="Keep messages several times longer than ack_wait, or shorten ack_wait.",
+    remedy=(
+        "Keep messages several times longer than ack_wait, or shorten ack_wait, but not below the "
+        "slowest usual work. An age shorter than the present one deletes what exceeds it."
+    ),
     commands=(
-        "nats stream edit STREAM --max-age 24h",
-        "nats consumer edit STREAM CONSUMER --wait 30s",
+        "nats stream edit STREAM --max-age LONGER_AGE",
+        "nats consumer edit STREAM CONSUMER --wait SHORTER",
     ),
     find=find,
 )

@@ -45,6 +45,6 @@ CHECK = Check(
         "Give at least twice the slowest usual time, or let workers report progress; smaller "
         "batches help as well, for the time counts from delivery."
     ),
-    commands=("nats consumer edit STREAM CONSUMER --wait 2m",),
+    commands=("nats consumer edit STREAM CONSUMER --wait LONGER",),
     find=find,
 )

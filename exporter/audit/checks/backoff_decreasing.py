@@ -26,9 +26,12 @@ CHECK = Check(
     meaning="A later retry comes sooner than an earlier one.",
     condition="Some step of the backoff is shorter than the one before it.",
     why="The longer something fails the harder it is tried; this is mostly a mistake in the list.",
-    remedy="Write the steps in rising order.",
+    remedy=(
+        "Write the steps in rising order. FIRST takes the place of ack_wait, so it must not be "
+        "shorter than the work takes; STEPS must be below max_deliver."
+    ),
     commands=(
-        "nats consumer edit STREAM CONSUMER --backoff linear --backoff-steps 5 --backoff-min 30s --backoff-max 10m",
+        "nats consumer edit STREAM CONSUMER --backoff linear --backoff-steps STEPS --backoff-min FIRST --backoff-max LAST",
     ),
     find=find,
 )

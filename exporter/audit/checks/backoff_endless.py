@@ -32,7 +32,14 @@ CHECK = Check(
         "The backoff only makes it look as if retries ended: a poisoned message still holds its "
         "place in max_ack_pending for ever."
     ),
-    remedy="Set max_deliver to at least the number of steps plus one.",
-    commands=("nats consumer edit STREAM CONSUMER --max-deliver 10",),
+    remedy=(
+        "Keep the MAX_DELIVERIES advisory in a stream first, then set max_deliver to at least the "
+        "number of steps plus one: messages that were delivered N times already are given up at "
+        "once."
+    ),
+    commands=(
+        "nats stream add DEAD_LETTERS --subjects '$JS.EVENT.ADVISORY.*.MAX_DELIVERIES.>' --max-age 30d --defaults",
+        "nats consumer edit STREAM CONSUMER --max-deliver N",
+    ),
     find=find,
 )

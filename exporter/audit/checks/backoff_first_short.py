@@ -37,11 +37,12 @@ CHECK = Check(
         "A worker that needs longer finds its message given to another one: the work is done twice."
     ),
     remedy=(
-        "Begin the backoff with at least twice the slowest usual time of the work; the later "
-        "steps may be what they are."
+        "Begin the backoff with at least twice the slowest usual time of the work, for its first "
+        "step takes the place of ack_wait. The command replaces all steps; STEPS must be below "
+        "max_deliver."
     ),
     commands=(
-        "nats consumer edit STREAM CONSUMER --backoff linear --backoff-steps 5 --backoff-min 30s --backoff-max 10m",
+        "nats consumer edit STREAM CONSUMER --backoff linear --backoff-steps STEPS --backoff-min FIRST --backoff-max LAST",
     ),
     find=find,
 )

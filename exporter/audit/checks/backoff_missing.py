@@ -35,11 +35,12 @@ CHECK = Check(
         "recover."
     ),
     remedy=(
-        "Set a backoff; its first step replaces ack_wait, so it must leave the workers enough "
-        "time, and max_deliver must be above the number of steps."
+        "Set a backoff. FIRST takes the place of ack_wait, so it must not be shorter than the "
+        "work takes; N must be above STEPS and not below the present max_deliver, for messages "
+        "that were delivered N times already are given up at once."
     ),
     commands=(
-        "nats consumer edit STREAM CONSUMER --max-deliver 10 --backoff linear --backoff-steps 5 --backoff-min 30s --backoff-max 10m",
+        "nats consumer edit STREAM CONSUMER --max-deliver N --backoff linear --backoff-steps STEPS --backoff-min FIRST --backoff-max LAST",
     ),
     find=find,
 )

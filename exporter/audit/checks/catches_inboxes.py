@@ -39,7 +39,10 @@ CHECK = Check(
         "Every answer of the account is stored, also those of JetStream itself: the stream "
         "grows with each request, and holds what was meant for one client."
     ),
-    remedy="Name the subjects that are meant instead of a wildcard that takes everything.",
+    remedy=(
+        "Name the subjects that are meant instead of a wildcard that takes everything. --subjects "
+        "replaces the whole list: name every subject that is to stay."
+    ),
     commands=("nats stream edit STREAM --subjects SUBJECT,OTHER_SUBJECT",),
     find=find,
 )

@@ -27,11 +27,11 @@ CHECK = Check(
     why="Mostly a slip of the pen: the owner believes to be warned, and nobody looks at it.",
     remedy=(
         "Correct the key; the list is in the documentation of Streamgauge and of nats server "
-        "check consumer."
+        "check consumer. Give all keys again: --metadata replaces them."
     ),
     commands=(
         "nats consumer info STREAM CONSUMER",
-        "nats consumer edit STREAM CONSUMER --metadata KEY=VALUE",
+        "nats consumer edit STREAM CONSUMER --metadata KEY=VALUE --metadata OTHER_KEY=VALUE",
     ),
     since="2.10",
     find=find,

@@ -28,8 +28,14 @@ CHECK = Check(
         "duration or truth value where it has to be one."
     ),
     why="The owner believes to be warned, and nobody looks at it.",
-    remedy="Write the value as the nats CLI does, for example 1000, 5m or true.",
-    commands=("nats consumer edit STREAM CONSUMER --metadata KEY=VALUE",),
+    remedy=(
+        "Write the value as the nats CLI does, for example 1000, 5m or true. Give all keys again: "
+        "--metadata replaces them."
+    ),
+    commands=(
+        "nats consumer info STREAM CONSUMER",
+        "nats consumer edit STREAM CONSUMER --metadata KEY=VALUE --metadata OTHER_KEY=VALUE",
+    ),
     since="2.10",
     find=find,
 )

@@ -37,7 +37,7 @@ CHECK = Check(
     ),
     commands=(
         "nats consumer report STREAM",
-        "nats stream edit STREAM --max-consumers 2000",
+        "nats stream edit STREAM --max-consumers HIGHER",
     ),
     find=find,
 )

@@ -52,11 +52,11 @@ CHECK = Check(
     ),
     remedy=(
         "If they mattered take them from a mirror or a backup; keep messages longer or make the "
-        "consumer faster."
+        "consumer faster. An age shorter than the present one deletes what exceeds it."
     ),
     commands=(
         "nats consumer info STREAM CONSUMER",
-        "nats stream edit STREAM --max-age 7d",
+        "nats stream edit STREAM --max-age LONGER_AGE",
     ),
     find=find,
 )

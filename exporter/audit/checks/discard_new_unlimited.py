@@ -29,7 +29,10 @@ CHECK = Check(
         "discard per subject; buckets and object stores are left out."
     ),
     why="Whoever set it expects publishers to be stopped in time; nothing stops them.",
-    remedy="Set the limit that was meant.",
-    commands=("nats stream edit STREAM --max-bytes 10GB",),
+    remedy=(
+        "Set the limit that was meant, above what the stream holds: below it publishers are "
+        "refused at once."
+    ),
+    commands=("nats stream edit STREAM --max-bytes BYTES",),
     find=find,
 )

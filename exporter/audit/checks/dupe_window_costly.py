@@ -52,7 +52,10 @@ CHECK = Check(
         "Every id is kept in the memory of each replica for the whole window, about 240 bytes "
         "each; there is no limit."
     ),
-    remedy="A window of a few times the longest retry is enough.",
-    commands=("nats stream edit STREAM --dupe-window 5m",),
+    remedy=(
+        "A window of a few times the longest retry is enough; retries that come later than it are "
+        "stored twice."
+    ),
+    commands=("nats stream edit STREAM --dupe-window SHORTER",),
     find=find,
 )

@@ -42,11 +42,12 @@ CHECK = Check(
     why="After an outage the retries are stored a second time, although each carries its id.",
     remedy=(
         "Set a window that outlasts the longest retry, or write the true horizon of the "
-        "publishers into the metadata."
+        "publishers into the metadata. Give all keys again: --metadata replaces them."
     ),
     commands=(
-        "nats stream edit STREAM --dupe-window 5m",
-        "nats stream edit STREAM --metadata io.streamgauge.publish-retry-horizon=30s",
+        "nats stream info STREAM",
+        "nats stream edit STREAM --dupe-window LONGER",
+        "nats stream edit STREAM --metadata io.streamgauge.publish-retry-horizon=TIME --metadata OTHER_KEY=VALUE",
     ),
     find=find,
 )

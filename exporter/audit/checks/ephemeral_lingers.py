@@ -32,7 +32,9 @@ CHECK = Check(
     ),
     remedy=(
         "Let the client make it with a short threshold, and with a durable name where the "
-        "position matters; one that is there can only be copied or removed."
+        "position matters. The command changes this one: a copy that stays ephemeral keeps its "
+        "name, and so its position. A durable copy would have to start after the last "
+        "acknowledged sequence."
     ),
     commands=(
         "nats consumer copy STREAM CONSUMER NEW_CONSUMER --ephemeral --inactive-threshold 5m",

@@ -43,9 +43,16 @@ CHECK = Check(
         "then drops messages that nobody saw, a workqueue holds them with nobody to take them."
     ),
     remedy=(
-        "Give it a durable name: copy it under one and let the workers use that; on a "
-        "workqueue, where two may not take the same subjects, remove the old one first."
+        "Give it a durable name. On an interest stream copy it, starting after the last "
+        "acknowledged sequence, and remove the old one only when the workers use the copy; "
+        "without a threshold of its own the copy is deleted when idle, as the old one is. A "
+        "workqueue allows no second one and delivers all that is left: there remove the old one, "
+        "then add the other."
     ),
-    commands=("nats consumer copy STREAM CONSUMER DURABLE_NAME",),
+    commands=(
+        "nats consumer info STREAM CONSUMER",
+        "nats consumer copy STREAM CONSUMER DURABLE_NAME --deliver SEQUENCE --inactive-threshold 30d",
+        "nats consumer add STREAM DURABLE_NAME --pull --deliver all --defaults",
+    ),
     find=find,
 )

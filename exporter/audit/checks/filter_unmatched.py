@@ -43,7 +43,10 @@ CHECK = Check(
         "The consumer gets nothing new for this filter, without any error; mostly the stream's "
         "subjects were changed after it was made."
     ),
-    remedy="Correct the filter or give the stream the subject back.",
+    remedy=(
+        "Correct the filter or give the stream the subject back. --subjects replaces the whole "
+        "list: name every subject that is to stay."
+    ),
     commands=(
         "nats consumer edit STREAM CONSUMER --filter SUBJECT",
         "nats stream edit STREAM --subjects SUBJECT,OTHER_SUBJECT",

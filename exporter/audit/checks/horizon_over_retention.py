@@ -35,10 +35,14 @@ CHECK = Check(
         "A message that fails long enough disappears without having run out of deliveries, so "
         "not even the MAX_DELIVERIES advisory tells of it."
     ),
-    remedy="Keep messages longer, or end the retries sooner.",
+    remedy=(
+        "Keep messages longer, or end the retries sooner: messages that were delivered N times "
+        "already are given up at once. An age shorter than the present one deletes what exceeds "
+        "it."
+    ),
     commands=(
-        "nats stream edit STREAM --max-age 7d",
-        "nats consumer edit STREAM CONSUMER --max-deliver 5",
+        "nats stream edit STREAM --max-age LONGER_AGE",
+        "nats consumer edit STREAM CONSUMER --max-deliver N",
     ),
     find=find,
 )

@@ -34,10 +34,13 @@ CHECK = Check(
     why="An outage of one minute is enough for every message that came meanwhile to be abandoned.",
     remedy=(
         "Add a backoff with longer steps, or raise ack_wait or max_deliver, until the retries "
-        "outlast your usual outages."
+        "outlast your usual outages. FIRST takes the place of ack_wait, so it must not be shorter "
+        "than the work takes, nor than the present ack_wait; N must be above STEPS and not below "
+        "the present max_deliver, for messages that were delivered N times already are given up "
+        "at once."
     ),
     commands=(
-        "nats consumer edit STREAM CONSUMER --max-deliver 10 --backoff linear --backoff-steps 5 --backoff-min 30s --backoff-max 10m",
+        "nats consumer edit STREAM CONSUMER --max-deliver N --backoff linear --backoff-steps STEPS --backoff-min FIRST --backoff-max LAST",
     ),
     find=find,
 )

@@ -34,12 +34,13 @@ CHECK = Check(
         "slower."
     ),
     remedy=(
-        "A time to live lets old values and markers go by themselves (the marker time needs "
-        "2.11); compacting removes the markers of deleted keys."
+        "Compacting removes the markers of deleted keys. A time to live lets old values and "
+        "markers go by themselves (the marker time needs 2.11), but it deletes what exceeds it: "
+        "every value that was not written again for that long, also those still in use."
     ),
     commands=(
-        "nats kv edit BUCKET --ttl 90d --marker-ttl 1h",
         "nats kv compact BUCKET",
+        "nats kv edit BUCKET --ttl AGE --marker-ttl 1h",
     ),
     find=find,
 )

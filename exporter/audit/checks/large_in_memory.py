@@ -32,12 +32,13 @@ CHECK = Check(
         "get all of it again or loses it."
     ),
     remedy=(
-        "Limit it, or use file storage: the disk cache of the system makes that nearly as fast. "
-        "The storage cannot be changed, so the messages have to be copied."
+        "Use file storage: the disk cache of the system makes that nearly as fast. The storage "
+        "cannot be changed, so the messages have to be copied. Or limit it: a limit deletes what "
+        "exceeds it, the oldest first."
     ),
     commands=(
-        "nats stream edit STREAM --max-bytes 100MB",
         "nats stream add NEW_STREAM --source STREAM --storage file --defaults",
+        "nats stream edit STREAM --max-bytes BYTES",
     ),
     find=find,
 )

@@ -27,11 +27,11 @@ CHECK = Check(
     why="Mostly a slip of the pen: the owner believes to be warned, and nobody looks at it.",
     remedy=(
         "Correct the key; the list is in the documentation of Streamgauge and of nats server "
-        "check stream."
+        "check stream. Give all keys again: --metadata replaces them."
     ),
     commands=(
         "nats stream info STREAM",
-        "nats stream edit STREAM --metadata KEY=VALUE",
+        "nats stream edit STREAM --metadata KEY=VALUE --metadata OTHER_KEY=VALUE",
     ),
     since="2.10",
     find=find,

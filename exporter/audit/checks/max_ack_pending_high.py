@@ -40,7 +40,10 @@ CHECK = Check(
         "The limit no longer protects: when workers hang, that many messages are given out and "
         "delivered again later."
     ),
-    remedy="Set it to a few times the peak.",
-    commands=("nats consumer edit STREAM CONSUMER --max-pending 1000",),
+    remedy=(
+        "Set it to a few times the peak; below what is in flight now the consumer stands still "
+        "until enough is acknowledged."
+    ),
+    commands=("nats consumer edit STREAM CONSUMER --max-pending LOWER",),
     find=find,
 )

@@ -37,6 +37,6 @@ CHECK = Check(
     ),
     why="A request can never be filled, or the backlog grows although workers have time.",
     remedy="Raise the limit, unless it is small to keep messages in order.",
-    commands=("nats consumer edit STREAM CONSUMER --max-pending 1000",),
+    commands=("nats consumer edit STREAM CONSUMER --max-pending HIGHER",),
     find=find,
 )

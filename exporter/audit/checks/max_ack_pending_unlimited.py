@@ -26,7 +26,10 @@ CHECK = Check(
         "A slow or broken worker gathers the whole backlog; the server keeps each of those "
         "messages in memory and on every copy, and all come again when ack_wait ends."
     ),
-    remedy="Set a limit of a few times what all workers together have in hand.",
-    commands=("nats consumer edit STREAM CONSUMER --max-pending 1000",),
+    remedy=(
+        "Set a limit of a few times what all workers together have in hand; below what is in "
+        "flight now the consumer stands still until enough is acknowledged."
+    ),
+    commands=("nats consumer edit STREAM CONSUMER --max-pending LIMIT",),
     find=find,
 )

@@ -34,11 +34,12 @@ CHECK = Check(
         "ack_wait allows, and workers are kept busy with failures."
     ),
     remedy=(
-        "Set a backoff whose steps grow, so that the same number of deliveries outlasts a "
-        "longer outage."
+        "Set a backoff whose steps grow, so that the same number of deliveries outlasts a longer "
+        "outage. FIRST takes the place of ack_wait, so it must not be shorter than the work "
+        "takes; STEPS must be below max_deliver."
     ),
     commands=(
-        "nats consumer edit STREAM CONSUMER --backoff linear --backoff-steps 5 --backoff-min 30s --backoff-max 10m",
+        "nats consumer edit STREAM CONSUMER --backoff linear --backoff-steps STEPS --backoff-min FIRST --backoff-max LAST",
     ),
     find=find,
 )

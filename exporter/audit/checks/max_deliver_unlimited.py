@@ -29,9 +29,14 @@ CHECK = Check(
         "workqueue and interest streams it is never removed."
     ),
     remedy=(
-        "Set a limit that outlasts your longest outage together with a backoff, and keep the "
-        "MAX_DELIVERIES advisory in a stream so that what runs out is not forgotten."
+        "First keep the MAX_DELIVERIES advisory in a stream, so that what runs out is not "
+        "forgotten. Then set a limit that outlasts your longest outage, together with a backoff: "
+        "messages that were delivered N times already are given up at once. FIRST takes the place "
+        "of ack_wait, so it must not be shorter than the work takes; N must be above STEPS."
     ),
-    commands=("nats consumer edit STREAM CONSUMER --max-deliver 20",),
+    commands=(
+        "nats stream add DEAD_LETTERS --subjects '$JS.EVENT.ADVISORY.*.MAX_DELIVERIES.>' --max-age 30d --defaults",
+        "nats consumer edit STREAM CONSUMER --max-deliver N --backoff linear --backoff-steps STEPS --backoff-min FIRST --backoff-max LAST",
+    ),
     find=find,
 )

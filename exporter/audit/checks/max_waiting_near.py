@@ -31,11 +31,13 @@ CHECK = Check(
     ),
     remedy=(
         "Let fewer clients wait or give their requests an end; max_waiting cannot be changed, a "
-        "consumer with more has to replace this one."
+        "consumer with more has to replace this one. A copy starts where its deliver policy says: "
+        "start it after the last acknowledged sequence. A workqueue allows no second one: there "
+        "remove the old one first, and deliver all."
     ),
     commands=(
         "nats consumer info STREAM CONSUMER",
-        "nats consumer copy STREAM CONSUMER NEW_CONSUMER --max-waiting 2048",
+        "nats consumer copy STREAM CONSUMER NEW_CONSUMER --max-waiting HIGHER --deliver SEQUENCE",
     ),
     find=find,
 )

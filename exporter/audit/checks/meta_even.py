@@ -28,10 +28,13 @@ CHECK = Check(
         "neither with a quorum."
     ),
     remedy=(
-        "Add a server or take one away. A server that is gone for good has to be removed as a peer."
+        "Add a server, which is always safe. Remove as a peer only a server that is gone for good "
+        "or that holds no stream any more: streams with one replica on it lose all their "
+        "messages."
     ),
     commands=(
         "nats server list",
+        "nats stream report",
         "nats server cluster peer-remove SERVER",
     ),
     needs=frozenset({Need.SERVERS}),

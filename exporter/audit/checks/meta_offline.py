@@ -33,11 +33,13 @@ CHECK = Check(
         "have one copy less."
     ),
     remedy=(
-        "Bring the server back; if it never comes back, remove it as a peer so that its copies "
-        "go elsewhere."
+        "Bring the server back. Only if it never comes back remove it as a peer: streams with 3 "
+        "or more replicas get another copy elsewhere, but those with one replica on it lose all "
+        "their messages, so take its disk into safety first."
     ),
     commands=(
         "nats server list",
+        "nats stream report",
         "nats server cluster peer-remove SERVER",
     ),
     needs=frozenset({Need.SERVERS}),

@@ -34,12 +34,12 @@ CHECK = Check(
     ),
     why="It grows until the account or the disk is full, and then every stream there is refused.",
     remedy=(
-        "Set the limit that fits: an age where messages lose their worth, bytes where the disk "
-        "is what matters."
+        "Set the limit that fits: an age where messages lose their worth, bytes where the disk is "
+        "what matters. A limit deletes what exceeds it, at once."
     ),
     commands=(
-        "nats stream edit STREAM --max-age 30d",
-        "nats stream edit STREAM --max-bytes 10GB",
+        "nats stream edit STREAM --max-age AGE",
+        "nats stream edit STREAM --max-bytes BYTES",
     ),
     find=find,
 )

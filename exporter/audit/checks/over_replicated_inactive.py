@@ -40,7 +40,7 @@ CHECK = Check(
     remedy="Keep a backup and fewer copies; one copy is lost with its disk.",
     commands=(
         "nats stream backup STREAM DIRECTORY",
-        "nats stream edit STREAM --replicas 1",
+        "nats stream edit STREAM --replicas FEWER",
     ),
     find=find,
 )

@@ -29,10 +29,13 @@ CHECK = Check(
         "peers, leader included."
     ),
     why="Either a copy is missing, or somebody changed the replicas without telling the owner.",
-    remedy="Set the replicas to what is expected, or correct the metadata.",
+    remedy=(
+        "Set the replicas to what is expected, or correct the metadata. Fewer replicas delete "
+        "copies."
+    ),
     commands=(
         "nats stream info STREAM",
-        "nats stream edit STREAM --replicas 3",
+        "nats stream edit STREAM --replicas EXPECTED",
     ),
     since="2.10",
     find=find,

@@ -29,10 +29,14 @@ CHECK = Check(
         "pinned_client."
     ),
     why="Several clients work at the same time where order or exclusiveness was meant.",
-    remedy="Make the consumer with a pinned group, or correct the metadata.",
+    remedy=(
+        "Make a consumer with a pinned group that starts after the last acknowledged sequence, or "
+        "correct the metadata. Give all keys again: --metadata replaces them."
+    ),
     commands=(
+        "nats consumer info STREAM CONSUMER",
         "nats consumer add STREAM NEW_CONSUMER --pull --pinned-groups GROUP --deliver SEQUENCE --defaults",
-        "nats consumer edit STREAM CONSUMER --metadata io.nats.monitor.pinned=false",
+        "nats consumer edit STREAM CONSUMER --metadata io.nats.monitor.pinned=false --metadata OTHER_KEY=VALUE",
     ),
     since="2.11",
     find=find,

@@ -31,7 +31,8 @@ CHECK = Check(
     ),
     remedy=(
         "Look at the peers; a move that hangs ends when the servers it needs are there. A peer "
-        "that never comes back is removed, and the server picks another one."
+        "that never comes back is removed, and the server picks another one. peer-remove is only "
+        "for streams with 3 or more replicas; with one replica it deletes all its messages."
     ),
     commands=(
         "nats stream info STREAM",

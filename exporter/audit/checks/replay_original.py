@@ -25,8 +25,13 @@ CHECK = Check(
     why="A backlog can never be worked off faster than it came in, however many workers there are.",
     remedy=(
         "Unless a replay is meant, use a consumer that delivers at once; the policy of an "
-        "existing one cannot be changed."
+        "existing one cannot be changed. A copy starts where its deliver policy says: start it "
+        "after the last acknowledged sequence. A workqueue allows no second one: there remove the "
+        "old one first, and deliver all."
     ),
-    commands=("nats consumer copy STREAM CONSUMER NEW_CONSUMER --replay instant",),
+    commands=(
+        "nats consumer info STREAM CONSUMER",
+        "nats consumer copy STREAM CONSUMER NEW_CONSUMER --replay instant --deliver SEQUENCE",
+    ),
     find=find,
 )

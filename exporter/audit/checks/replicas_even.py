@@ -28,7 +28,7 @@ CHECK = Check(
         "With two copies the loss of either stops the stream, so it fails more often than a "
         "single one."
     ),
-    remedy="Use three replicas, or five.",
-    commands=("nats stream edit STREAM --replicas 3",),
+    remedy="Use three replicas, or five: one more than now, for fewer replicas delete copies.",
+    commands=("nats stream edit STREAM --replicas ODD",),
     find=find,
 )

@@ -33,9 +33,14 @@ CHECK = Check(
     ),
     why="It bears more disk and network than the others, and its loss touches more streams.",
     remedy=(
-        "Move copies by tags, or remove it as a peer of some streams so that the cluster picks "
-        "others."
+        "Move streams by placement tags: the server copies first and removes afterwards, and from "
+        "then on every copy needs a server with that tag. peer-remove is only for streams with 3 "
+        "or more replicas; with one replica it deletes all its messages."
     ),
-    commands=("nats stream cluster peer-remove STREAM SERVER",),
+    commands=(
+        "nats stream info STREAM",
+        "nats stream edit STREAM --tag TAG",
+        "nats stream cluster peer-remove STREAM SERVER",
+    ),
     find=find,
 )

@@ -34,10 +34,14 @@ CHECK = Check(
         "The next stream with a max_bytes cannot be placed here, and a cluster of three has no "
         "other place for a third copy."
     ),
-    remedy="Lower max_bytes of the streams that never come near it, or give the server more.",
+    remedy=(
+        "Give the server more, or lower max_bytes of the streams that never come near it. A limit "
+        "below what a stream holds deletes what exceeds it."
+    ),
     commands=(
         "nats server report jetstream",
-        "nats stream edit STREAM --max-bytes 1GB",
+        "nats stream report --storage",
+        "nats stream edit STREAM --max-bytes BYTES",
     ),
     needs=frozenset({Need.SERVERS}),
     find=find,

@@ -34,10 +34,13 @@ CHECK = Check(
     meaning="The streams on this server have reserved much more than they use.",
     condition="1 GiB or more of storage or memory is reserved, and less than 20 % of that is used.",
     why="What is reserved counts as taken: other streams are refused although the disk is empty.",
-    remedy="Lower max_bytes of the streams that never come near it.",
+    remedy=(
+        "Lower max_bytes of the streams that never come near it. A limit below what a stream "
+        "holds deletes what exceeds it."
+    ),
     commands=(
         "nats stream report --storage",
-        "nats stream edit STREAM --max-bytes 1GB",
+        "nats stream edit STREAM --max-bytes BYTES",
     ),
     needs=frozenset({Need.SERVERS}),
     find=find,

@@ -52,10 +52,13 @@ CHECK = Check(
         "or with discard old its worst backlog is above half of max_msgs."
     ),
     why="The next outage that lasts twice as long loses messages.",
-    remedy="Keep more, or see to it that the consumer recovers sooner.",
+    remedy=(
+        "Keep more, or see to it that the consumer recovers sooner. A limit below the present one "
+        "deletes what exceeds it."
+    ),
     commands=(
-        "nats stream edit STREAM --max-age 14d",
-        "nats stream edit STREAM --max-msgs 10000000",
+        "nats stream edit STREAM --max-age LONGER_AGE",
+        "nats stream edit STREAM --max-msgs MORE_MESSAGES",
     ),
     needs=frozenset({Need.HISTORY}),
     find=find,

@@ -46,7 +46,7 @@ CHECK = Check(
         "has to be replaced by one without it."
     ),
     commands=(
-        "nats consumer edit STREAM CONSUMER --replicas 3",
+        "nats consumer edit STREAM CONSUMER --replicas REPLICAS_OF_STREAM",
         "nats consumer info STREAM CONSUMER",
     ),
     find=find,

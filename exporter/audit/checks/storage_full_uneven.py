@@ -38,9 +38,15 @@ CHECK = Check(
         "least 30 percent points less."
     ),
     why="Streams with a copy here are refused although the cluster as a whole has room.",
-    remedy="Move copies of large streams to the server with room.",
+    remedy=(
+        "Move large streams to the server with room by placement tags: the server copies first "
+        "and removes afterwards, and from then on every copy needs a server with that tag. peer- "
+        "remove is only for streams with 3 or more replicas; with one replica it deletes all its "
+        "messages."
+    ),
     commands=(
         "nats server report jetstream",
+        "nats stream edit STREAM --tag TAG",
         "nats stream cluster peer-remove STREAM SERVER",
     ),
     needs=frozenset({Need.SERVERS}),

@@ -31,9 +31,14 @@ CHECK = Check(
         "which are up."
     ),
     why="Its disk is full first, and then every stream with a copy there is in trouble.",
-    remedy="Move copies of large streams to other servers.",
+    remedy=(
+        "Move large streams by placement tags: the server copies first and removes afterwards, "
+        "and from then on every copy needs a server with that tag. peer-remove is only for "
+        "streams with 3 or more replicas; with one replica it deletes all its messages."
+    ),
     commands=(
         "nats stream report --storage",
+        "nats stream edit STREAM --tag TAG",
         "nats stream cluster peer-remove STREAM SERVER",
     ),
     needs=frozenset({Need.SERVERS}),

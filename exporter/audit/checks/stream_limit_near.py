@@ -35,10 +35,10 @@ CHECK = Check(
         "Discard new, and messages reach 90 % of a limit of 10 or more, or bytes 90 % of theirs."
     ),
     why="Publishers are refused when the limit is reached.",
-    remedy="Work off what waits, or raise the limit.",
+    remedy="Work off what waits, or raise the limit that is near.",
     commands=(
-        "nats stream edit STREAM --max-bytes 20GB",
-        "nats stream edit STREAM --max-msgs 2000000",
+        "nats stream edit STREAM --max-bytes MORE_BYTES",
+        "nats stream edit STREAM --max-msgs MORE_MESSAGES",
     ),
     find=find,
 )

@@ -44,12 +44,12 @@ CHECK = Check(
     ),
     why="What was given up is not removed: it fills the queue until publishers are refused.",
     remedy=(
-        "Try longer before giving up, and take care of what was given up; a max_age removes the "
-        "rest."
+        "Try longer before giving up, and take care of what was given up. A max_age removes the "
+        "rest, but it deletes what exceeds it, also work that nobody has done yet."
     ),
     commands=(
-        "nats consumer edit STREAM CONSUMER --max-deliver 20 --wait 1m",
-        "nats stream edit STREAM --max-age 30d",
+        "nats consumer edit STREAM CONSUMER --max-deliver MORE --wait LONGER",
+        "nats stream edit STREAM --max-age AGE",
     ),
     find=find,
 )

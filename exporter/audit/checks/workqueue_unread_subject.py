@@ -39,7 +39,10 @@ CHECK = Check(
         "What is published there stays in the stream for ever, since only an acknowledgement "
         "removes it."
     ),
-    remedy="Make a consumer for the subject, or take it off the stream.",
+    remedy=(
+        "Make a consumer for the subject, or take it off the stream. --subjects replaces the "
+        "whole list: name every subject that is to stay."
+    ),
     commands=(
         "nats consumer add STREAM CONSUMER --pull --filter SUBJECT --deliver all --defaults",
         "nats stream edit STREAM --subjects SUBJECT,OTHER_SUBJECT",
