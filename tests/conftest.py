@@ -1,6 +1,7 @@
 """What holds for every test: no blocking call in the event loop, markers, real servers."""
 
 import inspect
+import logging
 from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from blockbuster import blockbuster_ctx
 from support.servers import NatsCluster, NatsServer, default_options, long_run, versions
 
 from streamgauge.demo.fetching import ProgramMissingError
+from streamgauge.serving.logs import _OurHandler as OurHandler
 
 INTEGRATION = Path(__file__).parent / "integration"
 
@@ -42,6 +44,21 @@ def no_blocking_in_the_event_loop(request: pytest.FixtureRequest) -> Iterator[No
         return
     with blockbuster_ctx():
         yield
+
+
+@pytest.fixture(autouse=True)
+def logs_as_they_were() -> Iterator[None]:
+    """A command that a test calls in this process configures the logs of the whole process."""
+    root = logging.getLogger()
+    known = [each for each in root.manager.loggerDict.values() if isinstance(each, logging.Logger)]
+    before = [(each, each.level, each.disabled) for each in (root, *known)]
+    yield
+    for logger, level, disabled in before:
+        if (logger.level, logger.disabled) != (level, disabled):
+            logger.setLevel(level)
+            logger.disabled = disabled
+    for handler in [each for each in root.handlers if isinstance(each, OurHandler)]:
+        root.removeHandler(handler)
 
 
 @pytest.fixture(params=versions())
