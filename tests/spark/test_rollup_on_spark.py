@@ -206,7 +206,7 @@ def test_the_command_makes_the_tables_and_says_so(
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "3 days made from" in done.stdout
-    assert "result 1 in" in done.stdout
+    assert "result 2 in" in done.stdout  # the days first, then the forecasts
     assert "WARN" not in done.stderr
     run(runner, generated[0], tmp_path / "here")
     assert all_tables(open_rollups(str(out))) == all_tables(open_rollups(str(tmp_path / "here")))
