@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from archive.fsync import sync_folder
 from archive.parquet_library import FileSystem, pa, pafs
 
 TEMPORARY: Final = ".tmp-"
@@ -58,7 +59,7 @@ class Storage:
             _make_folder(final.parent, self._folder)
             with _scratch(final) as sink:
                 yield sink
-            _sync_folder(final.parent)
+            sync_folder(final.parent)
 
     def write(self, path: str, data: bytes) -> None:
         with self.create(path) as sink:
@@ -154,14 +155,6 @@ def _make_folder(folder: Path, root: Path) -> None:
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for each in missing:
-        _sync_folder(each.parent)
+        sync_folder(each.parent)
         if each == root:
             return
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -32,7 +32,7 @@ class Front:
 
     async def start_page(self, _: web.Request) -> web.Response:
         faults = self.cast.playable if self.cast else []
-        return _html(pages.start_page(self.places, faults, self.phone))
+        return _html(pages.start_page(self.places, faults))
 
     async def phone_page(self, _: web.Request) -> web.Response:
         return _html(pages.phone_page(self.phone))

@@ -28,9 +28,9 @@ class Place:
     progress: str = ""  # the name of a step that is still under way
 
 
-def start_page(places: Iterable[Place], faults: Sequence[Fault], phone: Phone) -> str:
+def start_page(places: Iterable[Place], faults: Sequence[Fault]) -> str:
     cards = "\n".join(_card(place) for place in places)
-    rows = "\n".join(_row(fault, phone) for fault in faults)
+    rows = "\n".join(_row(fault) for fault in faults)
     return _page(
         "Streamgauge demo",
         f"""<h1>A NATS system with something wrong in it</h1>
@@ -84,7 +84,7 @@ def _card(place: Place) -> str:
     return f'<div class="card">{title}<p>{escape(place.what)}</p>{spot}</div>'
 
 
-def _row(fault: Fault, phone: Phone) -> str:
+def _row(fault: Fault) -> str:
     alerts = " or ".join(f"<code>{escape(name)}</code>" for name in fault.alerts)
     verdict = f"<br><small>verdict: {escape(fault.verdict)}</small>" if fault.verdict else ""
     return f"""<tr data-fault="{escape(fault.name)}"><td><b>{escape(fault.name)}</b><br>

@@ -1,7 +1,6 @@
 """Sixty days of history into the archive, then the rollup and the report: the demo's slow part."""
 
 import asyncio
-import logging
 import shutil
 import sys
 import time
@@ -19,8 +18,6 @@ from streamgauge.demo.programs import java
 from streamgauge.demo.services import archive, plain_environment
 
 DAYS: Final = 60
-
-log = logging.getLogger(__name__)
 
 
 class StepError(Exception):

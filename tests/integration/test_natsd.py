@@ -10,7 +10,7 @@ import pytest
 from blockbuster import BlockingError
 from nats.js import JetStreamContext
 from nats.js.api import StreamConfig
-from nats.js.errors import APIError, NoStreamResponseError
+from nats.js.errors import APIError
 from support.servers import (
     APP,
     NOJS,
@@ -24,7 +24,7 @@ from support.servers import (
     connect,
     connected,
 )
-from support.waiting import until
+from support.stream_listening import store_first_message
 
 ORDERS = StreamConfig(name="ORDERS", subjects=["orders.>"])
 
@@ -38,16 +38,7 @@ async def store_one_message(server: NatsServer | NatsCluster, *, replicas: int =
     async with connected(server) as client:
         jetstream = client.jetstream(timeout=20)
         await _made(client.jetstream(timeout=5), replace(ORDERS, num_replicas=replicas))
-        await until(lambda: is_stored(jetstream), bool, "the new stream takes no message")
-
-
-async def is_stored(jetstream: JetStreamContext) -> bool:
-    """In a cluster a stream is made before it listens."""
-    try:
-        await jetstream.publish("orders.new", b"1")
-    except NoStreamResponseError:
-        return False
-    return True
+        await store_first_message(jetstream, "orders.new")
 
 
 async def _made(jetstream: JetStreamContext, stream: StreamConfig, tries: int = 6) -> None:

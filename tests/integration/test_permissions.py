@@ -15,10 +15,9 @@ import aiohttp
 import nats
 import pytest
 from nats.aio.client import Client
-from nats.js.client import JetStreamContext
-from nats.js.errors import NoStreamResponseError
 from support.documents import read_document
 from support.servers import APP, NEWEST, NatsCluster, NatsOptions, NatsServer, connected, versions
+from support.stream_listening import store_first_message
 from support.waiting import until
 from support.whole_poller import whole_poller
 
@@ -117,17 +116,8 @@ async def make_orders(server: NatsServer | NatsCluster) -> None:
     async with connected(server, APP) as client:
         jetstream = client.jetstream(timeout=20)
         await jetstream.add_stream(name="ORDERS", subjects=["orders.>"])
-        await until(lambda: is_stored(jetstream), bool, "the new stream takes no message")
+        await store_first_message(jetstream, "orders.new")
         await jetstream.pull_subscribe("orders.>", "worker")
-
-
-async def is_stored(jetstream: JetStreamContext) -> bool:
-    """In a cluster a stream is made before it listens."""
-    try:
-        await jetstream.publish("orders.new", b"1")
-    except NoStreamResponseError:
-        return False
-    return True
 
 
 async def poll(source: Source) -> Snapshot:

@@ -75,4 +75,4 @@ def test_old_messages_are_forgotten_and_counted() -> None:
 
 def test_a_quiet_phone_says_so_and_a_start_page_without_failures_stands() -> None:
     assert "Nothing yet" in phone_page(Phone())
-    assert "What to break" in start_page([], [], Phone())
+    assert "What to break" in start_page([], [])
