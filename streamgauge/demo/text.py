@@ -1,5 +1,7 @@
 """What the demo says: progress while it starts, then where to look. 80 columns, plain text."""
 
+import shutil
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TextIO
@@ -21,11 +23,17 @@ def guide(places: Sequence[Place], broken: Sequence[str], *, bold: bool) -> str:
     lines = ["", _heading("Where to look", bold=bold), *_table(rows)]
     lines += ["", _heading("What is going on", bold=bold)]
     lines += [f"  broken now: {', '.join(broken) or 'nothing'}"]
-    lines += ["  streamgauge demo faults          what else can be broken"]
-    lines += ["  streamgauge demo break outage    (or on the start page)"]
-    lines += ["  streamgauge demo heal outage"]
+    command = _own_command()
+    lines += [f"  {command} demo faults          what else can be broken"]
+    lines += [f"  {command} demo break outage    (or on the start page)"]
+    lines += [f"  {command} demo heal outage"]
     lines += ["", "Ctrl-C ends it and removes everything.", ""]
     return "\n".join(lines)
+
+
+def _own_command() -> str:
+    """As it can be typed here: `make run` puts nothing on PATH."""
+    return "streamgauge" if shutil.which("streamgauge") else sys.argv[0]
 
 
 def _heading(text: str, *, bold: bool) -> str:
