@@ -17,11 +17,16 @@ from alerts.wording import COUNT, DURATION, NUMBER, PERCENT, SERVER, SYSTEM
 from exporter import catalog
 from exporter.metric import Metric
 
+# What these two keep quiet ends later than they do: health is asked once a minute, and a peer is
+# offline in its leader's view until it has spoken. Without this the return would be told as a fault.
+_FOLLOWERS_NOTICE = "2m"
+
 DOWN = Alert(
     name="ServerDown",
     severity=Severity.WARNING,
     when=latest(catalog.SERVER_UP).equals(0),
     hold="2m",
+    keep=_FOLLOWERS_NOTICE,
     guarded=False,  # when all servers are silent the data is stale, and that is when it must speak
     summary="A NATS server does not answer.",
     description=f"{SERVER} has not answered for 2 minutes. It was seen within the last hour.",
@@ -107,15 +112,19 @@ CLIENTS_TOO_SLOW = Alert(
     board=Board.FLEET,
 )
 
+# A leader that is down leads nothing, though its last word was that it does.
+_leading = latest(catalog.META_LEADER).where(latest(catalog.SERVER_UP).equals(1))
+
 META_LEADER_MISSING = Alert(
     name="MetaLeaderMissing",
     severity=Severity.CRITICAL,
-    when=total(catalog.SYSTEM, latest(catalog.META_LEADER)).equals(0),
+    when=total(catalog.SYSTEM, _leading).equals(0),
     hold="1m",
+    keep=_FOLLOWERS_NOTICE,
     summary="The JetStream cluster has no meta leader.",
     description="System {{ $labels.system }} has no meta leader: nothing can be created, changed or "
     "deleted, and no stream that loses its leader's server is moved. Running streams go on.",
-    condition="No server of a clustered system leads the meta group.",
+    condition="No server of a clustered system that answers leads the meta group.",
     board=Board.FLEET,
 )
 

@@ -12,11 +12,12 @@ import yaml
 
 from alerts import thresholds
 from alerts.generate import ROOT, generated, write
-from alerts.quantity import Threshold
+from alerts.quantity import Threshold, parse_duration
 from alerts.rule import Alert, Severity
 from alerts.rules import ALERTS, BY_NAME, RECORDINGS
 from alerts.terms import DEFAULT
 from exporter import catalog
+from exporter.config import ExporterSettings, SystemSettings
 from exporter.metric import PREFIX, Kind
 
 FRESH = generated()
@@ -152,6 +153,13 @@ def test_the_parser_finds_selectors_wherever_they_stand() -> None:
 
 def test_no_rule_leans_on_the_completeness_of_a_poll() -> None:
     assert not [name for name, text in EXPRESSIONS.items() if f"{PREFIX}up" in text]
+
+
+@pytest.mark.parametrize("name", ["JetStreamServerDown", "JetStreamMetaLeaderMissing"])
+def test_what_keeps_others_quiet_outlives_the_last_answer_about_health(name: str) -> None:
+    """Else the return of a leader or a server would be told as a fault of what it kept quiet."""
+    slowest = SystemSettings().health_interval + 2 * ExporterSettings().interval
+    assert parse_duration(BY_NAME[name].keep) >= slowest
 
 
 def test_every_alert_and_threshold_is_documented() -> None:

@@ -13,6 +13,10 @@ CUT_OFF = (
     "because they did not read fast enough{}. What was on its way to them is lost to them; push "
     "consumers deliver it again after ack_wait."
 )
+LEADERLESS = (
+    "System {system} has no meta leader: nothing can be created, changed or deleted, and no stream "
+    "that loses its leader's server is moved. Running streams go on."
+)
 _REFUSES = 'stream_info{discard="new",leader="n1"}'
 _DROPS_OLD = 'stream_info{discard="old",leader="n1"}'
 _DAY = 86_400.0
@@ -134,8 +138,21 @@ SERVERS = (
         SYSTEM,
         bad={'meta_leader{server="n1"}': 0, 'meta_leader{server="n2"}': 0},
         calm={'meta_leader{server="n1"}': 0, 'meta_leader{server="n2"}': 1},
-        says="System {system} has no meta leader: nothing can be created, changed or deleted, and no "
-        "stream that loses its leader's server is moved. Running streams go on.",
+        context={'server_up{server="n1"}': 1, 'server_up{server="n2"}': 1},
+        says=LEADERLESS,
+    ),
+    Row(
+        "MetaLeaderMissing",
+        SYSTEM,
+        case="went with its server",
+        bad={'server_up{server="n2"}': 0},
+        calm={'server_up{server="n2"}': 1},
+        context={
+            'meta_leader{server="n1"}': 0,
+            'meta_leader{server="n2"}': 1,
+            'server_up{server="n1"}': 1,
+        },
+        says=LEADERLESS,
     ),
     Row(
         "ServerDown",

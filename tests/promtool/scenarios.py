@@ -364,6 +364,32 @@ ALL_SILENT = Scenario(
     ),
 )
 
+_LEADERLESS = Fires(
+    {"system": "prod"},
+    "System prod has no meta leader: nothing can be created, changed or deleted, and no stream that "
+    "loses its leader's server is moved. Running streams go on.",
+    "sg-fleet?orgId=1&var-system=prod",
+)
+
+LEADER_BACK = Scenario(
+    "a missing leader is told until the health of the servers has been asked again",
+    every="15s",
+    series={
+        **_WATCHED,
+        'streamgauge_server_up{system="prod",server="n1"}': 1,
+        'streamgauge_meta_leader{system="prod",server="n1"}': between("1m", "11m", 0, 1),
+        # Health is asked once a minute: the last bad answer outlives the reason for it.
+        'streamgauge_server_healthy{system="prod",server="n1"}': between("1m", "12m", 0, 1),
+    },
+    looks=(
+        Look("1m45s", "MetaLeaderMissing"),
+        Look("2m", "MetaLeaderMissing", (_LEADERLESS,)),
+        Look("12m", "MetaLeaderMissing", (_LEADERLESS,)),
+        Look("12m", "ServerUnhealthy"),
+        Look("13m15s", "MetaLeaderMissing"),
+    ),
+)
+
 NEW_PROMETHEUS = Scenario(
     "a Prometheus that sees an old count for the first time has seen no event",
     every="1m",
@@ -385,5 +411,6 @@ SCENARIOS = (
     WATCHDOG,
     KEPT,
     ALL_SILENT,
+    LEADER_BACK,
     NEW_PROMETHEUS,
 )

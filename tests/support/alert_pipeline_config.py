@@ -30,7 +30,7 @@ systems:
     user: sys
     password: sys
     config_interval: {seconds}s
-    health_interval: 5s
+    health_interval: {seconds}s
     publishes: {{interval: 10s}}
     events:
       account: {{name: APP, user: app, password: app}}
