@@ -46,8 +46,9 @@ ACK_PENDING_FULL = Alert(
     + told(catalog.CONSUMER_NUM_PENDING, READ_NUMBER)
     + " messages wait behind them.",
     condition="Unacknowledged messages fill max_ack_pending, messages wait, and for longer than "
-    "ack_wait no new one has been delivered (verdict ack-pending full). A consumer that works at "
-    "its limit gets a new message for each that it finishes, and does not count.",
+    "ack_wait (5 minutes at most) no new one has been delivered (verdict ack-pending full). A "
+    "consumer that works at its limit gets a new message for each that it finishes, and does not "
+    "count.",
     board=Board.CONSUMER,
 )
 

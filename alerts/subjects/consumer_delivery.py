@@ -15,6 +15,12 @@ _verdict = latest(catalog.CONSUMER_VERDICT)
 _FALLING_BEHIND = catalog.VERDICTS.index("falling behind")
 _NOBODY_PULLS = catalog.VERDICTS.index("nobody pulls / not bound")
 _WAITING = told(catalog.CONSUMER_NUM_PENDING, READ_NUMBER)
+_somebody_asks = (highest(catalog.CONSUMER_NUM_WAITING, "5m") > 0).or_(
+    latest(catalog.CONSUMER_PUSH_BOUND).equals(1)
+)
+# A standby asks in vain while the others hold all they may: long work in order is no stall, and
+# work that never ends is JetStreamConsumerAckPendingFull.
+_has_no_room = latest(catalog.CONSUMER_NUM_ACK_PENDING) >= latest(catalog.CONSUMER_MAX_ACK_PENDING)
 
 NO_LEADER = Alert(
     name="ConsumerNoLeader",
@@ -36,11 +42,7 @@ STALLED = Alert(
     when=in_service(
         (latest(catalog.CONSUMER_STALLED_SECONDS) > thresholds.CONSUMER_STALLED)
         .where(_pending > 0)
-        .where(
-            (highest(catalog.CONSUMER_NUM_WAITING, "5m") > 0)
-            .or_(latest(catalog.CONSUMER_PUSH_BOUND).equals(1))
-            .or_(busy_share > thresholds.CONSUMER_BUSY_RATIO)
-        )
+        .where(_somebody_asks.unless(_has_no_room).or_(busy_share > thresholds.CONSUMER_BUSY_RATIO))
     ),
     hold="5m",
     summary="A consumer gets no messages although some wait for it.",
@@ -59,9 +61,9 @@ STALLED = Alert(
         holds=" == 1",
     ),
     condition="No delivery for more than <consumer_stalled> although messages wait, and somebody "
-    "ought to get them: pull requests wait, or a push subscriber is bound, or the consumer had "
-    "deliveries in more than <consumer_busy_ratio> of the half hours of the day before. A nightly "
-    "batch job is none of these.",
+    "ought to get them: pull requests wait, or a push subscriber is bound, with max_ack_pending not "
+    "used up, or the consumer had deliveries in more than <consumer_busy_ratio> of the half hours of "
+    "the day before. A nightly batch job is none of these.",
     board=Board.CONSUMER,
 )
 

@@ -11,6 +11,7 @@ ABANDONED = (
     "deliveries. They stay in the stream until somebody deals with them, or limits remove them."
 )
 ORDERS = "Stream ORDERS (account APP, system {system})"
+_ALL_HELD = {"consumer_num_ack_pending": 1, "consumer_max_ack_pending": 1}
 
 DELIVERY = (
     Row(
@@ -37,6 +38,8 @@ DELIVERY = (
         silent={
             "nothing waits": {"consumer_num_pending": 0},
             "nobody asks": {"consumer_num_waiting": 0},
+            # Work in order: the pull of the second worker waits until the first is done.
+            "a standby asks, all is held": _ALL_HELD,
         },
         says=f"{WORKER} has had no delivery for 5m 1s while 4.2k messages wait. Clients are asking: up "
         "to 3 pull requests wait at the server.",
@@ -52,7 +55,7 @@ DELIVERY = (
             "consumer_num_waiting": 0,
             "consumer_push_bound": 1,
         },
-        silent={"not bound": {"consumer_push_bound": 0}},
+        silent={"not bound": {"consumer_push_bound": 0}, "all is held": _ALL_HELD},
         says=f"{WORKER} has had no delivery for 5m 1s while 4.2k messages wait. A subscriber is bound "
         "to it.",
     ),

@@ -40,7 +40,7 @@ CHECK = Check(
     ),
     commands=(
         "nats consumer report STREAM",
-        "nats consumer find STREAM --idle 1h",
+        "nats consumer find STREAM --expression 'config.durable_name == \"\"'",
     ),
     needs=frozenset({Need.HISTORY}),
     find=find,

@@ -39,6 +39,6 @@ CHECK = Check(
     remedy=(
         "Keep messages for a few days, or let whoever hears the advisory copy the message at once."
     ),
-    commands=("nats stream edit STREAM --max-age 7d",),
+    commands=("nats stream edit STREAM --max-age LONGER_AGE",),
     find=find,
 )
