@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from alerts import thresholds as t
-from dashboards import capacity_forecast, choices
+from dashboards import capacity_forecast, choices, fullness, shared_panels
 from dashboards.choices import ACCOUNT_PATH, SERVER_PATH, STREAM_PATH, refusing
-from dashboards.colours import BAD, WARN, Line, Step, falling, plain, rising
+from dashboards.colours import BAD, WARN, Step, plain, rising
 from dashboards.expression import Expr
 from dashboards.limits import Limits
 from dashboards.model import (
@@ -22,7 +22,7 @@ from dashboards.model import (
     Target,
     TimeSeries,
 )
-from dashboards.promql import Matching
+from dashboards.tiles import tile
 from exporter import catalog as c
 from exporter.metric import Metric
 
@@ -30,9 +30,7 @@ VARIABLES = (choices.JOB, choices.SYSTEM, choices.ACCOUNT, choices.STREAM, choic
 _q = choices.scope_of(*VARIABLES)
 _FEW = 10
 _ROWS = 50
-_SIZE_LIMITS = Matching("bytes|messages")
 _GROWTH_WINDOW = "6h"
-_NONE_LEFT = Line(0)
 
 
 def board(limits: Limits) -> Board:
@@ -57,65 +55,41 @@ def board(limits: Limits) -> Board:
 
 
 def _stats(limits: Limits) -> tuple[Panel, ...]:
-    storage = _q.now(c.SERVER_STORAGE_USED_BYTES).over(_q.now(c.SERVER_STORAGE_MAX_BYTES))
-    memory = _q.now(c.SERVER_MEMORY_USED_BYTES).over(_q.now(c.SERVER_MEMORY_MAX_BYTES))
+    files, memory = fullness.of_server_files(_q), fullness.of_server_memory(_q)
     account = _q.now(c.ACCOUNT_STORAGE_USED_BYTES).over(_q.now(c.ACCOUNT_STORAGE_LIMIT_BYTES))
-    stream = _q.now(c.STREAM_FILL_RATIO, limit=_SIZE_LIMITS).only(refusing(_q))
-    server_line = rising(bad=limits.of(t.SERVER_STORAGE_RATIO))
-    account_lines = rising(limits.of(t.ACCOUNT_HIGH_RATIO), limits.of(t.ACCOUNT_FULL_RATIO))
-    stream_lines = rising(limits.of(t.STREAM_FILLING_RATIO), limits.of(t.STREAM_FULL_RATIO))
+    stream = fullness.of_stream(_q).only(refusing(_q))
+    server_line = fullness.server_steps(limits)
+    account_lines = fullness.account_steps(limits)
+    stream_lines = fullness.stream_steps(limits)
     return (
-        _fullest("Fullest server, files", storage, server_line, "max_file_store"),
+        _fullest("Fullest server, files", files, server_line, "max_file_store"),
         _fullest("Fullest server, memory", memory, server_line, "max_memory_store"),
         _fullest("Fullest account", account, account_lines, "its storage limit", "no limits"),
         _fullest("Fullest stream that refuses", stream, stream_lines,
                  "its limit of bytes or messages, of streams that refuse new messages when full",
                  "none refuses"),
-        Stat(
-            title="First full, by forecast",
-            guide=Guide(
-                "Time until the first stream is full, as the middle forecast says.",
-                "Below the threshold: act now, a larger disk takes days.",
-                "The table Streams by their date names it.",
-            ),
-            queries=(Query(capacity_forecast.until_full(_q).min_by()),),
-            unit="s",
-            steps=falling(warn=limits.of(t.FORECAST_HORIZON), bad=_NONE_LEFT),
-            no_value="no forecast",
-            width=4,
-        ),
-        Stat(
-            title="Age of the forecast",
-            guide=Guide(
-                "Time since a rollup last succeeded.",
-                "Above the threshold: the forecast is stale, the job is dead.",
-                "Look at the rollup job's log.",
-            ),
-            queries=(Query(_q.age(c.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS)),),
-            unit="s",
-            steps=rising(bad=limits.of(t.ROLLUP_AGE)),
-            no_value="no rollups",
-            width=4,
-        ),
+        tile("First full, by forecast", capacity_forecast.until_full(_q).min_by(), "s",
+             Guide("Time until the first stream is full, as the middle forecast says.",
+                   "Below the threshold: act now, a larger disk takes days.",
+                   "The table Streams by their date names it."),
+             steps=capacity_forecast.soon(limits), no_value="no forecast", width=4),
+        tile("Age of the forecast", _q.age(c.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS), "s",
+             Guide("Time since a rollup last succeeded.",
+                   "Above the threshold: the forecast is stale, the job is dead.",
+                   "Look at the rollup job's log."),
+             steps=rising(bad=limits.of(t.ROLLUP_AGE)), no_value="no rollups", width=4),
     )  # fmt: skip
 
 
 def _fullest(
     title: str, expr: Expr, steps: tuple[Step, ...], of_what: str, no_value: str = "no data"
 ) -> Stat:
-    return Stat(
-        title=title,
-        guide=Guide(
-            f"The largest share that is used of {of_what}.",
-            "Coloured: publishes will be refused, or unread messages dropped.",
-            "The rows below name the one; raise its limit or shorten what it keeps.",
-        ),
-        queries=(Query(expr.max_by()),),
-        unit="percentunit",
-        steps=steps,
-        no_value=no_value,
-        width=4,
+    guide = Guide(
+        f"The largest share that is used of {of_what}.",
+        "Coloured: publishes will be refused, or unread messages dropped.",
+        "The rows below name the one; raise its limit or shorten what it keeps.",
     )
+    return tile(title, expr.max_by(), "percentunit", guide, steps=steps, no_value=no_value, width=4)
 
 
 # --- servers --------------------------------------------------------------------------------------
@@ -140,15 +114,10 @@ def _servers(limits: Limits) -> tuple[Panel, ...]:
                 f"Above {limits.value(t.SERVER_STORAGE_RATIO):.0%}.",
                 "Move streams away, or give the server more disk.",
             ),
-            queries=(
-                Query(
-                    _q.now(c.SERVER_STORAGE_USED_BYTES).over(_q.now(c.SERVER_STORAGE_MAX_BYTES)),
-                    SERVER_PATH,
-                ),
-            ),
+            queries=(Query(fullness.of_server_files(_q), SERVER_PATH),),
             unit="percentunit",
             maximum=1,
-            steps=rising(bad=limits.of(t.SERVER_STORAGE_RATIO)),
+            steps=fullness.server_steps(limits),
         ),
         BarGauge(
             title="Raft groups of servers",
@@ -208,7 +177,7 @@ def _accounts(limits: Limits) -> tuple[Panel, ...]:
     identity = (*c.ACCOUNT, "tier")
     share = _q.now(used).over(_q.now(limit))
     memory = _q.now(c.ACCOUNT_MEMORY_USED_BYTES).over(_q.now(c.ACCOUNT_MEMORY_LIMIT_BYTES))
-    lines = rising(limits.of(t.ACCOUNT_HIGH_RATIO), limits.of(t.ACCOUNT_FULL_RATIO))
+    lines = fullness.account_steps(limits)
     return (
         TimeSeries(
             title="File storage of accounts",
@@ -255,7 +224,7 @@ def _accounts(limits: Limits) -> tuple[Panel, ...]:
 
 
 def _streams(limits: Limits) -> tuple[Panel, ...]:
-    fill = _q.now(c.STREAM_FILL_RATIO, limit=_SIZE_LIMITS).only(refusing(_q))
+    fill = fullness.of_stream(_q).only(refusing(_q))
     growth = _q.growth(c.STREAM_BYTES, _GROWTH_WINDOW)
     growing = growth.above(0).top(_ROWS)
     left = _q.now(c.STREAM_MAX_BYTES).minus(_q.now(c.STREAM_BYTES))
@@ -272,7 +241,7 @@ def _streams(limits: Limits) -> tuple[Panel, ...]:
             queries=(Query(fill.top(_FEW), f"{STREAM_PATH} {{{{limit}}}}"),),
             unit="percentunit",
             maximum=1,
-            steps=rising(limits.of(t.STREAM_FILLING_RATIO), limits.of(t.STREAM_FULL_RATIO)),
+            steps=fullness.stream_steps(limits),
             links=(Target.STREAM,),
             no_value="none refuses",
             width=10,
@@ -293,30 +262,18 @@ def _streams(limits: Limits) -> tuple[Panel, ...]:
                 Column("Limit", _q.now(c.STREAM_MAX_BYTES).only(growing), "bytes"),
                 # A stream that drops old messages is never too full.
                 Column("Full in, by trend", until_full.only(refusing(_q)), "s",
-                       falling(warn=limits.of(t.FORECAST_HORIZON), bad=_NONE_LEFT)),
+                       capacity_forecast.soon(limits)),
             ),
             sort_by="Growth",
             links=(Target.STREAM,),
             width=14,
             height=10,
         ),
-        *_findings(),
-    )  # fmt: skip
-
-
-def _findings() -> tuple[Panel, ...]:
-    return (
-        Table(
+        shared_panels.audit_findings(
+            "Findings of the audit on the chosen streams, by check.",
+            Column("Assets", _q.now(c.STREAM_CONFIG_FINDINGS).top(_ROWS)),
+            identity=c.STREAM,
             title="What the audit would size otherwise",
-            guide=Guide(
-                "Findings of the audit on the chosen streams, by check.",
-                "Severity warn: it works today and will hurt one day.",
-                "Look the code up in the list of checks, and change the configuration.",
-            ),
-            identity=(*c.STREAM, "check", "severity"),
-            columns=(Column("Assets", _q.now(c.STREAM_CONFIG_FINDINGS).top(_ROWS)),),
-            sort_by="Severity",
-            no_value="none told",
             links=(Target.STREAM,),
             height=8,
         ),

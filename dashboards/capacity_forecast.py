@@ -75,8 +75,8 @@ def _dates_of(
         ),
         identity=rows,
         columns=(
-            Column("Full in", middle, "s", _soon(limits)),
-            Column("At the earliest", early, "s", _soon(limits)),
+            Column("Full in", middle, "s", soon(limits)),
+            Column("At the earliest", early, "s", soon(limits)),
         ),
         sort_by="Full in",
         ascending=True,
@@ -85,7 +85,7 @@ def _dates_of(
     )
 
 
-def _soon(limits: Limits) -> tuple[Step, ...]:
+def soon(limits: Limits) -> tuple[Step, ...]:
     return falling(warn=limits.of(t.FORECAST_HORIZON), bad=Line(0))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dashboards.colours import NOT_WELL
 from dashboards.expression import Expr
 from dashboards.model import Variable
-from dashboards.promql import Scope
+from dashboards.promql import Scope, added_up
 from exporter import catalog
 from exporter.metric import Metric
 
@@ -51,6 +52,12 @@ def refusing(scope: Scope) -> Expr:
 def dropping(scope: Scope) -> Expr:
     """Streams that drop old messages when full: these are full by design."""
     return scope.info(catalog.STREAM_INFO, discard="old")
+
+
+def unwell_longest(scope: Scope, count: int) -> Expr:
+    """Verdicts of the consumers that were unwell longest in the shown time."""
+    verdict = scope.now(catalog.CONSUMER_VERDICT)
+    return verdict.only(added_up(verdict.is_at_least(NOT_WELL)).top(count))
 
 
 # Names of series: the whole path where a board shows many systems, else what tells them apart.

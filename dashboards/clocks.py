@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from alerts import thresholds as t
 from dashboards import choices, moments
 from dashboards.choices import SERVER_PATH
@@ -15,15 +17,16 @@ from dashboards.model import (
     Panel,
     Query,
     Row,
-    Stat,
     StateTimeline,
     Text,
     TimeSeries,
 )
+from dashboards.tiles import tile
 from exporter import catalog as c
 
 VARIABLES = (choices.JOB, choices.SYSTEM, choices.SERVER)
 _q = choices.scope_of(*VARIABLES)
+_stat = partial(tile, width=4, height=6)
 _WHAT_DEPENDS = """\
 **Depends on the clock of a stream's leader:** when messages expire (`max_age`, message TTL), how long a
 message id stays in the duplicate window, the time in every message, and where a consumer begins that
@@ -66,48 +69,22 @@ def _spread() -> Expr:
 def _stats(limits: Limits) -> tuple[Panel, ...]:
     line = rising(bad=limits.of(t.CLOCK_OFFSET))
     return (
-        Stat(
-            title="Worst offset, for certain",
-            guide=Guide(
-                "The largest offset of a server's clock, less its uncertainty.",
-                "Above the threshold: messages expire early or late by as much.",
-                "Look at the time synchronisation (NTP, PTP) of that server.",
-            ),
-            queries=(Query(_certain_offset().max_by()),),
-            unit="s",
-            steps=line,
-            background=True,
-            width=4,
-            height=6,
-        ),
-        Stat(
-            title="Spread between servers",
-            guide=Guide(
-                "The largest difference between the clocks of two servers of one system.",
-                "Above the threshold: an election moves expiry by as much.",
-                "Find the odd one in the graph below and set its clock.",
-            ),
-            queries=(Query(_spread().max_by()),),
-            unit="s",
-            steps=line,
-            background=True,
-            width=4,
-            height=6,
-        ),
-        Stat(
-            title="Least sure offset",
-            guide=Guide(
-                "The largest uncertainty: half the round trip of the best sample, and drift.",
-                "As large as the offsets themselves: they say nothing then.",
-                "Run the exporter nearer to the servers.",
-            ),
-            queries=(Query(_q.now(c.SERVER_CLOCK_UNCERTAINTY_SECONDS).max_by()),),
-            unit="s",
-            steps=plain(),
-            width=4,
-            height=6,
-        ),
-    )
+        _stat("Worst offset, for certain", _certain_offset().max_by(), "s",
+              Guide("The largest offset of a server's clock, less its uncertainty.",
+                    "Above the threshold: messages expire early or late by as much.",
+                    "Look at the time synchronisation (NTP, PTP) of that server."),
+              steps=line, background=True),
+        _stat("Spread between servers", _spread().max_by(), "s",
+              Guide("The largest difference between the clocks of two servers of one system.",
+                    "Above the threshold: an election moves expiry by as much.",
+                    "Find the odd one in the graph below and set its clock."),
+              steps=line, background=True),
+        _stat("Least sure offset", _q.now(c.SERVER_CLOCK_UNCERTAINTY_SECONDS).max_by(), "s",
+              Guide("The largest uncertainty: half the round trip of the best sample, and drift.",
+                    "As large as the offsets themselves: they say nothing then.",
+                    "Run the exporter nearer to the servers."),
+              steps=plain()),
+    )  # fmt: skip
 
 
 def _what_depends() -> Text:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Unpack
+from functools import partial
 
 from alerts import thresholds as t
 from dashboards import choices, consumer_configuration, consumer_details, moments
@@ -31,11 +31,11 @@ from dashboards.model import (
     Row,
     Stat,
     StateTimeline,
-    StatLook,
     Target,
     Text,
     TimeSeries,
 )
+from dashboards.tiles import tile
 from exporter import catalog as c
 
 VARIABLES = (
@@ -46,6 +46,7 @@ VARIABLES = (
     choices.ONE_CONSUMER,
 )
 _q = choices.scope_of(*VARIABLES)
+_stat = partial(tile, legend=NAME)
 
 _HOW_TO_READ = """\
 The verdict is the first of these that holds:
@@ -243,10 +244,6 @@ def _small(
 ) -> Stat:
     tile = _stat(title, expr, unit, guide, width=4, height=3, no_value=no_value)
     return replace(tile, mapping=mapping)
-
-
-def _stat(title: str, expr: Expr, unit: str, guide: Guide, **look: Unpack[StatLook]) -> Stat:
-    return Stat(title=title, guide=guide, queries=(Query(expr, NAME),), unit=unit, **look)
 
 
 def _drain_time() -> Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dashboards import shared_panels
 from dashboards.choices import CONSUMER_OF_STREAM as NAME
 from dashboards.colours import (
     ANY,
@@ -13,7 +14,7 @@ from dashboards.colours import (
     Word,
     rising,
 )
-from dashboards.model import Column, Guide, Panel, Query, StateTimeline, Table, Target
+from dashboards.model import Column, Guide, Panel, Query, StateTimeline, Target
 from dashboards.promql import Scope
 from exporter import catalog as c
 
@@ -63,18 +64,11 @@ def configuration(q: Scope) -> tuple[Panel, ...]:
         "priority_policy", "leader", "replicas",
     )  # fmt: skip
     return (
-        Table(
-            title="How it is configured",
-            guide=Guide(
-                "What its configuration says; an empty cell is unlimited or not set.",
-                "Without max_deliver a poison message comes back for ever; an ack_wait shorter "
-                "than the work repeats it.",
-                "The findings below name what is dangerous.",
-            ),
-            identity=c.CONSUMER,
-            shown_labels=told,
-            columns=(
-                Column("", q.info(c.CONSUMER_INFO, *told)),
+        shared_panels.configuration(
+            q,
+            c.CONSUMER_INFO,
+            told,
+            (
                 Column("Max unacked", q.now(c.CONSUMER_MAX_ACK_PENDING)),
                 Column("Ack wait", q.now(c.CONSUMER_ACK_WAIT_SECONDS), "s"),
                 Column("Max deliver", q.now(c.CONSUMER_MAX_DELIVER)),
@@ -82,42 +76,21 @@ def configuration(q: Scope) -> tuple[Panel, ...]:
                 Column("Backoff steps", q.now(c.CONSUMER_BACKOFF_STEPS)),
                 Column("Retries last", q.now(c.CONSUMER_RETRY_HORIZON_SECONDS), "s"),
             ),
-            sort_by="Consumer",
-            ascending=True,
+            identity=c.CONSUMER,
+            bad="Without max_deliver a poison message comes back for ever; an ack_wait shorter "
+            "than the work repeats it.",
             links=(Target.STREAM,),
-            height=6,
         ),
-        Table(
-            title="Limits of its owner",
-            guide=Guide(
-                "Limits that the owner wrote into the consumer's metadata; they win over ours.",
-                "A limit that is not listed: its value could not be read.",
-                "Correct the metadata key under io.nats.monitor.",
-            ),
-            identity=(*c.CONSUMER, "limit"),
-            columns=(Column("Value", q.now(c.CONSUMER_THRESHOLD)),),
-            sort_by="Limit",
-            ascending=True,
-            no_value="none told",
-            height=6,
-        ),
+        shared_panels.owner_limits(q, c.CONSUMER_THRESHOLD, "consumer"),
     )
 
 
 def findings(q: Scope) -> tuple[Panel, ...]:
     found = q.info(c.CONSUMER_CONFIG_FINDING, "check", "severity")
     return (
-        Table(
-            title="What the audit finds here",
-            guide=Guide(
-                "Checks of the audit that this consumer's configuration fails.",
-                "Severity warn: it works today and will hurt one day.",
-                "Look the code up in the list of checks, and change the configuration.",
-            ),
-            identity=(*c.CONSUMER, "check", "severity"),
-            columns=(Column("Found", found, steps=rising(warn=ANY), mapping=YES_IS_BAD),),
-            sort_by="Severity",
-            no_value="none told",
-            height=6,
+        shared_panels.audit_findings(
+            "Checks of the audit that this consumer's configuration fails.",
+            Column("Found", found, steps=rising(warn=ANY), mapping=YES_IS_BAD),
+            identity=c.CONSUMER,
         ),
     )

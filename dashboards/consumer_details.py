@@ -1,4 +1,4 @@
-"""The lower rows of the consumer board: redelivery, clients, losses, placement, configuration."""
+"""The middle rows of the consumer board: what holds it up, redelivery, clients, losses."""
 
 from __future__ import annotations
 

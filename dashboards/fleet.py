@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from alerts import thresholds as t
 from dashboards import choices, fleet_servers, fleet_tables, foreign, moments
-from dashboards.choices import CONSUMER_PATH, STREAM_PATH
+from dashboards.choices import CONSUMER_PATH, STREAM_PATH, unwell_longest
 from dashboards.colours import (
     ANY,
     BAD,
@@ -33,11 +35,12 @@ from dashboards.model import (
     Target,
     TimeSeries,
 )
-from dashboards.promql import added_up
+from dashboards.tiles import tile
 from exporter import catalog as c
 
 VARIABLES = (choices.JOB, choices.SYSTEM, choices.ACCOUNT)
 _q = choices.scope_of(*VARIABLES)
+_trouble = partial(tile, background=True)
 _FEW = 10  # series in a graph
 _ROWS = 15  # rows in a state timeline
 _LOOK_AT_EXPORTER = "Open the board Exporter and pipeline: failed questions stand there by reason."
@@ -79,115 +82,84 @@ def _troubles(limits: Limits) -> tuple[Panel, ...]:
 
 def _servers_missing() -> Stat:
     missing = _q.now(c.SERVERS_EXPECTED).minus(_q.now(c.SERVERS_ANSWERED))
-    return Stat(
-        title="Servers missing",
-        guide=Guide(
-            "Servers that ought to answer and did not answer the last poll.",
-            "Anything above 0: replicas are lost, and one more may cost the quorum.",
-            "The row Servers names the one; look at its process and its network.",
-        ),
-        queries=(Query(missing.sum_by()),),
+    return _trouble(
+        "Servers missing", missing.sum_by(), "short",
+        Guide("Servers that ought to answer and did not answer the last poll.",
+              "Anything above 0: replicas are lost, and one more may cost the quorum.",
+              "The row Servers names the one; look at its process and its network."),
         steps=rising(bad=ANY),
-        background=True,
-    )
+    )  # fmt: skip
 
 
 def _streams_without_leader() -> Stat:
     up = _q.now(c.STREAM_UP)
-    return Stat(
-        title="Streams without leader",
-        guide=Guide(
-            "Streams that are known and have no leader.",
-            "Anything above 0: nobody can publish into them or read from them.",
-            "Bring the missing servers back; more than half of the replicas must be up.",
-        ),
-        queries=(Query(up.equal(0).count_by().or_zero(up)),),
+    return _trouble(
+        "Streams without leader", up.equal(0).count_by().or_zero(up), "short",
+        Guide("Streams that are known and have no leader.",
+              "Anything above 0: nobody can publish into them or read from them.",
+              "Bring the missing servers back; more than half of the replicas must be up."),
         steps=rising(bad=ANY),
-        background=True,
-    )
+    )  # fmt: skip
 
 
 def _consumers_not_well() -> Stat:
     verdict = _q.now(c.CONSUMER_VERDICT)
-    return Stat(
-        title="Consumers not well",
-        guide=Guide(
-            "Consumers whose verdict is worse than ok, idle or paused.",
-            "Anything above 0 that stays. The table below names them and says why.",
-            "Open the worst one from the table Consumers.",
-        ),
-        queries=(Query(verdict.at_least(NOT_WELL).count_by().or_zero(verdict)),),
+    return _trouble(
+        "Consumers not well", verdict.at_least(NOT_WELL).count_by().or_zero(verdict), "short",
+        Guide("Consumers whose verdict is worse than ok, idle or paused.",
+              "Anything above 0 that stays. The table below names them and says why.",
+              "Open the worst one from the table Consumers."),
         steps=rising(warn=ANY),
-        background=True,
-    )
+    )  # fmt: skip
 
 
 def _messages_lost() -> Stat:
-    return Stat(
-        title="Messages lost in 24 h",
-        guide=Guide(
-            "Messages that limits or retention removed before a consumer was ever sent them.",
-            "Anything above 0: this data is gone for that consumer.",
-            "Find the consumer in the table; raise the stream's limits or speed the reader up.",
-        ),
-        queries=(Query(_q.increase(c.CONSUMER_LOST_MESSAGES, "1d").sum_by()),),
-        steps=rising(bad=ANY),
-        decimals=0,
-        background=True,
-    )
+    return _trouble(
+        "Messages lost in 24 h", _q.increase(c.CONSUMER_LOST_MESSAGES, "1d").sum_by(), "short",
+        Guide("Messages that limits or retention removed before a consumer was ever sent them.",
+              "Anything above 0: this data is gone for that consumer.",
+              "Find the consumer in the table; raise the stream's limits or speed the reader up."),
+        steps=rising(bad=ANY), decimals=0,
+    )  # fmt: skip
 
 
 def _alerts_firing(title: str, severity: str, steps: tuple[Step, ...]) -> Stat:
-    firing = _q.now(
-        foreign.ALERTS, alertname=moments.ALERT_NAMES, alertstate="firing", severity=severity
-    )
     # The watchdog always fires: without it there are no rules, and 0 would be a lie.
     watchdog = _q.now(foreign.ALERTS, alertname=moments.WATCHDOG, alertstate="firing")
-    return Stat(
-        title=title,
-        guide=Guide(
-            f"Alerts of severity {severity} that fire now.",
-            "Anything above 0. *No rules* means that Prometheus has not loaded ours.",
-            "See the row Alerts for their names and since when; each has a runbook.",
-        ),
-        queries=(Query(firing.count_by().or_zero(watchdog)),),
-        steps=steps,
-        no_value="no rules",
-        background=True,
+    return _trouble(
+        title, _firing(severity).count_by().or_zero(watchdog), "short",
+        Guide(f"Alerts of severity {severity} that fire now.",
+              "Anything above 0. *No rules* means that Prometheus has not loaded ours.",
+              "See the row Alerts for their names and since when; each has a runbook."),
+        steps=steps, no_value="no rules",
+    )  # fmt: skip
+
+
+def _firing(severity: str) -> Expr:
+    return _q.now(
+        foreign.ALERTS, alertname=moments.ALERT_NAMES, alertstate="firing", severity=severity
     )
 
 
 def _age_of_the_data(limits: Limits) -> Stat:
-    return Stat(
-        title="Age of the data",
-        guide=Guide(
-            "How old the data of the stalest system is, from its freshest exporter.",
-            "More than three poll intervals: everything on this board is history.",
-            _LOOK_AT_EXPORTER,
-        ),
-        queries=(Query(_q.least(c.SNAPSHOT_AGE_SECONDS).max_by()),),
-        unit="s",
-        steps=rising(bad=limits.of(t.SNAPSHOT_AGE)),
-        background=True,
-        links=(Target.EXPORTER,),
-    )
+    return _trouble(
+        "Age of the data", _q.least(c.SNAPSHOT_AGE_SECONDS).max_by(), "s",
+        Guide("How old the data of the stalest system is, from its freshest exporter.",
+              "More than three poll intervals: everything on this board is history.",
+              _LOOK_AT_EXPORTER),
+        steps=rising(bad=limits.of(t.SNAPSHOT_AGE)), links=(Target.EXPORTER,),
+    )  # fmt: skip
 
 
 def _complete_polls() -> Stat:
     up = _q.now(c.UP)
-    return Stat(
-        title="Complete polls",
-        guide=Guide(
-            "Share of the systems whose last poll was answered in full.",
-            "Below 100 %: some numbers are absent, and absent is not zero.",
-            _LOOK_AT_EXPORTER,
-        ),
-        queries=(Query(up.sum_by().over(up.count_by())),),
-        unit="percentunit",
-        steps=falling(warn=WHOLE),
-        background=True,
-        links=(Target.EXPORTER,),
-    )
+    return _trouble(
+        "Complete polls", up.sum_by().over(up.count_by()), "percentunit",
+        Guide("Share of the systems whose last poll was answered in full.",
+              "Below 100 %: some numbers are absent, and absent is not zero.",
+              _LOOK_AT_EXPORTER),
+        steps=falling(warn=WHOLE), links=(Target.EXPORTER,),
+    )  # fmt: skip
 
 
 def _sizes() -> tuple[Panel, ...]:
@@ -208,29 +180,18 @@ def _sizes() -> tuple[Panel, ...]:
 
 
 def _size(title: str, expr: Expr, unit: str, means: str) -> Stat:
-    return Stat(
-        title=title,
-        guide=Guide(
-            means,
-            "A sudden step, or a rate that falls to 0: a publisher or a reader went away.",
-            "Compare with the hour before; the rows below tell which stream it is.",
-        ),
-        queries=(Query(expr),),
-        unit=unit,
-        steps=plain(),
-        width=4,
-        height=3,
+    guide = Guide(
+        means,
+        "A sudden step, or a rate that falls to 0: a publisher or a reader went away.",
+        "Compare with the hour before; the rows below tell which stream it is.",
     )
+    return tile(title, expr, unit, guide, steps=plain(), width=4, height=3)
 
 
 # --- consumers ------------------------------------------------------------------------------------
 
 
 def _consumers(limits: Limits) -> tuple[Panel, ...]:
-    lag, ratio, verdict = c.CONSUMER_LAG_SECONDS, c.CONSUMER_REDELIVERY_RATIO, c.CONSUMER_VERDICT
-    worst_lag = _q.now(lag).only(_q.peak(lag).top(_FEW))
-    worst_ratio = _q.now(ratio).only(_q.peak(ratio).top(_FEW))
-    not_well = _q.now(verdict).is_at_least(NOT_WELL)
     return (
         TimeSeries(
             title="Lag of the worst consumers",
@@ -241,7 +202,7 @@ def _consumers(limits: Limits) -> tuple[Panel, ...]:
                 "stream's max_age: messages will be lost.",
                 "Click a line and open the consumer.",
             ),
-            queries=(Query(worst_lag, CONSUMER_PATH),),
+            queries=(Query(_q.highest(c.CONSUMER_LAG_SECONDS, _FEW), CONSUMER_PATH),),
             unit="s",
             links=(Target.CONSUMER, Target.STREAM),
         ),
@@ -252,7 +213,7 @@ def _consumers(limits: Limits) -> tuple[Panel, ...]:
                 "Above the line work is done twice; near 100 % nothing gets done at all.",
                 "Open the consumer: late acks, refused messages and poison look different there.",
             ),
-            queries=(Query(worst_ratio, CONSUMER_PATH),),
+            queries=(Query(_q.highest(c.CONSUMER_REDELIVERY_RATIO, _FEW), CONSUMER_PATH),),
             unit="percentunit",
             steps=rising(bad=limits.of(t.REDELIVERY_RATIO)),
             soft_maximum=0.2,
@@ -265,7 +226,7 @@ def _consumers(limits: Limits) -> tuple[Panel, ...]:
                 "Red: messages are or will be lost, or nothing moves. Orange: it will get there.",
                 "Click a bar and open the consumer; its board follows the order of the verdicts.",
             ),
-            queries=(Query(_q.now(verdict).only(added_up(not_well).top(_ROWS)), CONSUMER_PATH),),
+            queries=(Query(unwell_longest(_q, _ROWS), CONSUMER_PATH),),
             mapping=VERDICT_WORDS,
             width=24,
             height=9,
@@ -278,7 +239,6 @@ def _consumers(limits: Limits) -> tuple[Panel, ...]:
 
 
 def _streams() -> tuple[Panel, ...]:
-    stored, delivered = c.STREAM_STORED_MESSAGES, c.CONSUMER_DELIVERIES
     return (
         TimeSeries(
             title="Publish rate of the busiest streams",
@@ -287,7 +247,7 @@ def _streams() -> tuple[Panel, ...]:
                 "A line that falls to 0 while its publishers should be at work.",
                 "Click a line and open the stream.",
             ),
-            queries=(Query(_q.rate(stored).only(_q.grown(stored).top(_FEW)), STREAM_PATH),),
+            queries=(Query(_q.busiest(c.STREAM_STORED_MESSAGES, _FEW), STREAM_PATH),),
             unit="mps",
             links=(Target.STREAM, Target.PUBLISH),
         ),
@@ -299,7 +259,7 @@ def _streams() -> tuple[Panel, ...]:
                 "its stream's publish rate: the same messages come again and again.",
                 "Click a line and open the consumer.",
             ),
-            queries=(Query(_q.rate(delivered).only(_q.grown(delivered).top(_FEW)), CONSUMER_PATH),),
+            queries=(Query(_q.busiest(c.CONSUMER_DELIVERIES, _FEW), CONSUMER_PATH),),
             unit="mps",
             links=(Target.CONSUMER,),
         ),
@@ -329,8 +289,5 @@ def _alert_history() -> StateTimeline:
 
 def _alerts_of(severity: str, value: int) -> Query:
     about = ("alertname", "system", "stream", "consumer", "server")
-    firing = _q.now(
-        foreign.ALERTS, alertname=moments.ALERT_NAMES, alertstate="firing", severity=severity
-    )
     legend = " ".join(f"{{{{{label}}}}}" for label in about)
-    return Query(firing.max_by(*about).times(value), legend)
+    return Query(_firing(severity).max_by(*about).times(value), legend)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from alerts import thresholds as t
-from dashboards import fleet_tables
+from dashboards import fleet_tables, fullness
 from dashboards.choices import SERVER_PATH
 from dashboards.colours import (
     HEALTH_WORDS,
@@ -11,7 +11,6 @@ from dashboards.colours import (
     ONLINE_WORDS,
     UP_WORDS,
     Mapping,
-    Step,
     plain,
     rising,
 )
@@ -68,14 +67,10 @@ def _state(title: str, expr: Expr, words: Mapping, guide: Guide) -> StateTimelin
 
 
 def _loads(q: Scope, limits: Limits) -> tuple[Panel, ...]:
-    storage = q.now(c.SERVER_STORAGE_USED_BYTES).over(q.now(c.SERVER_STORAGE_MAX_BYTES))
-    memory = q.now(c.SERVER_MEMORY_USED_BYTES).over(q.now(c.SERVER_MEMORY_MAX_BYTES))
-    line = limits.of(t.SERVER_STORAGE_RATIO)
+    files, memory = fullness.of_server_files(q), fullness.of_server_memory(q)
     return (
-        _full("File storage of servers", storage, "max_file_store", line.value, rising(bad=line)),
-        _full(
-            "Memory storage of servers", memory, "max_memory_store", line.value, rising(bad=line)
-        ),
+        _full("File storage of servers", files, "max_file_store", limits),
+        _full("Memory storage of servers", memory, "max_memory_store", limits),
         BarGauge(
             title="Stream leaders of servers",
             guide=Guide(
@@ -90,7 +85,8 @@ def _loads(q: Scope, limits: Limits) -> tuple[Panel, ...]:
     )
 
 
-def _full(title: str, expr: Expr, setting: str, line: float, steps: tuple[Step, ...]) -> BarGauge:
+def _full(title: str, expr: Expr, setting: str, limits: Limits) -> BarGauge:
+    line = limits.value(t.SERVER_STORAGE_RATIO)
     return BarGauge(
         title=title,
         guide=Guide(
@@ -102,7 +98,7 @@ def _full(title: str, expr: Expr, setting: str, line: float, steps: tuple[Step, 
         unit="percentunit",
         maximum=1,
         height=6,
-        steps=steps,
+        steps=fullness.server_steps(limits),
         links=(Target.CAPACITY,),
     )
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from dataclasses import replace
 
 from alerts import thresholds as t
+from dashboards import fullness
 from dashboards.choices import dropping, refusing
 from dashboards.colours import ANY, HEALTH_WORDS, NOT_WELL, UP_WORDS, VERDICT_WORDS, rising
 from dashboards.expression import Expr
 from dashboards.limits import Limits
-from dashboards.model import Column, ColumnLook, Guide, Table, Target
-from dashboards.promql import Matching, Scope
+from dashboards.model import Column, Guide, Table, Target
+from dashboards.promql import Scope
 from exporter import catalog as c
 
 _ROWS = 100
 # Far above any lag: whoever is unwell stands before whoever is only behind.
 _UNWELL_FIRST = 1e12
-_SIZE_LIMITS = Matching("bytes|messages")
 
 
 def most_in_need(scope: Scope) -> Expr:
@@ -26,11 +26,12 @@ def most_in_need(scope: Scope) -> Expr:
     return verdict.is_at_least(NOT_WELL).times(_UNWELL_FIRST).plus(lag).top(_ROWS)
 
 
+def _only_of(chosen: Expr, *columns: Column) -> tuple[Column, ...]:
+    return tuple(replace(each, expr=each.expr.only(chosen)) for each in columns)
+
+
 def consumers(scope: Scope, limits: Limits) -> Table:
     need = most_in_need(scope)
-
-    def column(title: str, expr: Expr, unit: str = "short", **look: Unpack[ColumnLook]) -> Column:
-        return Column(title, expr.only(need), unit, **look)
 
     return Table(
         title="Consumers",
@@ -40,34 +41,35 @@ def consumers(scope: Scope, limits: Limits) -> Table:
             "Click the consumer's name: its board tells why, in the order of the verdicts.",
         ),
         identity=c.CONSUMER,
-        columns=(
-            column("Verdict", scope.now(c.CONSUMER_VERDICT), "none", mapping=VERDICT_WORDS),
-            column("Lag", scope.now(c.CONSUMER_LAG_SECONDS), "s"),
-            column("Pending", scope.now(c.CONSUMER_NUM_PENDING)),
-            column("Unacked", scope.now(c.CONSUMER_NUM_ACK_PENDING)),
-            column(
+        columns=_only_of(
+            need,
+            Column("Verdict", scope.now(c.CONSUMER_VERDICT), "none", mapping=VERDICT_WORDS),
+            Column("Lag", scope.now(c.CONSUMER_LAG_SECONDS), "s"),
+            Column("Pending", scope.now(c.CONSUMER_NUM_PENDING)),
+            Column("Unacked", scope.now(c.CONSUMER_NUM_ACK_PENDING)),
+            Column(
                 "Above floor",
                 scope.now(c.CONSUMER_ACK_FLOOR_GAP_DELIVERIES),
                 steps=rising(warn=limits.of(t.ACK_FLOOR_GAP_DELIVERIES)),
             ),
-            column(
+            Column(
                 "Stalled",
                 scope.now(c.CONSUMER_STALLED_SECONDS),
                 "s",
                 steps=rising(bad=limits.of(t.CONSUMER_STALLED)),
             ),
-            column(
+            Column(
                 "Redelivery",
                 scope.now(c.CONSUMER_REDELIVERY_RATIO),
                 "percentunit",
                 steps=rising(bad=limits.of(t.REDELIVERY_RATIO)),
             ),
-            column(
+            Column(
                 "Lost",
                 scope.increase(c.CONSUMER_LOST_MESSAGES),
                 steps=rising(bad=ANY),
             ),
-            column(
+            Column(
                 "Abandoned",
                 scope.now(c.CONSUMER_EXHAUSTED_MESSAGES),
                 steps=rising(warn=ANY),
@@ -82,11 +84,8 @@ def consumers(scope: Scope, limits: Limits) -> Table:
 def streams(scope: Scope, limits: Limits) -> Table:
     largest = scope.now(c.STREAM_BYTES).top(_ROWS)
 
-    def column(title: str, expr: Expr, unit: str = "short", **look: Unpack[ColumnLook]) -> Column:
-        return Column(title, expr.only(largest), unit, **look)
-
-    fill = scope.now(c.STREAM_FILL_RATIO, limit=_SIZE_LIMITS).max_by(*c.STREAM)
-    full = rising(limits.of(t.STREAM_FILLING_RATIO), limits.of(t.STREAM_FULL_RATIO))
+    fill = fullness.of_stream(scope).max_by(*c.STREAM)
+    full = fullness.stream_steps(limits)
     return Table(
         title="Streams",
         guide=Guide(
@@ -97,23 +96,24 @@ def streams(scope: Scope, limits: Limits) -> Table:
         ),
         identity=c.STREAM,
         shown_labels=("leader",),
-        columns=(
-            column("", scope.info(c.STREAM_INFO, "leader")),
-            column("Messages", scope.now(c.STREAM_MESSAGES)),
-            column("Size", scope.now(c.STREAM_BYTES), "bytes"),
-            column("Stored/s", scope.rate(c.STREAM_STORED_MESSAGES), "mps"),
-            column(
+        columns=_only_of(
+            largest,
+            Column("", scope.info(c.STREAM_INFO, "leader")),
+            Column("Messages", scope.now(c.STREAM_MESSAGES)),
+            Column("Size", scope.now(c.STREAM_BYTES), "bytes"),
+            Column("Stored/s", scope.rate(c.STREAM_STORED_MESSAGES), "mps"),
+            Column(
                 "Full, refuses new", fill.only(refusing(scope)), "percentunit", steps=full, bar=True
             ),
-            column("Full, drops old", fill.only(dropping(scope)), "percentunit", bar=True),
-            column("Consumers", scope.now(c.STREAM_CONSUMERS)),
-            column(
+            Column("Full, drops old", fill.only(dropping(scope)), "percentunit", bar=True),
+            Column("Consumers", scope.now(c.STREAM_CONSUMERS)),
+            Column(
                 "Replicas offline",
                 scope.now(c.STREAM_REPLICA_OFFLINE).sum_by(*c.STREAM),
                 steps=rising(bad=ANY),
             ),
-            column("Oldest", scope.age(c.STREAM_FIRST_TIMESTAMP_SECONDS), "s"),
-            column("Last publish", scope.age(c.STREAM_LAST_TIMESTAMP_SECONDS), "s"),
+            Column("Oldest", scope.age(c.STREAM_FIRST_TIMESTAMP_SECONDS), "s"),
+            Column("Last publish", scope.age(c.STREAM_LAST_TIMESTAMP_SECONDS), "s"),
         ),
         sort_by="Size",
         links=(Target.STREAM,),
@@ -122,8 +122,6 @@ def streams(scope: Scope, limits: Limits) -> Table:
 
 
 def servers(scope: Scope, limits: Limits) -> Table:
-    storage = scope.now(c.SERVER_STORAGE_USED_BYTES).over(scope.now(c.SERVER_STORAGE_MAX_BYTES))
-    full = rising(bad=limits.of(t.SERVER_STORAGE_RATIO))
     told = ("version", "cluster")
     return Table(
         title="Servers",
@@ -141,7 +139,8 @@ def servers(scope: Scope, limits: Limits) -> Table:
             Column("Started", scope.age(c.SERVER_START_TIMESTAMP_SECONDS), "s"),
             Column("Processor", scope.now(c.SERVER_CPU_RATIO), "percentunit"),
             Column("Memory", scope.now(c.SERVER_PROCESS_MEMORY_BYTES), "bytes"),
-            Column("Files", storage, "percentunit", full, bar=True),
+            Column("Files", fullness.of_server_files(scope), "percentunit",
+                   fullness.server_steps(limits), bar=True),
             Column("Leads streams", scope.now(c.SERVER_STREAM_LEADERS)),
             Column("Leads consumers", scope.now(c.SERVER_CONSUMER_LEADERS)),
             Column("API waiting", scope.now(c.SERVER_API_INFLIGHT)),

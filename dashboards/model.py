@@ -114,6 +114,8 @@ class StatLook(TypedDict, total=False):
     no_value: str
     decimals: int
     show_label: str
+    background: bool
+    links: tuple[Target, ...]
     width: int
     height: int
 
@@ -150,14 +152,6 @@ class Column:
     mapping: Mapping | None = None
     width: int | None = None
     bar: bool = False  # draw the number as a bar from 0 to 1
-
-
-class ColumnLook(TypedDict, total=False):
-    """What a table's own way to make a column hands on to it."""
-
-    steps: tuple[Step, ...]
-    mapping: Mapping
-    bar: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

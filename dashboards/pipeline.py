@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Unpack
-
 from alerts import thresholds as t
-from dashboards import choices, foreign, pipeline_storage
+from dashboards import choices, foreign, pipeline_storage, shared_panels
 from dashboards.colours import (
     ANY,
     BAD,
     OK,
     UP_WORDS,
-    WARN,
     WHOLE,
     YES_IS_GOOD,
     Mapping,
@@ -28,13 +25,12 @@ from dashboards.model import (
     Panel,
     Query,
     Row,
-    Stat,
     StateTimeline,
-    StatLook,
     Table,
     TimeSeries,
 )
 from dashboards.promql import own_targets
+from dashboards.tiles import tile
 from exporter import catalog as c
 
 VARIABLES = (choices.JOB, choices.SYSTEM)
@@ -71,50 +67,46 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
     errors = _q.increase(c.POLL_ERRORS).sum_by().or_zero(up)
     dropped = _q.increase(c.SERIES_DROPPED).sum_by()
     return (
-        _stat("Exporters up", targets.min_by(), "none",
-              Guide("Whether every exporter seen in the shown time is scraped now.",
-                    "Down: alerts and boards of its systems go blind.",
-                    "Look at the process and at Prometheus' page Targets."),
-              mapping=UP_WORDS),
-        _stat("Complete polls", up.sum_by().over(up.count_by()), "percentunit",
-              Guide("Share of the systems whose last poll was answered in full.",
-                    "Below 100 %: some numbers are absent, and absent is not zero.",
-                    "The row Questions tells which question failed, and why."),
-              steps=falling(warn=WHOLE)),
-        _stat("Age of the data", _q.least(c.SNAPSHOT_AGE_SECONDS).max_by(), "s",
-              Guide("How old the data of the stalest system is, from its freshest exporter.",
-                    "Above three poll intervals its series are dropped.",
-                    "Look whether polls fail or take too long."),
-              steps=rising(bad=limits.of(t.SNAPSHOT_AGE))),
-        _stat("Questions failing", success.equal(0).count_by().or_zero(success), "short",
-              Guide("Questions that were not answered in full when last asked.",
-                    "Anything above 0 that stays.",
-                    "The table Questions names them; the reason stands in the graph beside it."),
-              steps=rising(warn=ANY)),
-        _stat("Faults", errors, "short",
-              Guide("Faults met while polling in the shown time.",
-                    "A number that grows with every poll.",
-                    "See Faults by reason."),
-              decimals=0),
-        _stat("Series left out", dropped, "short",
-              Guide("Series left out because the cap was reached, in the shown time.",
-                    "Anything above 0: what is served is not the whole picture.",
-                    "Raise the cap, or leave out what nobody looks at."),
-              steps=rising(bad=ANY), decimals=0),
-        _stat("Settings read", _q.each_target(c.CONFIG_LAST_RELOAD_SUCCESS).min_by(), "none",
-              Guide("Whether every exporter read its configuration with success when last told to.",
-                    "No: it still works with the one before.",
-                    "Its log names the key; correct the file and reload."),
-              mapping=YES_IS_GOOD),
-        _stat("Series served", _q.now(c.SERIES).sum_by(), "short",
-              Guide("Series that are served for all systems, by one exporter each.",
-                    "A sudden step: streams or consumers appeared by the thousands.",
-                    "Look for ephemeral consumers on the board Stream.")),
+        tile("Exporters up", targets.min_by(), "none",
+             Guide("Whether every exporter seen in the shown time is scraped now.",
+                   "Down: alerts and boards of its systems go blind.",
+                   "Look at the process and at Prometheus' page Targets."),
+             mapping=UP_WORDS),
+        tile("Complete polls", up.sum_by().over(up.count_by()), "percentunit",
+             Guide("Share of the systems whose last poll was answered in full.",
+                   "Below 100 %: some numbers are absent, and absent is not zero.",
+                   "The row Questions tells which question failed, and why."),
+             steps=falling(warn=WHOLE)),
+        tile("Age of the data", _q.least(c.SNAPSHOT_AGE_SECONDS).max_by(), "s",
+             Guide("How old the data of the stalest system is, from its freshest exporter.",
+                   "Above three poll intervals its series are dropped.",
+                   "Look whether polls fail or take too long."),
+             steps=rising(bad=limits.of(t.SNAPSHOT_AGE))),
+        tile("Questions failing", success.equal(0).count_by().or_zero(success), "short",
+             Guide("Questions that were not answered in full when last asked.",
+                   "Anything above 0 that stays.",
+                   "The table Questions names them; the reason stands in the graph beside it."),
+             steps=rising(warn=ANY)),
+        tile("Faults", errors, "short",
+             Guide("Faults met while polling in the shown time.",
+                   "A number that grows with every poll.",
+                   "See Faults by reason."),
+             decimals=0),
+        tile("Series left out", dropped, "short",
+             Guide("Series left out because the cap was reached, in the shown time.",
+                   "Anything above 0: what is served is not the whole picture.",
+                   "Raise the cap, or leave out what nobody looks at."),
+             steps=rising(bad=ANY), decimals=0),
+        tile("Settings read", _q.each_target(c.CONFIG_LAST_RELOAD_SUCCESS).min_by(), "none",
+             Guide("Whether every exporter read its configuration with success when last told to.",
+                   "No: it still works with the one before.",
+                   "Its log names the key; correct the file and reload."),
+             mapping=YES_IS_GOOD),
+        tile("Series served", _q.now(c.SERIES).sum_by(), "short",
+             Guide("Series that are served for all systems, by one exporter each.",
+                   "A sudden step: streams or consumers appeared by the thousands.",
+                   "Look for ephemeral consumers on the board Stream.")),
     )  # fmt: skip
-
-
-def _stat(title: str, expr: Expr, unit: str, guide: Guide, **look: Unpack[StatLook]) -> Stat:
-    return Stat(title=title, guide=guide, queries=(Query(expr),), unit=unit, **look)
 
 
 # --- polls ----------------------------------------------------------------------------------------
@@ -234,30 +226,21 @@ def _questions() -> tuple[Panel, ...]:
                 "Timeout: server or network is slow. Permission: the user may not ask it.",
             ),
             queries=(
-                Query(
-                    _q.rate(c.POLL_ERRORS).only(_q.grown(c.POLL_ERRORS).top(15)),
-                    "{{system}} {{question}}: {{reason}}",
-                ),
+                Query(_q.busiest(c.POLL_ERRORS, 15), "{{system}} {{question}}: {{reason}}"),
             ),
             unit="cps",
             no_value="none seen",
             width=8,
             height=10,
         ),
-        StateTimeline(
-            title="Questions left out",
-            guide=Guide(
+        shared_panels.questions_left_out(
+            _q,
+            Guide(
                 "Questions that are left out on purpose, and why.",
                 "What hangs on them is absent: it would cost the server too much, is not "
                 "permitted, or its answer is too large.",
                 "Ceiling and size: raise them in the configuration if the server can bear it.",
             ),
-            queries=(
-                Query(_q.now(c.QUESTION_SKIPPED).equal(1), "{{system}} {{question}}: {{reason}}"),
-            ),
-            mapping=Mapping((Word(1, "left out", WARN),)),
-            no_value="none seen",
-            width=8,
             height=10,
         ),
     )  # fmt: skip

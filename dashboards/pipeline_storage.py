@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from alerts import thresholds as t
 from dashboards.colours import plain, rising
 from dashboards.limits import Limits
-from dashboards.model import Guide, Panel, Query, Stat, TimeSeries
+from dashboards.model import Guide, Panel, Query, TimeSeries
 from dashboards.promql import Scope
+from dashboards.tiles import tile
 from exporter import catalog as c
+
+_count = partial(tile, steps=plain(), width=3, height=8)
 
 
 def archive(q: Scope, limits: Limits) -> tuple[Panel, ...]:
@@ -85,45 +90,21 @@ def _log(q: Scope, limits: Limits) -> tuple[Panel, ...]:
 def _archive_counts(q: Scope) -> tuple[Panel, ...]:
     compacted = q.age(c.ARCHIVE_COMPACTION_LAST_SUCCESS_TIMESTAMP_SECONDS)
     return (
-        Stat(
-            title="Series known",
-            guide=Guide(
-                "Series that the receiver knows now.",
-                "A sudden step.",
-                "Look what appeared; ephemeral consumers are the usual cause.",
-            ),
-            queries=(Query(q.now(c.ARCHIVE_SERIES)),),
-            steps=plain(),
-            width=2,
-            height=8,
-        ),
-        Stat(
-            title="Last compaction",
-            guide=Guide(
-                "Time since a compaction last succeeded.",
-                "Many hours.",
-                "Look at the archive's log for the reason.",
-            ),
-            queries=(Query(compacted),),
-            unit="s",
-            steps=plain(),
-            width=3,
-            height=8,
-        ),
-        Stat(
-            title="Quarantined",
-            guide=Guide(
-                "Requests put aside in the shown time because they could never be stored.",
-                "Anything above 0: this history is missing until somebody looks.",
-                "Look into the archive's quarantine folder.",
-            ),
-            queries=(Query(q.increase(c.ARCHIVE_QUARANTINED_REQUESTS)),),
-            steps=plain(),
-            decimals=0,
-            width=3,
-            height=8,
-        ),
-    )
+        _count("Series known", q.now(c.ARCHIVE_SERIES), "short",
+               Guide("Series that the receiver knows now.",
+                     "A sudden step.",
+                     "Look what appeared; ephemeral consumers are the usual cause."),
+               width=2),
+        _count("Last compaction", compacted, "s",
+               Guide("Time since a compaction last succeeded.",
+                     "Many hours.",
+                     "Look at the archive's log for the reason.")),
+        _count("Quarantined", q.increase(c.ARCHIVE_QUARANTINED_REQUESTS), "short",
+               Guide("Requests put aside in the shown time because they could never be stored.",
+                     "Anything above 0: this history is missing until somebody looks.",
+                     "Look into the archive's quarantine folder."),
+               decimals=0),
+    )  # fmt: skip
 
 
 def rollups(q: Scope, limits: Limits) -> tuple[Panel, ...]:

@@ -128,6 +128,14 @@ class Scope:
             counter, f"increase({{}}[{SHOWN_RANGE}] @ end())", (Kind.COUNTER,), fixed
         )
 
+    def highest(self, gauge: Series, count: int, /) -> Expr:
+        """Now, of the series whose peak was highest."""
+        return self.now(gauge).only(self.peak(gauge).top(count))
+
+    def busiest(self, counter: Series, count: int, /) -> Expr:
+        """Per second, of the series that grew most."""
+        return self.rate(counter).only(self.grown(counter).top(count))
+
     # --- how it is put together -------------------------------------------------------------------
 
     def _folded(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from alerts import thresholds as t
-from dashboards import choices, moments
+from dashboards import choices, moments, shared_panels
 from dashboards.choices import STREAM_PATH
 from dashboards.colours import ANY, BAD, EXACT_WORDS, INFO, OK, WARN, Mapping, Word, plain, rising
-from dashboards.expression import Expr
 from dashboards.limits import Limits
 from dashboards.model import (
     Board,
@@ -16,7 +15,6 @@ from dashboards.model import (
     Panel,
     Query,
     Row,
-    Stat,
     StateTimeline,
     Table,
     Target,
@@ -24,6 +22,7 @@ from dashboards.model import (
     TimeSeries,
 )
 from dashboards.promql import Matching
+from dashboards.tiles import tile
 from exporter import catalog as c
 
 VARIABLES = (choices.JOB, choices.SYSTEM, choices.ACCOUNT, choices.STREAM)
@@ -70,51 +69,30 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
     duplicates = _q.increase(c.STREAM_DEDUPE_HITS).sum_by()
     rejected = _q.increase(c.STREAM_PUBLISH_REJECTIONS).sum_by()
     return (
-        _stat("Received", received, "mps", "Publishes that reached the streams, per second.",
-              "Far above stored.", "Compare with stored and not stored."),
-        _stat("Stored", stored, "mps", "Messages stored per second.",
-              "0 while publishers work.", "Look at rejections, and at the streams' leaders."),
-        Stat(
-            title="Not stored",
-            guide=Guide(
-                "Share of the publishes that reached a stream and were not stored.",
-                "Above the threshold: publishers retry too much, or are rejected.",
-                "Look which stream it is, then at duplicates and rejections by code.",
-            ),
-            queries=(Query(unstored.over(received).at_most_one()),),
-            unit="percentunit",
-            steps=rising(limits.of(t.PUBLISH_UNSTORED_RATIO)),
-            width=3,
-        ),
-        _stat("Duplicates", duplicates, "short",
-              "Publishes refused as duplicates in the shown time.",
-              "Many: publishers repeat what was already acknowledged.",
-              "Look at the publishers' timeouts; duplicates cost the server work."),
-        Stat(
-            title="Rejections",
-            guide=Guide(
-                "Publishes that the server answered with an error in the shown time.",
-                "Anything above 0: publishers lose messages unless they try again.",
-                "The panel Rejections by code tells why.",
-            ),
-            queries=(Query(rejected),),
-            steps=rising(warn=ANY),
-            decimals=0,
-            no_value="not heard",
-            width=3,
-        ),
+        tile("Received", received, "mps",
+             Guide("Publishes that reached the streams, per second.",
+                   "Far above stored.", "Compare with stored and not stored."),
+             steps=plain()),
+        tile("Stored", stored, "mps",
+             Guide("Messages stored per second.",
+                   "0 while publishers work.", "Look at rejections, and at the streams' leaders."),
+             steps=plain()),
+        tile("Not stored", unstored.over(received).at_most_one(), "percentunit",
+             Guide("Share of the publishes that reached a stream and were not stored.",
+                   "Above the threshold: publishers retry too much, or are rejected.",
+                   "Look which stream it is, then at duplicates and rejections by code."),
+             steps=rising(limits.of(t.PUBLISH_UNSTORED_RATIO))),
+        tile("Duplicates", duplicates, "short",
+             Guide("Publishes refused as duplicates in the shown time.",
+                   "Many: publishers repeat what was already acknowledged.",
+                   "Look at the publishers' timeouts; duplicates cost the server work."),
+             steps=plain(), decimals=0),
+        tile("Rejections", rejected, "short",
+             Guide("Publishes that the server answered with an error in the shown time.",
+                   "Anything above 0: publishers lose messages unless they try again.",
+                   "The panel Rejections by code tells why."),
+             steps=rising(warn=ANY), decimals=0, no_value="not heard"),
     )  # fmt: skip
-
-
-def _stat(title: str, expr: Expr, unit: str, means: str, bad: str, do: str) -> Stat:
-    return Stat(
-        title=title,
-        guide=Guide(means, bad, do),
-        queries=(Query(expr),),
-        unit=unit,
-        steps=plain(),
-        decimals=0 if unit == "short" else None,
-    )
 
 
 def _what_is_counted() -> Text:
@@ -170,7 +148,6 @@ def _rates(limits: Limits) -> tuple[Panel, ...]:
 def _refusals(limits: Limits) -> tuple[Panel, ...]:
     hits, rejections = c.STREAM_DEDUPE_HITS, c.STREAM_PUBLISH_REJECTIONS
     conflicts = _q.steady_rate(rejections, code=_CONFLICTS).sum_by(*c.STREAM)
-    most_rejected = _q.grown(rejections).top(_FEW)
     return (
         TimeSeries(
             title="Duplicates, by stream",
@@ -193,9 +170,7 @@ def _refusals(limits: Limits) -> tuple[Panel, ...]:
                 "Any flow that lasts.",
                 "Wrong expectation: two publishers write at once. Full: raise the limit.",
             ),
-            queries=(
-                Query(_q.rate(rejections).only(most_rejected), f"{{{{code}}}} {STREAM_PATH}"),
-            ),
+            queries=(Query(_q.busiest(rejections, _FEW), f"{{{{code}}}} {STREAM_PATH}"),),
             unit="mps",
             no_value="none heard",
             links=(Target.STREAM,),
@@ -303,7 +278,6 @@ def _window(limits: Limits) -> tuple[Panel, ...]:
 
 
 def _certainty() -> tuple[Panel, ...]:
-    skipped = _q.now(c.QUESTION_SKIPPED).equal(1)
     exact = _q.now(c.STREAM_DEDUPE_EXACT).top(20)
     return (
         StateTimeline(
@@ -329,16 +303,12 @@ def _certainty() -> tuple[Panel, ...]:
             no_value="not heard",
             width=8,
         ),
-        StateTimeline(
-            title="Questions left out",
-            guide=Guide(
+        shared_panels.questions_left_out(
+            _q,
+            Guide(
                 "Questions that the exporter leaves out on purpose, and why.",
                 "A bar: what hangs on this question is absent, here mostly publish accounting.",
                 "Ceiling: raise it in the configuration. Permission: give it to the user.",
             ),
-            queries=(Query(skipped, "{{system}} {{question}}: {{reason}}"),),
-            mapping=Mapping((Word(1, "left out", WARN),)),
-            no_value="none seen",
-            width=8,
         ),
     )

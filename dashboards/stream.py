@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from functools import partial
 
-from alerts import thresholds as t
-from dashboards import choices, moments, stream_details
-from dashboards.choices import CONSUMER_OF_STREAM, dropping, refusing
-from dashboards.colours import ANY, BAD, INFO, NOT_WELL, VERDICT_WORDS, WARN, plain, rising
+from dashboards import choices, fullness, moments, stream_details
+from dashboards.choices import CONSUMER_OF_STREAM, dropping, refusing, unwell_longest
+from dashboards.colours import ANY, BAD, INFO, VERDICT_WORDS, WARN, plain, rising
 from dashboards.expression import Expr
 from dashboards.limits import Limits
 from dashboards.model import (
@@ -19,11 +18,11 @@ from dashboards.model import (
     Row,
     Stat,
     StateTimeline,
-    StatLook,
     Target,
     TimeSeries,
 )
-from dashboards.promql import RATE_WINDOW, Matching, added_up
+from dashboards.promql import RATE_WINDOW
+from dashboards.tiles import tile
 from exporter import catalog as c
 from exporter.metric import Metric
 
@@ -31,7 +30,7 @@ VARIABLES = (choices.JOB, choices.SYSTEM, choices.ACCOUNT, choices.ONE_STREAM)
 _q = choices.scope_of(*VARIABLES)
 _FEW = 10
 _NAME = "{{stream}}"
-_SIZE_LIMITS = Matching("bytes|messages")
+_stat = partial(tile, legend=_NAME)
 _WEEK_AHEAD = {"horizon": "7d", "quantile": "0.5"}
 
 
@@ -64,8 +63,7 @@ def board(limits: Limits) -> Board:
 
 
 def _stats(limits: Limits) -> tuple[Panel, ...]:
-    fill = _q.now(c.STREAM_FILL_RATIO, limit=_SIZE_LIMITS).max_by(*c.STREAM)
-    full = rising(limits.of(t.STREAM_FILLING_RATIO), limits.of(t.STREAM_FULL_RATIO))
+    fill = fullness.of_stream(_q).max_by(*c.STREAM)
     return (
         _stat(
             "Leader", _q.info(c.STREAM_INFO, "leader"), "none",
@@ -92,7 +90,7 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
                   "when full (discard new).",
                   "Near 100 %: publishes are refused.",
                   "Raise the limit, or find the consumer that holds messages."),
-            steps=full, no_value="drops old",
+            steps=fullness.stream_steps(limits), no_value="drops old",
         ),
         _stat(
             "Full, drops old", fill.only(dropping(_q)), "percentunit",
@@ -167,18 +165,6 @@ def _count(title: str, expr: Expr, means: str, bad: str) -> Stat:
         width=4,
         height=3,
     )
-
-
-def _stat(
-    title: str,
-    expr: Expr,
-    unit: str,
-    guide: Guide,
-    *,
-    legend: str = _NAME,
-    **look: Unpack[StatLook],
-) -> Stat:
-    return Stat(title=title, guide=guide, queries=(Query(expr, legend),), unit=unit, **look)
 
 
 # --- flow -----------------------------------------------------------------------------------------
@@ -256,8 +242,6 @@ def _against_limit(
 
 
 def _readers() -> tuple[Panel, ...]:
-    pending, lag, verdict = c.CONSUMER_NUM_PENDING, c.CONSUMER_LAG_SECONDS, c.CONSUMER_VERDICT
-    not_well = _q.now(verdict).is_at_least(NOT_WELL)
     return (
         TimeSeries(
             title="Pending per consumer",
@@ -266,7 +250,7 @@ def _readers() -> tuple[Panel, ...]:
                 "A line that only rises.",
                 "Click it and open the consumer.",
             ),
-            queries=(Query(_q.now(pending).only(_q.peak(pending).top(_FEW)), CONSUMER_OF_STREAM),),
+            queries=(Query(_q.highest(c.CONSUMER_NUM_PENDING, _FEW), CONSUMER_OF_STREAM),),
             width=8,
             links=(Target.CONSUMER,),
         ),
@@ -277,7 +261,7 @@ def _readers() -> tuple[Panel, ...]:
                 "A line that rises without end, or nears the stream's max_age.",
                 "Click it and open the consumer.",
             ),
-            queries=(Query(_q.now(lag).only(_q.peak(lag).top(_FEW)), CONSUMER_OF_STREAM),),
+            queries=(Query(_q.highest(c.CONSUMER_LAG_SECONDS, _FEW), CONSUMER_OF_STREAM),),
             unit="s",
             width=8,
             links=(Target.CONSUMER,),
@@ -289,7 +273,7 @@ def _readers() -> tuple[Panel, ...]:
                 "Red: messages are or will be lost, or nothing moves. Orange: it needs a look.",
                 "Click a bar and open the consumer.",
             ),
-            queries=(Query(_q.now(verdict).only(added_up(not_well).top(15)), CONSUMER_OF_STREAM),),
+            queries=(Query(unwell_longest(_q, 15), CONSUMER_OF_STREAM),),
             mapping=VERDICT_WORDS,
             width=8,
             links=(Target.CONSUMER,),

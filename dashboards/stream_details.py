@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from alerts import thresholds as t
+from dashboards import shared_panels
+from dashboards.choices import CONSUMER_OF_STREAM
 from dashboards.colours import (
     BAD,
     INFO,
@@ -20,7 +22,6 @@ from dashboards.model import (
     Panel,
     Query,
     StateTimeline,
-    Table,
     TimeSeries,
 )
 from dashboards.promql import RATE_WINDOW, Scope
@@ -66,10 +67,7 @@ def events(q: Scope) -> tuple[Panel, ...]:
                 "Stop publishers, look at the servers' disks, compare the replicas.",
             ),
             queries=(
-                Query(
-                    q.now(c.CONSUMER_AHEAD_OF_STREAM_MESSAGES).top(_FEW),
-                    "{{stream}}/{{consumer}}",
-                ),
+                Query(q.now(c.CONSUMER_AHEAD_OF_STREAM_MESSAGES).top(_FEW), CONSUMER_OF_STREAM),
             ),
             no_value="none seen",
         ),
@@ -193,17 +191,11 @@ def configuration(q: Scope) -> tuple[Panel, ...]:
         "kind", "retention", "discard", "storage", "compression", "leader", "replicas", "mirror",
     )  # fmt: skip
     return (
-        Table(
-            title="How it is configured",
-            guide=Guide(
-                "What its configuration says; an empty cell is unlimited or not set.",
-                "No limit at all: the stream grows until its server is full.",
-                "The findings below name what is dangerous.",
-            ),
-            identity=c.STREAM,
-            shown_labels=told,
-            columns=(
-                Column("", q.info(c.STREAM_INFO, *told)),
+        shared_panels.configuration(
+            q,
+            c.STREAM_INFO,
+            told,
+            (
                 Column("Max bytes", q.now(c.STREAM_MAX_BYTES), "bytes"),
                 Column("Max messages", q.now(c.STREAM_MAX_MESSAGES)),
                 Column("Max age", q.now(c.STREAM_MAX_AGE_SECONDS), "s"),
@@ -211,40 +203,18 @@ def configuration(q: Scope) -> tuple[Panel, ...]:
                 Column("Max per subject", q.now(c.STREAM_MAX_MESSAGES_PER_SUBJECT)),
                 Column("Duplicate window", q.now(c.STREAM_DUPLICATE_WINDOW_SECONDS), "s"),
             ),
-            sort_by="Stream",
-            ascending=True,
-            height=6,
+            identity=c.STREAM,
+            bad="No limit at all: the stream grows until its server is full.",
         ),
-        Table(
-            title="Limits of its owner",
-            guide=Guide(
-                "Limits that the owner wrote into the stream's metadata; they win over ours.",
-                "A limit that is not listed: its value could not be read.",
-                "Correct the metadata key under io.nats.monitor.",
-            ),
-            identity=(*c.STREAM, "limit"),
-            columns=(Column("Value", q.now(c.STREAM_THRESHOLD)),),
-            sort_by="Limit",
-            ascending=True,
-            no_value="none told",
-            height=6,
-        ),
+        shared_panels.owner_limits(q, c.STREAM_THRESHOLD, "stream"),
     )
 
 
 def findings(q: Scope) -> tuple[Panel, ...]:
     return (
-        Table(
-            title="What the audit finds here",
-            guide=Guide(
-                "Checks that the stream or its consumers fail, and how many of them.",
-                "Severity warn: it works today and will hurt one day.",
-                "Look the code up in the list of checks, and change the configuration.",
-            ),
-            identity=(*c.STREAM, "check", "severity"),
-            columns=(Column("Assets", q.now(c.STREAM_CONFIG_FINDINGS)),),
-            sort_by="Severity",
-            no_value="none told",
-            height=6,
+        shared_panels.audit_findings(
+            "Checks that the stream or its consumers fail, and how many of them.",
+            Column("Assets", q.now(c.STREAM_CONFIG_FINDINGS)),
+            identity=c.STREAM,
         ),
     )
