@@ -10,7 +10,7 @@ from blockbuster import blockbuster_ctx
 from support.servers import NatsCluster, NatsServer, default_options, long_run, versions
 
 from streamgauge.demo.fetching import ProgramMissingError
-from streamgauge.serving.logs import _OurHandler as OurHandler
+from streamgauge.serving.logs import StreamgaugeHandler
 
 INTEGRATION = Path(__file__).parent / "integration"
 
@@ -57,7 +57,7 @@ def logs_as_they_were() -> Iterator[None]:
         if (logger.level, logger.disabled) != (level, disabled):
             logger.setLevel(level)
             logger.disabled = disabled
-    for handler in [each for each in root.handlers if isinstance(each, OurHandler)]:
+    for handler in [each for each in root.handlers if isinstance(each, StreamgaugeHandler)]:
         root.removeHandler(handler)
 
 

@@ -21,6 +21,20 @@ CONSUMER_LIMITS: Final = frozenset(
     }
 )  # fmt: skip
 
+# What the checks of streams and of consumers say alike.
+UNREADABLE_MEANING: Final = (
+    "The owner wrote a limit into the metadata whose value is not understood."
+)
+UNREADABLE_CONDITION: Final = (
+    "A known key of io.nats.monitor.* or io.streamgauge.* has a value that is no number, "
+    "duration or truth value where it has to be one."
+)
+UNREADABLE_WHY: Final = "The owner believes to be warned, and nobody looks at it."
+UNREADABLE_REMEDY: Final = (
+    "Write the value as the nats CLI does, for example 1000, 5m or true. Give all keys again: "
+    "--metadata replaces them."
+)
+
 
 def unreadable_limits(config: StreamConfig | ConsumerConfig, known: Set[str]) -> tuple[str, ...]:
     """Keys of ours or of the nats CLI whose value nobody can read."""

@@ -6,12 +6,12 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import aiohttp
 
 from streamgauge.demo.child import Child, ChildError
+from streamgauge.demo.lifetime import Lifetime
 from streamgauge.demo.natsd_options import NatsOptions, Ports, config_text
 from streamgauge.demo.ports import free_ports
 from streamgauge.demo.programs import nats_server
@@ -28,7 +28,7 @@ class PortTakenError(NatsServerError):
     """Somebody else listens on one of the ports."""
 
 
-class NatsServer:
+class NatsServer(Lifetime):
     """A server with its own folder; ports and store stay the same over stop and start.
 
     `async with` starts it and removes everything at the end; so do `start` and `close`.
@@ -132,22 +132,6 @@ class NatsServer:
     async def failure(self, what: str) -> ChildError:
         """An error that says what happened and shows the last log lines."""
         return await self._started().failure(what)
-
-    async def __aenter__(self) -> Self:
-        try:
-            await self.start()
-        except BaseException:
-            await self.close()
-            raise
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     def _started(self) -> Child:
         if self._child is None:

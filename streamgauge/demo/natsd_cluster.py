@@ -5,13 +5,13 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import aiohttp
 import nats
 from nats.aio.client import Client
 
+from streamgauge.demo.lifetime import Lifetime
 from streamgauge.demo.natsd import START_ATTEMPTS, NatsServer, NatsServerError, PortTakenError
 from streamgauge.demo.natsd_options import NatsOptions, Ports
 from streamgauge.demo.ports import free_ports
@@ -30,7 +30,7 @@ class Login:
     password: str
 
 
-class NatsCluster:
+class NatsCluster(Lifetime):
     """Nodes n1, n2, ... with routes to each other; `async with` leaves nothing behind."""
 
     def __init__(
@@ -151,22 +151,6 @@ class NatsCluster:
 
         await _until(moved, f"the meta leader stays {before}")
         return after
-
-    async def __aenter__(self) -> Self:
-        try:
-            await self.start()
-        except BaseException:
-            await self.close()
-            raise
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     def _new_nodes(self) -> list[NatsServer]:
         numbers = free_ports(3 * self._size)

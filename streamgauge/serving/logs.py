@@ -25,7 +25,7 @@ class LogLevel(StrEnum):
     ERROR = "error"
 
 
-class _OurHandler(logging.StreamHandler[TextIO]):
+class StreamgaugeHandler(logging.StreamHandler[TextIO]):
     """A class of its own, so that configuring again replaces ours and nobody else's."""
 
 
@@ -38,10 +38,10 @@ def configure_logs(
     """Send every record to stderr as one line. May be called again, for a reload."""
     severity = logging.getLevelNamesMapping()[LogLevel(level).name]
     make = JsonFormatter if LogFormat(format) is LogFormat.JSON else TextFormatter
-    handler = _OurHandler(stream or sys.stderr)
+    handler = StreamgaugeHandler(stream or sys.stderr)
     handler.setFormatter(make(tracebacks=severity <= logging.DEBUG))
     root = logging.getLogger()
-    for old in [each for each in root.handlers if isinstance(each, _OurHandler)]:
+    for old in [each for each in root.handlers if isinstance(each, StreamgaugeHandler)]:
         root.removeHandler(old)
     root.addHandler(handler)
     root.setLevel(severity)

@@ -7,6 +7,7 @@ from support.audit_scenes import KnownHistory, of_consumer, scene
 from support.models import NOW, at, consumer, server, stream
 
 from exporter.audit import ack_times
+from exporter.audit.account_counts import near_limit
 from exporter.audit.amounts import amount, listed, share, size, some, span
 from exporter.audit.balance import overloaded
 from exporter.audit.idle import delivered_nothing_for, stored_nothing_for
@@ -14,6 +15,7 @@ from exporter.audit.overlap import overlap
 from exporter.audit.versions import numbers
 from exporter.events.counts import ConsumerCounts, EventCounts
 from exporter.histogram import Histogram
+from exporter.model import Account, AccountUsage
 from exporter.signals.coverage import covers
 
 WORDS = st.sampled_from(["a", "b", "c"])
@@ -47,6 +49,30 @@ def test_numbers_read_well() -> None:
     assert [share(0.011), share(0.5)] == ["1.1%", "50%"]
     assert [some(1, "stream"), some(1200, "stream")] == ["1 stream", "1,200 streams"]
     assert listed(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("count", "limit", "found"),
+    [
+        (8, 10, []), (9, 10, ["9 streams, at most 10"]), (11, 10, ["11 streams, at most 10"]),
+        (None, 10, []), (9, None, []), (0, 0, []),
+    ],
+)  # fmt: skip
+def test_a_count_is_near_its_limit_only_where_both_are_known(
+    count: int | None, limit: int | None, found: list[str]
+) -> None:
+    usage = AccountUsage("", streams=count, streams_limit=limit)
+    look = scene(accounts=(Account("APP", (usage,)),))
+    told = near_limit(look, lambda row: (row.streams, row.streams_limit), "streams", near=0.9)
+    assert [(one.account, one.evidence) for one in told] == [("APP", text) for text in found]
+
+
+def test_each_tier_of_an_account_has_a_limit_of_its_own() -> None:
+    tiers = tuple(AccountUsage(tier, streams=9, streams_limit=most)
+                  for tier, most in (("R1", 100), ("R3", 10)))  # fmt: skip
+    look = scene(accounts=(Account("APP", tiers),))
+    told = near_limit(look, lambda row: (row.streams, row.streams_limit), "streams", near=0.9)
+    assert [one.evidence for one in told] == ["9 streams, at most 10"]
 
 
 @pytest.mark.parametrize(

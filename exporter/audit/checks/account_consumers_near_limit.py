@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.about import of_account
+from exporter.audit.account_counts import near_limit
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.scene import Scene
+from exporter.model import AccountUsage
 
 NEAR = 0.9
 
 
 def find(scene: Scene) -> Iterator[Finding]:
-    for row in scene.accounts:
-        for usage in row.usage:
-            count, limit = usage.consumers, usage.consumers_limit
-            if count is not None and limit and count >= NEAR * limit:
-                yield of_account(row, f"{count:,} consumers, at most {limit:,}")
+    return near_limit(scene, _counted, "consumers", near=NEAR)
+
+
+def _counted(usage: AccountUsage) -> tuple[int | None, int | None]:
+    return usage.consumers, usage.consumers_limit
 
 
 CHECK = Check(

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from exporter.audit.about import of_consumer
 from exporter.audit.amounts import listed
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.owner_limits import CONSUMER_LIMITS, unreadable_limits
+from exporter.audit.owner_limits import (
+    CONSUMER_LIMITS,
+    UNREADABLE_CONDITION,
+    UNREADABLE_MEANING,
+    UNREADABLE_REMEDY,
+    UNREADABLE_WHY,
+    unreadable_limits,
+)
 from exporter.audit.scene import Scene
 
 
@@ -22,16 +29,10 @@ CHECK = Check(
     severity=Severity.WARN,
     subject=Subject.CONSUMER,
     title="A limit in the consumer's metadata cannot be read",
-    meaning="The owner wrote a limit into the metadata whose value is not understood.",
-    condition=(
-        "A known key of io.nats.monitor.* or io.streamgauge.* has a value that is no number, "
-        "duration or truth value where it has to be one."
-    ),
-    why="The owner believes to be warned, and nobody looks at it.",
-    remedy=(
-        "Write the value as the nats CLI does, for example 1000, 5m or true. Give all keys again: "
-        "--metadata replaces them."
-    ),
+    meaning=UNREADABLE_MEANING,
+    condition=UNREADABLE_CONDITION,
+    why=UNREADABLE_WHY,
+    remedy=UNREADABLE_REMEDY,
     commands=(
         "nats consumer info STREAM CONSUMER",
         "nats consumer edit STREAM CONSUMER --metadata KEY=VALUE --metadata OTHER_KEY=VALUE",
