@@ -81,6 +81,15 @@ async def capturing(
         await link.close()
 
 
+@asynccontextmanager
+async def orders_captured(server: NatsServer, **how: Any) -> AsyncIterator[tuple[Client, Capture]]:
+    """A consumer whose advisories a stream keeps, and who reads them."""
+    async with connected(server) as client, capturing(server, **how) as capture:
+        await make_capture(client)
+        await make_orders(client)
+        yield client, capture
+
+
 async def look(capture: Capture) -> int:
     await capture.catch_up(time.monotonic() + 20)
     return worker_of(capture.book.taken()).naks
@@ -90,9 +99,7 @@ async def test_counting_begins_with_the_first_look_and_misses_nothing_after_it(
     nats_server: NatsServer,
 ) -> None:
     naks = Naks()
-    async with connected(nats_server) as client, capturing(nats_server) as capture:
-        await make_capture(client)
-        await make_orders(client)
+    async with orders_captured(nats_server) as (client, capture):
         await naks.more(client, 5)
         assert await look(capture) == 0
         await naks.more(client, 70)
@@ -160,12 +167,7 @@ async def test_what_one_poll_may_read_is_bounded_and_the_rest_comes_with_the_nex
     nats_server: NatsServer,
 ) -> None:
     naks = Naks()
-    async with (
-        connected(nats_server) as client,
-        capturing(nats_server, most_per_poll=50) as capture,
-    ):
-        await make_capture(client)
-        await make_orders(client)
+    async with orders_captured(nats_server, most_per_poll=50) as (client, capture):
         await look(capture)
         await naks.more(client, 120)
         assert [(await look(capture), capture.behind) for _ in range(4)] == [
@@ -177,9 +179,7 @@ async def test_a_deadline_that_has_passed_reads_nothing_and_loses_nothing(
     nats_server: NatsServer,
 ) -> None:
     naks = Naks()
-    async with connected(nats_server) as client, capturing(nats_server) as capture:
-        await make_capture(client)
-        await make_orders(client)
+    async with orders_captured(nats_server) as (client, capture):
         await look(capture)
         await naks.more(client, 5)
         await capture.catch_up(time.monotonic() - 1)
@@ -206,9 +206,7 @@ async def test_purged_and_deleted_advisories_are_gaps_and_no_trouble(
     nats_server: NatsServer,
 ) -> None:
     naks = Naks()
-    async with connected(nats_server) as client, capturing(nats_server) as capture:
-        await make_capture(client)
-        await make_orders(client)
+    async with orders_captured(nats_server) as (client, capture):
         await look(capture)
         await naks.more(client, 10)
         last = (await ask(client, f"STREAM.INFO.{STREAM}"))["state"]["last_seq"]
@@ -226,9 +224,7 @@ async def test_a_stream_that_was_made_again_is_counted_from_its_beginning(
     nats_server: NatsServer,
 ) -> None:
     naks = Naks()
-    async with connected(nats_server) as client, capturing(nats_server) as capture:
-        await make_capture(client)
-        await make_orders(client)
+    async with orders_captured(nats_server) as (client, capture):
         await naks.more(client, 3)
         await look(capture)
         await ask(client, f"STREAM.DELETE.{STREAM}")
@@ -266,11 +262,8 @@ async def test_a_domain_is_asked_by_its_own_prefix() -> None:
     naks = Naks()
     async with (
         NatsServer(NEWEST, default_options(domain="hub")) as server,
-        connected(server) as client,
-        capturing(server, domain="hub") as capture,
+        orders_captured(server, domain="hub") as (client, capture),
     ):
-        await make_capture(client)
-        await make_orders(client)
         await look(capture)
         await naks.more(client, 2)
         assert await look(capture) == 2

@@ -23,15 +23,15 @@ from support.servers import (
     APP,
     NOJS,
     OTHER,
-    Account,
+    READER,
     Login,
     NatsOptions,
     NatsServer,
     Permissions,
-    User,
     connected,
     default_options,
     versions,
+    with_reader,
 )
 from support.waiting import until
 
@@ -39,24 +39,15 @@ from exporter.errors import QuestionError
 from exporter.model import Skipped
 from exporter.sources.connection import NatsLink
 
-READER: Final = Login("reader", "reader")
 NOBODY: Final = Login("", "")
 MORE_THAN_A_PAGE: Final = 300
 
 each_version = pytest.mark.parametrize("version", versions())
 
 
-def with_reader(permissions: Permissions | None) -> NatsOptions:
-    """The default accounts, and in APP one more user."""
-    reader = User(READER.user, READER.password, permissions=permissions)
-    app = Account("APP", (User("app", "app"), reader))
-    usual = default_options().accounts
-    return default_options(accounts=(app, *(each for each in usual if each.name != "APP")))
-
-
 def reload_permissions(server: NatsServer, permissions: Permissions | None) -> None:
     """Blocks, so it runs in a thread."""
-    server.options = with_reader(permissions)
+    server.options = with_reader("APP", permissions)
     server._prepare()
     os.kill(server.pid, signal.SIGHUP)
 
@@ -96,7 +87,7 @@ async def test_more_than_one_page_of_streams_and_of_consumers_is_seen_once_each(
 async def test_a_denied_list_is_reported_as_permission_and_then_rests(version: str) -> None:
     denied = Permissions(publish_deny=("$JS.API.STREAM.LIST",))
     async with (
-        NatsServer(version, with_reader(denied)) as server,
+        NatsServer(version, with_reader("APP", denied)) as server,
         account_source(nats_access(server, READER)) as source,
     ):
         first, second = await poll(source), await poll(source)
@@ -111,7 +102,7 @@ async def test_a_denied_list_is_reported_as_permission_and_then_rests(version: s
 @each_version
 async def test_without_leave_to_list_consumers_the_streams_are_still_there(version: str) -> None:
     denied = Permissions(publish_deny=("$JS.API.CONSUMER.LIST.>",))
-    async with NatsServer(version, with_reader(denied)) as server:
+    async with NatsServer(version, with_reader("APP", denied)) as server:
         async with connected(server) as client:
             await create_stream(client, "ORDERS")
             await create_consumer(client, "ORDERS", "bill")
@@ -124,7 +115,7 @@ async def test_without_leave_to_list_consumers_the_streams_are_still_there(versi
 async def test_without_leave_to_call_the_roll_nothing_is_said_of_servers() -> None:
     denied = Permissions(publish_deny=("$SYS.REQ.ACCOUNT.PING.STATZ",))
     async with (
-        NatsServer(options=with_reader(denied)) as server,
+        NatsServer(options=with_reader("APP", denied)) as server,
         account_source(nats_access(server, READER)) as source,
     ):
         snapshot = await poll(source)
@@ -136,7 +127,7 @@ async def test_without_leave_to_call_the_roll_nothing_is_said_of_servers() -> No
 async def test_a_denied_inbox_fails_every_question_as_permission(version: str) -> None:
     denied = Permissions(subscribe_deny=("_INBOX.>",))
     async with (
-        NatsServer(version, with_reader(denied)) as server,
+        NatsServer(version, with_reader("APP", denied)) as server,
         account_source(nats_access(server, READER)) as source,
     ):
         snapshot = await poll(source)
@@ -146,7 +137,7 @@ async def test_a_denied_inbox_fails_every_question_as_permission(version: str) -
 
 async def test_an_inbox_that_is_allowed_later_brings_answers_without_a_restart() -> None:
     denied = Permissions(subscribe_deny=("_INBOX.>",))
-    async with NatsServer(options=with_reader(denied)) as server:
+    async with NatsServer(options=with_reader("APP", denied)) as server:
         link = NatsLink(nats_access(server, READER), "test")
 
         async def reason() -> str:
@@ -166,7 +157,7 @@ async def test_an_inbox_that_is_allowed_later_brings_answers_without_a_restart()
 async def test_an_inbox_prefix_of_ones_own_is_used(version: str) -> None:
     only_own = Permissions(subscribe_allow=("_READER.>",))
     async with (
-        NatsServer(version, with_reader(only_own)) as server,
+        NatsServer(version, with_reader("APP", only_own)) as server,
         account_source(nats_access(server, READER, inbox_prefix="_READER")) as source,
     ):
         snapshot = await poll(source)
@@ -202,38 +193,6 @@ async def test_the_account_has_its_name_on_every_version(nats_server: NatsServer
     assert [stream.account for stream in snapshot.streams] == ["APP"]
 
 
-async def test_a_stream_that_is_deleted_vanishes_with_its_consumers(
-    nats_server: NatsServer,
-) -> None:
-    async with connected(nats_server) as client, account_source(nats_access(nats_server)) as source:
-        await create_stream(client, "ORDERS")
-        await create_consumer(client, "ORDERS", "bill")
-        before = await poll(source)
-        await api(client, "STREAM.DELETE.ORDERS")
-        after = await poll(source)
-    assert [(row.name, row.up) for row in before.streams] == [("ORDERS", True)]
-    assert (after.streams, after.consumers, after.complete) == ((), (), True)
-
-
-async def test_a_server_that_comes_back_is_asked_again(nats_server: NatsServer) -> None:
-    async with connected(nats_server) as client:
-        await create_stream(client, "ORDERS", storage="file")
-    async with account_source(nats_access(nats_server)) as source:
-        await poll(source)
-        await nats_server.kill()
-        away, still_away = await poll(source), await poll(source)
-        await nats_server.restart()
-        back = await poll(source)
-    for snapshot in (away, still_away):
-        assert failures(snapshot) == {"stream_list": "connection"}
-        assert f"{nats_server.url}: " in outcome(snapshot, "stream_list").detail
-        assert [(server.name, server.up) for server in snapshot.servers] == [("n1", False)]
-        assert (snapshot.streams, snapshot.complete) == ((), False)
-    assert [(row.name, row.up) for row in back.streams] == [("ORDERS", True)]
-    assert [(server.name, server.up) for server in back.servers] == [("n1", True)]
-    assert back.complete
-
-
 async def test_a_wrong_password_is_a_connection_failure_that_tells_no_secret(
     nats_server: NatsServer,
 ) -> None:
@@ -264,23 +223,6 @@ async def test_a_list_that_the_server_cuts_off_leaves_the_source_alive(version: 
         assert failures(snapshot) == {"stream_list": "disconnected"}
         # The connection was opened anew, and what is small enough comes through.
         assert outcome(snapshot, "account_info").ok
-
-
-async def test_two_systems_in_one_process_do_not_mix() -> None:
-    options = default_options()
-    async with NatsServer(options=options) as one, NatsServer(options=options) as two:
-        for server, name in ((one, "FIRST"), (two, "SECOND")):
-            async with connected(server) as client:
-                await create_stream(client, name)
-        async with (
-            account_source(nats_access(one)) as of_one,
-            account_source(nats_access(two)) as of_two,
-        ):
-            snapshots = await asyncio.gather(poll(of_one), poll(of_two))
-            await one.kill()
-            later = await asyncio.gather(poll(of_one), poll(of_two))
-    assert [list(streams(each)) for each in snapshots] == [["FIRST"], ["SECOND"]]
-    assert [list(streams(each)) for each in later] == [[], ["SECOND"]]
 
 
 async def test_two_accounts_of_one_server_do_not_mix(nats_server: NatsServer) -> None:

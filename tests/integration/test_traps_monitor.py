@@ -122,24 +122,6 @@ async def test_a_server_without_jetstream_says_so(version: str) -> None:
     assert [(row.name, row.up, row.jetstream) for row in snapshot.servers] == [("n1", True, False)]
 
 
-async def test_a_server_that_comes_back_is_asked_again(nats_server: NatsServer) -> None:
-    async with connected(nats_server) as client:
-        await create_stream(client, "ORDERS", storage="file")
-    async with monitor_source(http_access(nats_server)) as source:
-        await poll(source)
-        await nats_server.kill()
-        away = await poll(source)
-        await nats_server.restart()
-        back = await poll(source)
-    assert failures(away) == {"varz": "connection"}
-    assert nats_server.monitor_url in outcome(away, "varz").detail
-    assert [(row.name, row.up) for row in away.servers] == [("n1", False)]
-    assert (away.streams, away.complete) == ((), False)
-    assert [(row.name, row.up) for row in back.streams] == [("ORDERS", True)]
-    assert [(row.name, row.up) for row in back.servers] == [("n1", True)]
-    assert back.complete
-
-
 async def test_one_server_behind_two_addresses_counts_once(nats_server: NatsServer) -> None:
     async with connected(nats_server) as client:
         await create_stream(client, "ORDERS")

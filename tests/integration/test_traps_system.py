@@ -1,6 +1,5 @@
 """The system source on servers whose answers are too many, too large, refused or of another kind."""
 
-import asyncio
 import secrets
 from dataclasses import replace
 from typing import Final
@@ -20,6 +19,7 @@ from support.reading import (
 )
 from support.servers import (
     APP,
+    READER,
     SYS,
     Account,
     Login,
@@ -30,12 +30,12 @@ from support.servers import (
     connected,
     default_options,
     versions,
+    with_reader,
 )
 
 from exporter.model import Skipped, Snapshot
 
 ACCOUNTS: Final = ("A1", "A2", "A3", "A4", "A5")
-READER: Final = Login("reader", "reader")
 
 each_version = pytest.mark.parametrize("version", versions())
 
@@ -44,14 +44,6 @@ def five_accounts(**changes: str) -> NatsOptions:
     system = Account("SYS", (User("sys", "sys"),), jetstream=False)
     accounts = [Account(name, (User(name, name),)) for name in ACCOUNTS]
     return NatsOptions(accounts=(*accounts, system), **changes)  # type: ignore[arg-type]
-
-
-def with_reader(permissions: Permissions) -> NatsOptions:
-    """The default accounts, and in SYS one more user."""
-    reader = User(READER.user, READER.password, permissions=permissions)
-    system = Account("SYS", (User("sys", "sys"), reader), jetstream=False)
-    usual = default_options().accounts
-    return default_options(accounts=(*(each for each in usual if each.name != "SYS"), system))
 
 
 async def fill(client: Client, count: int, text_bytes: int) -> None:
@@ -146,7 +138,7 @@ async def test_an_ordinary_user_finds_nobody_who_answers(nats_server: NatsServer
 @each_version
 async def test_a_denied_question_is_reported_as_permission_and_then_rests(version: str) -> None:
     denied = Permissions(publish_deny=("$SYS.REQ.SERVER.PING.HEALTHZ",))
-    async with NatsServer(version, with_reader(denied)) as server:
+    async with NatsServer(version, with_reader("SYS", denied)) as server:
         async with connected(server) as client:
             await create_stream(client, "ORDERS")
         async with system_source(nats_access(server, READER)) as source:
@@ -169,50 +161,3 @@ async def test_a_server_without_jetstream_says_so(version: str) -> None:
         snapshot = await poll(source)
     assert failures(snapshot) == {"jsz": "no_jetstream"}
     assert [(row.name, row.up, row.jetstream) for row in snapshot.servers] == [("n1", True, False)]
-
-
-async def test_a_server_that_comes_back_is_asked_again(nats_server: NatsServer) -> None:
-    async with connected(nats_server) as client:
-        await create_stream(client, "ORDERS", storage="file")
-    async with system_source(nats_access(nats_server, SYS)) as source:
-        await poll(source)
-        await nats_server.kill()
-        away = await poll(source)
-        await nats_server.restart()
-        back = await poll(source)
-    assert failures(away) == {"statsz": "connection"}
-    assert [(row.name, row.up) for row in away.servers] == [("n1", False)]
-    assert (away.streams, away.complete) == ((), False)
-    assert [(row.name, row.up) for row in back.streams] == [("ORDERS", True)]
-    assert [(row.name, row.up) for row in back.servers] == [("n1", True)]
-    assert back.complete
-
-
-async def test_a_stream_that_is_deleted_vanishes_with_its_consumers(
-    nats_server: NatsServer,
-) -> None:
-    async with (
-        connected(nats_server) as client,
-        system_source(nats_access(nats_server, SYS)) as source,
-    ):
-        await create_stream(client, "ORDERS")
-        await create_consumer(client, "ORDERS", "bill")
-        before = await poll(source)
-        await client.jetstream().delete_stream("ORDERS")
-        after = await poll(source)
-    assert ([row.up for row in before.streams], len(before.consumers)) == ([True], 1)
-    assert (after.streams, after.consumers, after.complete) == ((), (), True)
-
-
-async def test_two_systems_in_one_process_do_not_mix() -> None:
-    options = default_options()
-    async with NatsServer(options=options) as one, NatsServer(options=options) as two:
-        for server, name in ((one, "FIRST"), (two, "SECOND")):
-            async with connected(server) as client:
-                await create_stream(client, name)
-        async with (
-            system_source(nats_access(one, SYS)) as of_one,
-            system_source(nats_access(two, SYS)) as of_two,
-        ):
-            snapshots = await asyncio.gather(poll(of_one), poll(of_two))
-    assert [list(streams(each)) for each in snapshots] == [["FIRST"], ["SECOND"]]

@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Final
 
 import nats
@@ -26,6 +27,7 @@ __all__ = [
     "NOJS",
     "OLDEST",
     "OTHER",
+    "READER",
     "SYS",
     "VERSIONS",
     "Account",
@@ -41,6 +43,7 @@ __all__ = [
     "connected",
     "default_options",
     "versions",
+    "with_reader",
 ]
 
 VERSIONS: Final = NATS_SERVER_VERSIONS
@@ -52,6 +55,8 @@ APP: Final = Login("app", "app")
 OTHER: Final = Login("other", "other")
 NOJS: Final = Login("nojs", "nojs")
 SYS: Final = Login("sys", "sys")
+# Only where a test asks for it.
+READER: Final = Login("reader", "reader")
 
 
 def versions() -> tuple[str, ...]:
@@ -66,6 +71,16 @@ def long_run() -> bool:
 def default_options(**changes: object) -> NatsOptions:
     """The default account layout: APP, OTHER, NOJS (without JetStream), SYS."""
     return NatsOptions(**{"accounts": sample_accounts(), **changes})  # type: ignore[arg-type]
+
+
+def with_reader(account: str, permissions: Permissions | None) -> NatsOptions:
+    """The default accounts, and in that one another user, with these permissions."""
+    reader = User(READER.user, READER.password, permissions=permissions)
+    accounts = tuple(
+        replace(each, users=(*each.users, reader)) if each.name == account else each
+        for each in sample_accounts()
+    )
+    return default_options(accounts=accounts)
 
 
 async def connect(server: NatsServer | NatsCluster, user: Login = APP) -> Client:

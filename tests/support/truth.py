@@ -121,6 +121,17 @@ class Workload:
                 ledger.held[sequence] = message
         return got
 
+    async def fetch_all(self, name: str, count: int) -> list[int]:
+        """The sequences of just so many deliveries: a pull that no leader heard is made again."""
+        ledger, before = self.ledgers[name], Counter(self.ledgers[name].sent)
+
+        async def missing() -> int:
+            await self.fetch(name, count - (ledger.sent - before).total())
+            return count - (ledger.sent - before).total()
+
+        await until(missing, lambda left: left == 0, f"{name} does not get {count} messages")
+        return sorted(ledger.sent - before)
+
     async def drain(self, name: str, answer: bytes = ACK) -> None:
         """Fetches and answers until nothing comes."""
         while got := await self.fetch(name, 50):

@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import json
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -81,17 +80,6 @@ class ReplicatedWorkload(Workload):
             return await super().fetch(name, count, wait=wait)
         except TimeoutError:
             return []  # the pull went unheard in part; what came of it stands in the ledger
-
-    async def fetch_all(self, name: str, count: int) -> list[int]:
-        """The sequences of just so many deliveries: a pull that no leader heard is made again."""
-        ledger, before = self.ledgers[name], Counter(self.ledgers[name].sent)
-
-        async def missing() -> int:
-            await self.fetch(name, count - (ledger.sent - before).total())
-            return count - (ledger.sent - before).total()
-
-        await until(missing, lambda left: left == 0, f"{name} does not get {count} messages")
-        return sorted(ledger.sent - before)
 
     async def answer(self, name: str, sequences: Iterable[int], word: bytes = ACK) -> None:
         ledger = self.ledgers[name]

@@ -1,84 +1,28 @@
-"""Publishes, acks and pulls across resets, leader moves and gaps between looks."""
+"""Publishes received and not stored, from looks at subscriptions: nothing twice, nothing guessed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from support.models import NOW, at, consumer, consumer_config, server, stream, stream_config
-from support.models import snapshot as taken_now
+from support.models import NOW, at, server, stream
+from support.publish_looks import (
+    FIRST_LIFE,
+    KEY,
+    LONG_AGO,
+    OTHER_NODE,
+    SECOND_LIFE,
+    Town,
+    counts,
+    snapshot,
+)
 
-from exporter.model import Snapshot, StreamConfig
-from exporter.signals.dedupe import DedupeHits
 from exporter.signals.publishes import (
     FORGET_AFTER_SECONDS,
-    ConsumerReplies,
     PublishBook,
-    PublishSignals,
     StreamPublishes,
-    TapCounts,
 )
-from exporter.subscriptions import CounterId, Counters, StreamLook, SubscriptionCounts
-
-KEY, WORKER = ("APP", "ORDERS"), ("APP", "ORDERS", "worker")
-LONG_AGO = at(NOW - 86_400)
-FIRST_LIFE, SECOND_LIFE = ("N1", 12, "1", ""), ("N1B", 7, "1", "")
-OTHER_NODE = ("N2", 30, "1", "")
-
-
-def snapshot(*rows: Any, after: float = 0.0, **changes: Any) -> Snapshot:
-    found = taken_now(*rows, **changes)
-    return Snapshot(**{**{f: getattr(found, f) for f in found.__struct_fields__},
-                       "taken": NOW + after})  # fmt: skip
-
-
-def counts(
-    streams: Mapping[tuple[str, str], StreamLook] | None = None,
-    acks: Counters | None = None,
-    pulls: Counters | None = None,
-    **changes: Any,
-) -> SubscriptionCounts:
-    plain: dict[str, Any] = {
-        "streams": streams or {},
-        "acks": {WORKER: acks} if acks is not None else {},
-        "pulls": {WORKER: pulls} if pulls is not None else {},
-        "advisory_listeners": {},
-        "whole_accounts": frozenset({"APP"}),
-    }
-    return SubscriptionCounts(**{**plain, **changes})
-
-
-class Town:
-    """One stream that is looked at again and again, a minute apart, and polled in between."""
-
-    def __init__(self, **config: Any) -> None:
-        self.book = PublishBook()
-        self.seconds = 0.0
-        self.config: StreamConfig = stream_config(**config)
-        self.created = LONG_AGO
-        self.server = server("n1")
-        self.tap: TapCounts | None = None
-
-    def look(self, received: int, last_seq: int, who: CounterId = FIRST_LIFE) -> StreamPublishes:
-        """A look, and the poll after it."""
-        row = stream(
-            last_seq=last_seq, created=self.created, config=self.config, leader=self.server.name
-        )
-        seen = StreamLook(self.server.name, self.created, last_seq, None, ((who, received),))
-        self._update(counts({KEY: seen}), row, 45.0)
-        return self._update(None, row, 15.0).streams[KEY]
-
-    def poll(self, last_seq: int, seconds: float = 15.0, **row: Any) -> PublishSignals:
-        found = stream(
-            last_seq=last_seq, created=self.created, config=self.config,
-            leader=self.server.name, **row,
-        )  # fmt: skip
-        return self._update(None, found, seconds)
-
-    def _update(self, found: SubscriptionCounts | None, row: Any, seconds: float) -> PublishSignals:
-        self.seconds += seconds
-        return self.book.update(found, snapshot(row, self.server, after=self.seconds), self.tap)
+from exporter.subscriptions import StreamLook
 
 
 def test_counting_starts_at_the_first_look() -> None:
@@ -336,142 +280,3 @@ def test_a_stream_without_a_leader_keeps_its_numbers_for_a_while() -> None:
     away = stream(up=False, leader="", created=None, config=town.config)
     signals = town.book.update(None, snapshot(away, town.server, after=town.seconds + 15))
     assert signals.streams[KEY] == StreamPublishes(9, 5, 5, 0)
-
-
-def test_one_dedupe_counter_for_tap_and_bound() -> None:
-    town = Town()
-    town.look(0, 0)
-    assert town.look(10, 8) == StreamPublishes(10, 2, 2, 0)
-    town.tap = TapCounts(frozenset({"APP"}), {KEY: 1})
-    assert town.look(20, 15) == StreamPublishes(20, 5, 3, 1)
-    town.tap = TapCounts(frozenset({"APP"}), {KEY: 4})
-    assert town.look(30, 20) == StreamPublishes(30, 10, 6, 1)
-    town.tap = None
-    assert town.look(40, 29) == StreamPublishes(40, 11, 7, 0)
-    town.tap = TapCounts(frozenset({"APP"}), {KEY: 5})
-    assert town.look(50, 29) == StreamPublishes(50, 21, 8, 1)
-    town.tap = TapCounts(frozenset({"APP"}), {})  # it began anew
-    assert town.look(50, 29).dedupe_hits == 8
-
-
-@pytest.mark.parametrize(
-    ("heard", "breaks", "unstored", "expected"),
-    [
-        pytest.param(7, 0, 9, (7, 1), id="heard all"),
-        pytest.param(7, 1, 9, (9, 0), id="missed some: the bound knows better"),
-        pytest.param(7, 1, 3, (7, 0), id="missed some: the bound is late"),
-        pytest.param(7, 1, None, (7, 0), id="missed some: there is no bound"),
-    ],
-)
-def test_a_tap_that_missed_something_is_not_exact(
-    heard: int, breaks: int, unstored: int | None, expected: tuple[int, int]
-) -> None:
-    assert DedupeHits().with_tap(heard, breaks, unstored) == expected
-
-
-def test_a_tap_is_exact_again_after_one_poll() -> None:
-    hits = DedupeHits()
-    assert hits.without_tap(5) == (5, 0)
-    assert hits.with_tap(0, 0, 6) == (6, 0)
-    assert hits.with_tap(2, 0, 60) == (8, 1)
-    assert hits.with_tap(2, 1, 60) == (8, 0)
-    assert hits.with_tap(3, 1, 60) == (9, 1)
-    assert hits.without_tap(61) == (10, 0)
-
-
-def test_the_tap_needs_no_looks() -> None:
-    town = Town(sourced=True)
-    town.tap = TapCounts(frozenset({"APP"}), {})
-    assert town.poll(5).streams[KEY] == StreamPublishes(None, None, 0, 1)
-    town.tap = TapCounts(frozenset({"APP"}), {KEY: 2})
-    assert town.poll(5).streams[KEY] == StreamPublishes(None, None, 2, 1)
-
-
-@pytest.mark.parametrize("config", [{"mirror": "UP"}, {"no_ack": True}], ids=["mirror", "no_ack"])
-def test_the_tap_cannot_hear_some_streams(config: dict[str, Any]) -> None:
-    town = Town(**config)
-    town.tap = TapCounts(frozenset({"APP"}), {})
-    assert town.poll(5).streams[KEY] == StreamPublishes()
-
-
-def test_a_tap_in_another_account_says_nothing() -> None:
-    town = Town()
-    town.tap = TapCounts(frozenset({"OTHER"}), {})
-    assert town.look(0, 0) == StreamPublishes(0, 0, 0, 0)
-
-
-def test_acks_and_pulls_follow_the_consumer() -> None:
-    book, node = PublishBook(), server("n1")
-    row = consumer(created=LONG_AGO)
-    looks: list[tuple[Counters, Counters]] = [
-        (((FIRST_LIFE, 100),), ((("N1", 12, "2", ""), 10),)),
-        (((FIRST_LIFE, 120), (("N1", 12, "3", ""), 5)), ((("N1", 12, "2", ""), 13),)),
-        (((OTHER_NODE, 7),), ((("N2", 30, "2", ""), 1),)),
-    ]
-    told = [
-        book.update(counts(acks=acks, pulls=pulls), snapshot(row, node)).consumers[WORKER]
-        for acks, pulls in looks
-    ]
-    assert told == [ConsumerReplies(0, 0), ConsumerReplies(25, 3), ConsumerReplies(32, 4)]
-    between = book.update(None, snapshot(row, node, after=60)).consumers[WORKER]
-    assert between == ConsumerReplies(32, 4)
-    assert book.update(None, snapshot(row, node, after=200)).consumers == {}
-
-
-@pytest.mark.parametrize(
-    ("config", "expected"),
-    [
-        pytest.param(consumer_config(kind="push"), ConsumerReplies(3, None), id="push"),
-        pytest.param(consumer_config(ack_policy="none"), ConsumerReplies(None, 4), id="no acks"),
-        pytest.param(None, None, id="configuration not known"),
-    ],
-)
-def test_only_what_the_consumer_can_get_is_told(
-    config: Any, expected: ConsumerReplies | None
-) -> None:
-    book, node = PublishBook(), server("n1")
-    book.update(None, snapshot(node))
-    row = consumer(created=at(NOW + 5), config=config)
-    got = book.update(
-        counts(acks=((FIRST_LIFE, 3),), pulls=((OTHER_NODE, 4),)), snapshot(row, node)
-    )
-    assert got.consumers.get(WORKER) == expected
-
-
-ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"
-
-
-@pytest.mark.parametrize(
-    ("listeners", "kept", "whole", "captured"),
-    [
-        pytest.param([f"{ADVISORY}.ORDERS.worker"], "orders", True, 1, id="this consumer's"),
-        pytest.param([f"{ADVISORY}.*.worker"], "orders", False, 1, id="a part is enough for yes"),
-        pytest.param(["$JS.EVENT.>"], "orders", True, 1, id="everything"),
-        pytest.param([f"{ADVISORY}.ORDERS.other"], "orders", True, 0, id="another's"),
-        pytest.param([], f"{ADVISORY}.>", False, 1, id="a stream"),
-        pytest.param([], "orders", True, 0, id="nobody"),
-        pytest.param([], "orders", False, None, id="nobody, but not all were seen"),
-    ],
-)
-def test_dead_letters_are_captured_by_a_stream_or_a_subscriber(
-    listeners: list[str], kept: str, whole: bool, captured: int | None
-) -> None:
-    rows = (
-        stream(config=stream_config(subjects=(kept,))),
-        consumer(config=consumer_config(max_deliver=5)),
-        server("n1"),
-    )
-    found = counts(
-        advisory_listeners={"APP": frozenset(listeners)},
-        whole_accounts=frozenset({"APP"} if whole else ()),
-    )
-    told = PublishBook().update(found, snapshot(*rows)).consumers.get(WORKER)
-    assert (told.dead_letter_captured if told else None) == captured
-
-
-def test_without_looks_a_stream_that_keeps_the_advisory_is_still_seen() -> None:
-    keeper = stream(config=stream_config(subjects=(f"{ADVISORY}.ORDERS.*",)))
-    finite, endless = consumer_config(max_deliver=5), consumer_config()
-    rows = consumer(config=finite), consumer("patient", config=endless)
-    told = PublishBook().update(None, snapshot(keeper, *rows)).consumers
-    assert told == {WORKER: ConsumerReplies(dead_letter_captured=1)}

@@ -1,0 +1,97 @@
+"""A poller whose source is told what to answer, and what the poller then serves."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from exporter.model import Consumer, Outcome, Server, Snapshot, Stream
+from exporter.poll import SystemPoller
+from exporter.samples.render import Limits, Renderer
+from exporter.watch import system_samples
+
+NOW = 1_794_800_000.0
+INTERVAL = 15.0
+ANSWERED = (Outcome("stream_list", True, 0.01), Outcome("consumer_list", True, 0.02))
+REFUSED = (Outcome("stream_list", False, 0.1, "connection", "nats://127.0.0.1:1: refused"),)
+WORKER = Consumer("APP", "ORDERS", "worker", True, "", "n1", None, num_pending=7)
+ORDERS = Stream("APP", "ORDERS", True, "", "n1", "", None)
+
+
+def snapshot(taken: float = NOW, **changes: Any) -> Snapshot:
+    said: dict[str, Any] = {
+        "streams": (ORDERS,),
+        "consumers": (WORKER,),
+        "servers": (Server("n1", "ID1", True),),
+        "outcomes": ANSWERED,
+        "servers_expected": 1,
+        "servers_answered": 1,
+    }
+    return Snapshot("test", taken, **(said | changes))
+
+
+def silence(taken: float = NOW) -> Snapshot:
+    """Nobody answered: the source still names the server, as down."""
+    return Snapshot(
+        "test",
+        taken,
+        servers=(Server("n1", "ID1", False),),
+        outcomes=REFUSED,
+        servers_expected=1,
+        servers_answered=0,
+        complete=False,
+    )
+
+
+@dataclass
+class MemorySource:
+    """Gives what it was told to, one answer per poll, the last one for ever."""
+
+    answers: list[Snapshot | Exception]
+    deadlines: list[float] = field(default_factory=list)
+    closed: bool = False
+    before_answer: Callable[[], Awaitable[None]] | None = None
+
+    async def poll(self, deadline: float) -> Snapshot:
+        self.deadlines.append(deadline)
+        if self.before_answer is not None:
+            await self.before_answer()
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+def poller_of(
+    *answers: Snapshot | Exception,
+    interval: float = INTERVAL,
+    timeout: float = 10.0,
+    limits: Limits | None = None,
+) -> tuple[SystemPoller, MemorySource]:
+    source = MemorySource(list(answers))
+    renderer = Renderer("test", limits=limits or Limits())
+    return SystemPoller(
+        "test", "account", ("nats://x",), source, renderer, interval, timeout
+    ), source
+
+
+async def polled(poller: SystemPoller, times: int = 1, at: float = NOW) -> None:
+    poller.clock = lambda: at
+    for _ in range(times):
+        await poller.poll_once()
+
+
+def served_names(poller: SystemPoller, now: float) -> set[str]:
+    return {block.metric.name for block in poller.served(now).blocks}
+
+
+def own(poller: SystemPoller, now: float = NOW) -> dict[tuple[str, ...], float]:
+    """The exporter's own series of this system, without their common first label."""
+    return {
+        (sample.metric.name.removeprefix("streamgauge_"), *sample.labels[1:]): sample.value
+        for sample in system_samples(poller, now)
+    }

@@ -1,0 +1,123 @@
+"""Who is let in by a password, what a check costs, and that the loop turns meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+
+import bcrypt
+import pytest
+from support.web_config_files import HASH
+
+from streamgauge.serving.basic_auth import PasswordCheck, credentials
+from streamgauge.serving.secret import Secret
+
+OTHER_HASH = bcrypt.hashpw(b"swordfish", bcrypt.gensalt(4)).decode()
+
+
+def basic(text: str) -> str:
+    return "Basic " + base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        (basic("alice:hunter2"), ("alice", "hunter2")),
+        (basic("alice:a:b"), ("alice", "a:b")),
+        (basic("grün:schlüssel"), ("grün", "schlüssel")),
+        (basic(":"), ("", "")),
+        (basic("alice:x").replace("Basic", "bAsIc"), ("alice", "x")),
+        (basic("no colon"), None),
+        ("Basic", None),
+        ("Basic !!!", None),
+        ("Basic /w==", None),
+        ("Bearer abc", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_credentials_are_read_from_the_header(
+    header: str | None, expected: tuple[str, str] | None
+) -> None:
+    assert credentials(header) == expected
+
+
+USERS = {"alice": Secret(HASH), "bob": Secret(OTHER_HASH)}
+
+
+async def test_a_right_password_is_checked_by_bcrypt_only_once() -> None:
+    check = PasswordCheck()
+
+    answers = [await check.allows(USERS, "alice", "hunter2") for _ in range(3)]
+
+    assert answers == [True, True, True]
+    assert check.bcrypt_runs == 1
+
+
+@pytest.mark.parametrize(
+    ("user", "password"),
+    [("alice", "wrong"), ("alice", "swordfish"), ("mallory", "hunter2"), ("alice", ""), ("", "")],
+)
+async def test_a_wrong_login_is_refused_at_the_price_of_bcrypt(user: str, password: str) -> None:
+    check = PasswordCheck()
+    await check.allows(USERS, "alice", "hunter2")
+
+    answers = [await check.allows(USERS, user, password) for _ in range(2)]
+
+    assert answers == [False, False]
+    assert check.bcrypt_runs == 3
+
+
+async def test_an_unknown_user_costs_what_the_dearest_known_one_costs() -> None:
+    check = PasswordCheck()
+    dear = Secret(bcrypt.hashpw(b"x", bcrypt.gensalt(5)).decode())
+
+    await check.allows({"alice": Secret(HASH), "dear": dear}, "mallory", "x")
+
+    assert check._unknown_user_hash.startswith(b"$2b$05$")
+
+
+async def test_requests_at_the_same_moment_share_one_bcrypt_run() -> None:
+    check = PasswordCheck()
+    await check.allows(USERS, "bob", "wrong")
+
+    logins = [check.allows(USERS, "alice", "hunter2") for _ in range(20)]
+    answers = await asyncio.gather(*logins)
+
+    assert answers == [True] * 20
+    # One that was wrong, and as many of the twenty as may run at once.
+    assert check.bcrypt_runs <= 3
+
+
+async def test_the_event_loop_turns_while_bcrypt_runs() -> None:
+    users = {"alice": Secret(bcrypt.hashpw(b"x", bcrypt.gensalt(8)).decode())}
+    login = asyncio.create_task(PasswordCheck().allows(users, "alice", "x"))
+
+    turns = 0
+    while not login.done():
+        await asyncio.sleep(0)
+        turns += 1
+
+    assert login.result() is True
+    assert turns > 20  # two or three if the loop itself had run it
+
+
+async def test_a_changed_file_forgets_who_was_let_in() -> None:
+    check = PasswordCheck()
+    assert await check.allows(USERS, "alice", "hunter2")
+
+    changed = {"alice": Secret(OTHER_HASH)}
+
+    assert not await check.allows(changed, "alice", "hunter2")
+    assert await check.allows(changed, "alice", "swordfish")
+    assert not await check.allows(changed, "bob", "swordfish")
+
+
+async def test_a_password_that_bcrypt_would_cut_is_refused() -> None:
+    long = "x" * 72
+    users = {"alice": Secret(bcrypt.hashpw(long.encode(), bcrypt.gensalt(4)).decode())}
+    check = PasswordCheck()
+
+    assert await check.allows(users, "alice", long)
+    assert not await check.allows(users, "alice", long + "y")
+    assert check.bcrypt_runs == 2
