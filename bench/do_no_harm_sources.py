@@ -1,7 +1,7 @@
 """What polling does to publishers: their acks' latency while a source polls, beside the same without.
 
-One run per source: windows of one interval, each with a poll at its beginning, take turns with
-windows without. The maximum is that of all publishes.
+One run per source: windows with a poll at their beginning take turns with windows without. Judged
+by the median of the windows' slowest publishes: the slowest of all is the machine's, not the poll's.
 """
 
 from __future__ import annotations
@@ -10,20 +10,23 @@ import argparse
 import asyncio
 import contextlib
 import gc
+import statistics
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 
 from bench.big_server import BigServer
-from bench.do_no_harm_publisher import Latency, Span, make_probe, publishing
+from bench.do_no_harm_publisher import Latency, Published, Span, make_probe, publishing
 from bench.process import ROOT, python
 from bench.table import show
 from exporter.assembly import make_poller
 from exporter.config import ExporterSettings, SystemSettings
 from exporter.main import GC_THRESHOLDS
 
-INTERVAL_SECONDS = 15.0
-ROUNDS = 4
+# Three times as often as by default: more windows, and no milder a measure.
+WINDOW_SECONDS = 5.0
+ROUNDS = 12
 ALLOWED_SECONDS = 0.020
 _NOTHING = "nothing"  # the noise of the machine: a window without any poll, beside another
 
@@ -40,21 +43,33 @@ async def compare(big: BigServer) -> None:
     }
     rows, added = [], {}
     for source, url in addresses.items():
-        print(f"  {source}: {2 * ROUNDS + 1} windows of {INTERVAL_SECONDS:.0f} s", file=sys.stderr)
+        print(f"  {source}: {2 * ROUNDS + 1} windows of {WINDOW_SECONDS:.0f} s", file=sys.stderr)
         quiet, first, later = await _measure(big, source, url)
         rows.append(_row(source, quiet, later))
-        added[source] = later.worst - quiet.worst
+        added[source] = later.typical_worst - quiet.typical_worst
         if source != _NOTHING:
             rows.append(_row("  its first poll", quiet, first))
-    header = ("polled by", "p50", "p99", "max", "p50", "p99", "max", "adds")
+    header = ("polled by", *(("p50", "p99", "max", "slowest") * 2), "adds")
     show(
         f"publish acks in ms ({big.size}), without | with a poll every "
-        f"{INTERVAL_SECONDS:.0f} s\n  over all publishes of {ROUNDS} windows each",
+        f"{WINDOW_SECONDS:.0f} s\n  over all publishes of {ROUNDS} windows each; slowest: "
+        "the median of the windows' own",
         header,
         rows,
     )
-    goal = f"goal: no source adds more than {ALLOWED_SECONDS * 1000:.0f} ms to the maximum"
+    goal = f"goal: no source adds more than {ALLOWED_SECONDS * 1000:.0f} ms to the slowest"
     print(f"  {goal}:\n  {_judged(added)}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Felt:
+    """What publishers felt in some windows."""
+
+    latency: Latency
+    typical_worst: float
+
+    def milliseconds(self) -> tuple[str, ...]:
+        return (*self.latency.milliseconds(), f"{self.typical_worst * 1000:.1f}")
 
 
 def _judged(added: dict[str, float]) -> str:
@@ -65,12 +80,12 @@ def _judged(added: dict[str, float]) -> str:
     return f"missed by {', '.join(missed)}" if missed else "met"
 
 
-def _row(name: str, quiet: Latency, polled: Latency) -> tuple[str, ...]:
-    added = f"{(polled.worst - quiet.worst) * 1000:.1f}"
+def _row(name: str, quiet: _Felt, polled: _Felt) -> tuple[str, ...]:
+    added = f"{(polled.typical_worst - quiet.typical_worst) * 1000:.1f}"
     return (name, *quiet.milliseconds(), *polled.milliseconds(), added)
 
 
-async def _measure(big: BigServer, source: str, url: str) -> tuple[Latency, Latency, Latency]:
+async def _measure(big: BigServer, source: str, url: str) -> tuple[_Felt, _Felt, _Felt]:
     """Without polls, with the first one, which reads all configuration, and with later ones."""
     async with publishing(big.address("app")) as published, _poller(source, url) as poll:
         first = await _window(poll)
@@ -79,13 +94,17 @@ async def _measure(big: BigServer, source: str, url: str) -> tuple[Latency, Late
         for _ in range(ROUNDS):
             without.append(await _window(_rest))
             polled.append(await _window(poll))
-    return published.within(without), published.within([first]), published.within(polled)
+    return _felt(published, without), _felt(published, [first]), _felt(published, polled)
+
+
+def _felt(published: Published, spans: list[Span]) -> _Felt:
+    return _Felt(published.within(spans), statistics.median(published.worst_of_each(spans)))
 
 
 async def _window(act: Poll) -> Span:
     started = time.monotonic()
     await act()
-    await asyncio.sleep(max(0.0, started + INTERVAL_SECONDS - time.monotonic()))
+    await asyncio.sleep(max(0.0, started + WINDOW_SECONDS - time.monotonic()))
     return started, time.monotonic()
 
 

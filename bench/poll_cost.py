@@ -1,6 +1,7 @@
 """What a poll costs beside the bare question: asked, decoded and rendered against fetched and decoded.
 
-Each source runs in a process of its own (`python -m bench.poll_cost --one ...`).
+The goal is for that; what the signals add is shown beside it. Each source runs in a process of its
+own (`python -m bench.poll_cost --one ...`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import statistics
 import sys
 import time
+from typing import NamedTuple
 
 from bench.big_server import BigServer
 from bench.process import ROOT, peak_bytes, python
@@ -29,6 +31,9 @@ from exporter.sources.source import Source
 from exporter.sources.system import _read_jsz
 
 ROUNDS = 5
+# The first connects, reads configuration and writes the label texts; after two more it is known
+# who stands still.
+_FIRST_POLLS = 3
 JSZ = "$SYS.REQ.SERVER.PING.JSZ"
 
 
@@ -43,17 +48,19 @@ async def compare(big: BigServer) -> None:
         (
             name,
             seconds(result["raw"]),
+            seconds(result["plain"]),
+            f"{result['plain'] / result['raw']:.1f}",
             seconds(result["poll"]),
             f"{result['poll'] / result['raw']:.1f}",
             seconds(result["cpu"]),
-            f"{result['cpu'] / result['raw_cpu']:.1f}",
             f"{int(result['series']):,}",
             megabytes(result["peak"]),
         )
         for name, result in results.items()
     ]
-    header = ("source", "bare", "poll", "ratio", "CPU", "ratio", "series", "peak")
-    show(f"a poll beside the bare JSZ question ({big.size}); medians", header, rows)
+    header = ("source", "bare", "plain", "ratio", "whole", "ratio", "CPU", "series", "peak")
+    title = f"a poll beside the bare JSZ question ({big.size}); medians"
+    show(f"{title}\n  plain: asked, decoded, rendered; whole: with signals", header, rows)
 
 
 async def _one(source: str, url: str, sys_url: str) -> dict[str, float]:
@@ -66,37 +73,48 @@ async def _one(source: str, url: str, sys_url: str) -> dict[str, float]:
 
 async def _measure(source_name: str, url: str, sys_url: str) -> dict[str, float]:
     gc.set_threshold(*GC_THRESHOLDS)
-    raw, raw_cpu = await _bare(sys_url)
+    raw = await _bare(sys_url)
     settings = SystemSettings(name="bench", source=source_name, urls=(url,))  # type: ignore[arg-type]
     source, digest = make_source(settings), Digest(Renderer("bench"))
-    await _poll(source, digest)  # connects, reads configuration, makes the label texts
-    walls, cpus, series = [], [], 0
-    for _ in range(ROUNDS):
-        wall, cpu, series = await _poll(source, digest)
-        walls.append(wall)
-        cpus.append(cpu)
+    plain = Renderer("bench")
+    polls = [await _poll(source, digest, plain) for _ in range(_FIRST_POLLS + ROUNDS)]
     await source.close()
+    steady = polls[_FIRST_POLLS:]
     return {
-        "raw": raw, "raw_cpu": raw_cpu, "poll": statistics.median(walls),
-        "cpu": statistics.median(cpus), "series": series, "peak": peak_bytes(os.getpid()),
+        "raw": raw, "peak": peak_bytes(os.getpid()),
+        "plain": statistics.median(one.asked + one.rendered for one in steady),
+        "poll": statistics.median(one.asked + one.digested for one in steady),
+        "cpu": statistics.median(one.cpu for one in steady), "series": steady[-1].series,
     }  # fmt: skip
 
 
-async def _poll(source: Source, digest: Digest) -> tuple[float, float, int]:
-    wall, cpu = time.perf_counter(), time.process_time()
+class _Poll(NamedTuple):
+    asked: float
+    rendered: float  # without signals
+    digested: float  # with them
+    cpu: float  # of asking and digesting
+    series: int
+
+
+async def _poll(source: Source, digest: Digest, plain: Renderer) -> _Poll:
+    began, cpu = time.perf_counter(), time.process_time()
     snapshot = await source.poll(time.monotonic() + 120)
+    asked = time.perf_counter()
     if not snapshot.complete:
         raise RuntimeError(f"the poll was not complete: {snapshot.outcomes}")
     made = await asyncio.to_thread(digest.take, snapshot, Found())
-    return time.perf_counter() - wall, time.process_time() - cpu, made.rendered.series
+    digested, cpu = time.perf_counter(), time.process_time() - cpu
+    await asyncio.to_thread(plain.render, snapshot)
+    rendered = time.perf_counter()
+    return _Poll(asked - began, rendered - digested, digested - asked, cpu, made.rendered.series)
 
 
-async def _bare(sys_url: str) -> tuple[float, float]:
+async def _bare(sys_url: str) -> float:
     link = NatsLink(NatsAccess((sys_url,)), "bench")
     await link.open()
-    walls, cpus = [], []
+    walls = []
     for _ in range(ROUNDS):
-        wall, cpu = time.perf_counter(), time.process_time()
+        began = time.perf_counter()
         replies = await link.gather(
             JSZ,
             JszQuestion(limit=1024).payload(),
@@ -106,10 +124,9 @@ async def _bare(sys_url: str) -> tuple[float, float]:
             headers={"Accept-Encoding": "gzip"},
         )
         _read_jsz(replies, 2**32)
-        walls.append(time.perf_counter() - wall)
-        cpus.append(time.process_time() - cpu)
+        walls.append(time.perf_counter() - began)
     await link.close()
-    return statistics.median(walls), statistics.median(cpus)
+    return statistics.median(walls)
 
 
 def _has_one(replies: list[Reply]) -> bool:
