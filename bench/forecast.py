@@ -24,6 +24,8 @@ from spark_rollups.trend_days import DAY, points_of
 _AHEAD = 30
 _F1_LEAD = 0.10
 _COVERAGE = (0.75, 0.85)
+# A young series has fewer origins to learn its errors from: 25 days have two, 45 have all six.
+_YOUNG_DAYS = (25, 30, 37, 45)
 
 
 @dataclass
@@ -65,6 +67,7 @@ def compare(count: int, seed: int) -> None:
     )
     _show_bars(max(line.f1 for line in lines.values()), ours, every, said)
     _show_kinds(every, said)
+    _show_young(every)
     _show_high_limits([replace(series, limit=series.high_limit) for series in every])
 
 
@@ -73,6 +76,23 @@ def _show_high_limits(every: list[Series]) -> None:
     rows = [(f"predict_linear over {w} d", f"{_by_line(every, w).f1:.3f}") for w in WINDOWS]
     rows.append(("best of five by own backtest", f"{_by_forecast(every)[0].f1:.3f}"))
     show("the same with limits above the last fortnight's high (no bar)", ("", "F1"), rows)
+
+
+def _show_young(every: list[Series]) -> None:
+    """The same series, of which only the last days are known."""
+    rows = []
+    for days in _YOUNG_DAYS:
+        young = [_last_days(series, days) for series in every]
+        pairs = [(s, f) for s, f in zip(young, _by_forecast(young)[1], strict=True) if f.levels]
+        shares = (np.mean([_covered(*pair, ahead) for pair in pairs]) for ahead in HORIZONS)
+        rows.append((f"{days} days", str(len(pairs)), *(f"{share:.1%}" for share in shares)))
+    header = ("known", "series", *(f"{ahead} d ahead" for ahead in HORIZONS))
+    show("what the 80 % interval covers in young series (no bar)", header, rows)
+
+
+def _last_days(series: Series, days: int) -> Series:
+    kept = series.times > series.times[-1] - days * DAY
+    return replace(series, times=series.times[kept], values=series.values[kept])
 
 
 def _by_line(every: list[Series], window: int) -> Judged:
@@ -101,7 +121,9 @@ def _by_forecast(every: list[Series]) -> tuple[Judged, list[Forecast]]:
 
 
 def _level(found: Forecast) -> float:
-    return next(level.median for level in found.levels if level.days == _AHEAD)
+    """Of a series that is too young for a forecast it is the newest one."""
+    stays = 0.0 if found.level is None else found.level
+    return next((level.median for level in found.levels if level.days == _AHEAD), stays)
 
 
 def _warned(series: Series, found: Forecast) -> bool:

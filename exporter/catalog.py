@@ -873,6 +873,9 @@ FORECAST_ACCOUNT_FULL_TIMESTAMP_SECONDS = _rollup("forecast_account_full_timesta
     "When the account is expected to reach the limit in the label. Quantile 0.9 is the high level "
     "and so the earliest date. Absent when it is not within the horizon.",
     labels=(*ACCOUNT, "limit", "quantile"))
+FORECAST_AS_OF_TIMESTAMP_SECONDS = _rollup("forecast_as_of_timestamp_seconds",
+    "The end of the newest day that the forecasts knew. A rollup may succeed each night and have "
+    "no newer day: forecasts that know nothing of the last week are left out, and this stays.")
 ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS = _rollup("rollup_last_success_timestamp_seconds",
     "When a rollup last succeeded. One that grows old makes every forecast stale.")
 

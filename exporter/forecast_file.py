@@ -23,13 +23,14 @@ from streamgauge.serving.logs import event
 
 logger = logging.getLogger(__name__)
 
-# A forecast is for the weeks ahead; made longer ago than this it is about the past.
+# A forecast is for the weeks ahead; what knows nothing of so many days is about the past.
 STALE_SECONDS = 7 * 86_400.0
 # Some two hundred thousand streams. What is larger is not ours, and would be read into memory.
 MOST_BYTES = 512 * 1024 * 1024
 
 _ROLLUP = {metric.name: metric for metric in catalog.ALL if metric.origin is Origin.ROLLUP}
 _SUCCESS = catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS
+_AS_OF = catalog.FORECAST_AS_OF_TIMESTAMP_SECONDS
 _END = "# EOF"
 _VALUE = r'"(?:[^"\\\n]|\\[\\"n])*"'
 
@@ -45,16 +46,16 @@ class Forecasts:
     """What a file says, ready to be served."""
 
     blocks: tuple[Block, ...] = ()
-    made: float = 0.0  # when the rollup succeeded
+    known_until: float = 0.0  # the newest day's end; else when the rollup succeeded
 
     def served(self, now: float) -> tuple[Block, ...]:
-        """Of a stale one only its time, so that somebody is told that rollups have stopped."""
+        """Of a stale one only its times, so that somebody is told that rollups have stopped."""
         if not self.is_stale(now):
             return self.blocks
-        return tuple(block for block in self.blocks if block.metric is _SUCCESS)
+        return tuple(block for block in self.blocks if block.metric in (_AS_OF, _SUCCESS))
 
     def is_stale(self, now: float) -> bool:
-        return now - self.made > STALE_SECONDS
+        return now - self.known_until > STALE_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class Look:
     def trouble(self, now: float) -> str:
         if self.fault or self.path is None:
             return self.fault
-        days = (now - self.forecasts.made) / 86_400
+        days = (now - self.forecasts.known_until) / 86_400
         return f"its forecasts are {days:.0f} days old" if self.forecasts.is_stale(now) else ""
 
 
@@ -139,8 +140,9 @@ def read_forecasts(text: str, made: float) -> Forecasts:
                 raise ForecastFileError(f"line {number}: {name} comes twice with these labels")
             heads[head] = value
     success = found.get(_SUCCESS.name, {}).get("", made)
+    known_until = found.get(_AS_OF.name, {}).get("", success)
     blocks = (_block(_ROLLUP[name], heads) for name, heads in found.items())
-    return Forecasts(tuple(filter(None, blocks)), success)
+    return Forecasts(tuple(filter(None, blocks)), min(success, known_until))
 
 
 def _block(metric: Metric, heads: dict[str, float]) -> Block | None:

@@ -98,7 +98,7 @@ MESSAGES_LOST = Definition(
     (
         "nats stream info {stream}",
         "nats consumer info {stream} {consumer}",
-        "nats stream edit {stream} --max-age 7d --dry-run",
+        "nats stream edit {stream} --max-age LONGER_AGE --dry-run",
     ),
     "JetStreamConsumerMessagesLost",
 )
@@ -108,7 +108,10 @@ HEADROOM_LOW = Definition(
     "Keep messages longer, or speed the consumer up",
     "Its first unfinished message was near the end that retention removes.",
     "Speed the consumer up, or let the stream keep more than its worst backlog.",
-    ("nats consumer info {stream} {consumer}", "nats stream edit {stream} --max-age 7d --dry-run"),
+    (
+        "nats consumer info {stream} {consumer}",
+        "nats stream edit {stream} --max-age LONGER_AGE --dry-run",
+    ),
     "JetStreamConsumerRetentionHeadroomLow",
 )
 REDELIVERY_HIGH = Definition(
@@ -164,7 +167,10 @@ EPHEMERALS_GROW = Definition(
     "Each costs memory and work on the server, and more with each replica.",
     "An application makes one at every start or request. Let it use one durable consumer, or an ordered "
     "consumer that ends with its connection.",
-    ("nats consumer report {stream}", "nats consumer find {stream} --idle 1h"),
+    (
+        "nats consumer report {stream}",
+        "nats consumer find {stream} --expression 'config.durable_name == \"\"'",
+    ),
     "JetStreamConsumerEphemeralLeak",
 )
 

@@ -48,8 +48,14 @@ class Backtest:
 
     def models(self) -> tuple[Model, ...]:
         """Those that fit at enough origins to be judged."""
-        fitting = {m: sum(m in origin.said for origin in self.origins) for m in MODELS}
-        return tuple(m for m, times in fitting.items() if times >= LEAST_ORIGINS)
+        return tuple(m for m in MODELS if self.times_fitting(m) >= LEAST_ORIGINS)
+
+    def times_fitting(self, model: Model) -> int:
+        return sum(model in origin.said for origin in self.origins)
+
+    def longest_lead(self, model: Model) -> int:
+        """How many days ahead it could be held against what came."""
+        return max(len(origin.truth) for origin in self.origins if model in origin.said)
 
     def best(self, among: Iterable[Model]) -> Model | None:
         """The least wrong one on foreseeable days; of equals the simplest."""

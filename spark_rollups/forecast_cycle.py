@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 # Fewer purges are events; only their repetition is a rule.
-_LEAST_PURGES = 3
+LEAST_PURGES = 3
 # The latest ones; older turns may have had another rule.
 _TURNS = 8
 # Neither the calendar nor the size repeats itself to this share: somebody purges now and then.
@@ -58,7 +58,7 @@ def cycle_ahead(past: Past, days: int) -> Path | None:
 def cycle_of(past: Past) -> Cycle | None:
     """None when purges are rare or irregular, or the next one is long overdue."""
     starts, ends = _purges(past)
-    if len(starts) < _LEAST_PURGES:
+    if len(starts) < LEAST_PURGES:
         return None
     lengths = np.diff(starts).astype(np.float64)
     peaks, troughs = past.levels[starts], past.levels[ends + 1]

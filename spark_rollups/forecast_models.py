@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_rollups.forecast_cycle import cycle_ahead
+from spark_rollups.forecast_cycle import LEAST_PURGES, cycle_ahead
 from spark_rollups.forecast_path import Path
 from spark_rollups.seasons import profile_ahead, profile_behind, weekly_profile
 from spark_rollups.trend_past import Past, steps_in
@@ -48,8 +48,17 @@ def _logarithmic(past: Past, days: int) -> Path | None:
 
 
 def _theil_sen(past: Past, days: int) -> Path:
-    slope = theil_sen(past.levels[-_THEIL_SEN_DAYS:])
+    slope = theil_sen(_without_rare_purges(past)[-_THEIL_SEN_DAYS:])
     return Path.over(past.last + slope * np.arange(1.0, days + 1), past.over)
+
+
+def _without_rare_purges(past: Past) -> Floats:
+    """The levels as if they had led to the newest one; purges that recur are the way of the series."""
+    if not 0 < len(past.purges) < LEAST_PURGES:
+        return past.levels
+    increments = past.increments.copy()
+    increments[past.purges] = 0.0
+    return past.last - np.append(np.cumsum(increments[::-1])[::-1], 0.0)
 
 
 def _growth_ahead(increments: Floats, kept: NDArray[np.bool_], days: int) -> Floats:

@@ -17,11 +17,10 @@ from spark_rollups.publish import (
     FILE,
     Publication,
     add_arguments,
-    current_forecasts,
+    current_gauges,
     publication_of,
-    rollup_text,
 )
-from spark_rollups.publish_gauges import gauges_of
+from spark_rollups.publish_text import text_of
 from spark_rollups.rollup import Result, rollup
 from spark_rollups.rollup_files import Rollups
 from spark_rollups.rollup_settings import RollupSettings
@@ -77,7 +76,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """0 when the result is there, 1 when Spark failed, 2 when it cannot be; the old one then stays."""
+    """0 when the result is there, 1 when Spark failed, 2 when it cannot be; a line says what stays."""
     try:
         return _run(parser().parse_args(argv))
     except SparkFailedError as error:
@@ -120,9 +119,9 @@ def _run(words: argparse.Namespace) -> int:
 def _publish(rollups: Rollups, publication: Publication) -> None:
     """The time of success is now, also where nothing had changed."""
     now = time.time()
-    table = current_forecasts(rollups, now, _say)
-    rollups.place.write(FILE, rollup_text(table, now))
-    publication.publish(gauges_of(table, now), now, _say)
+    found = current_gauges(rollups, now, now, _say)
+    rollups.place.write(FILE, text_of(found.gauges))
+    publication.publish(found, now, _say)
 
 
 def _summary(result: Result, out: str, seconds: float) -> str:

@@ -6,11 +6,12 @@ import argparse
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
 from exporter import catalog
+from spark_rollups.capacity_forecast import end_of
 from spark_rollups.places import RollupError
 from spark_rollups.publish_gauges import Gauges, gauges_of
 from spark_rollups.publish_remote import Receiver, basic, bearer, send
@@ -52,29 +53,23 @@ class Publication:
             say(f"{len(gauges.gauges):,} gauges sent to {self.receiver.url}")
 
 
-def rollup_text(forecasts: Any, last_success: float) -> bytes:
-    """The content of FILE, of a table of FORECASTS."""
-    return text_of(gauges_of(forecasts, last_success).gauges)
+def current_gauges(rollups: Rollups, succeeded: float, now: float, say: Say) -> Gauges:
+    """Of the newest day that has forecasts; times alone where none has, or it is long ago."""
+    as_of = max(rollups.asof_days(), default=None)
+    return gauges_of(_current_forecasts(rollups, as_of, now, say), succeeded, as_of)
 
 
-def newest_gauges(rollups: Rollups, now: float, say: Say) -> Gauges:
-    """Of the newest day that has forecasts; the success alone where none has, or it is long ago."""
-    return gauges_of(current_forecasts(rollups, now, say), last_success(rollups))
-
-
-def current_forecasts(rollups: Rollups, now: float, say: Say) -> Any:
-    """The newest table of FORECASTS. It is empty when the day it was made of is long over:
+def _current_forecasts(rollups: Rollups, as_of: date | None, now: float, say: Say) -> Any:
+    """The table of FORECASTS of that day. It is empty when the day is long over:
 
     a rollup succeeds each night also while the archive gets nothing new.
     """
-    days = rollups.asof_days()
-    if not days:
+    if as_of is None:
         return FORECASTS.empty_table()
-    midnight = datetime.combine(days[-1] + timedelta(days=1), datetime.min.time(), UTC)
-    age = now - midnight.timestamp()
+    age = now - end_of(as_of)
     if age <= _STALE_SECONDS:
-        return rollups.asof_table("forecasts", days[-1])
-    say(f"no forecasts are published: the newest are as of {days[-1]}, {age / 86_400:.0f} days ago")
+        return rollups.asof_table("forecasts", as_of)
+    say(f"no forecasts are published: the newest are as of {as_of}, {age / 86_400:.0f} days ago")
     return FORECASTS.empty_table()
 
 

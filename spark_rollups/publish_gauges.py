@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from exporter import catalog
 from exporter.metric import Metric
+from spark_rollups.capacity_forecast import end_of
 from spark_rollups.schemas import HORIZONS, QUANTILES_AHEAD
 
 Labels = tuple[str, ...]
@@ -29,6 +30,7 @@ _QUANTILES: Final = (("0.9", "earliest"), ("0.5", "likely"), ("0.1", "latest"))
 PUBLISHED: Final = (
     *_LEVELS.values(),
     *_DATES.values(),
+    catalog.FORECAST_AS_OF_TIMESTAMP_SECONDS,
     catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS,
 )
 
@@ -48,15 +50,23 @@ class Gauges:
     merged: int  # rows that other labels told apart, which these gauges do not have
 
 
-def gauges_of(forecasts: Any, last_success: float) -> Gauges:
-    """Of a table of FORECASTS. Where two rows would be one gauge, the one to worry about stays."""
+def gauges_of(forecasts: Any, last_success: float, as_of: date | None) -> Gauges:
+    """Of a table of FORECASTS. Where two rows would be one gauge, the one to worry about stays.
+
+    `as_of` is the newest day that was forecast from, also where the table is empty for its age.
+    """
     rows = forecasts.to_pylist()
     levels, merged_levels = _levels(rows)
     dates, merged_dates = _dates(rows)
     success = catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS
-    found = [*levels, *dates, Gauge(success, (), last_success)]
+    found = [*levels, *dates, *_known_until(as_of), Gauge(success, (), last_success)]
     found.sort(key=lambda gauge: (PUBLISHED.index(gauge.metric), gauge.labels))
     return Gauges(tuple(found), merged_levels + merged_dates)
+
+
+def _known_until(as_of: date | None) -> Iterator[Gauge]:
+    if as_of is not None:
+        yield Gauge(catalog.FORECAST_AS_OF_TIMESTAMP_SECONDS, (), end_of(as_of))
 
 
 def _levels(rows: list[dict[str, Any]]) -> tuple[Iterator[Gauge], int]:

@@ -9,7 +9,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from spark_rollups.places import RollupError
-from spark_rollups.publish import Publication, Say, add_arguments, newest_gauges, publication_of
+from spark_rollups.publish import (
+    Publication,
+    Say,
+    add_arguments,
+    current_gauges,
+    last_success,
+    publication_of,
+)
 from spark_rollups.rollup_files import open_rollups
 
 _LEAST_PAUSE: Final = 1.0
@@ -45,8 +52,8 @@ def _publish(words: argparse.Namespace, publication: Publication) -> None:
 
 
 def _publish_once(path: str, publication: Publication, say: Say) -> None:
-    now = time.time()
-    publication.publish(newest_gauges(open_rollups(path), now, say), now, say)
+    now, rollups = time.time(), open_rollups(path)
+    publication.publish(current_gauges(rollups, last_success(rollups), now, say), now, say)
 
 
 def _round(path: str, publication: Publication) -> list[str]:

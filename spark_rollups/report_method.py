@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from alerts import thresholds as t
 from spark_rollups import report_words as words
@@ -14,6 +16,7 @@ from spark_rollups.report_pictures import Ahead
 from spark_rollups.report_values import Kind, Level, known
 
 _LEAD_DAYS = 30
+_PLACE = ("metric", "system", "account", "stream", "server")
 
 SENTENCES = (
     "Numbers come from the archive's samples, rolled up by the hour and the day. A month is a calendar month "
@@ -49,22 +52,29 @@ class Checked:
 
 def checked_forecasts(facts: Facts) -> list[Checked]:
     """Forecasts of 30 days that have come due within the days of this month."""
-    found = []
-    for each in facts.forecasts_before:
-        said = each.at(_LEAD_DAYS)
-        if said is None or said.day not in facts.days:
-            continue
-        table = facts.source.table(
-            "daily", said.day, said.day, columns=["metric", "system", "account", "stream", "server", "labels", "last"],
-            metrics=[each.metric],
-        )  # fmt: skip
-        for row in table.to_pylist():
-            where = (row["metric"], row["system"], row["account"], row["stream"], row["server"])
-            of_tier = dict(row["labels"]).get("tier", "") == each.tier
-            if (*where, each.limit_name) == each.key and of_tier and row["last"] is not None:
-                found.append(Checked(each, said, row["last"]))
-                break
+    ahead = ((each, each.at(_LEAD_DAYS)) for each in facts.forecasts_before)
+    due = [(each, said) for each, said in ahead if said is not None and said.day in facts.days]
+    metrics = sorted({each.metric for each, _ in due})
+    # One reading for all: with thousands of limits, one for each would take minutes.
+    came = {day: _levels_on(facts, day, metrics) for day in {said.day for _, said in due}}
+    found = ((each, said, came[said.day].get(_place(each))) for each, said in due)
+    return [Checked(each, said, level) for each, said, level in found if level is not None]
+
+
+def _levels_on(facts: Facts, day: date, metrics: Sequence[str]) -> dict[tuple[str, ...], float]:
+    """By metric, place and tier, at the end of the day."""
+    columns = [*_PLACE, "labels", "last"]
+    rows = facts.source.table("daily", day, day, columns=columns, metrics=metrics).to_pylist()
+    found: dict[tuple[str, ...], float] = {}
+    for row in rows:
+        if row["last"] is not None:
+            where = (*(row[name] for name in _PLACE), dict(row["labels"]).get("tier", ""))
+            found.setdefault(where, row["last"])
     return found
+
+
+def _place(each: Forecast) -> tuple[str, ...]:
+    return (each.metric, each.system, each.account, each.stream, each.server, each.tier)
 
 
 def method_chapter(facts: Facts, checked: list[Checked]) -> Chapter:

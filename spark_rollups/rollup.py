@@ -22,6 +22,7 @@ from spark_rollups.rollup_cleaning import clean
 from spark_rollups.rollup_days import changed_days, day_fingerprint, day_of, missing_spans
 from spark_rollups.rollup_manifest import Day, Manifest, newest_manifest, numbers, write_manifest
 from spark_rollups.rollup_settings import RollupSettings
+from spark_rollups.spark_failure import leaving
 from spark_rollups.tasks import Here, identities_task, outcomes_from, units_task
 from spark_rollups.tasks_runner import Lazy, Runner
 from spark_rollups.unfinished import forget_unfinished, keep_unfinished, read_unfinished
@@ -62,8 +63,17 @@ def rollup(settings: RollupSettings, start: Callable[[], Runner], progress: Prog
     run = _Run(settings, archive, out, prints, dict(waiting), progress)
     if todo:
         runner.begin()
-        run.make(todo, runner)
+        _make(run, todo, runner, "the old result stays" if old.number else "there is no result yet")
     return _finished(out, old, run, sorted(waiting), todo, runner, progress)
+
+
+def _make(run: _Run, days: list[str], runner: Runner, left: str) -> None:
+    """Until a manifest names the days, readers have what is `left` to them."""
+    with leaving(left):
+        errors = run.make(days, runner)
+    if errors:
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        raise RollupError(f"{errors[0]}{more}; {left}")
 
 
 def _finished(
@@ -109,7 +119,8 @@ class _Run:
         self.identities = [identity_path(each, settings.folded) for each in archive.series]
         self.rows = 0
 
-    def make(self, days: list[str], runner: Runner) -> None:
+    def make(self, days: list[str], runner: Runner) -> list[str]:
+        """What is wrong with days that could not be made."""
         self._prepare_identities(runner)
         known = metrics_of(self._out, self.identities)
         asked = Asked(
@@ -119,9 +130,7 @@ class _Run:
         self._progress.begin(f"{len(days)} days", sum(map(cost, units)))
         errors = self._run_units(self._job(), units, runner)
         self._progress.end()
-        if errors:
-            more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-            raise RollupError(f"{errors[0]}{more}; the old result stays")
+        return errors
 
     def _prepare_identities(self, runner: Runner) -> None:
         there = set(self._out.walk("identities"))

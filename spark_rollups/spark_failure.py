@@ -15,9 +15,9 @@ _MOST: Final = 300
 class SparkFailedError(RollupError):
     """A job that ended badly. The text must be had at once: with Java it would be gone."""
 
-    def __init__(self, story: str) -> None:
+    def __init__(self, story: str, left: str = "") -> None:
         self.story = story
-        super().__init__(f"Spark failed: {reason_in(story)}; the old result stays")
+        super().__init__(f"Spark failed: {reason_in(story)}{left and f'; {left}'}")
 
 
 @contextlib.contextmanager
@@ -28,6 +28,15 @@ def told_as_spark_failure() -> Iterator[None]:
         if not is_spark(error):
             raise
         raise SparkFailedError(str(error).strip()) from error
+
+
+@contextlib.contextmanager
+def leaving(left: str) -> Iterator[None]:
+    """Only the caller knows what a failure leaves to readers: an old result, none, or new days."""
+    try:
+        yield
+    except SparkFailedError as error:
+        raise SparkFailedError(error.story, left) from error
 
 
 def is_spark(error: Exception) -> bool:

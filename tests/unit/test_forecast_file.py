@@ -36,6 +36,10 @@ def success(at: float) -> str:
     return f"streamgauge_rollup_last_success_timestamp_seconds {at!r}"
 
 
+def as_of(at: float) -> str:
+    return f"streamgauge_forecast_as_of_timestamp_seconds {at!r}"
+
+
 def text(*lines: str) -> str:
     return "\n".join([*lines, "# EOF", ""])
 
@@ -169,6 +173,27 @@ def test_a_stale_file_gives_its_time_alone(path: Path, log: pytest.LogCaptureFix
     assert health(look) == [0.0]
     assert log.records[-1].__dict__["fields"]["reason"] == "its forecasts are 8 days old"
     assert served(look, NOW - 2 * DAY) == [LEVEL, success(NOW - 8 * DAY)]
+
+
+def test_forecasts_are_as_old_as_what_they_know_however_young_the_rollup(
+    path: Path, log: pytest.LogCaptureFixture
+) -> None:
+    """A rollup succeeds each night also while the archive gets nothing new."""
+    written(path, LEVEL, as_of(NOW - 6 * DAY), success(NOW))
+    look = ForecastFile().look(path, NOW)
+    assert served(look) == [LEVEL, as_of(NOW - 6 * DAY), success(NOW)]
+    later = NOW + 1.5 * DAY
+    assert served(look, later) == [as_of(NOW - 6 * DAY), success(NOW)]
+    assert (health(look), health(look, later)) == ([1.0], [0.0])
+    assert not log.records
+
+
+def test_a_rollup_that_stopped_is_told_by_its_own_time_too(path: Path) -> None:
+    """The time of success is what the alert RollupOverdue goes by: it outlives the forecasts."""
+    written(path, LEVEL, as_of(NOW), success(NOW - 8 * DAY))
+    look = ForecastFile().look(path, NOW)
+    assert served(look) == [as_of(NOW), success(NOW - 8 * DAY)]
+    assert look.trouble(NOW) == "its forecasts are 8 days old"
 
 
 def test_a_file_that_does_not_say_when_is_as_old_as_it_is(path: Path) -> None:

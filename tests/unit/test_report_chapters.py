@@ -1,6 +1,7 @@
 """What the chapters of the report say about literal months: the numbers, and what is unknown."""
 
 from datetime import date
+from typing import Any
 
 import numpy as np
 import pytest
@@ -368,6 +369,30 @@ def test_what_was_said_a_month_ago_is_held_against_what_came(came: float, verdic
     (row,) = rows_of(report_of(rollups), "forecast_check")
     assert (row["day"], row["verdict"], row["came"]) == (LAST, verdict, came * GIB)
     assert (row["low"], row["high"]) == (16 * GIB, 18 * GIB)
+
+
+def test_what_came_is_read_once_however_many_forecasts_are_held_against_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One reading for each of thousands of limits took minutes."""
+    readings = []
+    for streams in (1, 40):
+        rollups, reads = well(), 0
+        for number in range(streams):
+            named = {**STREAM, "stream": f"S{number}"}
+            rollups.forecast(date(2026, 10, 31), **{**forecast(), **named})
+            rollups.gauge(c.STREAM_BYTES, [LAST], 17 * GIB, **named)
+        plain = rollups.table
+
+        def counted(*args: Any, plain: Any = plain, **more: Any) -> Any:
+            nonlocal reads
+            reads += 1
+            return plain(*args, **more)
+
+        monkeypatch.setattr(rollups, "table", counted)
+        assert len(rows_of(report_of(rollups), "forecast_check")) == streams
+        readings.append(reads)
+    assert readings[0] == readings[1] > 0
 
 
 def test_sums_are_compared_by_covered_day() -> None:

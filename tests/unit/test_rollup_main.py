@@ -87,8 +87,12 @@ def test_forecasts_of_a_week_ago_are_published_and_older_ones_are_not(
         at(MONDAY + day * DAY, monkeypatch)
         assert command.main(words(tmp_path / "archive")) == 0
         said = capsys.readouterr().out
-        found.append(("_forecast_" in file.read_text(), "no forecasts are published" in said))
-        assert "streamgauge_rollup_last_success_timestamp_seconds " in file.read_text()
+        text = file.read_text()
+        found.append(("_forecast_server_" in text, "no forecasts are published" in said))
+        assert (
+            f"streamgauge_forecast_as_of_timestamp_seconds {(MONDAY + 30 * DAY) / 1000}\n" in text
+        )
+        assert "streamgauge_rollup_last_success_timestamp_seconds " in text
     assert found == [(True, False), (True, False), (False, True)]
 
 
@@ -167,10 +171,7 @@ def test_a_failure_of_spark_is_told_with_its_story(
     assert command.main(words(archive)) == 1
     said = capsys.readouterr().err.splitlines()
     assert said[0] == "An error occurred"
-    assert said[-1] == (
-        "streamgauge: Spark failed: org.apache.spark.SparkException: Job aborted; "
-        "the old result stays"
-    )
+    assert said[-1] == ("streamgauge: Spark failed: org.apache.spark.SparkException: Job aborted")
 
 
 def test_the_reason_is_the_workers_own_error() -> None:

@@ -17,7 +17,6 @@ from exporter import catalog
 from exporter.forecast_file import read_forecasts
 from exporter.metric import Kind, Origin
 from spark_rollups.places import RollupError
-from spark_rollups.publish import rollup_text
 from spark_rollups.publish_gauges import PUBLISHED, Gauge, Gauges, gauges_of
 from spark_rollups.publish_text import text_of, write_textfile
 from spark_rollups.schemas import FORECASTS, HORIZONS, QUANTILES_AHEAD
@@ -68,7 +67,7 @@ NO_DATES = {"earliest": None, "likely": None, "latest": None}
 
 
 def made(*rows: dict[str, Any]) -> Gauges:
-    return gauges_of(pa.Table.from_pylist(list(rows), schema=FORECASTS), SUCCESS)
+    return gauges_of(pa.Table.from_pylist(list(rows), schema=FORECASTS), SUCCESS, AS_OF)
 
 
 def values(found: Gauges, metric: Any) -> dict[tuple[str, ...], float]:
@@ -105,13 +104,17 @@ def test_without_a_limit_there_is_no_gauge_but_for_servers() -> None:
     found = made(row(limit=None, **NO_DATES), {**SERVER, "limit": None, **NO_DATES})
     assert {gauge.metric.name for gauge in found.gauges} == {
         catalog.FORECAST_SERVER_STORAGE_USED_BYTES.name,
+        catalog.FORECAST_AS_OF_TIMESTAMP_SECONDS.name,
         catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS.name,
     }
 
 
 def test_an_unknown_forecast_has_no_level() -> None:
     found = made(row(**NO_DATES, **dict.fromkeys(LEVELS)))
-    assert found.gauges == (Gauge(catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS, (), SUCCESS),)
+    assert found.gauges == (
+        Gauge(catalog.FORECAST_AS_OF_TIMESTAMP_SECONDS, (), seconds(date(2026, 11, 16))),
+        Gauge(catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS, (), SUCCESS),
+    )
 
 
 def test_memory_has_dates_and_no_levels() -> None:
@@ -120,7 +123,7 @@ def test_memory_has_dates_and_no_levels() -> None:
     found = made(memory)
     dates = values(found, catalog.FORECAST_SERVER_FULL_TIMESTAMP_SECONDS)
     assert {labels[2] for labels in dates} == {"memory"}
-    assert len(found.gauges) == 3 + 1
+    assert len(found.gauges) == 3 + 2
 
 
 def test_the_tiers_of_an_account_add_up_and_keep_their_dates() -> None:
@@ -158,7 +161,7 @@ EVERYTHING = (row(), HOSTILE, SERVER, account())
 
 
 def everything() -> bytes:
-    return rollup_text(pa.Table.from_pylist(list(EVERYTHING), schema=FORECASTS), SUCCESS)
+    return text_of(made(*EVERYTHING).gauges)
 
 
 @pytest.mark.parametrize("parse", [openmetrics, plain_text])
@@ -198,11 +201,13 @@ def test_promtool_reads_it_and_minds_the_word_quantile_alone() -> None:
 def test_the_exporter_takes_it() -> None:
     found = read_forecasts(everything().decode(), made=0.0)
     assert sum(block.lines for block in found.blocks) == len(made(*EVERYTHING).gauges)
-    assert found.made == SUCCESS
+    assert found.known_until == seconds(date(2026, 11, 16))
 
 
-def test_the_first_rollup_has_its_success_to_tell() -> None:
-    text = rollup_text(FORECASTS.empty_table(), SUCCESS).decode()
+def test_the_first_rollup_has_its_success_alone_to_tell() -> None:
+    (found,) = (none := gauges_of(FORECASTS.empty_table(), SUCCESS, None)).gauges
+    assert found.metric is catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS
+    text = text_of(none.gauges).decode()
     assert text.splitlines()[-2:] == [
         "streamgauge_rollup_last_success_timestamp_seconds 1794800000.0",
         "# EOF",

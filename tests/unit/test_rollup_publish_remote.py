@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -26,12 +26,13 @@ from spark_rollups.places import Place, RollupError
 from spark_rollups.publish import (
     Publication,
     add_arguments,
-    newest_gauges,
+    current_gauges,
+    last_success,
     publication_of,
-    rollup_text,
 )
 from spark_rollups.publish_gauges import Gauge, Gauges
 from spark_rollups.publish_remote import Receiver, basic, bearer, send, write_request
+from spark_rollups.publish_text import text_of
 from spark_rollups.rollup_files import open_rollups
 from spark_rollups.rollup_manifest import Manifest, write_manifest
 from spark_rollups.schemas import FORECASTS
@@ -232,9 +233,14 @@ def rollups(folder: Path) -> Path:
     return folder
 
 
+def newest_gauges(folder: Path, now: float, say: Callable[[str], None]) -> Gauges:
+    found = open_rollups(str(folder))
+    return current_gauges(found, last_success(found), now, say)
+
+
 def test_rollups_without_forecasts_tell_their_success(tmp_path: Path) -> None:
     said: list[str] = []
-    found = newest_gauges(open_rollups(str(rollups(tmp_path))), NOW, said.append)
+    found = newest_gauges(rollups(tmp_path), NOW, said.append)
     assert found.gauges == (SUCCESS,)
     assert said == []
 
@@ -251,9 +257,9 @@ def test_forecasts_of_a_day_that_is_long_over_are_not_published(
     write_manifest(place, Manifest(1, 1_794_800_000_000, asof=asof))
     end = datetime(2026, 11, 15, tzinfo=UTC).timestamp()
     said: list[str] = []
-    found = newest_gauges(open_rollups(str(tmp_path)), end + days_ago * 86_400, said.append).gauges
-    assert (len(found) > 1) is published
-    assert SUCCESS in found
+    found = newest_gauges(tmp_path, end + days_ago * 86_400, said.append).gauges
+    assert (len(found) > 2) is published
+    assert found[-2:] == (Gauge(catalog.FORECAST_AS_OF_TIMESTAMP_SECONDS, (), end), SUCCESS)
     assert said == ([] if published else [
         "no forecasts are published: the newest are as of 2026-11-14, 7 days ago"
     ])  # fmt: skip
@@ -262,8 +268,8 @@ def test_forecasts_of_a_day_that_is_long_over_are_not_published(
 @pytest.mark.parametrize(
     ("text", "success"),
     [
-        (rollup_text(FORECASTS.empty_table(), 1_794_900_000.5).decode(), 1_794_900_000.5),
-        (rollup_text(FORECASTS.empty_table(), 1_700_000_000.0).decode(), SUCCESS.value),
+        (text_of([Gauge(SUCCESS.metric, (), 1_794_900_000.5)]).decode(), 1_794_900_000.5),
+        (text_of([Gauge(SUCCESS.metric, (), 1_700_000_000.0)]).decode(), SUCCESS.value),
         ("nonsense", SUCCESS.value),
     ],
 )
@@ -271,7 +277,7 @@ def test_a_run_that_found_nothing_new_was_a_success_too(
     text: str, success: float, tmp_path: Path
 ) -> None:
     (rollups(tmp_path) / publish.FILE).write_text(text)
-    (found,) = newest_gauges(open_rollups(str(tmp_path)), NOW, print).gauges
+    (found,) = newest_gauges(tmp_path, NOW, print).gauges
     assert found.value == success
 
 

@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 from spark.rollup_archive import DAY, HOUR, MINUTE, MONDAY, RollupArchive, Told, labels, spoil
 
+from spark_rollups import asof_batches, rollup_cleaning
 from spark_rollups import rollup as rollup_run
-from spark_rollups import rollup_cleaning
 from spark_rollups.places import Place, RollupError
 from spark_rollups.progress import Silent
 from spark_rollups.rollup import Result, rollup
 from spark_rollups.rollup_files import open_rollups
 from spark_rollups.rollup_manifest import newest_manifest
 from spark_rollups.rollup_settings import RollupSettings
+from spark_rollups.spark_failure import SparkFailedError
 from spark_rollups.tasks import Here
 
 EVER = date(2000, 1, 1), date(2100, 1, 1)
@@ -183,7 +184,7 @@ def test_a_fault_within_a_file_is_found_by_the_work_and_other_days_are_kept(
 ) -> None:
     path = file_of(archive, "samples", NAMES[1])
     spoil(path)
-    with pytest.raises(RollupError, match=f"{path.name}.*the old result stays"):
+    with pytest.raises(RollupError, match=f"{path.name}.*; there is no result yet"):
         run(archive)
     assert newest_manifest(Place(str(archive.path.parent / "out"))) is None
     assert run(archive, first=date(2026, 9, 30)).taken_up == [NAMES[2]]
@@ -345,6 +346,43 @@ def test_days_are_there_for_readers_even_when_no_forecast_can_be_made(
     again = run(archive)
     assert again.read == again.taken_up == []
     assert again.asof == [NAMES[2]]
+
+
+class SparkFails(Here):
+    """At the tasks that have this word."""
+
+    def __init__(self, at: str) -> None:
+        self._at = at
+
+    def run(self, tasks: Sequence[str]) -> Iterator[tuple[int, str]]:
+        if any(self._at in json.loads(task) for task in tasks):
+            raise SparkFailedError("java.lang.OutOfMemoryError: Java heap space")
+        yield from super().run(tasks)
+
+
+def told_of_failure(archive: RollupArchive, at: str, **more: object) -> str:
+    with pytest.raises(SparkFailedError, match="Java heap space") as raised:
+        run(archive, SparkFails(at), **more)
+    assert raised.value.story == "java.lang.OutOfMemoryError: Java heap space"
+    return str(raised.value).partition("; ")[2]
+
+
+def test_a_failure_of_spark_says_what_is_left_to_readers(
+    archive: RollupArchive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asof_batches, "FEW", 0)
+    assert told_of_failure(archive, "units") == "there is no result yet"
+    first = run(archive, last=date(2026, 9, 28), forecasts=False).manifest
+    assert told_of_failure(archive, "units") == "the old result stays"
+    place = Place(str(archive.path.parent / "out"))
+    assert newest_manifest(place) == first
+    left = "the days are there, forecasts stay as they were"
+    assert told_of_failure(archive, "batch") == left
+    found = newest_manifest(place)
+    assert found is not None
+    assert (sorted(found.days), found.asof) == (list(NAMES), {})
+    assert told_of_failure(archive, "batch") == left  # no day has changed since
+    assert newest_manifest(place) == found
 
 
 def test_days_without_statistics_are_made_from_the_samples(archive: RollupArchive) -> None:
