@@ -18,7 +18,6 @@ VALUED: Final = 18
 """Bytes of a sample with a value and a time of six bytes, its own header included."""
 ZERO: Final = 9
 """The same for the value zero, which the format leaves out."""
-UNLIKE_ANY: Final = b"\x00"  # no label set begins with this byte
 _NO_HEADER: Final = 0  # a header begins with its tag, which is not zero
 MOST_HEADER: Final = 6  # bytes: a tag and a size below 32 GiB
 _MASKS: Final = np.array([(1 << 8 * length) - 1 for length in range(MOST_HEADER + 1)], np.uint64)
@@ -29,15 +28,30 @@ _COLUMNS: Final = ("ids", "spans", "masks", "valued", "zero")
 class Slot:
     """One label set as bytes behind a header of that length, and its place among the others."""
 
-    __slots__ = ("header", "index", "raw", "row", "run", "span")
+    __slots__ = ("_raw", "header", "index", "kept", "key", "row", "run", "span")
 
     def __init__(self, raw: bytes, header: int, index: int) -> None:
-        self.raw = raw
+        self._raw = raw
+        self.key = hash(raw)
         self.header = header
         self.span = header + len(raw)
         self.index = index
+        self.kept = False
+        """Whether it is found by its bytes."""
         self.run: Run | None = None
         self.row = 0
+
+    @property
+    def raw(self) -> bytes:
+        """Nowhere twice: they are most of what a series costs in memory."""
+        return self._raw if self.run is None else self.run.raw(self.row)
+
+    def join(self, run: Run, row: int) -> None:
+        """The run has the labels from now on."""
+        self._raw, self.run, self.row = b"", run, row
+
+    def leave(self) -> None:
+        self._raw, self.run = self.raw, None
 
 
 class SlotTable:
@@ -51,7 +65,8 @@ class SlotTable:
         self.valued: NDArray[np.uint64] = np.empty(_FIRST_ROOM, np.uint64)
         self.zero: NDArray[np.uint64] = np.empty(_FIRST_ROOM, np.uint64)
         # A few label sets have a shorter header before the value zero: they have two slots.
-        self._by_header: dict[int, dict[bytes, Slot]] = {}
+        # By the hash of their bytes, which are compared when one is found.
+        self._by_header: dict[int, dict[int, Slot]] = {}
         self._free: list[int] = []
         self._next = 0
 
@@ -60,7 +75,8 @@ class SlotTable:
 
     def get(self, raw: bytes, header: int) -> Slot | None:
         slots = self._by_header.get(header)
-        return slots.get(raw) if slots else None
+        slot = slots.get(hash(raw)) if slots else None
+        return slot if slot is not None and slot.raw == raw else None
 
     def stage(self, raw: bytes, header: int) -> Slot:
         """A slot that is not found by its bytes before it is kept."""
@@ -78,11 +94,15 @@ class SlotTable:
         self.zero[place] = _headers(spans - header + ZERO, header)
 
     def keep(self, slot: Slot) -> None:
-        self._by_header.setdefault(slot.header, {})[slot.raw] = slot
+        """Unless another has the same hash: then this one is read anew each time."""
+        slots = self._by_header.setdefault(slot.header, {})
+        slot.kept = slots.setdefault(slot.key, slot) is slot
 
     def discard(self, slot: Slot) -> None:
         """Its index will be another's, so it must not be found by anything any more."""
-        self._by_header.get(slot.header, {}).pop(slot.raw, None)
+        if slot.kept:
+            del self._by_header[slot.header][slot.key]
+            slot.kept = False
         if slot.run is not None:
             slot.run.drop(slot)
         self._free.append(slot.index)

@@ -14,11 +14,11 @@ from archive.decode import Intake
 from archive.decode_known import KnownBefore
 from archive.decode_metadata import MetadataMemory
 from archive.decode_result import Rows, SeriesMessage
-from archive.decode_runs import Run
+from archive.decode_runs import TIME_TAG, Run
 from archive.decode_slots import VALUED, ZERO, Slot, SlotTable
 from archive.decode_v1_series import read_message, read_messages
 from archive.decode_v1_walk import NotPlainError, Walk, is_out_of_order, walk_request
-from archive.decode_words import end_in_time, times_in, words_of
+from archive.decode_words import WORD, Places, Words, end_in_time, times_in, words_of
 from archive.labels import Label, RefusedError
 from archive.wire import MalformedError
 from archive.wire_messages import Metadata
@@ -27,7 +27,6 @@ from archive.wire_messages import Metadata
 _START: Final = np.uint64(0xFFFFFF)
 _VALUED_START: Final = np.uint64(0x09_10_12)
 _ZERO_START: Final = np.uint64(0x10_07_12)
-_TIME_TAG: Final = 0x10
 
 
 class DecoderV1:
@@ -49,7 +48,7 @@ class DecoderV1:
         finally:
             # One that is neither kept nor discarded would match next time, and has no number.
             for slot in walk.new.values():
-                if self.table.get(slot.raw, slot.header) is not slot:
+                if not slot.kept:
                     self.table.discard(slot)
         for message in messages:
             self._take(message, intake)
@@ -58,31 +57,47 @@ class DecoderV1:
         self, memory: bytearray, size: int, walk: Walk, intake: Intake
     ) -> list[SeriesMessage | Metadata]:
         """Takes the plain rows; what remains is given back."""
-        walk_request(memory, size, self.table, self._known, walk)
-        rows = self._rows(memory, walk)
+        words = words_of(memory)
+        walk_request(memory, words, size, self.table, self._known, walk)
+        rows = self._rows(words, walk)
         labels = [self._labels.read(raw, intake.limits.labels) for raw, _ in walk.new]
         others = self._read_others(memory, walk, intake)
         self._settle(walk, rows, labels, intake)
         intake.add_rows(rows)
         return others
 
-    def _rows(self, memory: bytearray, walk: Walk) -> Rows:
-        """Proves that every row is what the walk took it for, and reads all of them at once."""
-        table, words = self.table, words_of(memory)
+    def _rows(self, words: Words, walk: Walk) -> Rows:
+        """All plain rows, in their order."""
         if walk.new:
-            table.fill(list(walk.new.values()))
-        index, place = walk.columns()
+            self.table.fill(list(walk.new.values()))
+        if len(walk.stretches) == 1 and not walk.singles:  # as most requests are
+            _, whole = walk.stretches[0]
+            return Rows(whole.indices, times_in(whole.endings), whole.bits)
+        index = np.empty(walk.rows, np.int64)
+        endings, bits = np.empty((2, walk.rows), np.uint64)
+        for row, stretch in walk.stretches:
+            rows = slice(row, row + len(stretch.indices))
+            index[rows], endings[rows], bits[rows] = stretch.indices, stretch.endings, stretch.bits
+        if walk.singles:
+            single = walk.single_rows
+            index[single], endings[single], bits[single] = self._proved(words, walk)
+        return Rows(index, times_in(endings), bits)
+
+    def _proved(self, words: Words, walk: Walk) -> tuple[Places, Words, Words]:
+        """Index, last word and value of the single rows, if they are what the walk took them for."""
+        table = self.table
+        index = np.array([slot.index for slot in walk.singles], np.int64)
+        place = np.array(walk.single_places, np.int64)
         begin = words[place] & _START
         valued = begin == _VALUED_START
         header = words[place - table.spans[index]] & table.masks[index]
-        last = words[place + np.where(valued, VALUED - 8, ZERO - 8)]
+        endings = words[place + np.where(valued, VALUED - WORD, ZERO - WORD)]
         right = header == np.where(valued, table.valued[index], table.zero[index])
         right &= valued | (begin == _ZERO_START)
-        right &= end_in_time(last, _TIME_TAG)
+        right &= end_in_time(endings, TIME_TAG)
         if not right.all():
             raise NotPlainError
-        bits = np.where(valued, words[place + 3], np.uint64(0))
-        return Rows(index, times_in(last), bits)
+        return index, endings, np.where(valued, words[place + 3], np.uint64(0))
 
     def _read_others(
         self, memory: bytearray, walk: Walk, intake: Intake
@@ -109,9 +124,9 @@ class DecoderV1:
             counts = np.bincount(index, minlength=max(slot.index for slot, _, _ in refused) + 1)
             for slot, given, reason in refused:
                 intake.refuse(reason, given, int(counts[slot.index]))
+        rows.series = table.ids[index]  # before the runs change, whose column it may be
         if is_out_of_order(walk, len(refused)):
             self._remember_order(walk, rows)
-        rows.series = table.ids[index]
 
     def _remember_order(self, walk: Walk, rows: Rows) -> None:
         """As one run, or as more of the last one: where requests are cut is chance.
@@ -120,9 +135,7 @@ class DecoderV1:
         """
         sizes = np.where(rows.bits == 0, ZERO, VALUED)
         known = {
-            slot: size
-            for slot, size in zip(walk.slots(), sizes.tolist(), strict=True)
-            if self.table.get(slot.raw, slot.header) is slot
+            slot: size for slot, size in zip(walk.slots(), sizes.tolist(), strict=True) if slot.kept
         }
         slots, lengths = list(known), np.array(list(known.values()), np.int64)
         if slots and not self._last_run.continued(slots, lengths):

@@ -1,11 +1,10 @@
 """From series to series through a 1.0 request: known label sets by their runs, others by a look.
 
-Nothing here is proved: whoever reads the rows must check that they are what they were taken for.
+A look proves nothing: whoever reads single rows must check that they are what they were taken for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,7 +13,7 @@ import numpy as np
 from archive.decode_known import KnownBefore
 from archive.decode_runs import Run, Stretch
 from archive.decode_slots import MOST_HEADER, SERIES_TAG, VALUED, ZERO, Slot, SlotTable
-from archive.decode_words import Places
+from archive.decode_words import Words
 from archive.labels_read import end_of_labels
 from archive.wire import LENGTH, read_varint
 
@@ -34,87 +33,70 @@ class NotPlainError(Exception):
 
 @dataclass(slots=True)
 class Walk:
-    """A request on the quick way: plain rows by slot and place, and what is to be read slowly."""
+    """A request on the quick way: plain rows in their order, and what is to be read slowly."""
 
     new: dict[tuple[bytes, int], Slot] = field(default_factory=dict)
     others: list[tuple[int, int, int]] = field(default_factory=list)  # number, start, stop
     rows: int = 0
     looks: int = 0  # series that no run told
-    _index: list[Places] = field(default_factory=list)
-    _places: list[Places] = field(default_factory=list)  # where each sample begins
-    _told_by: list[Sequence[Slot] | tuple[Run, int, int]] = field(default_factory=list)
-    _single: list[Slot] = field(default_factory=list)  # since the last stretch
-    _single_places: list[int] = field(default_factory=list)
+    stretches: list[tuple[int, Stretch]] = field(default_factory=list)  # behind their first row
+    # Those beside them, which nobody has proved: row, slot, and where the sample begins.
+    single_rows: list[int] = field(default_factory=list)
+    singles: list[Slot] = field(default_factory=list)
+    single_places: list[int] = field(default_factory=list)
+    _runs: list[tuple[Run, int]] = field(default_factory=list)  # and the row in it, of each stretch
 
     def add(self, slot: Slot, place: int) -> None:
-        self._single.append(slot)
-        self._single_places.append(place)
+        self.single_rows.append(self.rows)
+        self.singles.append(slot)
+        self.single_places.append(place)
         self.rows += 1
 
     def add_stretch(self, stretch: Stretch, run: Run, first: int) -> None:
-        self._flush()
-        count = len(stretch.indices)
-        self._index.append(stretch.indices)
-        self._places.append(stretch.places)
-        self._told_by.append((run, first, first + count))
-        self.rows += count
+        self.stretches.append((self.rows, stretch))
+        self._runs.append((run, first))
+        self.rows += len(stretch.indices)
 
-    def columns(self) -> tuple[Places, Places]:
-        """Index and place of each row."""
-        self._flush()
-        if not self._index:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        if len(self._index) == 1:
-            return self._index[0], self._places[0]
-        return np.concatenate(self._index), np.concatenate(self._places)
-
-    def slots(self) -> Iterator[Slot]:
+    def slots(self) -> list[Slot]:
         """Of each row. Not for every request: to look at each of them takes its time."""
-        self._flush()
-        for part in self._told_by:
-            if isinstance(part, tuple):
-                run, first, end = part
-                yield from run.slots[first:end]
-            else:
-                yield from part
-
-    def _flush(self) -> None:
-        if self._single:
-            self._index.append(np.array([slot.index for slot in self._single], np.int64))
-            self._places.append(np.array(self._single_places, np.int64))
-            self._told_by.append(self._single)
-            self._single, self._single_places = [], []
+        found = dict(zip(self.single_rows, self.singles, strict=True))
+        for (row, stretch), (run, first) in zip(self.stretches, self._runs, strict=True):
+            found |= enumerate(run.slots[first : first + len(stretch.indices)], row)
+        return [found[row] for row in range(self.rows)]
 
 
 def walk_request(
-    memory: bytearray, size: int, table: SlotTable, known: KnownBefore, walk: Walk
+    memory: bytearray, words: Words, size: int, table: SlotTable, known: KnownBefore, walk: Walk
 ) -> None:
     """Fills the walk. Raises NotPlainError, MalformedError or IndexError when it does not fit."""
     known.begin_request()
-    octets = np.frombuffer(memory, np.uint8)
     at, run, row = 0, _NO_RUN, 0
     alone, patience = 0, _POOR
     while at < size:
         if row < len(run):
-            begin = row
+            begin, told = row, False
             if alone:
                 at, row = _one_by_one(memory, at, size, run, row, alone, walk)
                 alone, told = 0, row > begin
             else:
-                stretch = run.follow(memory, octets, at, size, row)
+                stretch = run.follow(memory, words, at, size, row)
                 at, row = stretch.end, row + len(stretch.indices)
                 walk.add_stretch(stretch, run, begin)
-                if row - begin < _POOR:
-                    alone, patience = patience, 2 * patience
-                else:
-                    patience = _POOR
-                told = stretch.resized
-            if told:
+                if at < size and row < len(run):  # it was broken off
+                    poor = row - begin < _POOR
+                    alone, patience = (patience, 2 * patience) if poor else (0, _POOR)
+                    told = run.resized(memory, at, size, row)
+            if told or at >= size:
                 continue
-        if at < size:
-            slot, at = _take_unforeseen(memory, at, size, table, known, walk)
-            if slot is not None and slot.run is not None:
-                run, row = slot.run, slot.row + 1
+        slot, place, end = _look(memory, at, size, table, known, walk)
+        if slot is None:
+            at = end
+        elif slot.run is None or (slot.run is run and slot.row == row):
+            # No run tells it, or one that has just failed.
+            walk.add(slot, place)
+            at, row = end, row if slot.run is None else row + 1
+        else:
+            run, row = slot.run, slot.row
     if at != size:
         raise NotPlainError
 
@@ -148,21 +130,20 @@ def _one_by_one(
     return at, row
 
 
-def _take_unforeseen(
+def _look(
     memory: bytearray, at: int, size: int, table: SlotTable, known: KnownBefore, walk: Walk
-) -> tuple[Slot | None, int]:
-    """The slot of the series that begins here, if it is a plain one, and where it ends."""
+) -> tuple[Slot | None, int, int]:
+    """The slot of the series that begins here, if it is a plain one; its sample and its end."""
     start, end = _content(memory, at, size)
     if memory[at] == SERIES_TAG and start - at <= MOST_HEADER:
         labels_end = end_of_labels(memory, start, end)
         length = end - labels_end
         if length in (VALUED, ZERO) and memory[labels_end + 1] == length - 2:
-            slot = _slot(bytes(memory[start:labels_end]), start - at, table, known, walk)
-            walk.add(slot, labels_end)
             walk.looks += 1
-            return slot, end
+            slot = _slot(bytes(memory[start:labels_end]), start - at, table, known, walk)
+            return slot, labels_end, end
     walk.others.append((memory[at] >> 3, start, end))
-    return None, end
+    return None, end, end
 
 
 def _slot(raw: bytes, header: int, table: SlotTable, known: KnownBefore, walk: Walk) -> Slot:

@@ -12,6 +12,8 @@ from archive.wire import Buffer
 Words = NDArray[np.uint64]
 Places = NDArray[np.int64]
 
+WORD: Final = 8
+"""Bytes of it."""
 TIME_SIZE: Final = 6
 """Bytes of a time in milliseconds as a varint, from the year 1971 to 2109."""
 

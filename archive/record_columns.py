@@ -28,7 +28,7 @@ def pack_column(numbers: NDArray[np.int64]) -> Column:
     if not len(numbers):
         return Column(0, 0)
     # A difference that does not fit wraps round, and wraps back when it is added up again.
-    steps = np.diff(numbers)
+    steps = numbers[1:] - numbers[:-1]
     first, step = int(numbers[0]), int(steps[0]) if len(steps) else 0
     if not len(steps) or bool((steps == step).all()):
         return Column(first, step)

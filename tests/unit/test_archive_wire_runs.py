@@ -15,9 +15,10 @@ from support.servers import long_run
 from archive.decode_known import KnownBefore
 from archive.decode_request import Version
 from archive.decode_runs import Run
-from archive.decode_slots import VALUED, Slot, SlotTable, header_length
-from archive.decode_words import Places
+from archive.decode_slots import VALUED, ZERO, Slot, SlotTable, header_length
+from archive.decode_words import Places, times_in, words_of
 from archive.limits import Limits
+from archive.snappy import SLACK
 
 NOW: Final = 1_794_800_000_000
 EXAMPLES: Final = 2_000 if long_run() else 60
@@ -101,7 +102,8 @@ def slots_of(table: SlotTable, raws: list[bytes]) -> list[Slot]:
 
 def test_a_slot_is_in_one_run_and_a_run_that_lost_its_half_is_none() -> None:
     table = SlotTable()
-    slots = slots_of(table, [b"%d" % place * 5 for place in range(8)])
+    raws = [b"%d" % place * 5 for place in range(8)]
+    slots = slots_of(table, raws)
     first = Run(slots, _sizes(8))
     second = Run(slots[:3], _sizes(3))
     assert [slot.run for slot in slots] == [second] * 3 + [first] * 5
@@ -109,7 +111,9 @@ def test_a_slot_is_in_one_run_and_a_run_that_lost_its_half_is_none() -> None:
     assert [slot.run for slot in slots[3:]] == [None] + [first] * 4
     table.discard(slots[4])
     assert [slot.run for slot in slots[3:]] == [None] * 5
-    assert [raw for _, raw in first.rows(0, 5)] == [b"\x00"] * 5
+    assert [slot.raw for slot in slots] == raws  # whoever has them
+    assert list(first.rows(0, 8)) == []
+    assert [raw for _, raw in second.rows(0, 8)] == raws[:3]
 
 
 def test_a_run_goes_on_where_the_last_request_ended_unless_something_has_left_it() -> None:
@@ -123,6 +127,109 @@ def test_a_run_goes_on_where_the_last_request_ended_unless_something_has_left_it
     table.discard(slots[0])
     assert not run.continued(slots[6:8], _sizes(2))
     assert not Run(slots[6:7], _sizes(1)).continued(slots[7:8] * 5_000, _sizes(5_000))  # too long
+
+
+def test_two_label_sets_with_one_hash_are_never_taken_for_each_other() -> None:
+    table = SlotTable()
+    (first,) = slots_of(table, [b"first"])
+    other = table.stage(b"other", first.header)
+    other.key = first.key
+    table.keep(other)
+    assert not other.kept
+    table.discard(other)
+    assert table.get(b"first", first.header) is first
+    first.key = hash(b"other")
+    table._by_header[first.header] = {first.key: first}
+    assert table.get(b"other", first.header) is None
+
+
+def in_memory(*request: rw.Series) -> tuple[bytearray, int]:
+    message = rw.request_v1(*request)
+    return bytearray(message + bytes(SLACK)), len(message)
+
+
+def learned(crowd: list[rw.Series]) -> tuple[Run, list[Slot]]:
+    """A run of these, as one request would leave it."""
+    table = SlotTable()
+    raws = [b"".join(rw.length(1, rw.label(pair)) for pair in each.labels) for each in crowd]
+    slots = slots_of(table, raws)
+    return Run(slots, _sizes(len(slots))), slots
+
+
+def test_a_run_tells_values_and_times_and_leaves_the_memory_as_it_was() -> None:
+    crowd = [series(place, 1.0 + place) for place in range(200)]
+    run, slots = learned(crowd)
+    memory, size = in_memory(*crowd)
+    before = bytearray(memory)
+    stretch = run.follow(memory, words_of(memory), 0, size, 0)
+    assert (stretch.end, memory) == (size, before)
+    assert stretch.indices.tolist() == [slot.index for slot in slots]
+    assert stretch.bits.view(np.float64).tolist() == [1.0 + place for place in range(200)]
+    assert set(times_in(stretch.endings).tolist()) == {NOW}
+
+
+def test_any_other_byte_ends_the_stretch_where_it_stands() -> None:
+    """Values and times are free; whatever else is not as it was must be read by the rules."""
+    crowd = [series(3, 4.0), series(40, 0.0), series(90, 91.0)]
+    run, _ = learned(crowd)
+    run.learn_sizes(1, [ZERO])
+    memory, size = in_memory(*crowd)
+    ends = [len(in_memory(*crowd[:count])[0]) - SLACK for count in (1, 2, 3)]
+    free = {at for end in ends for at in range(end - 6, end)}
+    free |= {at for end in (ends[0], ends[2]) for at in range(end - 15, end - 7)}
+    for at in range(size):
+        spoiled = bytearray(memory)
+        spoiled[at] ^= 0x01
+        stretch = run.follow(spoiled, words_of(spoiled), 0, size, 0)
+        broken = sum(end <= at for end in ends)
+        assert len(stretch.indices) == (3 if at in free else broken), at
+    for end in ends:  # a time of five bytes, and one of seven
+        for at in (end - 2, end - 1):
+            spoiled = bytearray(memory)
+            spoiled[at] ^= 0x80
+            stretch = run.follow(spoiled, words_of(spoiled), 0, size, 0)
+            assert stretch.end < end
+
+
+def test_a_stretch_ends_before_a_slot_that_left_though_its_bytes_are_there() -> None:
+    crowd = [series(place, 1.0) for place in range(10)]
+    run, slots = learned(crowd)
+    run.drop(slots[4])
+    memory, size = in_memory(*crowd)
+    stretch = run.follow(memory, words_of(memory), 0, size, 0)
+    assert stretch.indices.tolist() == [slot.index for slot in slots[:4]]
+    assert not run.resized(memory, stretch.end, size, 4)
+    assert [slot for slot, _ in run.rows(0, 10)] == slots[:4]
+
+
+def test_a_sample_that_becomes_zero_or_ceases_to_be_moves_what_is_behind_it() -> None:
+    crowd = [series(place, 1.0 + place) for place in range(20, 60)]
+    run, _ = learned(crowd)
+    for zeros in ([0], [0, 17, 39], [17], []):
+        sent = [series(place, 0.0 if row in zeros else 2.0) for row, place in enumerate(range(20, 60))]  # fmt: skip
+        memory, size = in_memory(*sent)
+        words, at, row = words_of(memory), 0, 0
+        while at < size:
+            stretch = run.follow(memory, words, at, size, row)
+            at, row = stretch.end, row + len(stretch.indices)
+            assert at == size or run.resized(memory, at, size, row)
+        stretch = run.follow(memory, words, 0, size, 0)
+        assert (stretch.end, row) == (size, 40)
+        values = stretch.bits.view(np.float64).tolist()
+        assert values == [0.0 if row in zeros else 2.0 for row in range(40)]
+
+
+def test_a_size_that_the_header_has_no_room_for_is_not_learned() -> None:
+    """With a value the header of this one is longer by a byte: that is another slot."""
+    raw = b"x" * (127 - ZERO)
+    table = SlotTable()
+    slot = table.stage(raw, header_length(127))
+    run = Run([slot], np.array([VALUED]))
+    assert run.raw(0) == raw
+    run.learn_sizes(0, [VALUED])
+    memory = bytearray(b"\x0a\x7f" + raw + b"\x12\x10\x09" + bytes(SLACK))
+    assert not run.resized(memory, 0, 127 + VALUED, 0)
+    assert run.raw(0) == raw
 
 
 def _sizes(count: int) -> Places:
