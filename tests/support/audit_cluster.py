@@ -1,13 +1,17 @@
 """Who leads and holds what in a real cluster, as streams and consumers say of themselves."""
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Final
 
+import aiohttp
 from support.audit_assets import WORKER, Row
 from support.scenario import Api
+from support.servers import SYS, NatsCluster, NatsServer, connected
+from support.waiting import until
 
 NODES: Final = ("n1", "n2", "n3")
 
@@ -61,3 +65,37 @@ def _peers(info: dict[str, Any]) -> tuple[str, frozenset[str]]:
 def above_average(counts: Counter[str]) -> set[str]:
     average = fmean(counts[name] for name in NODES)
     return {name for name in counts if counts[name] > average}
+
+
+async def page_of(node: NatsServer, page: str) -> dict[str, Any]:
+    """What its monitoring port says; empty while nobody answers there."""
+    try:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"{node.monitor_url}/{page}") as answer,
+        ):
+            said: dict[str, Any] = await answer.json(content_type=None)
+    except aiohttp.ClientError:
+        return {}
+    return said
+
+
+async def meta_of(node: NatsServer) -> dict[str, Any]:
+    """The meta group as that node sees it."""
+    group: dict[str, Any] = (await page_of(node, "jsz")).get("meta_cluster") or {}
+    return group
+
+
+async def lead_meta(cluster: NatsCluster, name: str) -> None:
+    """That node leads the meta group from now on (servers since 2.11 can be told whom to prefer)."""
+    wish = json.dumps({"placement": {"preferred": name}}).encode()
+
+    async def leader() -> str:
+        found = await cluster.meta_leader()
+        if found != name:
+            async with connected(cluster.node_of(found), SYS) as client:
+                await client.request("$JS.API.META.LEADER.STEPDOWN", wish, timeout=10)
+        return found
+
+    await until(leader, lambda found: found == name, f"{name} does not get to lead")
+    await cluster.settle()

@@ -1,4 +1,4 @@
-"""Writing the state of the meta group takes long."""
+"""Putting the state of the meta group together takes long."""
 
 from __future__ import annotations
 
@@ -23,13 +23,19 @@ CHECK = Check(
     severity=Severity.WARN,
     subject=Subject.META,
     title="Snapshots of the meta group are slow",
-    meaning="The meta leader needs 5 s or longer to write its state down.",
-    condition="The last snapshot of the meta group took 5 s or longer.",
+    meaning="The meta leader needs 5 s or longer to put its state together for a snapshot.",
+    condition=(
+        "The last snapshot of the meta group took 5 s or longer; the server does not count the "
+        "time of its disk."
+    ),
     why=(
         "The more streams and consumers there are the longer it takes, and their changes may "
         "wait for it."
     ),
-    remedy="Have fewer assets, or faster disks; consumers that come and go count most.",
+    remedy=(
+        "See whether the server gets all the processor time that it needs; else have fewer "
+        "streams and consumers, or less metadata in them."
+    ),
     commands=("nats server report jetstream",),
     needs=frozenset({Need.SERVERS}),
     since="2.11",

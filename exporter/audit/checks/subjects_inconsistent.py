@@ -23,8 +23,9 @@ CHECK = Check(
     meaning="The stream claims more subjects than it has messages, which cannot be.",
     condition="The stream has messages, and more subjects than messages.",
     why=(
-        "The index of the stream is damaged: questions by subject and filtered consumers may be "
-        "answered wrongly."
+        "A part of the stream on the disk is damaged. Its messages are lost on this server, while "
+        "the index still names their subjects, or the index itself is wrong: questions by subject "
+        "and filtered consumers may be answered wrongly."
     ),
     remedy=(
         "Let another replica lead and look again; when it says the same, restart the servers of "
