@@ -114,11 +114,13 @@ class Run:
         ends = self._ends[row:end] + shift
         last, value = ends - WORD, ends - self._backs[row:end]
         endings, bits = words[last], words[value]
-        words[value] = _NOTHING
-        words[last] = endings & self._masks[row:end]
-        count = self._alike(memory, at, row, end)
-        words[last] = endings
-        words[value] = bits
+        try:
+            words[value] = _NOTHING
+            words[last] = endings & self._masks[row:end]
+            count = self._alike(memory, at, row, end)
+        finally:  # whoever reads on after a failure must not read blanks for values
+            words[last] = endings
+            words[value] = bits
         timed = end_in_time(endings, TIME_TAG)
         if not timed.all():
             count = min(count, int(timed.argmin()))
