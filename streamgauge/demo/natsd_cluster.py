@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -19,6 +19,8 @@ from streamgauge.demo.ports import free_ports
 SETTLE_DEADLINE_SECONDS: Final = 60.0
 # Short: during an election a question goes unheard, and only asking again helps.
 REQUEST_DEADLINE_SECONDS: Final = 1.0
+ELECTION_SECONDS: Final = 15.0
+STEP_DOWN_TRIES: Final = 4
 NO_LEADER: Final = ""
 
 
@@ -175,7 +177,13 @@ class NatsCluster(Lifetime):
         finally:
             await client.close()
 
-    async def _leader(self, login: Login, question: str, other_than: str = "") -> str:
+    async def _leader(
+        self,
+        login: Login,
+        question: str,
+        other_than: str = "",
+        patience: float = SETTLE_DEADLINE_SECONDS,
+    ) -> str:
         leader = NO_LEADER
         async with self._client(login) as client:
 
@@ -184,16 +192,20 @@ class NatsCluster(Lifetime):
                 leader = (await _ask(client, question)).get("cluster", {}).get("leader", "")
                 return leader not in (NO_LEADER, other_than)
 
-            await _until(known, f"{question} shows no leader other than {other_than!r}")
+            await _until(known, f"{question} shows no leader other than {other_than!r}", patience)
         return leader
 
     async def _step_down(self, login: Login, command: str, question: str) -> str:
+        """Until another leads: the one that stepped down may be elected again, on 2.9 often."""
         before = await self._leader(login, question)
         async with self._client(login) as client:
-            answer = await _ask(client, command)
-        if "error" in answer:
-            raise NatsServerError(f"{command}: {answer['error']}")
-        return await self._leader(login, question, other_than=before)
+            for _ in range(STEP_DOWN_TRIES):
+                answer = await _ask(client, command)
+                if "error" in answer:
+                    raise NatsServerError(f"{command}: {answer['error']}")
+                with suppress(NatsServerError):
+                    return await self._leader(login, question, before, ELECTION_SECONDS)
+        raise NatsServerError(f"{command}: {before!r} is elected again and again")
 
 
 async def _ask(client: Client, question: str) -> dict[str, Any]:
@@ -220,10 +232,14 @@ async def _meta_group(node: NatsServer) -> dict[str, Any]:
     return group
 
 
-async def _until(holds: Callable[[], Awaitable[bool]], otherwise: str) -> None:
+async def _until(
+    holds: Callable[[], Awaitable[bool]],
+    otherwise: str,
+    patience: float = SETTLE_DEADLINE_SECONDS,
+) -> None:
     """Asks again and again: the servers offer no event for what we wait for."""
     try:
-        async with asyncio.timeout(SETTLE_DEADLINE_SECONDS):
+        async with asyncio.timeout(patience):
             while True:
                 if await holds():
                     return

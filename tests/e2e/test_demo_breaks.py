@@ -44,7 +44,8 @@ async def _verdict_of(demo: Demo, fault: type[Fault]) -> None:
 async def _broken_and_healed(demo: Demo, name: str) -> None:
     """The phone rings, the page says why, and after the remedy both fall silent."""
     fault = KIND[name]
-    assert (await demo.say("break", name))[0] == 0
+    code, _, said = await demo.say("break", name)
+    assert code == 0, said
     await _state_where(demo, name, fires=True)
     phone = html.unescape(await text_of(demo.address("Phone")))
     stream = fault.place.partition(" > ")[0]
@@ -52,7 +53,8 @@ async def _broken_and_healed(demo: Demo, name: str) -> None:
     assert any(alert in phone and place in phone for alert in fault.alerts), phone
     if fault.verdict:
         await _verdict_of(demo, fault)
-    assert (await demo.say("heal", name))[0] == 0
+    code, _, said = await demo.say("heal", name)
+    assert code == 0, said
     await _state_where(demo, name, fires=False)
 
 

@@ -10,7 +10,7 @@ import pytest
 from blockbuster import BlockingError
 from nats.js import JetStreamContext
 from nats.js.api import StreamConfig
-from nats.js.errors import APIError
+from nats.js.errors import APIError, ServiceUnavailableError
 from support.servers import (
     APP,
     NOJS,
@@ -25,13 +25,22 @@ from support.servers import (
     connected,
 )
 from support.stream_listening import store_first_message
+from support.waiting import until
 
 ORDERS = StreamConfig(name="ORDERS", subjects=["orders.>"])
 
 
 async def stored_messages(server: NatsServer | NatsCluster) -> int:
+    """Asked until answered: what leads a stream of a cluster may be elected at this moment."""
     async with connected(server) as client:
-        return (await client.jetstream().stream_info("ORDERS")).state.messages
+
+        async def counted() -> int | None:
+            try:
+                return (await client.jetstream(timeout=2).stream_info("ORDERS")).state.messages
+            except (nats.errors.TimeoutError, ServiceUnavailableError):
+                return None
+
+        return await until(counted, lambda count: count is not None, "ORDERS gives no info") or 0
 
 
 async def store_one_message(server: NatsServer | NatsCluster, *, replicas: int = 1) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from nats.aio.client import Client
 from support.reading import api, create_consumer, create_stream
 from support.servers import APP, NatsCluster, connected, default_options
+from support.stream_listening import store_first_message
 from support.waiting import until
 
 NODES: Final = ("n1", "n2", "n3")
@@ -137,7 +138,8 @@ async def _leader(client: Client, question: str, answer: Any) -> str:
 
 async def _fill(client: Client, subject: str, count: int) -> None:
     jetstream = client.jetstream(timeout=10)
-    for _ in range(count):
+    await store_first_message(jetstream, subject)
+    for _ in range(count - 1):
         await jetstream.publish(subject, b"x")
 
 

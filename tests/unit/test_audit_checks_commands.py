@@ -31,7 +31,6 @@ ALLOWED: Final = {
     ("replicas-one", "--replicas"): FROM_ONE,
     ("replicas-memory-one", "--replicas"): FROM_ONE,
     ("sync-gap", "--replicas"): FROM_ONE,
-    ("dead-letter-body-gone", "--max-age"): "only found below a day, so it is raised",
     ("dupe-window-clipped", "--max-age"): "only found below two minutes, so it is raised",
     ("dupe-window-clipped", "--dupe-window"): "only found below two minutes, so it is raised",
     ("dupe-window-off", "--dupe-window"): "only found at 0, so it is raised",
