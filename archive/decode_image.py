@@ -1,6 +1,6 @@
-"""A plain series as the bytes of a request, blank where its value and its time are.
+"""A plain series as the bytes of a request, with any value and any time.
 
-Whatever is not blank is the same each time, so many of them are compared at once.
+All else is the same each time, so many of them are compared at once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from archive.decode_slots import VALUED, ZERO
 from archive.wire import write_message
 
 _SERIES: Final = 1
-# Tag, length and, before a value, its tag. The tag of the time is blank: it is read with the time.
+# Tag, length and, before a value, its tag. The tag of the time is written with the time.
 _SAMPLES: Final = {VALUED: b"\x12\x10\x09" + bytes(15), ZERO: b"\x12\x07" + bytes(7)}
 _OTHER: Final = {VALUED: ZERO, ZERO: VALUED}
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from archive.decode import Intake
 from archive.decode_known import KnownBefore
+from archive.decode_line import Line
 from archive.decode_result import Decoded
 from archive.decode_v1 import DecoderV1
 from archive.decode_v2 import DecoderV2
@@ -37,17 +38,25 @@ class Decoder:
         self._unpacker = Unpacker(limits.decoded)
         self._v1 = DecoderV1(KnownBefore(numbers, self._rules, self.live))
         self._v2 = DecoderV2()
+        self._line = Line()
 
     def is_quick(self, body: bytes) -> bool:
         """Whether it can be decoded between two other things. Raises MalformedError."""
         return self._unpacker.size_of(body) <= QUICK_SIZE
 
-    def decode(self, version: Version, body: bytes, sender: str, now: int) -> Decoded:
-        """`now` in milliseconds. Raises MalformedError when it is no such request."""
+    def decode(
+        self, version: Version, body: bytes, sender: str, now: int, line: Line | None = None
+    ) -> Decoded:
+        """`now` in milliseconds. Raises MalformedError when it is no such request.
+
+        `line` is that of the connection; those without one share one.
+        """
         memory, size = self._unpacker.unpack(body)
         intake = Intake(self._limits, self._rules, self.live, now)
-        decoder = self._v1 if version is Version.V1 else self._v2
-        decoder.decode(memory, size, intake)
+        if version is Version.V1:
+            self._v1.decode(memory, size, intake, line or self._line)
+        else:
+            self._v2.decode(memory, size, intake)
         return intake.finish(sender)
 
     def forget_metadata(self) -> None:

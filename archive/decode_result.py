@@ -90,6 +90,11 @@ class Rows:
     bits: NDArray[np.uint64]
     starts: NDArray[np.int64] | None = None
 
+    def put(self, places: slice | Sequence[int], others: Rows) -> None:
+        """These in the place of what is there; they have no starts."""
+        self.series[places], self.times[places] = others.series, others.times
+        self.bits[places] = others.bits
+
 
 def rows_of(single: Sequence[tuple[int, Sample]]) -> Rows:
     return Rows(

@@ -5,6 +5,7 @@ Most of what a sender sends it sent in the same order before.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -12,16 +13,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive.decode_image import image_of
-from archive.decode_slots import VALUED, ZERO, Slot
-from archive.decode_words import WORD, Places, Words, end_in_time
+from archive.decode_slots import SERIES_TAG, VALUED, ZERO, Slot
+from archive.decode_words import (
+    WORD,
+    Places,
+    Words,
+    end_in_time,
+    ends_in_time,
+    time_in,
+    times_in,
+    words_of,
+)
 
 TIME_TAG: Final = 0x10
 _LONGEST: Final = 2_048  # slots: what a changed length moves behind it must be little
 # Room for samples that get a value: a bytearray that must grow takes an eighth more than it needs.
 _SPARE: Final = 64
 _GONE: Final = -1  # the index of a slot that left
-_BACK_TO_VALUE: Final = VALUED - 3  # bytes of a sample
-_LENGTH: Final = np.uint64(0xFF)  # of a sample without a value, in its last word
+_MOST_JUMPS: Final = 16
+# From the end of a sample back to the word of its value, and to that of its time: tag, time, and
+# the tag of the next series. Where there is no value the word of the time is written twice.
+_BACK_TO_VALUE: Final = VALUED - 3
+_BACK_TO_TIME: Final = WORD - 1
+_TIME: Final = (1 << 8 * _BACK_TO_TIME) - 1
+_NEXT: Final = SERIES_TAG << 8 * _BACK_TO_TIME
+_TIMES: Final = np.uint64(_TIME)
+_NEXTS: Final = np.uint64(_NEXT)
+_OCTET: Final = np.uint64(8)
+_ALL: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _NOTHING: Final = np.uint64(0)
 
 
@@ -29,7 +48,7 @@ class Stretch(NamedTuple):
     """Series one behind the other, proved to be those of the run with a plain sample each."""
 
     indices: Places
-    endings: Words  # the last word of each sample, which ends in its time
+    times: NDArray[np.int64]
     bits: Words
     end: int  # where the next series begins
 
@@ -41,13 +60,14 @@ class Run:
         """`sizes` are the bytes of the sample behind each, which seldom change."""
         self.slots: list[Slot] = []
         self._left = 0
-        # A request that holds nothing but this run; the labels are nowhere else.
-        self._image = bytearray()
+        # A request that holds nothing but this run; the labels are nowhere else. Behind it a byte
+        # to spare, as the next series would begin with it.
+        self._image = bytearray((SERIES_TAG,))
         self._index: Places = np.empty(0, np.int64)
         self._ends: Places = np.empty(0, np.int64)
-        self._valued: NDArray[np.bool_] = np.empty(0, np.bool_)
-        self._backs: Places = np.empty(0, np.int64)  # from the end to a word that may be blanked
-        self._masks: Words = np.empty(0, np.uint64)  # what of the last word is not blank
+        self._backs: Places = np.empty(0, np.int64)  # from the end to the word of the value
+        self._masks: Words = np.empty(0, np.uint64)  # what of that word is a value: all or nothing
+        self._jumps: dict[int, tuple[weakref.ref[Run], int]] = {}
         self._append(slots, sizes)
 
     def continued(self, slots: Sequence[Slot], sizes: Places) -> bool:
@@ -63,12 +83,14 @@ class Run:
         first, count = len(self.slots), len(slots)
         index = np.array([slot.index for slot in slots], np.int64)
         self._index = np.concatenate([self._index, index])
-        for name in ("_ends", "_valued", "_backs", "_masks"):
+        for name in ("_ends", "_backs", "_masks"):
             column = getattr(self, name)
             setattr(self, name, np.concatenate([column, np.zeros(count, column.dtype)]))
         made = self._made(first, slots, sizes.tolist())
-        self._image = bytearray().join((self._image, made, bytes(len(made) // _SPARE)))
+        spare = bytes(1 + len(made) // _SPARE)
+        self._image = bytearray().join((self._image[:-1], made, spare))
         del self._image[self._begin(first + count) :]  # what it allocated stays
+        self._image.append(SERIES_TAG)
         for row, slot in enumerate(slots, first):
             if slot.run is not None:
                 slot.run.drop(slot)
@@ -84,9 +106,8 @@ class Run:
         rows = slice(row, row + len(made))
         valued = np.array([size == VALUED for _, size in made], np.bool_)
         self._ends[rows] = np.cumsum([len(image) for image, _ in made]) + self._begin(row)
-        self._valued[rows] = valued
-        self._backs[rows] = np.where(valued, _BACK_TO_VALUE, WORD)
-        self._masks[rows] = np.where(valued, _NOTHING, _LENGTH)
+        self._backs[rows] = np.where(valued, _BACK_TO_VALUE, _BACK_TO_TIME)
+        self._masks[rows] = np.where(valued, _ALL, _NOTHING)
         return b"".join(image for image, _ in made)
 
     def __len__(self) -> int:
@@ -104,45 +125,75 @@ class Run:
                 return
             yield self.slots[row], self.raw(row)
 
+    def stands(self, memory: bytearray, at: int, row: int) -> bool:
+        """Whether the labels of this row are those of the series that begins here."""
+        slot = self.slots[row]
+        return slot.run is self and memory.startswith(self.raw(row), at + slot.header)
+
     def follow(self, memory: bytearray, words: Words, at: int, stop: int, row: int) -> Stretch:
         """What of this run, from `row` on, stands in the memory from `at` on to before `stop`.
 
-        Values and times are blanked while the rest is compared with the image in one go.
+        Values and times are written into the image, and all of it is compared in one go.
         """
         shift = at - self._begin(row)
         end = self._unbroken(row, row + int(self._ends[row:].searchsorted(stop - shift, "right")))
-        ends = self._ends[row:end] + shift
-        last, value = ends - WORD, ends - self._backs[row:end]
-        endings, bits = words[last], words[value]
-        try:
-            words[value] = _NOTHING
-            words[last] = endings & self._masks[row:end]
-            count = self._alike(memory, at, row, end)
-        finally:  # whoever reads on after a failure must not read blanks for values
-            words[last] = endings
-            words[value] = bits
+        if row == end:
+            return Stretch(self._index[:0], self._index[:0], self._masks[:0], at)
+        ends = self._ends[row:end]
+        values, times = ends - self._backs[row:end], ends - _BACK_TO_TIME
+        bits = words[values + shift]
+        image = words_of(self._image)
+        image[values] = bits
+        found = self._at_one_time(memory, words, image, times, at, row)
+        if found is None:
+            found = self._at_any_time(memory, words, image, times, at, row)
+        count = len(found)
+        at = int(ends[count - 1]) + shift if count else at
+        bits = bits[:count] & self._masks[row : row + count]
+        return Stretch(self._index[row : row + count], found, bits, at)
+
+    def _at_one_time(
+        self, memory: bytearray, words: Words, image: Words, times: Places, at: int, row: int
+    ) -> NDArray[np.int64] | None:
+        """The times of those that stand there with the time of the first; None when they differ.
+
+        As most requests are: a target's samples have the time of its scrape.
+        """
+        shift = at - self._begin(row)
+        first = int(words[times[0] + shift]) & _TIME
+        if not _is_time(first) or _is_another(first, int(words[times[-1] + shift])):
+            return None
+        image[times] = np.uint64(first | _NEXT)
+        count = self._alike(memory, at, row, row + len(times))
+        if count < len(times) and _is_another(first, int(words[times[count] + shift])):
+            return None
+        return np.full(count, time_in(first << 8), np.int64)
+
+    def _at_any_time(
+        self, memory: bytearray, words: Words, image: Words, times: Places, at: int, row: int
+    ) -> NDArray[np.int64]:
+        """The same for times that differ: each is looked at by itself."""
+        endings = words[times + (at - self._begin(row))]
+        image[times] = endings & _TIMES | _NEXTS
+        endings <<= _OCTET
         timed = end_in_time(endings, TIME_TAG)
+        count = self._alike(memory, at, row, row + len(times))
         if not timed.all():
             count = min(count, int(timed.argmin()))
-        bits = np.where(self._valued[row : row + count], bits[:count], _NOTHING)
-        at = int(ends[count - 1]) if count else at
-        return Stretch(self._index[row : row + count], endings[:count], bits, at)
+        return times_in(endings[:count])
 
     def resized(self, memory: bytearray, at: int, stop: int, row: int) -> bool:
         """Whether the series here is the one of this row with a sample of another size.
 
         It counts from now on, and is still to be proved.
         """
-        slot = self.slots[row]
-        place = at + slot.span
-        if slot.run is not self or place + ZERO > stop:
+        place = at + self.slots[row].span
+        if place + ZERO > stop:
             return False
         size = memory[place + 1] + 2  # its tag and its length come before what it holds
         if size not in (VALUED, ZERO) or size == self._size(row):
             return False
-        if not memory.startswith(self.raw(row), at + slot.header):
-            return False
-        return self._resize(row, size)
+        return self.stands(memory, at, row) and self._resize(row, size)
 
     def _resize(self, row: int, size: int) -> bool:
         """What `learn_sizes` does, at the price of one; False when its header has no room for it."""
@@ -153,9 +204,8 @@ class Run:
         self._image[begin:end] = image
         self._ends[row:] += begin + len(image) - end
         valued = size == VALUED
-        self._valued[row] = valued
-        self._backs[row] = _BACK_TO_VALUE if valued else WORD
-        self._masks[row] = _NOTHING if valued else _LENGTH
+        self._backs[row] = _BACK_TO_VALUE if valued else _BACK_TO_TIME
+        self._masks[row] = _ALL if valued else _NOTHING
         return True
 
     def learn_sizes(self, row: int, sizes: Sequence[int]) -> None:
@@ -167,6 +217,19 @@ class Run:
         image = self._made(row, self.slots[row:end], sizes)
         self._image[begin:stop] = image
         self._ends[end:] += begin + len(image) - stop
+
+    def next_from(self, row: int) -> tuple[Run, int] | None:
+        """Where it went on the last time that this run was left before that row."""
+        jump = self._jumps.get(row)
+        run = jump[0]() if jump else None
+        return (run, jump[1]) if jump and run is not None and jump[1] < len(run) else None
+
+    def learn_next(self, row: int, run: Run, there: int) -> None:
+        if len(self._jumps) < _MOST_JUMPS or row in self._jumps:
+            self._jumps[row] = (weakref.ref(run), there)
+
+    def forget_next(self, row: int) -> None:
+        self._jumps.pop(row, None)
 
     def drop(self, slot: Slot) -> None:
         """It must not be found here any more. A run that lost its half is none."""
@@ -185,7 +248,7 @@ class Run:
         return int(self._ends[row - 1]) if row else 0
 
     def _size(self, row: int) -> int:
-        return VALUED if self._valued[row] else ZERO
+        return VALUED if self._masks[row] else ZERO
 
     def _unbroken(self, row: int, end: int) -> int:
         """The end, or the first before it that has left."""
@@ -203,3 +266,14 @@ class Run:
         there = np.frombuffer(self._image, np.uint8, stop - begin, begin)
         differs = begin + int((here != there).argmax())
         return int(self._ends.searchsorted(differs, "right")) - row
+
+
+def _is_time(word: int) -> bool:
+    """Whether it is a tag and a time, which are the first seven bytes of a word."""
+    return ends_in_time(word << 8, TIME_TAG)
+
+
+def _is_another(first: int, word: int) -> bool:
+    """Whether this is a time as well, and not that one."""
+    time = word & _TIME
+    return time != first and _is_time(time)

@@ -12,13 +12,14 @@ import numpy as np
 from archive.batch import NO_SERIES
 from archive.decode import Intake
 from archive.decode_known import KnownBefore
+from archive.decode_line import Line
 from archive.decode_metadata import MetadataMemory
-from archive.decode_result import Rows, SeriesMessage
+from archive.decode_result import Rows, SeriesMessage, concatenated
 from archive.decode_runs import TIME_TAG, Run
 from archive.decode_slots import VALUED, ZERO, Slot, SlotTable
 from archive.decode_v1_series import read_message, read_messages
 from archive.decode_v1_walk import NotPlainError, Walk, is_out_of_order, walk_request
-from archive.decode_words import WORD, Places, Words, end_in_time, times_in, words_of
+from archive.decode_words import WORD, Words, end_in_time, times_in, words_of
 from archive.labels import Label, RefusedError
 from archive.wire import MalformedError
 from archive.wire_messages import Metadata
@@ -33,15 +34,14 @@ class DecoderV1:
     def __init__(self, known: KnownBefore) -> None:
         self.table = SlotTable()
         self._known = known
-        self._last_run = Run((), np.empty(0, np.int64))
         self.metadata = MetadataMemory()
         self._labels = known.labels
 
-    def decode(self, memory: bytearray, size: int, intake: Intake) -> None:
+    def decode(self, memory: bytearray, size: int, intake: Intake, line: Line) -> None:
         """Fills the intake; raises MalformedError, and then nothing of the request counts."""
         walk = Walk()
         try:
-            messages = self._decode_plain(memory, size, walk, intake)
+            messages = self._decode_plain(memory, size, walk, intake, line)
         except (NotPlainError, RefusedError, MalformedError, IndexError):
             intake.restart()
             messages = read_messages(memory, size, intake)
@@ -54,37 +54,36 @@ class DecoderV1:
             self._take(message, intake)
 
     def _decode_plain(
-        self, memory: bytearray, size: int, walk: Walk, intake: Intake
+        self, memory: bytearray, size: int, walk: Walk, intake: Intake, line: Line
     ) -> list[SeriesMessage | Metadata]:
         """Takes the plain rows; what remains is given back."""
-        words = words_of(memory)
-        walk_request(memory, words, size, self.table, self._known, walk)
-        rows = self._rows(words, walk)
+        walk_request(memory, size, self.table, self._known, line, walk)
+        rows = self._rows(memory, walk)
         labels = [self._labels.read(raw, intake.limits.labels) for raw, _ in walk.new]
         others = self._read_others(memory, walk, intake)
-        self._settle(walk, rows, labels, intake)
+        self._settle(walk, rows, labels, intake, line)
         intake.add_rows(rows)
         return others
 
-    def _rows(self, words: Words, walk: Walk) -> Rows:
+    def _rows(self, memory: bytearray, walk: Walk) -> Rows:
         """All plain rows, in their order."""
         if walk.new:
             self.table.fill(list(walk.new.values()))
-        if len(walk.stretches) == 1 and not walk.singles:  # as most requests are
-            _, whole = walk.stretches[0]
-            return Rows(whole.indices, times_in(whole.endings), whole.bits)
-        index = np.empty(walk.rows, np.int64)
-        endings, bits = np.empty((2, walk.rows), np.uint64)
-        for row, stretch in walk.stretches:
-            rows = slice(row, row + len(stretch.indices))
-            index[rows], endings[rows], bits[rows] = stretch.indices, stretch.endings, stretch.bits
-        if walk.singles:
-            single = walk.single_rows
-            index[single], endings[single], bits[single] = self._proved(words, walk)
-        return Rows(index, times_in(endings), bits)
+        told = [Rows(each.indices, each.times, each.bits) for _, each in walk.stretches]
+        if not walk.singles:
+            return told[0] if len(told) == 1 else concatenated(told)
+        rows = Rows(
+            np.empty(walk.rows, np.int64),
+            np.empty(walk.rows, np.int64),
+            np.empty(walk.rows, np.uint64),
+        )
+        for (first, _), stretch in zip(walk.stretches, told, strict=True):
+            rows.put(slice(first, first + len(stretch.series)), stretch)
+        rows.put(walk.single_rows, self._proved(words_of(memory), walk))
+        return rows
 
-    def _proved(self, words: Words, walk: Walk) -> tuple[Places, Words, Words]:
-        """Index, last word and value of the single rows, if they are what the walk took them for."""
+    def _proved(self, words: Words, walk: Walk) -> Rows:
+        """The single rows, if they are what the walk took them for."""
         table = self.table
         index = np.array([slot.index for slot in walk.singles], np.int64)
         place = np.array(walk.single_places, np.int64)
@@ -97,7 +96,7 @@ class DecoderV1:
         right &= end_in_time(endings, TIME_TAG)
         if not right.all():
             raise NotPlainError
-        return index, endings, np.where(valued, words[place + 3], np.uint64(0))
+        return Rows(index, times_in(endings), np.where(valued, words[place + 3], np.uint64(0)))
 
     def _read_others(
         self, memory: bytearray, walk: Walk, intake: Intake
@@ -107,7 +106,9 @@ class DecoderV1:
         read = [read_message(memory, *other, intake) for other in walk.others]
         return [message for message in read if message is not None]
 
-    def _settle(self, walk: Walk, rows: Rows, labels: list[list[Label]], intake: Intake) -> None:
+    def _settle(
+        self, walk: Walk, rows: Rows, labels: list[list[Label]], intake: Intake, line: Line
+    ) -> None:
         """Gives new label sets their numbers, and the rows those of their slots."""
         index, table = rows.series, self.table
         room = 2 * intake.limits.live_series  # one series may come with its labels in any order
@@ -126,23 +127,24 @@ class DecoderV1:
                 intake.refuse(reason, given, int(counts[slot.index]))
         rows.series = table.ids[index]  # before the runs change, whose column it may be
         if is_out_of_order(walk, len(refused)):
-            self._remember_order(walk, rows)
-
-    def _remember_order(self, walk: Walk, rows: Rows) -> None:
-        """As one run, or as more of the last one: where requests are cut is chance.
-
-        A series that came twice has one place in it, and a refused one none.
-        """
-        sizes = np.where(rows.bits == 0, ZERO, VALUED)
-        known = {
-            slot: size for slot, size in zip(walk.slots(), sizes.tolist(), strict=True) if slot.kept
-        }
-        slots, lengths = list(known), np.array(list(known.values()), np.int64)
-        if slots and not self._last_run.continued(slots, lengths):
-            self._last_run = Run(slots, lengths)
+            _remember_order(walk, rows, line)
 
     def _take(self, message: SeriesMessage | Metadata, intake: Intake) -> None:
         if isinstance(message, SeriesMessage):
             intake.take(message)
         elif self.metadata.is_news(message.family, message.data, intake.now):
             intake.add_metadata(NO_SERIES, message.data)
+
+
+def _remember_order(walk: Walk, rows: Rows, line: Line) -> None:
+    """As one run, or as more of the last one: where requests are cut is chance.
+
+    A series that came twice has one place in it, and a refused one none.
+    """
+    sizes = np.where(rows.bits == 0, ZERO, VALUED)
+    known = {
+        slot: size for slot, size in zip(walk.slots(), sizes.tolist(), strict=True) if slot.kept
+    }
+    slots, lengths = list(known), np.array(list(known.values()), np.int64)
+    if slots and not line.growing.continued(slots, lengths):
+        line.growing = Run(slots, lengths)

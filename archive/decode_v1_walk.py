@@ -8,23 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-import numpy as np
-
 from archive.decode_known import KnownBefore
+from archive.decode_line import Line
 from archive.decode_runs import Run, Stretch
 from archive.decode_slots import MOST_HEADER, SERIES_TAG, VALUED, ZERO, Slot, SlotTable
-from archive.decode_words import Words
+from archive.decode_words import words_of
 from archive.labels_read import end_of_labels
 from archive.wire import LENGTH, read_varint
 
-_VALUED_SIZE: Final = VALUED - 2
-_ZERO_SIZE: Final = ZERO - 2
+# Bytes of a plain sample by its length, which does not count its tag and itself.
+_SIZES: Final = {VALUED - 2: VALUED, ZERO - 2: ZERO}
 # A guess costs as much as so many series taken one by one; after a poor one these come first.
 _POOR: Final = 24
 # One in so many may be out of its order before the request is remembered as it came.
 _ORDERLY: Final = 32
 _FEW_LOOKS: Final = 2  # where it begins, and where one run ends and another begins
-_NO_RUN: Final = Run((), np.empty(0, np.int64))
 
 
 class NotPlainError(Exception):
@@ -66,39 +64,15 @@ class Walk:
 
 
 def walk_request(
-    memory: bytearray, words: Words, size: int, table: SlotTable, known: KnownBefore, walk: Walk
+    memory: bytearray, size: int, table: SlotTable, known: KnownBefore, line: Line, walk: Walk
 ) -> None:
     """Fills the walk. Raises NotPlainError, MalformedError or IndexError when it does not fit."""
     known.begin_request()
-    at, run, row = 0, _NO_RUN, 0
-    alone, patience = 0, _POOR
-    while at < size:
-        if row < len(run):
-            begin, told = row, False
-            if alone:
-                at, row = _one_by_one(memory, at, size, run, row, alone, walk)
-                alone, told = 0, row > begin
-            else:
-                stretch = run.follow(memory, words, at, size, row)
-                at, row = stretch.end, row + len(stretch.indices)
-                walk.add_stretch(stretch, run, begin)
-                if at < size and row < len(run):  # it was broken off
-                    poor = row - begin < _POOR
-                    alone, patience = (patience, 2 * patience) if poor else (0, _POOR)
-                    told = run.resized(memory, at, size, row)
-            if told or at >= size:
-                continue
-        slot, place, end = _look(memory, at, size, table, known, walk)
-        if slot is None:
-            at = end
-        elif slot.run is None or (slot.run is run and slot.row == row):
-            # No run tells it, or one that has just failed.
-            walk.add(slot, place)
-            at, row = end, row if slot.run is None else row + 1
-        else:
-            run, row = slot.run, slot.row
-    if at != size:
+    way = _Way(memory, size, table, known, line, walk)
+    way.go()
+    if way.at != size:
         raise NotPlainError
+    line.run, line.row = way.run, way.row
 
 
 def is_out_of_order(walk: Walk, refused: int) -> bool:
@@ -106,51 +80,125 @@ def is_out_of_order(walk: Walk, refused: int) -> bool:
     return walk.looks - refused > _FEW_LOOKS + walk.rows // _ORDERLY
 
 
-def _one_by_one(
-    memory: bytearray, at: int, size: int, run: Run, row: int, most: int, walk: Walk
-) -> tuple[int, int]:
-    """Where values come from zero or go there all the time, so that no guess holds for long."""
-    starts_with, begin = memory.startswith, row
-    sizes: list[int] = []
-    for slot, raw in run.rows(row, row + most):
-        if at >= size or not starts_with(raw, at + slot.header):
-            break
-        place = at + slot.span
-        length = memory[place + 1]
-        if length == _VALUED_SIZE:
-            at = place + VALUED
-        elif length == _ZERO_SIZE:
-            at = place + ZERO
+class _Way:
+    """Where a request is being read: `at` this byte, where `row` of this run should stand."""
+
+    def __init__(
+        self,
+        memory: bytearray,
+        size: int,
+        table: SlotTable,
+        known: KnownBefore,
+        line: Line,
+        walk: Walk,
+    ) -> None:
+        self._memory = memory
+        self._words = words_of(memory)
+        self._size = size
+        self._table = table
+        self._known = known
+        self._walk = walk
+        self.at, self.run, self.row = 0, line.run, line.row
+        self._alone, self._patience = 0, _POOR
+        self._doubt = True  # where the run should go on is a guess: a look costs less than a try
+        self._left: tuple[Run, int] | None = None  # where a jump began that has proved nothing yet
+
+    def go(self) -> None:
+        while self.at < self._size:
+            if self.row < len(self.run) and (self._follow() or self.at >= self._size):
+                continue
+            if not self._jump():
+                self._look()
+
+    def _follow(self) -> bool:
+        """Takes what the run tells. True when it has more to tell."""
+        begin = self.row
+        more = self._one_by_one(self._alone) if self._alone else self._stretch()
+        if more or self.row > begin:
+            self._left = None
+        return more
+
+    def _stretch(self) -> bool:
+        run, begin = self.run, self.row
+        if self._doubt and not run.stands(self._memory, self.at, begin):
+            return False
+        stretch = run.follow(self._memory, self._words, self.at, self._size, begin)
+        count = len(stretch.indices)
+        self._doubt = not count
+        if count:
+            self._walk.add_stretch(stretch, run, begin)
+            self.at, self.row = stretch.end, begin + count
+        if self.at >= self._size or self.row >= len(run):
+            return False
+        resized = run.resized(self._memory, self.at, self._size, self.row)
+        if count >= _POOR:
+            self._patience = _POOR
+        elif count or resized:
+            self._alone, self._patience = self._patience, 2 * self._patience
+        return resized
+
+    def _one_by_one(self, most: int) -> bool:
+        """Where values come from zero or go there all the time, so that no guess holds for long."""
+        memory, size, at, begin = self._memory, self._size, self.at, self.row
+        sizes: list[int] = []
+        for slot, raw in self.run.rows(begin, begin + most):
+            if at >= size or not memory.startswith(raw, at + slot.header):
+                break
+            place = at + slot.span
+            length = _SIZES.get(memory[place + 1])
+            if length is None:
+                break
+            at = place + length
+            self._walk.add(slot, place)
+            sizes.append(length)
+        self.run.learn_sizes(begin, sizes)
+        self.at, self.row, self._alone = at, begin + len(sizes), 0
+        return bool(sizes)
+
+    def _jump(self) -> bool:
+        """To where it went on from here the last time, unless that was tried already."""
+        following = self.run.next_from(self.row) if self._left is None else None
+        if following is None:
+            return False
+        self._left = self.run, self.row
+        self.run, self.row = following
+        self._doubt = True
+        return True
+
+    def _look(self) -> None:
+        if self._left is not None:
+            (self.run, self.row), self._left = self._left, None
+            self.run.forget_next(self.row)
+        slot, place, end = self._slot_here()
+        if slot is None:
+            self.at = end
+        elif slot.run is None or (slot.run is self.run and slot.row == self.row):
+            # No run tells it, or one that has just failed.
+            self._walk.add(slot, place)
+            self.at, self.row = end, self.row if slot.run is None else self.row + 1
         else:
-            break
-        walk.add(slot, place)
-        sizes.append(at - place)
-        row += 1
-    run.learn_sizes(begin, sizes)
-    return at, row
+            self.run.learn_next(self.row, slot.run, slot.row)
+            self.run, self.row, self._doubt = slot.run, slot.row, False
 
+    def _slot_here(self) -> tuple[Slot | None, int, int]:
+        """The slot of the series that begins here, if it is a plain one; its sample and its end."""
+        memory, at, walk = self._memory, self.at, self._walk
+        start, end = _content(memory, at, self._size)
+        if memory[at] == SERIES_TAG and start - at <= MOST_HEADER:
+            labels_end = end_of_labels(memory, start, end)
+            if _SIZES.get(memory[labels_end + 1]) == end - labels_end:
+                walk.looks += 1
+                return self._slot(bytes(memory[start:labels_end]), start - at), labels_end, end
+        walk.others.append((memory[at] >> 3, start, end))
+        return None, end, end
 
-def _look(
-    memory: bytearray, at: int, size: int, table: SlotTable, known: KnownBefore, walk: Walk
-) -> tuple[Slot | None, int, int]:
-    """The slot of the series that begins here, if it is a plain one; its sample and its end."""
-    start, end = _content(memory, at, size)
-    if memory[at] == SERIES_TAG and start - at <= MOST_HEADER:
-        labels_end = end_of_labels(memory, start, end)
-        length = end - labels_end
-        if length in (VALUED, ZERO) and memory[labels_end + 1] == length - 2:
-            walk.looks += 1
-            slot = _slot(bytes(memory[start:labels_end]), start - at, table, known, walk)
-            return slot, labels_end, end
-    walk.others.append((memory[at] >> 3, start, end))
-    return None, end, end
-
-
-def _slot(raw: bytes, header: int, table: SlotTable, known: KnownBefore, walk: Walk) -> Slot:
-    slot = table.get(raw, header) or walk.new.get((raw, header)) or known.slot(raw, header, table)
-    if slot is None:
-        slot = walk.new[raw, header] = table.stage(raw, header)
-    return slot
+    def _slot(self, raw: bytes, header: int) -> Slot:
+        table, new = self._table, self._walk.new
+        slot = table.get(raw, header) or new.get((raw, header))
+        slot = slot or self._known.slot(raw, header, table)
+        if slot is None:
+            slot = new[raw, header] = table.stage(raw, header)
+        return slot
 
 
 def _content(memory: bytearray, at: int, size: int) -> tuple[int, int]:

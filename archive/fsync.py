@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 _PRIVATE = 0o640
+# What a system says that has no call for both.
+_NO_SUCH_CALL = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def create_file(path: Path) -> int:
@@ -32,6 +35,26 @@ def write_at(descriptor: int, parts: Sequence[bytes], offset: int) -> None:
     rest = b"".join(parts)
     while written < len(rest):
         written += os.pwrite(descriptor, memoryview(rest)[written:], offset + written)
+
+
+def write_through(descriptor: int, parts: Sequence[bytes], offset: int) -> bool:
+    """Bytes and sync in one call; False, and nothing is written, where there is none for both.
+
+    A thread that waits for the disk gives its turn away at each call, and gets it back late.
+    """
+    flags = getattr(os, "RWF_DSYNC", None)
+    if flags is None:
+        return False
+    try:
+        written = os.pwritev(descriptor, parts, offset, flags)
+    except OSError as error:
+        if error.errno in _NO_SUCH_CALL:
+            return False
+        raise
+    if written < sum(map(len, parts)):
+        write_at(descriptor, parts, offset)  # it says why
+        sync_data(descriptor)
+    return True
 
 
 def sync_data(descriptor: int) -> None:

@@ -10,6 +10,7 @@ import socket
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
+from archive.decode_line import Line
 from archive.quick_head import END, MOST_HEAD, Head, read_head
 from archive.receive import About
 from archive.receive_answer import Answer
@@ -31,7 +32,7 @@ class Desk(Protocol):
     def release(self, size: int) -> None:
         """The room of a body that was admitted."""
 
-    async def receive(self, about: About, body: bytes) -> Answer: ...
+    async def receive(self, about: About, body: bytes, line: Line) -> Answer: ...
 
     def written(self, answer: Answer) -> bytes:
         """As it goes over the wire; it counts as given."""
@@ -56,6 +57,7 @@ class QuickConnection(asyncio.Protocol):
         self._need = 0  # bytes of the request with its head, when that is read
         self._size = 0  # bytes of its body, for which room is held
         self._about: About | None = None
+        self._line = Line()
         self._since = self._loop.time()  # when the last thing happened
         self._ending = False
         self.task: asyncio.Task[None] | None = None
@@ -135,7 +137,7 @@ class QuickConnection(asyncio.Protocol):
 
     async def _answer(self, about: About, body: bytes) -> None:
         try:
-            answer = await self._desk.receive(about, body)
+            answer = await self._desk.receive(about, body, self._line)
         finally:
             self.task = None
             self._desk.release(len(body))

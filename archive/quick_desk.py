@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from archive.decode_line import Line
 from archive.quick_answer import AnswerWriter
 from archive.quick_head import Head
 from archive.receive import UNKNOWN, About, Receiver
@@ -50,8 +51,8 @@ class WriteDesk:
     def release(self, size: int) -> None:
         self._receiver.release(size)
 
-    async def receive(self, about: About, body: bytes) -> Answer:
-        return await self._receiver.receive(about, body)
+    async def receive(self, about: About, body: bytes, line: Line) -> Answer:
+        return await self._receiver.receive(about, body, line)
 
     def written(self, answer: Answer) -> bytes:
         self._tally.answers[answer.code] += 1

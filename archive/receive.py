@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, Protocol
 from aiohttp import web
 
 from archive.batch import Batch, SeriesDefinition
+from archive.decode_line import Line
 from archive.decode_request import Decoder, Version
 from archive.decode_result import Decoded, Written
 from archive.limits import Limits
@@ -82,10 +83,10 @@ class Receiver:
             status=answer.code, text=answer.text or None, headers=answer.headers or None
         )
 
-    async def receive(self, about: About, body: bytes) -> Answer:
+    async def receive(self, about: About, body: bytes, line: Line | None = None) -> Answer:
         """Never raises: a fault of our own must not cost the sender a sample."""
         try:
-            return await self._receive(about, body)
+            return await self._receive(about, body, line)
         except Exception as error:  # noqa: BLE001  whatever it is, it is ours
             return await self._failed(about, error)
 
@@ -113,11 +114,11 @@ class Receiver:
         finally:
             self.release(size)
 
-    async def _receive(self, about: About, body: bytes) -> Answer:
+    async def _receive(self, about: About, body: bytes, line: Line | None) -> Answer:
         now = time.time_ns() // 1_000_000
         self._tally.received_bytes += len(body)
         try:
-            decoded = await self._decode(about, body, now)
+            decoded = await self._decode(about, body, now, line)
         except MalformedError as error:
             await self._put_aside(about, body, now, str(error))
             return self._refused(about, Refused.MALFORMED, str(error))
@@ -132,13 +133,13 @@ class Receiver:
         return self._refused(about, Refused.PARTS, str(refusals), decoded.written,
                              rules=tuple(refusals.counts))  # fmt: skip
 
-    async def _decode(self, about: About, body: bytes, now: int) -> Decoded:
-        version, sender = about.version, about.sender
+    async def _decode(self, about: About, body: bytes, now: int, line: Line | None) -> Decoded:
+        request = (about.version, body, about.sender, now, line)
         async with self.turn:
             if self._decoder.is_quick(body):
-                return self._decoder.decode(version, body, sender, now)
+                return self._decoder.decode(*request)
             # A large one takes its time, which other connections need not wait for.
-            return await asyncio.to_thread(self._decoder.decode, version, body, sender, now)
+            return await asyncio.to_thread(self._decoder.decode, *request)
 
     def _count(self, sender: str, decoded: Decoded) -> None:
         self._tally.samples += decoded.written.samples

@@ -97,6 +97,10 @@ def framed(record: bytes) -> tuple[bytes, bytes, bytes]:
     return head + struct.pack("<I", zlib.crc32(head)), record, END_MARK
 
 
+def framed_size(record: bytes) -> int:
+    return FRAME_BYTES + len(record) + len(END_MARK)
+
+
 def unframe(head: bytes) -> tuple[int, int] | None:
     """Length and checksum of the record, None when these bytes are no head of a frame."""
     if len(head) < FRAME_BYTES:

@@ -14,6 +14,7 @@ from archive.segment import (
     Segment,
     SegmentHeader,
     framed,
+    framed_size,
     pack_header,
     segment_path,
 )
@@ -63,10 +64,18 @@ class SegmentWriter:
         """
         parts = framed(record)
         end = self._durable + sum(map(len, parts))
-        if end <= self._prepared or not self._prepare(parts, end):
+        if end > self._prepared:
+            if not self._prepare(parts, end):
+                fsync.write_at(self._descriptor, parts, self._durable)
+            fsync.sync_data(self._descriptor)
+        elif not fsync.write_through(self._descriptor, parts, self._durable):
             fsync.write_at(self._descriptor, parts, self._durable)
-        fsync.sync_data(self._descriptor)
+            fsync.sync_data(self._descriptor)
         self._durable = end
+
+    def has_room(self, record: bytes) -> bool:
+        """Whether it takes no more of the disk than the segment has already."""
+        return self._durable + framed_size(record) <= self._prepared
 
     def _prepare(self, parts: Sequence[bytes], end: int) -> bool:
         """Writes them with blank space behind; False when the disk has no room for so much."""

@@ -41,7 +41,7 @@ class Wal:
         self.recovery = recovery
         self._lock = lock
         self._log = log
-        self._commit = GroupCommit(log.write, retry)
+        self._commit = GroupCommit(log, retry)
 
     @classmethod
     def open(

@@ -8,12 +8,13 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from queue import SimpleQueue
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from archive.batch import Batch
 from archive.wal_errors import WalUnavailableError
+from archive.wal_log import Prepared
 from streamgauge.serving.logs import StateLog
 
 logger = logging.getLogger(__name__)
@@ -22,22 +23,41 @@ logger = logging.getLogger(__name__)
 MAX_GROUP_SAMPLES = 200_000
 
 
+class Log(Protocol):
+    def is_small(self, batches: Sequence[Batch]) -> bool: ...
+
+    def prepare(self, batches: Sequence[Batch]) -> Prepared: ...
+
+    def write(self, prepared: Prepared) -> None: ...
+
+
 class _Waiting(NamedTuple):
     batch: Batch
     durable: asyncio.Future[None]
 
 
+class _Group(NamedTuple):
+    waiting: list[_Waiting]
+    prepared: Prepared | None
+    """None when that is left to the thread."""
+
+    @property
+    def batches(self) -> list[Batch]:
+        return [each.batch for each in self.waiting]
+
+
 class GroupCommit:
     """Belongs to one event loop; the disk is waited for in a thread of its own.
 
-    A plain thread and not an executor: a hop there and back costs half as much.
+    A plain thread and not an executor: a hop there and back costs half as much. And it does little
+    but wait: two threads that both compute keep taking the interpreter from each other.
     """
 
-    def __init__(self, write: Callable[[Sequence[Batch]], None], retry: float) -> None:
-        self._write = write
+    def __init__(self, log: Log, retry: float) -> None:
+        self._disk = log
         self._retry = retry
         self._queue: deque[_Waiting] = deque()
-        self._groups: SimpleQueue[list[_Waiting] | None] = SimpleQueue()
+        self._groups: SimpleQueue[_Group | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._idle = asyncio.Event()
         self._idle.set()
@@ -71,15 +91,22 @@ class GroupCommit:
             await asyncio.to_thread(self._thread.join)
 
     def _start_next(self) -> None:
-        group = self._next_group()
-        if not group:
+        waiting = self._next_group()
+        if not waiting:
             self._idle.set()
             return
         if self._thread is None:
             arguments = (asyncio.get_running_loop(),)
             self._thread = threading.Thread(None, self._run, "wal", arguments, daemon=True)
             self._thread.start()
-        self._groups.put(group)
+        self._groups.put(_Group(waiting, self._prepared_now(waiting)))
+
+    def _prepared_now(self, waiting: Sequence[_Waiting]) -> Prepared | None:
+        batches = [each.batch for each in waiting]
+        try:
+            return self._disk.prepare(batches) if self._disk.is_small(batches) else None
+        except Exception:  # noqa: BLE001  it fails again in the thread, which tells those who wait
+            return None
 
     def _next_group(self) -> list[_Waiting]:
         group: list[_Waiting] = []
@@ -94,13 +121,13 @@ class GroupCommit:
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         while (group := self._groups.get()) is not None:
-            failure = self._attempt([waiting.batch for waiting in group])
+            failure = self._attempt(group)
             with contextlib.suppress(RuntimeError):  # a closed loop: nobody waits any more
-                loop.call_soon_threadsafe(self._finished, group, failure)
+                loop.call_soon_threadsafe(self._finished, group.waiting, failure)
 
-    def _attempt(self, batches: list[Batch]) -> Exception | None:
+    def _attempt(self, group: _Group) -> Exception | None:
         try:
-            self._write(batches)
+            self._disk.write(group.prepared or self._disk.prepare(group.batches))
         except WalUnavailableError as error:
             return error
         except Exception as error:  # ours: it must reach whoever waits, and end nothing else

@@ -32,6 +32,8 @@ from streamgauge.serving.sizes import format_size
 logger = logging.getLogger(__name__)
 
 DAMAGED_SUFFIX = ".damaged"
+# Samples, messages and new series: about as long as a large request takes to be decoded.
+SMALL_GROUP = 10_000
 _HOUR = 3_600_000
 
 
@@ -39,6 +41,16 @@ class _Sealed(NamedTuple):
     segment: Segment
     next_series: int
     """It defines no series with this number or a higher one."""
+
+
+class Prepared(NamedTuple):
+    """A group of requests, ready to be written."""
+
+    record: bytes
+    received: int
+    """When its first request came, in milliseconds."""
+    next_series: int
+    """Series with a lower number are defined when it is written."""
 
 
 class SegmentLog:
@@ -72,15 +84,28 @@ class SegmentLog:
         """When the oldest record still here was received, in milliseconds; None without any."""
         return min((segment.created for segment in self._segments()), default=None)
 
-    def write(self, batches: Sequence[Batch]) -> None:
-        """One group, durable when it returns; WalUnavailableError when nothing of it is kept."""
+    def is_small(self, batches: Sequence[Batch]) -> bool:
+        """Whether a group can be prepared between two other things."""
+        samples = sum(len(batch.series) for batch in batches)
+        messages = sum(len(batch.opaque) for batch in batches)
+        return samples + messages + len(self._series) - self._defined <= SMALL_GROUP
+
+    def prepare(self, batches: Sequence[Batch]) -> Prepared:
+        """A group as the bytes of a record: with every definition that is not durable yet.
+
+        Whoever brought these: a group that failed takes its own along, and a later one may count
+        on them. So a group is prepared when the one before it is written, or has failed.
+        """
+        end = len(self._series)
+        new = pack_definitions(self._series, self._defined, end) if end > self._defined else None
+        return Prepared(encode_group(new, batches), batches[0].received, end)
+
+    def write(self, prepared: Prepared) -> None:
+        """Durable when it returns; WalUnavailableError when nothing of the group is kept."""
         try:
-            self._check_space()
-            end = len(self._series)
-            record = self._record(end, batches)
             with self._lock:
-                self._append(record, batches[0].received)
-                self._defined = end
+                self._append(prepared.record, prepared.received)
+                self._defined = prepared.next_series
         except OSError as error:
             raise WalUnavailableError(f"{self._folder}: {error.strerror or error}") from error
 
@@ -140,16 +165,12 @@ class SegmentLog:
             reserve = format_size(self._settings.reserve)
             raise WalUnavailableError(f"{self._folder}: less than {reserve} are free (the reserve)")
 
-    def _record(self, end: int, batches: Sequence[Batch]) -> bytes:
-        """With every definition that is not durable yet, whoever brought it.
-
-        A group that failed takes its definitions along, and a later one may count on them.
-        """
-        new = pack_definitions(self._series, self._defined, end) if end > self._defined else None
-        return encode_group(new, batches)
-
     def _append(self, record: bytes, received: int) -> None:
-        writer = self._writer(received)
+        if self._open is not None and self._is_full(self._open.segment, received):
+            self._seal()
+        if self._open is None or not self._open.has_room(record):
+            self._check_space()
+        writer = self._open or self._begin(received)
         try:
             writer.append(record)
         except OSError:
@@ -157,13 +178,6 @@ class SegmentLog:
             writer.close()
             self._keep(writer)
             raise
-
-    def _writer(self, received: int) -> SegmentWriter:
-        if self._open is not None and self._is_full(self._open.segment, received):
-            self._seal()
-        if self._open is None:
-            self._open = self._begin(received)
-        return self._open
 
     def _is_full(self, segment: Segment, received: int) -> bool:
         other_hour = segment.created // _HOUR != received // _HOUR
@@ -179,6 +193,7 @@ class SegmentLog:
             self._next += 1  # left behind by an attempt that could not even be undone
             raise
         self._next += 1
+        self._open = writer
         return writer
 
     def _seal(self) -> Segment | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from archive.batch import NO_SERIES, Batch
 from archive.decode import Intake
+from archive.decode_line import Line
 from archive.decode_request import Decoder, Version
 from archive.decode_result import Decoded, SeriesMessage
 from archive.decode_v1_series import read_messages
@@ -73,12 +74,12 @@ class Desk:
         self.limits = limits or self.limits
         self.decoder = Decoder(self.limits, replica, self.table)
 
-    def decode(self, version: Version, body: bytes, now: int) -> Decoded:
-        return self.decoder.decode(version, body, "test", now)
+    def decode(self, version: Version, body: bytes, now: int, line: Line | None = None) -> Decoded:
+        return self.decoder.decode(version, body, "test", now, line)
 
-    def outcome(self, version: Version, body: bytes, now: int) -> Outcome:
+    def outcome(self, version: Version, body: bytes, now: int, line: Line | None = None) -> Outcome:
         try:
-            decoded = self.decode(version, body, now)
+            decoded = self.decode(version, body, now, line)
         except MalformedError:
             return MALFORMED
         return _outcome(decoded, self.table)

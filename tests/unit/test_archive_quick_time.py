@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 from support.quick_requests import LINE, framed
 
+from archive.decode_line import Line
 from archive.decode_request import Version
 from archive.quick_connection import IDLE, IMPATIENT, QuickConnection
 from archive.quick_head import Head
@@ -64,7 +65,7 @@ class Desk:
     def release(self, size: int) -> None:
         self.held -= size
 
-    async def receive(self, about: About, body: bytes) -> Answer:
+    async def receive(self, about: About, body: bytes, _: Line) -> Answer:
         assert about.sender == "192.0.2.1"
         await self.gate.wait()
         self.bodies.append(body)

@@ -2,9 +2,12 @@
 
 import asyncio
 import logging
+import os
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,8 +24,9 @@ from support.wal_batches import (
     records_of,
 )
 
-from archive import fsync
+from archive import fsync, wal_log
 from archive.batch import Batch
+from archive.record_definitions import Definitions
 from archive.segment import segment_paths
 from archive.wal import Wal
 from archive.wal_errors import WalUnavailableError
@@ -47,17 +51,20 @@ class Gate:
         self._reached = threading.Event()
         self.opened = threading.Event()
         self.syncs = 0
-        self._sync = fsync.sync_data
-        monkeypatch.setattr(fsync, "sync_data", self._wait)
+        for call in ("sync_data", "write_through"):
+            monkeypatch.setattr(fsync, call, self._held_up(getattr(fsync, call)))
 
     async def is_reached(self) -> None:
         assert await asyncio.to_thread(self._reached.wait, DEADLINE_SECONDS)
 
-    def _wait(self, descriptor: int) -> None:
-        self.syncs += 1
-        self._reached.set()
-        self.opened.wait(DEADLINE_SECONDS)
-        self._sync(descriptor)
+    def _held_up(self, sync: Callable[..., Any]) -> Callable[..., Any]:
+        def wait(*arguments: Any) -> Any:
+            self.syncs += 1
+            self._reached.set()
+            self.opened.wait(DEADLINE_SECONDS)
+            return sync(*arguments)
+
+        return wait
 
 
 async def test_what_was_appended_is_there_when_append_returns(wal: Wal, tmp_path: Path) -> None:
@@ -174,13 +181,15 @@ async def until_kept(wal: Wal, each: Batch) -> None:
             await asyncio.sleep(0.002)
 
 
-@pytest.mark.parametrize("call", ["sync_data", "write_at"])
+@pytest.mark.parametrize("call", ["sync_data", "write_at", "write_through"])
 async def test_after_a_failed_write_nothing_goes_to_the_same_segment(
     wal: Wal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     """The kernel may have dropped what it could not write, and would call it synced next time."""
     first, refused, third = (batch([0], sender=name) for name in ("first", "refused", "third"))
     await append(wal, first)
+    if call != "write_through":  # as on a system that has no call for both
+        monkeypatch.delattr(os, "RWF_DSYNC")
     with monkeypatch.context() as patched:
         patched.setattr(fsync, call, failing(28, "No space left on device"))
         with pytest.raises(WalUnavailableError, match="No space left on device"):
@@ -268,6 +277,37 @@ async def test_a_mistake_of_ours_reaches_whoever_waits_and_ends_nothing(
     assert "could not be written" in caplog.text
     assert wal.unavailable == ""
     await append(wal, batch([0]))
+
+
+@pytest.mark.parametrize(("small", "by_the_loop"), [(4, True), (3, False)])
+async def test_only_a_small_group_is_prepared_by_the_event_loop(
+    wal: Wal, monkeypatch: pytest.MonkeyPatch, small: int, by_the_loop: bool
+) -> None:
+    """Its two samples, and its two new series, which may be many more."""
+    monkeypatch.setattr("archive.wal_log.SMALL_GROUP", small)
+    encode, threads = wal_log.encode_group, list[threading.Thread]()
+
+    def watched(definitions: Definitions | None, batches: Sequence[Batch]) -> bytes:
+        threads.append(threading.current_thread())
+        return encode(definitions, batches)
+
+    monkeypatch.setattr(wal_log, "encode_group", watched)
+    await append(wal, batch([0, 1]))
+    assert [each is threading.current_thread() for each in threads] == [by_the_loop]
+
+
+async def test_what_needs_no_more_of_the_disk_is_taken_below_the_reserve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wal = await asyncio.to_thread(Wal.open, tmp_path, WalSettings(reserve=1, retry=0.01))
+    await append(wal, batch([0]))
+    free = SimpleNamespace(f_bavail=0, f_frsize=4096)
+    monkeypatch.setattr(os, "statvfs", lambda _: free)
+    await append(wal, batch([0]))  # space for it is there since the first
+    with pytest.raises(WalUnavailableError, match=r"less than 1B are free \(the reserve\)"):
+        await append(wal, batch(list(range(100_000))))
+    assert len(await found(tmp_path)) == 2
+    await wal.close()
 
 
 async def test_closing_waits_for_what_is_on_its_way(

@@ -1,6 +1,7 @@
 """The order of writes, syncs and names: what a loss of power may meet, and no test can cause."""
 
 import asyncio
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +32,11 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def opened(descriptor: int, *_: Any) -> str:
         return Path(f"/proc/self/fd/{descriptor}").readlink().name
 
-    watch(os, "pwritev", "write", opened)
+    def written(descriptor: int, _: Any, offset: int, flags: int = 0) -> str:
+        through = "and sync " if flags == os.RWF_DSYNC else ""
+        return f"{through}{opened(descriptor)}"
+
+    watch(os, "pwritev", "write", written)
     watch(os, "fdatasync", "sync", opened)
     watch(os, "fsync", "sync", opened)
     watch(Path, "replace", "rename", lambda old, new: f"{old.name} to {new.name}")
@@ -51,8 +56,44 @@ async def test_the_answer_comes_after_the_name_and_the_bytes(
     ]  # fmt: skip
     steps.clear()
     await append(wal, batch([0]))
+    assert steps == [f"write and sync {segment}"]
+    await wal.close()
+
+
+async def test_where_no_call_does_both_the_sync_is_another(
+    tmp_path: Path, steps: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wal = await asyncio.to_thread(Wal.open, tmp_path, EAGER)
+    await append(wal, batch([0]))
+    segment, pwritev = "0000000001.wal", os.pwritev
+
+    def unable(descriptor: int, parts: list[bytes], offset: int, flags: int = 0) -> int:
+        if flags:
+            raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+        return pwritev(descriptor, parts, offset)
+
+    monkeypatch.setattr(os, "pwritev", unable)
+    steps.clear()
+    await append(wal, batch([0]))
     assert steps == [f"write {segment}", f"sync {segment}"]
     await wal.close()
+
+
+def test_a_part_that_was_taken_is_not_all(
+    tmp_path: Path, steps: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows whether the rest is taken, and where that is so it is synced again."""
+    path, pwritev = tmp_path / "log", os.pwritev
+
+    def short(descriptor: int, parts: list[bytes], offset: int, flags: int = 0) -> int:
+        return pwritev(descriptor, parts[:1] if flags else parts, offset, flags)
+
+    monkeypatch.setattr(os, "pwritev", short)
+    descriptor = fsync.create_file(path)
+    assert fsync.write_through(descriptor, [b"one ", b"two"], 0)
+    assert path.read_bytes() == b"one two"
+    assert steps == ["write and sync log", "write log", "sync log"]
+    os.close(descriptor)
 
 
 async def test_a_segment_goes_when_both_copies_of_its_series_are_safe(

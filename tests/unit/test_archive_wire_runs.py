@@ -13,10 +13,11 @@ from support.remote_write_read import Desk, rows_of
 from support.servers import long_run
 
 from archive.decode_known import KnownBefore
+from archive.decode_line import Line
 from archive.decode_request import Version
 from archive.decode_runs import Run
 from archive.decode_slots import VALUED, ZERO, Slot, SlotTable, header_length
-from archive.decode_words import Places, times_in, words_of
+from archive.decode_words import Places, words_of
 from archive.limits import Limits
 from archive.snappy import SLACK
 
@@ -78,19 +79,31 @@ def _odd(kind: str, place: int) -> rw.Series:
 
 @pytest.mark.timeout(900)  # thousands of examples in the long run
 @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(st.lists(st.tuples(requests(), st.sampled_from(["", "", "restart", "forget"])), max_size=8))
+@given(
+    st.lists(
+        st.tuples(
+            requests(),
+            st.sampled_from(["", "", "restart", "forget"]),
+            st.sampled_from([None, 0, 1]),
+        ),
+        max_size=8,
+    )
+)
 def test_whatever_order_they_come_in_the_quick_way_says_what_the_slow_one_says(
-    sent: list[tuple[list[rw.Series], str]],
+    sent: list[tuple[list[rw.Series], str, int | None]],
 ) -> None:
-    desk = Desk()
-    for request, event in sent:
+    """And whichever connection they come by."""
+    desk, lines = Desk(), [Line(), Line()]
+    for request, event, connection in sent:
         if event == "restart":
             desk.restart()
+            lines = [Line(), Line()]
         elif event == "forget":
             desk.decoder.forget_unused(NOW + HOURS)
         message = rw.request_v1(*request)
         expected = desk.slow_outcome(Version.V1, message, NOW)
-        assert desk.outcome(Version.V1, rw.compressed(message), NOW) == expected
+        line = None if connection is None else lines[connection]
+        assert desk.outcome(Version.V1, rw.compressed(message), NOW, line) == expected
 
 
 def slots_of(table: SlotTable, raws: list[bytes]) -> list[Slot]:
@@ -165,7 +178,7 @@ def test_a_run_tells_values_and_times_and_leaves_the_memory_as_it_was() -> None:
     assert (stretch.end, memory) == (size, before)
     assert stretch.indices.tolist() == [slot.index for slot in slots]
     assert stretch.bits.view(np.float64).tolist() == [1.0 + place for place in range(200)]
-    assert set(times_in(stretch.endings).tolist()) == {NOW}
+    assert set(stretch.times.tolist()) == {NOW}
 
 
 def test_any_other_byte_ends_the_stretch_where_it_stands() -> None:
@@ -239,6 +252,34 @@ def _sizes(count: int) -> Places:
 @pytest.mark.parametrize("size", [1, 126, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152])
 def test_a_header_is_as_long_as_its_tag_and_its_size(size: int) -> None:
     assert header_length(size) == 1 + len(rw.varint(size))
+
+
+def test_a_request_is_told_by_where_the_last_one_of_its_connection_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However the requests of several connections are mixed: after two rounds nothing is looked up."""
+    desk, lines = Desk(), [Line() for _ in range(3)]
+    crowds = [[series(place, 1) for place in range(start, 300, 3)] for start in range(3)]
+
+    def send_all(shift: int) -> None:
+        for first in range(0, 100, 20):
+            for crowd, line in zip(crowds, lines, strict=True):
+                turned = (crowd[shift:] + crowd[:shift])[first : first + 20]
+                body = rw.compressed(rw.request_v1(*turned))
+                assert desk.decode(Version.V1, body, NOW, line).written.samples == 20
+
+    send_all(0)
+    send_all(7)
+    looked: list[bytes] = []
+    get = SlotTable.get
+
+    def counted(table: SlotTable, raw: bytes, header: int) -> Slot | None:
+        looked.append(raw)
+        return get(table, raw, header)
+
+    monkeypatch.setattr(SlotTable, "get", counted)
+    send_all(7)
+    assert looked == []
 
 
 def test_a_series_that_was_forgotten_does_not_answer_for_another() -> None:
