@@ -48,6 +48,7 @@ class Intake:
         self._rows: list[Rows] = []
         self._single: list[tuple[int, Sample]] = []
         self._opaque: list[Opaque] = []
+        self._newest = 0
         self._parts = 0
         self._series = 0
 
@@ -73,16 +74,18 @@ class Intake:
         """Of a series that has a number already."""
         self.refusals.add(reason, count, lambda: shown(self._live.labels_of(series)))
 
-    def add_rows(self, rows: Rows) -> None:
+    def add_rows(self, rows: Rows, *, refused: bool) -> None:
         """Plain ones, whose times are not negative: those take another number of bytes.
 
-        Rows of series that may not be stored are left out; whoever found it has said so.
+        Where some are `refused` the rows of series that may not be stored are left out; whoever
+        found it has said so.
         """
-        if not len(rows.times):
-            return
-        if rows.times.max() > self._latest or rows.series.min() == REFUSED:
+        newest = _newest(rows)
+        if refused or newest > self._latest:
             rows = self._without_refused(rows)
+            newest = _newest(rows)
         self._rows.append(rows)
+        self._newest = max(self._newest, newest)
 
     def take(self, message: SeriesMessage) -> int:
         """Adds a series that was read whole; its number, or REFUSED."""
@@ -94,6 +97,7 @@ class Intake:
         for sample in message.samples:
             if self._in_time(sample.time, message.labels):
                 self._single.append((series, sample))
+                self._newest = max(self._newest, sample.time)
         self._take_opaque(OpaqueKind.HISTOGRAM, series, message.histograms, message.labels)
         self._take_opaque(OpaqueKind.EXEMPLAR, series, message.exemplars, message.labels)
         return series
@@ -117,7 +121,7 @@ class Intake:
             starts=rows.starts,
             opaque=tuple(self._opaque),
         )
-        return Decoded(batch, written, self.refusals)
+        return Decoded(batch, written, self.refusals, self._newest)
 
     def _joined(self) -> Rows:
         if self._single:
@@ -161,3 +165,8 @@ class Intake:
         keep = (rows.series != REFUSED) & ~wrong
         starts = None if rows.starts is None else rows.starts[keep]
         return Rows(rows.series[keep], rows.times[keep], rows.bits[keep], starts)
+
+
+def _newest(rows: Rows) -> int:
+    """0 when there are none. What `max` does, without the words around it: requests are small."""
+    return int(np.maximum.reduce(rows.times, initial=0))

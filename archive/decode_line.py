@@ -10,7 +10,7 @@ from archive.decode_runs import Run
 class Line:
     """Nothing but a guess, so requests of different senders may share one."""
 
-    __slots__ = ("growing", "row", "run")
+    __slots__ = ("growing", "plain", "row", "run")
 
     def __init__(self) -> None:
         self.run = Run((), np.empty(0, np.int64))
@@ -18,3 +18,5 @@ class Line:
         self.row = 0
         self.growing = Run((), np.empty(0, np.int64))
         """The run that takes in new series."""
+        self.plain = True
+        """Whether the last request was nothing but plain samples, and all of them were kept."""

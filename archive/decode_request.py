@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Final
 
@@ -15,6 +16,7 @@ from archive.labels import LabelRules
 from archive.labels_live import LiveSeries, SeriesNumbers
 from archive.limits import Limits
 from archive.snappy import Unpacker
+from archive.wire import MalformedError
 
 QUICK_SIZE: Final = 4 << 20
 """Unpacked bytes that can be decoded between two other things; a usual request has one or two MiB.
@@ -40,9 +42,12 @@ class Decoder:
         self._v2 = DecoderV2()
         self._line = Line()
 
-    def is_quick(self, body: bytes) -> bool:
-        """Whether it can be decoded between two other things. Raises MalformedError."""
-        return self._unpacker.size_of(body) <= QUICK_SIZE
+    def size_of(self, body: bytes) -> int | None:
+        """Unpacked; None when it is no such body, or announces too much."""
+        try:
+            return self._unpacker.size_of(body)
+        except MalformedError:
+            return None
 
     def decode(
         self, version: Version, body: bytes, sender: str, now: int, line: Line | None = None
@@ -51,12 +56,26 @@ class Decoder:
 
         `line` is that of the connection; those without one share one.
         """
-        memory, size = self._unpacker.unpack(body)
+        memory, (size,) = self._unpacker.unpack((body,))
         intake = Intake(self._limits, self._rules, self.live, now)
         if version is Version.V1:
             self._v1.decode(memory, size, intake, line or self._line)
         else:
             self._v2.decode(memory, size, intake)
+        return intake.finish(sender)
+
+    def decode_together(
+        self, bodies: Sequence[bytes], lines: Sequence[Line], sender: str, now: int
+    ) -> Decoded | None:
+        """Requests of 1.0 as if they were one; None when they must be taken one by one."""
+        intake = Intake(self._limits, self._rules, self.live, now)
+        try:
+            memory, ends = self._unpacker.unpack(bodies)
+            plain = self._v1.decode_plain(memory, ends, lines, intake)
+        except MalformedError:
+            return None
+        if not plain or intake.refusals:
+            return None
         return intake.finish(sender)
 
     def forget_metadata(self) -> None:

@@ -75,6 +75,8 @@ class Decoded:
     batch: Batch
     written: Written
     refusals: Refusals
+    newest: int
+    """The time of its newest sample, if it has any."""
 
     @property
     def empty(self) -> bool:

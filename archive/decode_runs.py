@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ _LONGEST: Final = 2_048  # slots: what a changed length moves behind it must be 
 _SPARE: Final = 64
 _GONE: Final = -1  # the index of a slot that left
 _MOST_JUMPS: Final = 16
+_PLACES: Final = ("_ends", "_values", "_times")
 # From the end of a sample back to the word of its value, and to that of its time: tag, time, and
 # the tag of the next series. Where there is no value the word of the time is written twice.
 _BACK_TO_VALUE: Final = VALUED - 3
@@ -65,8 +67,10 @@ class Run:
         self._image = bytearray((SERIES_TAG,))
         self._index: Places = np.empty(0, np.int64)
         self._ends: Places = np.empty(0, np.int64)
-        self._backs: Places = np.empty(0, np.int64)  # from the end to the word of the value
-        self._masks: Words = np.empty(0, np.uint64)  # what of that word is a value: all or nothing
+        self._values: Places = np.empty(0, np.int64)  # where the words of the values are
+        self._times: Places = np.empty(0, np.int64)
+        self._masks: Words = np.empty(0, np.uint64)  # what of a word is a value: all or nothing
+        self._words: Words | None = None  # of the image, while its size does not change
         self._jumps: dict[int, tuple[weakref.ref[Run], int]] = {}
         self._append(slots, sizes)
 
@@ -83,11 +87,12 @@ class Run:
         first, count = len(self.slots), len(slots)
         index = np.array([slot.index for slot in slots], np.int64)
         self._index = np.concatenate([self._index, index])
-        for name in ("_ends", "_backs", "_masks"):
+        for name in (*_PLACES, "_masks"):
             column = getattr(self, name)
             setattr(self, name, np.concatenate([column, np.zeros(count, column.dtype)]))
         made = self._made(first, slots, sizes.tolist())
         spare = bytes(1 + len(made) // _SPARE)
+        self._words = None
         self._image = bytearray().join((self._image[:-1], made, spare))
         del self._image[self._begin(first + count) :]  # what it allocated stays
         self._image.append(SERIES_TAG)
@@ -105,8 +110,9 @@ class Run:
         ]
         rows = slice(row, row + len(made))
         valued = np.array([size == VALUED for _, size in made], np.bool_)
-        self._ends[rows] = np.cumsum([len(image) for image, _ in made]) + self._begin(row)
-        self._backs[rows] = np.where(valued, _BACK_TO_VALUE, _BACK_TO_TIME)
+        ends = np.cumsum([len(image) for image, _ in made]) + self._begin(row)
+        self._ends[rows], self._times[rows] = ends, ends - _BACK_TO_TIME
+        self._values[rows] = ends - np.where(valued, _BACK_TO_VALUE, _BACK_TO_TIME)
         self._masks[rows] = np.where(valued, _ALL, _NOTHING)
         return b"".join(image for image, _ in made)
 
@@ -136,48 +142,51 @@ class Run:
         Values and times are written into the image, and all of it is compared in one go.
         """
         shift = at - self._begin(row)
-        end = self._unbroken(row, row + int(self._ends[row:].searchsorted(stop - shift, "right")))
+        end = row + int(self._ends[row:].searchsorted(stop - shift, "right"))
+        if self._left < len(self.slots):
+            end = self._unbroken(row, end)
         if row == end:
             return Stretch(self._index[:0], self._index[:0], self._masks[:0], at)
-        ends = self._ends[row:end]
-        values, times = ends - self._backs[row:end], ends - _BACK_TO_TIME
+        if self._words is None:
+            self._words = words_of(self._image)
+        values, times = self._values[row:end], self._times[row:end]
         bits = words[values + shift]
-        image = words_of(self._image)
-        image[values] = bits
-        found = self._at_one_time(memory, words, image, times, at, row)
+        self._words[values] = bits
+        found = self._at_one_time(memory, words, self._words, times, shift, row)
         if found is None:
-            found = self._at_any_time(memory, words, image, times, at, row)
-        count = len(found)
-        at = int(ends[count - 1]) + shift if count else at
-        bits = bits[:count] & self._masks[row : row + count]
-        return Stretch(self._index[row : row + count], found, bits, at)
+            found = self._at_any_time(memory, words, self._words, times, shift, row)
+        end = row + len(found)
+        bits = bits[: end - row] & self._masks[row:end]
+        return Stretch(self._index[row:end], found, bits, self._begin(end) + shift)
 
     def _at_one_time(
-        self, memory: bytearray, words: Words, image: Words, times: Places, at: int, row: int
+        self, memory: bytearray, words: Words, image: Words, times: Places, shift: int, row: int
     ) -> NDArray[np.int64] | None:
         """The times of those that stand there with the time of the first; None when they differ.
 
         As most requests are: a target's samples have the time of its scrape.
         """
-        shift = at - self._begin(row)
-        first = int(words[times[0] + shift]) & _TIME
-        if not _is_time(first) or _is_another(first, int(words[times[-1] + shift])):
+        first = int(words[int(times[0]) + shift]) & _TIME
+        time = _time(first)
+        if time is None or _is_another(first, int(words[int(times[-1]) + shift])):
             return None
-        image[times] = np.uint64(first | _NEXT)
-        count = self._alike(memory, at, row, row + len(times))
-        if count < len(times) and _is_another(first, int(words[times[count] + shift])):
+        image[times] = first | _NEXT
+        count = self._alike(memory, shift, row, row + len(times))
+        if count < len(times) and _is_another(first, int(words[int(times[count]) + shift])):
             return None
-        return np.full(count, time_in(first << 8), np.int64)
+        found = np.empty(count, np.int64)
+        found.fill(time)
+        return found
 
     def _at_any_time(
-        self, memory: bytearray, words: Words, image: Words, times: Places, at: int, row: int
+        self, memory: bytearray, words: Words, image: Words, times: Places, shift: int, row: int
     ) -> NDArray[np.int64]:
         """The same for times that differ: each is looked at by itself."""
-        endings = words[times + (at - self._begin(row))]
+        endings = words[times + shift]
         image[times] = endings & _TIMES | _NEXTS
         endings <<= _OCTET
         timed = end_in_time(endings, TIME_TAG)
-        count = self._alike(memory, at, row, row + len(times))
+        count = self._alike(memory, shift, row, row + len(times))
         if not timed.all():
             count = min(count, int(timed.argmin()))
         return times_in(endings[:count])
@@ -201,12 +210,17 @@ class Run:
         begin, end = self._begin(row), int(self._ends[row])
         if found != size:
             return False
+        self._words = None
         self._image[begin:end] = image
-        self._ends[row:] += begin + len(image) - end
+        self._move(row, begin + len(image) - end)
         valued = size == VALUED
-        self._backs[row] = _BACK_TO_VALUE if valued else _BACK_TO_TIME
+        self._values[row] = self._ends[row] - (_BACK_TO_VALUE if valued else _BACK_TO_TIME)
         self._masks[row] = _ALL if valued else _NOTHING
         return True
+
+    def _move(self, row: int, by: int) -> None:
+        for name in _PLACES:
+            getattr(self, name)[row:] += by
 
     def learn_sizes(self, row: int, sizes: Sequence[int]) -> None:
         """Of the samples from this row on: whatever stands behind them moves."""
@@ -215,8 +229,9 @@ class Run:
             return
         begin, stop = self._begin(row), int(self._ends[end - 1])
         image = self._made(row, self.slots[row:end], sizes)
+        self._words = None
         self._image[begin:stop] = image
-        self._ends[end:] += begin + len(image) - stop
+        self._move(end, begin + len(image) - stop)
 
     def next_from(self, row: int) -> tuple[Run, int] | None:
         """Where it went on the last time that this run was left before that row."""
@@ -252,28 +267,28 @@ class Run:
 
     def _unbroken(self, row: int, end: int) -> int:
         """The end, or the first before it that has left."""
-        if self._left == len(self.slots):
-            return end
         gone = (self._index[row:end] == _GONE).nonzero()[0]
         return row + int(gone[0]) if len(gone) else end
 
-    def _alike(self, memory: bytearray, at: int, row: int, end: int) -> int:
+    def _alike(self, memory: bytearray, shift: int, row: int, end: int) -> int:
         """How many series from `row` on stand in the memory, byte by byte."""
         begin, stop = self._begin(row), self._begin(end)
-        if memory.startswith(memoryview(self._image)[begin:stop], at):
+        if memory.startswith(memoryview(self._image)[begin:stop], begin + shift):
             return end - row
-        here = np.frombuffer(memory, np.uint8, stop - begin, at)
+        here = np.frombuffer(memory, np.uint8, stop - begin, begin + shift)
         there = np.frombuffer(self._image, np.uint8, stop - begin, begin)
         differs = begin + int((here != there).argmax())
         return int(self._ends.searchsorted(differs, "right")) - row
 
 
-def _is_time(word: int) -> bool:
-    """Whether it is a tag and a time, which are the first seven bytes of a word."""
-    return ends_in_time(word << 8, TIME_TAG)
+@lru_cache(maxsize=64)  # most samples of a request, and of the next, have the same time
+def _time(word: int) -> int | None:
+    """What a tag and a time tell, which are the first seven bytes of a word; None when not so."""
+    ending = word << 8
+    return time_in(ending) if ends_in_time(ending, TIME_TAG) else None
 
 
 def _is_another(first: int, word: int) -> bool:
     """Whether this is a time as well, and not that one."""
     time = word & _TIME
-    return time != first and _is_time(time)
+    return time != first and _time(time) is not None

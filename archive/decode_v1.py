@@ -5,6 +5,7 @@ What a prediction does not cover, or what is no plain sample, is read by the rul
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -30,6 +31,9 @@ _VALUED_START: Final = np.uint64(0x09_10_12)
 _ZERO_START: Final = np.uint64(0x10_07_12)
 
 
+_NOT_PLAIN: Final = (NotPlainError, RefusedError, MalformedError, IndexError)
+
+
 class DecoderV1:
     def __init__(self, known: KnownBefore) -> None:
         self.table = SlotTable()
@@ -39,31 +43,54 @@ class DecoderV1:
 
     def decode(self, memory: bytearray, size: int, intake: Intake, line: Line) -> None:
         """Fills the intake; raises MalformedError, and then nothing of the request counts."""
-        walk = Walk()
+        walk, line.plain = Walk(), False
         try:
-            messages = self._decode_plain(memory, size, walk, intake, line)
-        except (NotPlainError, RefusedError, MalformedError, IndexError):
+            walk_request(memory, 0, size, self.table, self._known, line, walk)
+            messages = self._take_rows(memory, walk, intake)
+        except _NOT_PLAIN:
             intake.restart()
             messages = read_messages(memory, size, intake)
+        else:
+            line.plain = not walk.others and not intake.refusals
         finally:
-            # One that is neither kept nor discarded would match next time, and has no number.
-            for slot in walk.new.values():
-                if not slot.kept:
-                    self.table.discard(slot)
+            self._discard_new(walk)
         for message in messages:
             self._take(message, intake)
 
-    def _decode_plain(
-        self, memory: bytearray, size: int, walk: Walk, intake: Intake, line: Line
+    def decode_plain(
+        self, memory: bytearray, ends: Sequence[int], lines: Sequence[Line], intake: Intake
+    ) -> bool:
+        """Requests one behind the other as one, if they hold nothing but plain samples.
+
+        False when not, and then nothing of them counts.
+        """
+        walk, begin = Walk(), 0
+        try:
+            for end, line in zip(ends, lines, strict=True):
+                walk_request(memory, begin, end, self.table, self._known, line, walk)
+                begin = end
+            return not walk.others and not self._take_rows(memory, walk, intake)
+        except _NOT_PLAIN:
+            return False
+        finally:
+            self._discard_new(walk)
+
+    def _take_rows(
+        self, memory: bytearray, walk: Walk, intake: Intake
     ) -> list[SeriesMessage | Metadata]:
         """Takes the plain rows; what remains is given back."""
-        walk_request(memory, size, self.table, self._known, line, walk)
         rows = self._rows(memory, walk)
         labels = [self._labels.read(raw, intake.limits.labels) for raw, _ in walk.new]
         others = self._read_others(memory, walk, intake)
-        self._settle(walk, rows, labels, intake, line)
-        intake.add_rows(rows)
+        refused = self._settle(walk, rows, labels, intake)
+        intake.add_rows(rows, refused=refused)
         return others
+
+    def _discard_new(self, walk: Walk) -> None:
+        """One that is neither kept nor discarded would match next time, and has no number."""
+        for slot in walk.new.values():
+            if not slot.kept:
+                self.table.discard(slot)
 
     def _rows(self, memory: bytearray, walk: Walk) -> Rows:
         """All plain rows, in their order."""
@@ -106,10 +133,11 @@ class DecoderV1:
         read = [read_message(memory, *other, intake) for other in walk.others]
         return [message for message in read if message is not None]
 
-    def _settle(
-        self, walk: Walk, rows: Rows, labels: list[list[Label]], intake: Intake, line: Line
-    ) -> None:
-        """Gives new label sets their numbers, and the rows those of their slots."""
+    def _settle(self, walk: Walk, rows: Rows, labels: list[list[Label]], intake: Intake) -> bool:
+        """Gives new label sets their numbers, and the rows those of their slots.
+
+        True when some are refused.
+        """
         index, table = rows.series, self.table
         room = 2 * intake.limits.live_series  # one series may come with its labels in any order
         refused: list[tuple[Slot, list[Label], str]] = []
@@ -127,7 +155,8 @@ class DecoderV1:
                 intake.refuse(reason, given, int(counts[slot.index]))
         rows.series = table.ids[index]  # before the runs change, whose column it may be
         if is_out_of_order(walk, len(refused)):
-            _remember_order(walk, rows, line)
+            _remember_order(walk, rows)
+        return bool(refused)
 
     def _take(self, message: SeriesMessage | Metadata, intake: Intake) -> None:
         if isinstance(message, SeriesMessage):
@@ -136,15 +165,15 @@ class DecoderV1:
             intake.add_metadata(NO_SERIES, message.data)
 
 
-def _remember_order(walk: Walk, rows: Rows, line: Line) -> None:
-    """As one run, or as more of the last one: where requests are cut is chance.
+def _remember_order(walk: Walk, rows: Rows) -> None:
+    """Each request as one run, or as more of the last one: where requests are cut is chance.
 
     A series that came twice has one place in it, and a refused one none.
     """
-    sizes = np.where(rows.bits == 0, ZERO, VALUED)
-    known = {
-        slot: size for slot, size in zip(walk.slots(), sizes.tolist(), strict=True) if slot.kept
-    }
-    slots, lengths = list(known), np.array(list(known.values()), np.int64)
-    if slots and not line.growing.continued(slots, lengths):
-        line.growing = Run(slots, lengths)
+    slots, sizes = walk.slots(), np.where(rows.bits == 0, ZERO, VALUED).tolist()
+    for line, first, end in walk.requests:
+        pairs = zip(slots[first:end], sizes[first:end], strict=True)
+        known = {slot: size for slot, size in pairs if slot.kept}
+        lengths = np.array(list(known.values()), np.int64)
+        if known and not line.growing.continued(list(known), lengths):
+            line.growing = Run(list(known), lengths)

@@ -37,6 +37,7 @@ class Walk:
     others: list[tuple[int, int, int]] = field(default_factory=list)  # number, start, stop
     rows: int = 0
     looks: int = 0  # series that no run told
+    requests: list[tuple[Line, int, int]] = field(default_factory=list)  # rows: the first, the end
     stretches: list[tuple[int, Stretch]] = field(default_factory=list)  # behind their first row
     # Those beside them, which nobody has proved: row, slot, and where the sample begins.
     single_rows: list[int] = field(default_factory=list)
@@ -64,20 +65,27 @@ class Walk:
 
 
 def walk_request(
-    memory: bytearray, size: int, table: SlotTable, known: KnownBefore, line: Line, walk: Walk
+    memory: bytearray,
+    begin: int,
+    end: int,
+    table: SlotTable,
+    known: KnownBefore,
+    line: Line,
+    walk: Walk,
 ) -> None:
     """Fills the walk. Raises NotPlainError, MalformedError or IndexError when it does not fit."""
     known.begin_request()
-    way = _Way(memory, size, table, known, line, walk)
+    way, first = _Way(memory, begin, end, table, known, line, walk), walk.rows
     way.go()
-    if way.at != size:
+    if way.at != end:
         raise NotPlainError
     line.run, line.row = way.run, way.row
+    walk.requests.append((line, first, walk.rows))
 
 
 def is_out_of_order(walk: Walk, refused: int) -> bool:
     """Whether the next request like this one would be read sooner if its order were remembered."""
-    return walk.looks - refused > _FEW_LOOKS + walk.rows // _ORDERLY
+    return walk.looks - refused > _FEW_LOOKS * len(walk.requests) + walk.rows // _ORDERLY
 
 
 class _Way:
@@ -86,7 +94,8 @@ class _Way:
     def __init__(
         self,
         memory: bytearray,
-        size: int,
+        begin: int,
+        end: int,
         table: SlotTable,
         known: KnownBefore,
         line: Line,
@@ -94,11 +103,11 @@ class _Way:
     ) -> None:
         self._memory = memory
         self._words = words_of(memory)
-        self._size = size
+        self._size = end
         self._table = table
         self._known = known
         self._walk = walk
-        self.at, self.run, self.row = 0, line.run, line.row
+        self.at, self.run, self.row = begin, line.run, line.row
         self._alone, self._patience = 0, _POOR
         self._doubt = True  # where the run should go on is a guess: a look costs less than a try
         self._left: tuple[Run, int] | None = None  # where a jump began that has proved nothing yet

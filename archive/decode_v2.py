@@ -38,7 +38,8 @@ class DecoderV2:
         slots = self._slots(request, rows, intake)
         self._take_metadata(memory, request, rows, slots, intake)
         series = np.where(slots == NOT_FOUND, REFUSED, self.known.ids[slots])
-        intake.add_rows(Rows(series, rows.times, rows.bits, rows.starts))
+        refused = bool((series == REFUSED).any())
+        intake.add_rows(Rows(series, rows.times, rows.bits, rows.starts), refused=refused)
         for message in messages:
             self._take(message, intake)
 

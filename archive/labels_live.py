@@ -61,8 +61,8 @@ class LiveSeries:
         return self._numbers.definition(series).labels
 
     def mark(self, series: NDArray[np.int64], now: int) -> None:
-        if len(series) and int(series.max()) >= len(self._seen):
-            room = np.zeros(max(2 * len(self._seen), int(series.max()) + 1), np.int64)
+        if len(self._numbers) > len(self._seen):
+            room = np.zeros(max(2 * len(self._seen), len(self._numbers)), np.int64)
             room[: len(self._seen)] = self._seen
             self._seen = room
         self._seen[series] = now

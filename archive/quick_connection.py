@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Final, Protocol, cast
 
 from archive.decode_line import Line
 from archive.quick_head import END, MOST_HEAD, Head, read_head
-from archive.receive import About
 from archive.receive_answer import Answer
+from archive.receive_negotiation import About
 
 # A body that takes longer has time: aiohttp waits for the rest of it, and tells the sender off.
 IMPATIENT: Final = 5.0
@@ -32,7 +33,7 @@ class Desk(Protocol):
     def release(self, size: int) -> None:
         """The room of a body that was admitted."""
 
-    async def receive(self, about: About, body: bytes, line: Line) -> Answer: ...
+    def receive(self, about: About, body: bytes, line: Line) -> asyncio.Future[Answer]: ...
 
     def written(self, answer: Answer) -> bytes:
         """As it goes over the wire; it counts as given."""
@@ -60,8 +61,8 @@ class QuickConnection(asyncio.Protocol):
         self._line = Line()
         self._since = self._loop.time()  # when the last thing happened
         self._ending = False
-        self.task: asyncio.Task[None] | None = None
-        """The request that is being answered."""
+        self.answer: asyncio.Future[Answer] | None = None
+        """To the request that is under way."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -79,7 +80,7 @@ class QuickConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._parts.append(data)
         self._have += len(data)
-        if self.task is not None:
+        if self.answer is not None:
             # The next request already: one at a time, and no more of it than this.
             if self._transport is not None:
                 self._transport.pause_reading()
@@ -91,7 +92,7 @@ class QuickConnection(asyncio.Protocol):
 
     def look(self, now: float) -> None:
         """Now and then: who does not get on is left to aiohttp, who is silent is let go."""
-        if self._transport is None or self.task is not None:
+        if self._transport is None or self.answer is not None:
             return
         if self._parts and now - self._since > IMPATIENT:
             self._hand_over()
@@ -101,12 +102,12 @@ class QuickConnection(asyncio.Protocol):
     def stop(self) -> None:
         """After the request under way, or now. What has not come whole comes again."""
         self._ending = True
-        if self.task is None and self._transport is not None:
+        if self.answer is None and self._transport is not None:
             self._transport.close()
 
     def abort(self) -> None:
-        if self.task is not None:
-            self.task.cancel()
+        if self.answer is not None:
+            self.answer.cancel()
         if self._transport is not None:
             self._transport.abort()
 
@@ -133,18 +134,16 @@ class QuickConnection(asyncio.Protocol):
         body, rest = data[self._need - size : self._need], data[self._need :]
         self._about = None
         self._parts, self._have = [rest] if rest else [], len(rest)
-        self.task = self._loop.create_task(self._answer(about, body))
+        self.answer = self._desk.receive(about, body, self._line)
+        self.answer.add_done_callback(partial(self._answered, len(body)))
 
-    async def _answer(self, about: About, body: bytes) -> None:
-        try:
-            answer = await self._desk.receive(about, body, self._line)
-        finally:
-            self.task = None
-            self._desk.release(len(body))
+    def _answered(self, size: int, answer: asyncio.Future[Answer]) -> None:
+        self.answer = None
+        self._desk.release(size)
         self._since = self._loop.time()
-        if self._transport is None or self._transport.is_closing():
+        if answer.cancelled() or self._transport is None or self._transport.is_closing():
             return
-        self._transport.write(self._desk.written(answer))
+        self._transport.write(self._desk.written(answer.result()))
         if self._ending:
             self._transport.close()
         elif self._parts:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from archive.decode_line import Line
 from archive.quick_answer import AnswerWriter
 from archive.quick_head import Head
-from archive.receive import UNKNOWN, About, Receiver
+from archive.receive import UNKNOWN, Receiver
 from archive.receive_answer import Answer
-from archive.receive_negotiation import UnsupportedError, version_of
+from archive.receive_negotiation import About, UnsupportedError, version_of
 from archive.self_metrics import Tally
 from archive.web import WRITE_PATH
 
@@ -51,8 +52,8 @@ class WriteDesk:
     def release(self, size: int) -> None:
         self._receiver.release(size)
 
-    async def receive(self, about: About, body: bytes, line: Line) -> Answer:
-        return await self._receiver.receive(about, body, line)
+    def receive(self, about: About, body: bytes, line: Line) -> asyncio.Future[Answer]:
+        return self._receiver.receive_soon(about, body, line)
 
     def written(self, answer: Answer) -> bytes:
         self._tally.answers[answer.code] += 1

@@ -10,7 +10,9 @@ MOST_HEAD: Final = 8_190
 """Bytes of a head that is looked at."""
 END: Final = b"\r\n\r\n"
 _LINE: Final = re.compile(rb"([A-Za-z0-9!#$%&'*+.^_`|~-]+):[ \t]*([\x20-\x7e\t]*)")
-_SIZE: Final = re.compile(rb"[0-9]{1,10}")
+_SIZE: Final = re.compile(
+    rb"\r\ncontent-length:[ \t]*([0-9]{1,10})[ \t]*(?=\r\n|\Z)", re.IGNORECASE
+)
 # They change how the rest is to be read, or what is to be answered before it is.
 _NOT_PLAIN: Final = frozenset(
     (b"transfer-encoding", b"expect", b"upgrade", b"trailer", b"te", b"proxy-connection")
@@ -29,33 +31,33 @@ class Head(NamedTuple):
 
 def read_head(head: bytes, request_line: bytes) -> Head | None:
     """`head` is without its last empty line; None when it is another request, or not plain."""
-    first, *lines = head.split(b"\r\n")
-    if first != request_line:
+    size = _SIZE.search(head)
+    if size is None:
         return None
-    fields: dict[bytes, bytes] = {}
-    for line in lines:
-        found = _field(line)
-        if found is None or found[0] in fields:  # which of two counts is a question of its own
-            return None
-        fields[found[0]] = found[1]
-    size = _SIZE.fullmatch(fields.get(b"content-length", _EMPTY))
-    if size is None or not _NOT_PLAIN.isdisjoint(fields):
-        return None
-    if fields.get(b"connection", b"keep-alive").lower() != b"keep-alive":
-        return None
-    return _head(int(size[0]), fields)
+    rest = _rest(head[: size.start()] + head[size.end() :], request_line)
+    return None if rest is None else Head(int(size[1]), *rest[1:])
 
 
 @lru_cache(maxsize=256)  # a sender says the same in every request, but for the size
-def _field(line: bytes) -> tuple[bytes, bytes] | None:
-    found = _LINE.fullmatch(line)
-    return None if found is None else (found[1].lower(), found[2].rstrip(b" \t"))
-
-
-def _head(size: int, fields: dict[bytes, bytes]) -> Head:
+def _rest(head: bytes, request_line: bytes) -> Head | None:
+    first, *lines = head.split(b"\r\n")
+    if first != request_line:
+        return None
+    # Which of two counts is a question of its own, and so is a second size.
+    fields = {b"content-length": _EMPTY}
+    for line in lines:
+        found = _LINE.fullmatch(line)
+        name = found[1].lower() if found is not None else _EMPTY
+        if found is None or name in fields:
+            return None
+        fields[name] = found[2].rstrip(b" \t")
+    if not _NOT_PLAIN.isdisjoint(fields):
+        return None
+    if fields.get(b"connection", b"keep-alive").lower() != b"keep-alive":
+        return None
     authorization = fields.get(b"authorization")
     return Head(
-        size,
+        0,
         fields.get(b"content-type", _EMPTY).decode(),
         fields.get(b"content-encoding", _EMPTY).decode(),
         None if authorization is None else authorization.decode(),

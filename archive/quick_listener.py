@@ -35,11 +35,11 @@ class QuickListener:
         self._looking.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._looking
-        tasks = [each.task for each in self._open if each.task is not None]
+        answers = [each.answer for each in self._open if each.answer is not None]
         for each in list(self._open):
             each.stop()
-        if tasks:
-            await asyncio.wait(tasks, timeout=patience)
+        if answers:
+            await asyncio.wait(answers, timeout=patience)
         for each in list(self._open):
             each.abort()
 

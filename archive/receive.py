@@ -9,19 +9,20 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from aiohttp import web
 
 from archive.batch import Batch, SeriesDefinition
 from archive.decode_line import Line
-from archive.decode_request import Decoder, Version
+from archive.decode_request import QUICK_SIZE, Decoder, Version
 from archive.decode_result import Decoded, Written
 from archive.limits import Limits
 from archive.quarantine import Quarantine
 from archive.receive_answer import NOTHING, Answer, durable, later, refused
 from archive.receive_log import MinuteLog
-from archive.receive_negotiation import UnsupportedError, version_of
+from archive.receive_negotiation import About, UnsupportedError, version_of
+from archive.receive_together import Together
 from archive.self_metrics import Deferred, Refused, Tally
 from archive.wal_errors import WalUnavailableError
 from archive.wire import MalformedError
@@ -40,13 +41,7 @@ class Log(Protocol):
 
     async def append(self, definitions: Iterable[SeriesDefinition], batch: Batch) -> None: ...
 
-
-class About(NamedTuple):
-    """What the headers of a request say."""
-
-    version: Version
-    sender: str
-    user_agent: str
+    def append_soon(self, batch: Batch) -> asyncio.Future[None]: ...
 
 
 class Receiver:
@@ -63,6 +58,7 @@ class Receiver:
         self._tally = tally
         self._waiting = 0
         self._say = MinuteLog(logger)
+        self._together = Together(decoder, log, tally, self, _now, self.turn)
 
     def hold(self, size: int) -> bool:
         """Room for a body of this size, to be given back by `release`; False when there is none."""
@@ -83,12 +79,20 @@ class Receiver:
             status=answer.code, text=answer.text or None, headers=answer.headers or None
         )
 
+    def receive_soon(self, about: About, body: bytes, line: Line) -> asyncio.Future[Answer]:
+        """The answer to come; as long as the requests of a connection are plain, with others."""
+        if line.plain and about.version is Version.V1:
+            size = self._decoder.size_of(body)
+            if size is not None and size <= QUICK_SIZE:
+                return self._together.join(about, body, size, line)
+        return asyncio.get_running_loop().create_task(self.receive(about, body, line))
+
     async def receive(self, about: About, body: bytes, line: Line | None = None) -> Answer:
         """Never raises: a fault of our own must not cost the sender a sample."""
         try:
             return await self._receive(about, body, line)
         except Exception as error:  # noqa: BLE001  whatever it is, it is ours
-            return await self._failed(about, error)
+            return await self.failed(about, error)
 
     async def _write(self, request: web.Request) -> Answer:
         about = _about(request)
@@ -110,12 +114,12 @@ class Receiver:
         except TimeoutError:
             return self._busy(about, Deferred.SLOW, "the body did not arrive in time")
         except Exception as error:  # noqa: BLE001  of the connection
-            return await self._failed(about, error)
+            return await self.failed(about, error)
         finally:
             self.release(size)
 
     async def _receive(self, about: About, body: bytes, line: Line | None) -> Answer:
-        now = time.time_ns() // 1_000_000
+        now = _now()
         self._tally.received_bytes += len(body)
         try:
             decoded = await self._decode(about, body, now, line)
@@ -124,7 +128,7 @@ class Receiver:
             return self._refused(about, Refused.MALFORMED, str(error))
         if not decoded.empty:
             await self._log.append((), decoded.batch)
-            self._count(about.sender, decoded)
+            self._tally.count(about.sender, decoded.written, decoded.newest)
         if not decoded.refusals:
             return durable(about.version, decoded.written)
         refusals = decoded.refusals
@@ -136,17 +140,10 @@ class Receiver:
     async def _decode(self, about: About, body: bytes, now: int, line: Line | None) -> Decoded:
         request = (about.version, body, about.sender, now, line)
         async with self.turn:
-            if self._decoder.is_quick(body):
+            if (self._decoder.size_of(body) or 0) <= QUICK_SIZE:
                 return self._decoder.decode(*request)
             # A large one takes its time, which other connections need not wait for.
             return await asyncio.to_thread(self._decoder.decode, *request)
-
-    def _count(self, sender: str, decoded: Decoded) -> None:
-        self._tally.samples += decoded.written.samples
-        self._tally.histograms += decoded.written.histograms
-        self._tally.exemplars += decoded.written.exemplars
-        if decoded.written.samples:
-            self._tally.saw(sender, int(decoded.batch.times.max()))
 
     async def _put_aside(self, about: About, body: bytes, now: int, reason: str) -> None:
         facts = {
@@ -181,7 +178,8 @@ class Receiver:
         self._tally.deferred[kind] += 1
         return later(about.version, reason)
 
-    async def _failed(self, about: About, error: Exception) -> Answer:
+    async def failed(self, about: About, error: BaseException) -> Answer:
+        """What was to be kept is not."""
         # What was taken for stored may not be: metadata must be let through again.
         async with self.turn:
             self._decoder.forget_metadata()
@@ -200,6 +198,10 @@ def _about(request: web.Request) -> About | Answer:
         return Answer(415, str(error))
     sender = request.get(SENDER) or request.remote or UNKNOWN
     return About(version, sender, headers.get("User-Agent", ""))
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
 
 
 async def _body(request: web.Request) -> bytes:

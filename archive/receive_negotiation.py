@@ -1,9 +1,9 @@
-"""Which version of remote write a request speaks, by its headers alone. Pure."""
+"""What the headers of a request say: who speaks, and which version of remote write. Pure."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from archive.decode_request import Version
 
@@ -14,6 +14,14 @@ _MESSAGES: Final = {
     "io.prometheus.write.v2.request": Version.V2,
 }
 _ENCODINGS: Final = ("snappy", "")
+
+
+class About(NamedTuple):
+    """What the headers of a request say."""
+
+    version: Version
+    sender: str
+    user_agent: str
 
 
 class UnsupportedError(Exception):

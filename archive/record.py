@@ -12,7 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive.batch import Batch, Opaque, OpaqueKind, SeriesDefinition
-from archive.record_columns import Column, pack_bits, pack_column, unpack_bits, unpack_column
+from archive.record_columns import (
+    NOTHING,
+    Column,
+    pack_bits,
+    pack_column,
+    unpack_bits,
+    unpack_column,
+)
 from archive.record_definitions import Definitions, check_definitions, unpack_definitions
 
 Number = TypeVar("Number", np.uint32, np.int64, np.uint64)
@@ -79,7 +86,7 @@ def encode_group(definitions: Definitions | None, batches: Sequence[Batch]) -> b
         pack_column(_joined([batch.series for batch in batches]).astype(np.int64)),
         pack_column(_joined([batch.times for batch in batches])),
         memoryview(pack_bits(_joined([batch.values for batch in batches]))),
-        pack_column(_joined(starts) if starts else np.empty(0, np.int64)),
+        pack_column(_joined(starts)) if starts else NOTHING,
         _packed_opaque([each for batch in batches for each in batch.opaque]),
     )
     return bytes(cramjam.lz4.compress_block(_encoder.encode(group)))

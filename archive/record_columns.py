@@ -24,16 +24,23 @@ class Column(msgspec.Struct, array_like=True, frozen=True):
     planes: bytes = b""
 
 
+NOTHING = Column(0, 0)
+"""No numbers at all."""
+
+
 def pack_column(numbers: NDArray[np.int64]) -> Column:
     if not len(numbers):
-        return Column(0, 0)
+        return NOTHING
+    first = int(numbers[0])
+    if len(numbers) == 1:
+        return Column(first, 0)
     # A difference that does not fit wraps round, and wraps back when it is added up again.
     steps = numbers[1:] - numbers[:-1]
-    first, step = int(numbers[0]), int(steps[0]) if len(steps) else 0
-    if not len(steps) or bool((steps == step).all()):
+    step = int(steps[0])
+    if step == steps[-1] and not np.count_nonzero(steps != step):
         return Column(first, step)
     zigzag = ((steps << 1) ^ (steps >> 63)).view(np.uint64)
-    width = (int(zigzag.max()).bit_length() + 7) // 8
+    width = (int(np.bitwise_or.reduce(zigzag)).bit_length() + 7) // 8
     return Column(first, width, _split(zigzag, width))
 
 

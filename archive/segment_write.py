@@ -57,6 +57,18 @@ class SegmentWriter:
     def is_empty(self) -> bool:
         return self._durable == HEADER_BYTES
 
+    def write(self, record: bytes) -> int:
+        """What it has room for, not durable yet: the descriptor to sync before `settle`.
+
+        After an OSError, of this or of the sync, only `close` may follow.
+        """
+        fsync.write_at(self._descriptor, framed(record), self._durable)
+        return self._descriptor
+
+    def settle(self, record: bytes) -> None:
+        """What was written has been synced."""
+        self._durable += framed_size(record)
+
     def append(self, record: bytes) -> None:
         """Durable when it returns. After an OSError only `close` may follow.
 

@@ -15,6 +15,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
+from archive.decode_result import Written
 from exporter import catalog
 from exporter.metric import Kind, Metric
 from streamgauge.serving.logs import event
@@ -65,8 +66,15 @@ class Tally:
     newest: dict[str, int] = field(default_factory=dict)
     _full: bool = False
 
-    def saw(self, sender: str, newest: int) -> None:
-        """The time of the newest sample of a request."""
+    def count(self, sender: str, written: Written, newest: int) -> None:
+        """What was kept of a request; `newest` is the time of its newest sample, if it has any."""
+        self.samples += written.samples
+        self.histograms += written.histograms
+        self.exemplars += written.exemplars
+        if written.samples:
+            self._saw(sender, newest)
+
+    def _saw(self, sender: str, newest: int) -> None:
         known = self.newest.get(sender)
         if known is not None or len(self.newest) < _MOST_SENDERS:
             self.newest[sender] = newest if known is None else max(known, newest)

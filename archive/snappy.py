@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
+
 import cramjam
 
 from archive.wire import MalformedError, read_varint
@@ -18,17 +21,15 @@ class Unpacker:
         self._most = most
         self._kept = bytearray(_KEPT + SLACK)
 
-    def unpack(self, body: bytes) -> tuple[bytearray, int]:
-        """The memory and how much of it counts; good until the next call."""
-        size = self.size_of(body)
-        memory = self._kept if size <= _KEPT else bytearray(size + SLACK)
-        try:
-            written = cramjam.snappy.decompress_raw_into(body, memoryview(memory)[:size])
-        except (cramjam.DecompressionError, ValueError) as error:
-            raise MalformedError(f"the body is no snappy block: {error}") from error
-        if written != size:
-            raise MalformedError(f"the body holds {written} bytes and announces {size}")
-        return memory, size
+    def unpack(self, bodies: Sequence[bytes]) -> tuple[bytearray, list[int]]:
+        """One behind the other: the memory, and where each ends; good until the next call."""
+        ends = list(accumulate(map(self.size_of, bodies)))
+        memory = self._kept if ends[-1] <= _KEPT else bytearray(ends[-1] + SLACK)
+        begin = 0
+        for body, end in zip(bodies, ends, strict=True):
+            _unpack(body, memoryview(memory)[begin:end])
+            begin = end
+        return memory, ends
 
     def size_of(self, body: bytes) -> int:
         """What the body says it unpacks to; refused when that is more than we take."""
@@ -39,3 +40,12 @@ class Unpacker:
         if size > self._most:
             raise MalformedError(f"the body unpacks to {size} bytes, more than {self._most}")
         return size
+
+
+def _unpack(body: bytes, into: memoryview) -> None:
+    try:
+        written = cramjam.snappy.decompress_raw_into(body, into)
+    except (cramjam.DecompressionError, ValueError) as error:
+        raise MalformedError(f"the body is no snappy block: {error}") from error
+    if written != len(into):
+        raise MalformedError(f"the body holds {written} bytes and announces {len(into)}")

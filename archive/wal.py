@@ -93,8 +93,12 @@ class Wal:
         that `series.identify` numbered need not be given: the log writes what it has not yet.
         """
         self.series.adopt(definitions)
+        await self.append_soon(batch)
+
+    def append_soon(self, batch: Batch) -> asyncio.Future[None]:
+        """Done when the batch is on the disk, or cannot be kept. Raises as `append` does."""
         _check(batch, len(self.series))
-        await self._commit.append(batch)
+        return self._commit.append(batch)
 
     def seal(self) -> Segment | None:
         return self._log.seal()

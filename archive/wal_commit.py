@@ -9,18 +9,23 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from queue import SimpleQueue
 from typing import NamedTuple, Protocol
 
 from archive.batch import Batch
 from archive.wal_errors import WalUnavailableError
 from archive.wal_log import Prepared
+from archive.wal_sync import KernelSync
 from streamgauge.serving.logs import StateLog
 
 logger = logging.getLogger(__name__)
 
 # A group is built in memory; what waits beyond this many samples is the group after it.
 MAX_GROUP_SAMPLES = 200_000
+# So long for a sync is slow; the next ones are a thread's, and after a while it is tried again.
+SLOW_SECONDS = 0.25
+SLOW_AGAIN_SECONDS = 60.0
 
 
 class Log(Protocol):
@@ -29,6 +34,12 @@ class Log(Protocol):
     def prepare(self, batches: Sequence[Batch]) -> Prepared: ...
 
     def write(self, prepared: Prepared) -> None: ...
+
+    def begin(self, prepared: Prepared) -> int | None: ...
+
+    def end(self, prepared: Prepared, error: OSError | None) -> None: ...
+
+    def give_up(self) -> None: ...
 
 
 class _Waiting(NamedTuple):
@@ -47,10 +58,10 @@ class _Group(NamedTuple):
 
 
 class GroupCommit:
-    """Belongs to one event loop; the disk is waited for in a thread of its own.
+    """Belongs to one event loop. A group that needs no more of the disk is synced by the kernel.
 
-    A plain thread and not an executor: a hop there and back costs half as much. And it does little
-    but wait: two threads that both compute keep taking the interpreter from each other.
+    Others, and all of them while the disk is slow, are for a thread, for they may take long. A
+    plain one and not an executor: a hop there and back costs half as much.
     """
 
     def __init__(self, log: Log, retry: float) -> None:
@@ -59,6 +70,8 @@ class GroupCommit:
         self._queue: deque[_Waiting] = deque()
         self._groups: SimpleQueue[_Group | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._kernel: KernelSync | None = None
+        self._slow_until = 0.0
         self._idle = asyncio.Event()
         self._idle.set()
         self._log = StateLog(logger)
@@ -67,8 +80,8 @@ class GroupCommit:
         self.unavailable = ""
         """Why nothing can be kept at the moment; empty when all is well."""
 
-    async def append(self, batch: Batch) -> None:
-        """Returns when it is durable. Cancelled, it may be kept or not, like any lost answer."""
+    def append(self, batch: Batch) -> asyncio.Future[None]:
+        """Done when it is durable. Cancelled, it may be kept or not, like any lost answer."""
         if self._closed:  # nobody would ever write it
             raise WalUnavailableError("the write-ahead log is closed")
         if self.unavailable and time.monotonic() < self._retry_at:
@@ -80,7 +93,7 @@ class GroupCommit:
             self._idle.clear()
             # Not at once: others that are ready in this turn of the loop join the group.
             loop.call_soon(self._start_next)
-        await waiting.durable
+        return waiting.durable
 
     async def close(self) -> None:
         """After what is on its way."""
@@ -89,6 +102,7 @@ class GroupCommit:
         if self._thread is not None:
             self._groups.put(None)
             await asyncio.to_thread(self._thread.join)
+        self._leave_kernel()
 
     def _start_next(self) -> None:
         waiting = self._next_group()
@@ -96,10 +110,16 @@ class GroupCommit:
             self._idle.set()
             return
         if self._thread is None:
-            arguments = (asyncio.get_running_loop(),)
-            self._thread = threading.Thread(None, self._run, "wal", arguments, daemon=True)
-            self._thread.start()
-        self._groups.put(_Group(waiting, self._prepared_now(waiting)))
+            self._begin()
+        prepared = self._prepared_now(waiting)
+        if prepared is None or not self._left_to_kernel(waiting, prepared):
+            self._groups.put(_Group(waiting, prepared))
+
+    def _begin(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(None, self._run, "wal", (loop,), daemon=True)
+        self._thread.start()
+        self._kernel = KernelSync.available(loop)
 
     def _prepared_now(self, waiting: Sequence[_Waiting]) -> Prepared | None:
         batches = [each.batch for each in waiting]
@@ -118,6 +138,52 @@ class GroupCommit:
             group.append(waiting)
             samples += len(waiting.batch.series)
         return group
+
+    def _left_to_kernel(self, waiting: list[_Waiting], prepared: Prepared) -> bool:
+        began = time.monotonic()
+        if self._kernel is None or began < self._slow_until:
+            return False
+        try:
+            descriptor = self._disk.begin(prepared)
+        except WalUnavailableError as error:
+            asyncio.get_running_loop().call_soon(self._finished, waiting, error)
+            return True
+        if descriptor is None:
+            return False
+        try:
+            self._kernel.start(descriptor, partial(self._synced, waiting, prepared, began))
+        except OSError as error:
+            self._disk.give_up()
+            self._leave_kernel()
+            logger.info("the kernel does not sync by itself, a thread waits for it: %s", error)
+            return False
+        return True
+
+    def _synced(
+        self, waiting: list[_Waiting], prepared: Prepared, began: float, error: OSError | None
+    ) -> None:
+        failure: Exception | None = None
+        try:
+            self._disk.end(prepared, error)
+        except Exception as raised:  # noqa: BLE001  it must reach whoever waits
+            failure = raised
+        self._judge(time.monotonic() - began)
+        self._finished(waiting, failure)
+
+    def _judge(self, seconds: float) -> None:
+        """A disk that is slow may come to be so slow that writing waits, which the loop must not."""
+        if seconds >= SLOW_SECONDS:
+            self._slow_until = time.monotonic() + SLOW_AGAIN_SECONDS
+            told = f"{seconds:.1f} s"
+            self._log.report("speed", "slow", logging.WARNING, "the disk is slow", sync=told)
+        elif self._slow_until:
+            self._slow_until = 0.0
+            self._log.report("speed", "", logging.INFO, "the disk is quick again")
+
+    def _leave_kernel(self) -> None:
+        if self._kernel is not None:
+            self._kernel.close()
+            self._kernel = None
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         while (group := self._groups.get()) is not None:

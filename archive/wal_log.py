@@ -107,7 +107,43 @@ class SegmentLog:
                 self._append(prepared.record, prepared.received)
                 self._defined = prepared.next_series
         except OSError as error:
-            raise WalUnavailableError(f"{self._folder}: {error.strerror or error}") from error
+            raise self._unavailable(error) from error
+
+    def begin(self, prepared: Prepared) -> int | None:
+        """Writes what needs no more of the disk: the descriptor that is to be synced by the caller.
+
+        Until `end` or `give_up` nobody else gets at the log. None when it is a case for `write`.
+        Raises WalUnavailableError as that does.
+        """
+        if not self._lock.acquire(blocking=False):
+            return None
+        writer = self._open
+        if writer is None or not self._has_room(writer, prepared):
+            self._lock.release()
+            return None
+        try:
+            return writer.write(prepared.record)
+        except OSError as error:
+            self._drop(writer)
+            self._lock.release()
+            raise self._unavailable(error) from error
+
+    def end(self, prepared: Prepared, error: OSError | None) -> None:
+        """The sync is done; WalUnavailableError when it failed."""
+        writer = self._open
+        try:
+            if error is not None:
+                self._drop(writer)
+                raise self._unavailable(error) from error
+            if writer is not None:
+                writer.settle(prepared.record)
+            self._defined = prepared.next_series
+        finally:
+            self._lock.release()
+
+    def give_up(self) -> None:
+        """There was no sync: what was written counts as not written."""
+        self._lock.release()
 
     def seal(self) -> Segment | None:
         """Close the open segment so that it can be published; None when there is nothing in it."""
@@ -133,7 +169,7 @@ class SegmentLog:
                     del self._sealed[segment.number]
             fsync.sync_folder(self._folder)
         except OSError as error:
-            raise WalUnavailableError(f"{self._folder}: {error.strerror or error}") from error
+            raise self._unavailable(error) from error
 
     def _secure(self, doomed: list[_Sealed]) -> None:
         """What they define must outlive them, and so must the numbers that they had.
@@ -157,6 +193,9 @@ class SegmentLog:
         opened = [writer.segment] if writer is not None and not writer.is_empty else []
         return [*(each.segment for each in self._sealed.copy().values()), *opened]
 
+    def _unavailable(self, error: OSError) -> WalUnavailableError:
+        return WalUnavailableError(f"{self._folder}: {error.strerror or error}")
+
     def _check_space(self) -> None:
         """Publishing is what frees space, and it needs some to do so."""
         status = os.statvfs(self._folder)
@@ -174,10 +213,19 @@ class SegmentLog:
         try:
             writer.append(record)
         except OSError:
-            self._open = None
+            self._drop(writer)
+            raise
+
+    def _drop(self, writer: SegmentWriter | None) -> None:
+        """After a failed write or sync nothing may follow in the same segment."""
+        self._open = None
+        if writer is not None:
             writer.close()
             self._keep(writer)
-            raise
+
+    def _has_room(self, writer: SegmentWriter, prepared: Prepared) -> bool:
+        is_full = self._is_full(writer.segment, prepared.received)
+        return not is_full and writer.has_room(prepared.record)
 
     def _is_full(self, segment: Segment, received: int) -> bool:
         other_hour = segment.created // _HOUR != received // _HOUR

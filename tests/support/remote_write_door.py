@@ -48,6 +48,9 @@ class MemoryLog:
             raise self.error
         self.batches.append(batch)
 
+    def append_soon(self, batch: Batch) -> asyncio.Future[None]:
+        return asyncio.ensure_future(self.append((), batch))
+
     @property
     def samples(self) -> int:
         return sum(len(batch.series) for batch in self.batches)

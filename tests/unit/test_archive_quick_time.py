@@ -12,8 +12,8 @@ from archive.decode_line import Line
 from archive.decode_request import Version
 from archive.quick_connection import IDLE, IMPATIENT, QuickConnection
 from archive.quick_head import Head
-from archive.receive import About
 from archive.receive_answer import Answer
+from archive.receive_negotiation import About
 
 
 @dataclass
@@ -65,8 +65,11 @@ class Desk:
     def release(self, size: int) -> None:
         self.held -= size
 
-    async def receive(self, about: About, body: bytes, _: Line) -> Answer:
+    def receive(self, about: About, body: bytes, _: Line) -> asyncio.Future[Answer]:
         assert about.sender == "192.0.2.1"
+        return asyncio.ensure_future(self._answer(body))
+
+    async def _answer(self, body: bytes) -> Answer:
         await self.gate.wait()
         self.bodies.append(body)
         return Answer(204)
@@ -135,8 +138,8 @@ async def test_a_silent_connection_is_let_go_after_long_and_a_busy_one_is_not() 
     stage.connection.look(in_seconds(IDLE + 1))
     assert stage.transport.did == []
     stage.desk.gate.set()
-    assert stage.connection.task is not None
-    await stage.connection.task
+    assert stage.connection.answer is not None
+    await stage.connection.answer
     stage.connection.look(in_seconds(IDLE + 1))
     assert (stage.transport.did, stage.transport.sent) == (["close"], b"204 ")
 
@@ -148,8 +151,8 @@ async def test_what_comes_ahead_of_its_turn_is_held_up_at_the_socket() -> None:
     assert stage.transport.did == ["pause"]
     assert stage.desk.held == 3
     stage.desk.gate.set()
-    while stage.connection.task is not None:
-        await stage.connection.task
+    while stage.connection.answer is not None:
+        await stage.connection.answer
     assert stage.transport.did == ["pause", "resume"]
     assert stage.desk.bodies == [b"one", b"two"]
 
@@ -160,8 +163,8 @@ async def test_at_the_end_a_request_under_way_is_answered_first() -> None:
     stage.connection.stop()
     assert stage.transport.did == []
     stage.desk.gate.set()
-    assert stage.connection.task is not None
-    await stage.connection.task
+    assert stage.connection.answer is not None
+    await stage.connection.answer
     assert (stage.transport.did, stage.transport.sent) == (["close"], b"204 ")
 
 
@@ -179,11 +182,11 @@ async def test_at_the_end_half_a_request_is_let_go_and_its_room_too() -> None:
 async def test_a_request_that_cannot_be_ended_is_broken_off() -> None:
     stage = staged()
     stage.connection.data_received(framed(b"hello"))
-    task = stage.connection.task
-    assert task is not None
+    answer = stage.connection.answer
+    assert answer is not None
     await asyncio.sleep(0)
     stage.connection.abort()
-    await asyncio.wait([task])
-    assert task.cancelled()
+    await asyncio.wait([answer])
+    assert answer.cancelled()
     assert stage.transport.did == ["abort"]
     assert stage.desk.held == 0

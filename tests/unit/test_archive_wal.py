@@ -1,4 +1,8 @@
-"""Appending: durable when it returns, in groups, and refused with a reason when the disk fails."""
+"""Appending: durable when it returns, in groups, and refused with a reason when the disk fails.
+
+Here a thread waits for the disk, as where the kernel does not sync by itself; that other way has a
+file of its own.
+"""
 
 import asyncio
 import logging
@@ -31,6 +35,12 @@ from archive.segment import segment_paths
 from archive.wal import Wal
 from archive.wal_errors import WalUnavailableError
 from archive.wal_settings import WalSettings
+from archive.wal_sync import KernelSync
+
+
+@pytest.fixture(autouse=True)
+def a_thread_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KernelSync, "available", lambda _: None)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import struct
+from itertools import accumulate
 
 import cramjam
 import pytest
@@ -143,7 +144,7 @@ def test_what_we_write_is_what_others_write(number: int, value: int, content: by
 
 
 def unpacked(body: bytes, most: int = 1 << 26) -> bytes:
-    memory, size = Unpacker(most).unpack(body)
+    memory, (size,) = Unpacker(most).unpack((body,))
     assert len(memory) >= size + SLACK
     return bytes(memory[:size])
 
@@ -151,6 +152,13 @@ def unpacked(body: bytes, most: int = 1 << 26) -> bytes:
 @given(st.binary(max_size=5000))
 def test_a_block_unpacks_to_what_was_packed(data: bytes) -> None:
     assert unpacked(rw.compressed(data)) == data
+
+
+@given(st.lists(st.binary(max_size=500), min_size=1, max_size=5))
+def test_several_blocks_stand_one_behind_the_other(parts: list[bytes]) -> None:
+    memory, ends = Unpacker(1 << 26).unpack([rw.compressed(part) for part in parts])
+    assert bytes(memory[: ends[-1]]) == b"".join(parts)
+    assert ends == list(accumulate(map(len, parts)))
 
 
 def test_a_block_larger_than_the_kept_memory_unpacks_too() -> None:
@@ -162,7 +170,7 @@ def test_a_bomb_is_refused_by_its_announced_size_alone() -> None:
     bomb = rw.compressed(bytes(100 << 20))
     assert len(bomb) < 6 << 20
     with pytest.raises(MalformedError, match="unpacks to 104857600 bytes, more than 67108864"):
-        Unpacker(64 << 20).unpack(bomb)
+        Unpacker(64 << 20).unpack((bomb,))
 
 
 @pytest.mark.parametrize(

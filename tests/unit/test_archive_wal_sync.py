@@ -1,0 +1,184 @@
+"""Groups that the kernel syncs by itself: as durable as a thread's, and a thread's when it does not."""
+
+import asyncio
+import errno
+import logging
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from support.waiting import DEADLINE_SECONDS
+from support.wal_batches import EAGER, append, batch, batches_of, plain
+
+from archive import fsync
+from archive.segment import segment_paths
+from archive.wal import Wal
+from archive.wal_errors import WalUnavailableError
+from archive.wal_sync import Done, KernelSync, linux_aio
+
+pytestmark = pytest.mark.skipif(linux_aio is None, reason="the kernel does not sync by itself here")
+
+
+@pytest.fixture
+async def wal(tmp_path: Path) -> AsyncIterator[Wal]:
+    """With a first record: the space for what follows is there."""
+    opened = await asyncio.to_thread(Wal.open, tmp_path, EAGER)
+    await append(opened, batch([0], sender="first"))
+    yield opened
+    await opened.close()
+
+
+class Held:
+    """Syncs begin, and are done when `finish` is called; counts them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.started: asyncio.Queue[Done] = asyncio.Queue()
+        monkeypatch.setattr(KernelSync, "start", lambda _, __, done: self.started.put_nowait(done))
+
+    async def finish(self, error: OSError | None = None) -> None:
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            (await self.started.get())(error)
+
+
+@pytest.fixture
+def no_thread(wal: Wal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits for the disk in a thread fails the test."""
+
+    def unexpected(*_: object) -> None:
+        raise AssertionError("a thread synced")
+
+    monkeypatch.setattr(fsync, "sync_data", unexpected)
+    monkeypatch.setattr(fsync, "write_through", unexpected)
+
+
+async def senders(folder: Path) -> list[str]:
+    return [found[0] for found in await asyncio.to_thread(batches_of, folder)]
+
+
+@pytest.mark.usefixtures("no_thread")
+async def test_what_needs_no_more_space_is_synced_by_the_kernel(wal: Wal, tmp_path: Path) -> None:
+    sent = [batch([number % 3], sender=f"s{number}") for number in range(50)]
+    await append(wal, sent[0])
+    await asyncio.gather(*(append(wal, each) for each in sent[1:]))
+    found = await asyncio.to_thread(batches_of, tmp_path)
+    assert found[1:] == [plain(each) for each in sent]
+
+
+@pytest.mark.usefixtures("no_thread")
+async def test_append_returns_only_after_the_sync_and_what_arrives_meanwhile_is_one_group(
+    wal: Wal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = Held(monkeypatch)
+    appending = [asyncio.create_task(append(wal, batch([0], sender="a")))]
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        done = await held.started.get()
+    appending += [asyncio.create_task(append(wal, batch([0], sender=each))) for each in "bcd"]
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not any(each.done() for each in appending)
+    done(None)
+    await held.finish()
+    await asyncio.gather(*appending)
+    assert held.started.empty()
+    assert await senders(tmp_path) == ["first", "a", "b", "c", "d"]
+
+
+async def test_after_a_failed_sync_nothing_goes_to_the_same_segment(
+    wal: Wal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        held = Held(patched)
+        refused = asyncio.create_task(append(wal, batch([0, 1], sender="refused")))
+        await held.finish(OSError(errno.EIO, "Input/output error"))
+        with pytest.raises(WalUnavailableError, match="Input/output error"):
+            await refused
+    assert "Input/output error" in wal.unavailable
+    await asyncio.sleep(2 * EAGER.retry)
+    await append(wal, batch([1], sender="next"))
+    assert await senders(tmp_path) == ["first", "next"]
+    assert len(await asyncio.to_thread(segment_paths, tmp_path)) == 2
+    assert wal.unavailable == ""
+
+
+async def test_a_write_that_fails_is_refused_and_ends_the_segment(
+    wal: Wal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(fsync, "write_at", full)
+        with pytest.raises(WalUnavailableError, match="No space left on device"):
+            await append(wal, batch([0], sender="refused"))
+    await asyncio.sleep(2 * EAGER.retry)
+    await append(wal, batch([0], sender="next"))
+    assert await senders(tmp_path) == ["first", "next"]
+
+
+async def test_a_kernel_that_takes_no_sync_is_asked_once_and_a_thread_does_it(
+    wal: Wal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(KernelSync, "start", refuse)
+    for sender in "abc":
+        await append(wal, batch([0], sender=sender))
+    assert await senders(tmp_path) == ["first", "a", "b", "c"]
+    assert caplog.text.count("a thread waits for it") == 1
+
+
+async def test_a_slow_disk_is_a_threads_until_it_is_tried_again(
+    wal: Wal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr("archive.wal_commit.SLOW_SECONDS", 0.0)
+    await append(wal, batch([0], sender="slow"))
+    assert "the disk is slow" in caplog.text
+    with monkeypatch.context() as patched:
+        held = Held(patched)
+        await append(wal, batch([0], sender="thread"))
+        assert held.started.empty()
+    monkeypatch.setattr("archive.wal_commit.SLOW_SECONDS", 1e9)
+    wal._commit._slow_until = 1e-9  # as a minute later
+    await append(wal, batch([0], sender="quick"))
+    assert "the disk is quick again" in caplog.text
+    assert await senders(tmp_path) == ["first", "slow", "thread", "quick"]
+
+
+async def test_a_segment_is_sealed_after_the_sync_under_way(
+    wal: Wal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would be cut off before what is acknowledged a moment later."""
+    held = Held(monkeypatch)
+    appending = asyncio.create_task(append(wal, batch([0], sender="last")))
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        done = await held.started.get()
+    began = threading.Event()
+
+    def seal() -> object:
+        began.set()
+        return wal.seal()
+
+    sealing = asyncio.create_task(asyncio.to_thread(seal))
+    assert await asyncio.to_thread(began.wait, DEADLINE_SECONDS)
+    assert not sealing.done()
+    done(None)
+    await appending
+    assert await sealing is not None
+    assert await senders(tmp_path) == ["first", "last"]
+
+
+async def test_a_log_that_somebody_holds_is_not_waited_for_by_the_event_loop(
+    wal: Wal, tmp_path: Path
+) -> None:
+    wal._log._lock.acquire()
+    appending = asyncio.create_task(append(wal, batch([0], sender="next")))
+    for _ in range(5):
+        await asyncio.sleep(0)  # it would hang here
+    wal._log._lock.release()
+    await appending
+    assert await senders(tmp_path) == ["first", "next"]
