@@ -24,6 +24,7 @@ from archive.receive_log import MinuteLog
 from archive.receive_negotiation import About, UnsupportedError, version_of
 from archive.receive_together import Together
 from archive.self_metrics import Deferred, Refused, Tally
+from archive.wal_commit import Done
 from archive.wal_errors import WalUnavailableError
 from archive.wire import MalformedError
 
@@ -41,7 +42,7 @@ class Log(Protocol):
 
     async def append(self, definitions: Iterable[SeriesDefinition], batch: Batch) -> None: ...
 
-    def append_soon(self, batch: Batch) -> asyncio.Future[None]: ...
+    def append_soon(self, batch: Batch, done: Done) -> None: ...
 
 
 class Receiver:
@@ -178,7 +179,7 @@ class Receiver:
         self._tally.deferred[kind] += 1
         return later(about.version, reason)
 
-    async def failed(self, about: About, error: BaseException) -> Answer:
+    async def failed(self, about: About, error: Exception) -> Answer:
         """What was to be kept is not."""
         # What was taken for stored may not be: metadata must be let through again.
         async with self.turn:

@@ -19,6 +19,7 @@ from archive.decode_result import Decoded
 from archive.receive_answer import NOTHING, Answer, durable
 from archive.receive_negotiation import About
 from archive.self_metrics import Tally
+from archive.wal_commit import Done
 
 _KEPT: Final = durable(Version.V1, NOTHING)
 
@@ -26,7 +27,7 @@ _KEPT: Final = durable(Version.V1, NOTHING)
 class Log(Protocol):
     """The write-ahead log."""
 
-    def append_soon(self, batch: Batch) -> asyncio.Future[None]: ...
+    def append_soon(self, batch: Batch, done: Done) -> None: ...
 
 
 class Request(NamedTuple):
@@ -43,7 +44,7 @@ class Others(Protocol):
 
     def receive(self, about: About, body: bytes, line: Line) -> Coroutine[Any, Any, Answer]: ...
 
-    def failed(self, about: About, error: BaseException) -> Coroutine[Any, Any, Answer]: ...
+    def failed(self, about: About, error: Exception) -> Coroutine[Any, Any, Answer]: ...
 
 
 class Together:
@@ -88,11 +89,9 @@ class Together:
                 self._leave(each, self._others.receive(each.about, each.body, each.line))
             return
         try:
-            kept = self._log.append_soon(decoded.batch)
+            self._log.append_soon(decoded.batch, partial(self._finish, requests, decoded))
         except Exception as error:  # noqa: BLE001  whatever it is, the sender must come again
             self._fail(requests, error)
-        else:
-            kept.add_done_callback(partial(self._finish, requests, decoded))
 
     def _portion(self) -> list[Request]:
         """Of one sender, and no more than can be decoded between two other things."""
@@ -118,18 +117,17 @@ class Together:
         return None if decoded is None or decoded.empty else decoded
 
     def _finish(
-        self, requests: Sequence[Request], decoded: Decoded, kept: asyncio.Future[None]
+        self, requests: Sequence[Request], decoded: Decoded, failure: Exception | None
     ) -> None:
-        error = asyncio.CancelledError() if kept.cancelled() else kept.exception()
-        if error is None:
-            self._tally.received_bytes += sum(len(each.body) for each in requests)
-            self._tally.count(requests[0].about.sender, decoded.written, decoded.newest)
-            for each in requests:
-                _answer(each, _KEPT)
-        else:
-            self._fail(requests, error)
+        if failure is not None:
+            self._fail(requests, failure)
+            return
+        self._tally.received_bytes += sum(len(each.body) for each in requests)
+        self._tally.count(requests[0].about.sender, decoded.written, decoded.newest)
+        for each in requests:
+            _answer(each, _KEPT)
 
-    def _fail(self, requests: Sequence[Request], error: BaseException) -> None:
+    def _fail(self, requests: Sequence[Request], error: Exception) -> None:
         for each in requests:
             self._tally.received_bytes += len(each.body)
             self._leave(each, self._others.failed(each.about, error))

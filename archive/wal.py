@@ -12,7 +12,7 @@ from archive.segment import Segment
 from archive.segment_ending import EndingKind
 from archive.series_table import SeriesTable
 from archive.series_table_file import SeriesFile
-from archive.wal_commit import GroupCommit
+from archive.wal_commit import Done, GroupCommit
 from archive.wal_errors import WalUnavailableError
 from archive.wal_lock import FolderLock
 from archive.wal_log import SegmentLog
@@ -93,12 +93,16 @@ class Wal:
         that `series.identify` numbered need not be given: the log writes what it has not yet.
         """
         self.series.adopt(definitions)
-        await self.append_soon(batch)
-
-    def append_soon(self, batch: Batch) -> asyncio.Future[None]:
-        """Done when the batch is on the disk, or cannot be kept. Raises as `append` does."""
         _check(batch, len(self.series))
-        return self._commit.append(batch)
+        await self._commit.append(batch)
+
+    def append_soon(self, batch: Batch, done: Done) -> None:
+        """The same for who does not wait: `done` is told when it is on the disk, or why not.
+
+        Where that is known at once it raises as `append` does, and `done` is told nothing.
+        """
+        _check(batch, len(self.series))
+        self._commit.append_soon(batch, done)
 
     def seal(self) -> Segment | None:
         return self._log.seal()

@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from queue import SimpleQueue
 from typing import NamedTuple, Protocol
@@ -42,9 +42,14 @@ class Log(Protocol):
     def give_up(self) -> None: ...
 
 
+Done = Callable[[Exception | None], None]
+"""Told when a batch is durable, or why it is not."""
+
+
 class _Waiting(NamedTuple):
     batch: Batch
-    durable: asyncio.Future[None]
+    done: Done
+    is_gone: Callable[[], bool]
 
 
 class _Group(NamedTuple):
@@ -80,20 +85,23 @@ class GroupCommit:
         self.unavailable = ""
         """Why nothing can be kept at the moment; empty when all is well."""
 
-    def append(self, batch: Batch) -> asyncio.Future[None]:
-        """Done when it is durable. Cancelled, it may be kept or not, like any lost answer."""
+    async def append(self, batch: Batch) -> None:
+        """Returns when it is durable. Cancelled, it may be kept or not, like any lost answer."""
+        durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.append_soon(batch, partial(_answer, durable), durable.done)
+        await durable
+
+    def append_soon(self, batch: Batch, done: Done, is_gone: Callable[[], bool] = bool) -> None:
+        """The same for who does not wait. Who `is_gone` before his turn is not written."""
         if self._closed:  # nobody would ever write it
             raise WalUnavailableError("the write-ahead log is closed")
         if self.unavailable and time.monotonic() < self._retry_at:
             raise WalUnavailableError(self.unavailable)
-        loop = asyncio.get_running_loop()
-        waiting = _Waiting(batch, loop.create_future())
-        self._queue.append(waiting)
+        self._queue.append(_Waiting(batch, done, is_gone))
         if self._idle.is_set():
             self._idle.clear()
             # Not at once: others that are ready in this turn of the loop join the group.
-            loop.call_soon(self._start_next)
-        return waiting.durable
+            asyncio.get_running_loop().call_soon(self._start_next)
 
     async def close(self) -> None:
         """After what is on its way."""
@@ -133,7 +141,7 @@ class GroupCommit:
         samples = 0
         while self._queue and samples < MAX_GROUP_SAMPLES:
             waiting = self._queue.popleft()
-            if waiting.durable.done():  # cancelled: nobody waits for it, and it will come again
+            if waiting.is_gone():  # cancelled: nobody waits for it, and it will come again
                 continue
             group.append(waiting)
             samples += len(waiting.batch.series)
@@ -207,9 +215,13 @@ class GroupCommit:
         elif failure is None and self.unavailable:
             self.unavailable = ""
             self._log.report("disk", "", logging.INFO, "samples are kept again")
-        self._start_next()
         for waiting in group:
-            _answer(waiting.durable, failure)
+            try:
+                waiting.done(failure)
+            except Exception:  # of one of them: the others must be told all the same
+                logger.exception("a request that was written is not answered")
+        # After what this has put in motion: senders that are answered first send meanwhile.
+        asyncio.get_running_loop().call_soon(self._start_next)
 
     def _failed(self, error: WalUnavailableError) -> None:
         self.unavailable = str(error)

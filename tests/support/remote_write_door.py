@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from aiohttp import ClientResponse, ClientSession, web
 from prometheus_client.parser import text_string_to_metric_families
@@ -23,6 +23,7 @@ from archive.quick_listener import QuickListener
 from archive.receive import Receiver
 from archive.self_metrics import SelfMetrics, Tally
 from archive.series_table import SeriesTable
+from archive.wal_commit import Done
 from archive.web import WRITE_PATH, make_app
 from streamgauge.demo.ports import free_ports
 
@@ -48,8 +49,9 @@ class MemoryLog:
             raise self.error
         self.batches.append(batch)
 
-    def append_soon(self, batch: Batch) -> asyncio.Future[None]:
-        return asyncio.ensure_future(self.append((), batch))
+    def append_soon(self, batch: Batch, done: Done) -> None:
+        task = asyncio.ensure_future(self.append((), batch))
+        task.add_done_callback(lambda task: done(cast(Exception | None, task.exception())))
 
     @property
     def samples(self) -> int:
