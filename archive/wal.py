@@ -7,6 +7,8 @@ import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from archive.batch import Batch, SeriesDefinition
 from archive.segment import Segment
 from archive.segment_ending import EndingKind
@@ -135,13 +137,13 @@ class Wal:
 
 def _check(batch: Batch, series: int) -> None:
     """A mistake of ours must fail here, for one request, and not spoil the log."""
-    lengths = {len(batch.series), len(batch.times), len(batch.values)}
-    if batch.starts is not None:
-        lengths.add(len(batch.starts))
+    columns = (batch.series, batch.times, batch.values, batch.starts)
+    lengths = {len(column) for column in columns if column is not None}
     if len(lengths) > 1:
         raise ValueError(f"columns of different lengths: {sorted(lengths)}")
-    if len(batch.series) and int(batch.series.max()) >= series:
-        raise ValueError(f"series {batch.series.max()} is not defined")
+    highest = int(np.maximum.reduce(batch.series, initial=0))
+    if highest >= series and len(batch.series):
+        raise ValueError(f"series {highest} is not defined")
 
 
 def _tell(folder: Path, recovery: Recovery, series: SeriesTable) -> None:
