@@ -17,7 +17,7 @@ from archive.batch import Batch
 from archive.wal_errors import WalUnavailableError
 from archive.wal_log import Prepared
 from archive.wal_sync import KernelSync
-from streamgauge.serving.logs import StateLog
+from streamgauge.serving.logs import StateLog, event
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +127,10 @@ class GroupCommit:
         loop = asyncio.get_running_loop()
         self._thread = threading.Thread(None, self._run, "wal", (loop,), daemon=True)
         self._thread.start()
-        self._kernel = KernelSync.available(loop)
+        try:
+            self._kernel = KernelSync(loop)
+        except OSError as error:
+            self._say_thread(error)
 
     def _prepared_now(self, waiting: Sequence[_Waiting]) -> Prepared | None:
         batches = [each.batch for each in waiting]
@@ -163,9 +166,13 @@ class GroupCommit:
         except OSError as error:
             self._disk.give_up()
             self._leave_kernel()
-            logger.info("the kernel does not sync by itself, a thread waits for it: %s", error)
+            self._say_thread(error)
             return False
         return True
+
+    def _say_thread(self, reason: OSError) -> None:
+        message = "the kernel does not sync by itself here, a thread waits for it"
+        event(logger, logging.INFO, message, reason=reason)
 
     def _synced(
         self, waiting: list[_Waiting], prepared: Prepared, began: float, error: OSError | None

@@ -23,19 +23,12 @@ class KernelSync:
     """One sync at a time, for one event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Raises OSError where the kernel has none to give."""
+        """Raises OSError where there is none to be had."""
+        if linux_aio is None:
+            raise OSError("no caio")
         self._context = linux_aio.Context(max_requests=1)
         self._loop = loop
         loop.add_reader(self._context.fileno, self._look)
-
-    @classmethod
-    def available(cls, loop: asyncio.AbstractEventLoop) -> KernelSync | None:
-        if linux_aio is None:
-            return None
-        try:
-            return cls(loop)
-        except OSError:
-            return None
 
     def start(self, descriptor: int, done: Done) -> None:
         """Syncs the data of a file. `done` must not raise. Raises OSError when it does not begin."""

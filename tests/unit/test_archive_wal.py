@@ -28,19 +28,18 @@ from support.wal_batches import (
     records_of,
 )
 
-from archive import fsync, wal_log
+from archive import fsync, wal_log, wal_sync
 from archive.batch import Batch
 from archive.record_definitions import Definitions
 from archive.segment import segment_paths
 from archive.wal import Wal
 from archive.wal_errors import WalUnavailableError
 from archive.wal_settings import WalSettings
-from archive.wal_sync import KernelSync
 
 
 @pytest.fixture(autouse=True)
 def a_thread_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(KernelSync, "available", lambda _: None)
+    monkeypatch.setattr(wal_sync, "linux_aio", None)
 
 
 @pytest.fixture

@@ -131,6 +131,23 @@ async def test_a_kernel_that_takes_no_sync_is_asked_once_and_a_thread_does_it(
     assert caplog.text.count("a thread waits for it") == 1
 
 
+async def test_where_there_is_none_to_be_had_a_line_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    def refuse(**_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(linux_aio, "Context", refuse)
+    opened = await asyncio.to_thread(Wal.open, tmp_path, EAGER)
+    for sender in "ab":
+        await append(opened, batch([0], sender=sender))
+    await opened.close()
+    assert await senders(tmp_path) == ["a", "b"]
+    assert caplog.text.count("a thread waits for it") == 1
+
+
 async def test_a_slow_disk_is_a_threads_until_it_is_tried_again(
     wal: Wal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
