@@ -141,7 +141,10 @@ class QuickConnection(asyncio.Protocol):
         self.answer = None
         self._desk.release(size)
         self._since = self._loop.time()
-        if answer.cancelled() or self._transport is None or self._transport.is_closing():
+        if self._transport is None or self._transport.is_closing():
+            return
+        if answer.cancelled():  # whoever gets none comes again
+            self._transport.abort()
             return
         self._transport.write(self._desk.written(answer.result()))
         if self._ending:

@@ -139,7 +139,7 @@ class Together:
 
     def _left(self, request: Request, task: asyncio.Task[Answer]) -> None:
         self._tasks.discard(task)
-        if task.cancelled():
+        if task.cancelled() or task.exception() is not None:  # neither should be
             request.answer.cancel()
         else:
             _answer(request, task.result())

@@ -17,6 +17,7 @@ from archive.batch import Batch
 from archive.wal_errors import WalUnavailableError
 from archive.wal_log import Prepared
 from archive.wal_sync import KernelSync
+from archive.wal_watch import Watch
 from streamgauge.serving.logs import StateLog, event
 
 logger = logging.getLogger(__name__)
@@ -120,8 +121,15 @@ class GroupCommit:
         if self._thread is None:
             self._begin()
         prepared = self._prepared_now(waiting)
-        if prepared is None or not self._left_to_kernel(waiting, prepared):
-            self._groups.put(_Group(waiting, prepared))
+        try:
+            left = prepared is not None and self._left_to_kernel(waiting, prepared)
+        except Exception as error:  # whatever it is: nobody may wait for ever
+            if not isinstance(error, WalUnavailableError):
+                logger.exception("a group of requests could not be written")
+            asyncio.get_running_loop().call_soon(self._finished, waiting, error)
+        else:
+            if not left:
+                self._groups.put(_Group(waiting, prepared))
 
     def _begin(self) -> None:
         loop = asyncio.get_running_loop()
@@ -154,16 +162,16 @@ class GroupCommit:
         began = time.monotonic()
         if self._kernel is None or began < self._slow_until:
             return False
-        try:
-            descriptor = self._disk.begin(prepared)
-        except WalUnavailableError as error:
-            asyncio.get_running_loop().call_soon(self._finished, waiting, error)
-            return True
+        descriptor = self._disk.begin(prepared)
         if descriptor is None:
             return False
+        watch = Watch(SLOW_SECONDS, self._is_slow)
+        if time.monotonic() - began >= SLOW_SECONDS:
+            self._is_slow()
         try:
-            self._kernel.start(descriptor, partial(self._synced, waiting, prepared, began))
+            self._kernel.start(descriptor, partial(self._synced, waiting, prepared, watch))
         except OSError as error:
+            watch.end()
             self._disk.give_up()
             self._leave_kernel()
             self._say_thread(error)
@@ -175,25 +183,24 @@ class GroupCommit:
         event(logger, logging.INFO, message, reason=reason)
 
     def _synced(
-        self, waiting: list[_Waiting], prepared: Prepared, began: float, error: OSError | None
+        self, waiting: list[_Waiting], prepared: Prepared, watch: Watch, error: OSError | None
     ) -> None:
+        watch.end()
+        if self._slow_until and time.monotonic() >= self._slow_until:
+            self._slow_until = 0.0
+            self._log.report("speed", "", logging.INFO, "the disk is quick again")
         failure: Exception | None = None
         try:
             self._disk.end(prepared, error)
         except Exception as raised:  # noqa: BLE001  it must reach whoever waits
             failure = raised
-        self._judge(time.monotonic() - began)
         self._finished(waiting, failure)
 
-    def _judge(self, seconds: float) -> None:
+    def _is_slow(self) -> None:
         """A disk that is slow may come to be so slow that writing waits, which the loop must not."""
-        if seconds >= SLOW_SECONDS:
-            self._slow_until = time.monotonic() + SLOW_AGAIN_SECONDS
-            told = f"{seconds:.1f} s"
-            self._log.report("speed", "slow", logging.WARNING, "the disk is slow", sync=told)
-        elif self._slow_until:
-            self._slow_until = 0.0
-            self._log.report("speed", "", logging.INFO, "the disk is quick again")
+        self._slow_until = time.monotonic() + SLOW_AGAIN_SECONDS
+        told = f"more than {SLOW_SECONDS} s"
+        self._log.report("speed", "slow", logging.WARNING, "the disk is slow", sync=told)
 
     def _leave_kernel(self) -> None:
         if self._kernel is not None:

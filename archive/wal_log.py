@@ -123,10 +123,12 @@ class SegmentLog:
             return None
         try:
             return writer.write(prepared.record)
-        except OSError as error:
+        except BaseException as error:
             self._drop(writer)
             self._lock.release()
-            raise self._unavailable(error) from error
+            if isinstance(error, OSError):
+                raise self._unavailable(error) from error
+            raise
 
     def end(self, prepared: Prepared, error: OSError | None) -> None:
         """The sync is done; WalUnavailableError when it failed."""

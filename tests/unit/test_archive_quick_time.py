@@ -190,3 +190,14 @@ async def test_a_request_that_cannot_be_ended_is_broken_off() -> None:
     assert answer.cancelled()
     assert stage.transport.did == ["abort"]
     assert stage.desk.held == 0
+
+
+async def test_who_gets_no_answer_is_cut_off_so_that_he_comes_again() -> None:
+    stage = staged()
+    stage.connection.data_received(framed(b"hello"))
+    answer = stage.connection.answer
+    assert answer is not None
+    answer.cancel()
+    await asyncio.wait([answer])
+    assert (stage.transport.did, stage.transport.sent) == (["abort"], b"")
+    assert stage.desk.held == 0

@@ -3,19 +3,26 @@
 import asyncio
 import errno
 import logging
+import os
+import subprocess
+import sys
 import threading
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import uvloop
 from support.waiting import DEADLINE_SECONDS
 from support.wal_batches import EAGER, append, batch, batches_of, plain
 
-from archive import fsync
+from archive import fsync, wal_sync
 from archive.segment import segment_paths
 from archive.wal import Wal
 from archive.wal_errors import WalUnavailableError
 from archive.wal_sync import Done, KernelSync, linux_aio
+from archive.wal_watch import Watch
 
 pytestmark = pytest.mark.skipif(linux_aio is None, reason="the kernel does not sync by itself here")
 
@@ -116,28 +123,108 @@ async def test_a_write_that_fails_is_refused_and_ends_the_segment(
     assert await senders(tmp_path) == ["first", "next"]
 
 
-async def test_a_kernel_that_takes_no_sync_is_asked_once_and_a_thread_does_it(
-    wal: Wal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+class FakeContext:
+    """The library's, with a kernel that does to every sync what it is told."""
+
+    def __init__(self, submit: Callable[[Callable[[int], None]], int]) -> None:
+        self.fileno, self._end = os.pipe()  # nothing is ever told by it
+        self._submit = submit
+
+    def submit(self, operation: SimpleNamespace) -> int:
+        return self._submit(operation.callback)
+
+
+def fake_kernel(
+    monkeypatch: pytest.MonkeyPatch, submit: Callable[[Callable[[int], None]], int]
 ) -> None:
+    def fdsync(_: int) -> SimpleNamespace:
+        operation = SimpleNamespace(callback=None)
+        operation.set_callback = lambda callback: setattr(operation, "callback", callback)
+        return operation
+
+    fake = SimpleNamespace(
+        Context=lambda max_requests: FakeContext(submit), Operation=SimpleNamespace(fdsync=fdsync)
+    )
+    monkeypatch.setattr(wal_sync, "linux_aio", fake)
+
+
+async def test_an_error_that_the_kernel_tells_is_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library tells its number without the sign; an answer then would be a lie."""
+    loop = asyncio.get_running_loop()
+
+    def fail(tell: Callable[[int], None]) -> int:
+        loop.call_soon(tell, 2**64 - errno.EIO)
+        return 1
+
+    fake_kernel(monkeypatch, fail)
+    opened = await asyncio.to_thread(Wal.open, tmp_path, EAGER)
+    await append(opened, batch([0], sender="first"))
+    with pytest.raises(WalUnavailableError, match="Input/output error"):
+        await append(opened, batch([0], sender="refused"))
+    await opened.close()
+    assert await senders(tmp_path) == ["first"]
+
+
+BEYOND_THE_LIMIT = """
+import resource, sys, tempfile
+from caio import linux_aio
+results = []
+with tempfile.TemporaryFile() as file:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    context = linux_aio.Context(max_requests=1)
+    operation = linux_aio.Operation.write(b"x", file.fileno(), 0)
+    operation.set_callback(results.append)
+    assert context.submit(operation) == 1
+    context.process_events(1, 1, 10)
+sys.stdout.write(str(results[0]))
+"""
+
+
+def test_the_library_tells_errors_as_we_read_them() -> None:
+    """By the real kernel, of a write that is too large: a sync is hard to make fail."""
+    command = [sys.executable, "-c", BEYOND_THE_LIMIT]
+    told = subprocess.run(command, capture_output=True, check=True, timeout=DEADLINE_SECONDS)
+    error = wal_sync._error(int(told.stdout))
+    assert error is not None
+    assert error.errno == errno.EFBIG
+    assert wal_sync._error(0) is None
+
+
+@pytest.mark.parametrize("error", [OverflowError("busy"), ValueError("bad"), SystemError(12)])
+async def test_a_kernel_that_takes_no_sync_is_asked_once_and_a_thread_does_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+) -> None:
+    """Whatever kind of error the library makes of it."""
     caplog.set_level(logging.INFO)
 
-    def refuse(*_: object) -> None:
-        raise OSError(errno.EINVAL, "Invalid argument")
+    def refuse(_: object) -> int:
+        raise error
 
-    monkeypatch.setattr(KernelSync, "start", refuse)
+    fake_kernel(monkeypatch, refuse)
+    opened = await asyncio.to_thread(Wal.open, tmp_path, EAGER)
     for sender in "abc":
-        await append(wal, batch([0], sender=sender))
-    assert await senders(tmp_path) == ["first", "a", "b", "c"]
+        await append(opened, batch([0], sender=sender))
+    await opened.close()
+    assert await senders(tmp_path) == ["a", "b", "c"]
     assert caplog.text.count("a thread waits for it") == 1
 
 
+@pytest.mark.parametrize("error", [PermissionError(errno.EPERM, "no"), SystemError(11)])
 async def test_where_there_is_none_to_be_had_a_line_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
 ) -> None:
     caplog.set_level(logging.INFO)
 
     def refuse(**_: object) -> None:
-        raise PermissionError(errno.EPERM, "Operation not permitted")
+        raise error
 
     monkeypatch.setattr(linux_aio, "Context", refuse)
     opened = await asyncio.to_thread(Wal.open, tmp_path, EAGER)
@@ -148,22 +235,72 @@ async def test_where_there_is_none_to_be_had_a_line_says_so(
     assert caplog.text.count("a thread waits for it") == 1
 
 
+async def test_a_mistake_of_ours_reaches_whoever_waits_and_ends_nothing(
+    wal: Wal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(fsync, "write_at", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            await append(wal, batch([0], sender="failed"))
+    await append(wal, batch([0], sender="next"))
+    assert await senders(tmp_path) == ["first", "next"]
+
+
 async def test_a_slow_disk_is_a_threads_until_it_is_tried_again(
     wal: Wal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr("archive.wal_commit.SLOW_SECONDS", 0.0)
-    await append(wal, batch([0], sender="slow"))
-    assert "the disk is slow" in caplog.text
     with monkeypatch.context() as patched:
-        held = Held(patched)
+        patched.setattr("archive.wal_commit.SLOW_SECONDS", 0.01)
+        held, slow, is_slow = Held(patched), asyncio.Event(), wal._commit._is_slow
+        patched.setattr(wal._commit, "_is_slow", lambda: (is_slow(), slow.set()))
+        appending = asyncio.create_task(append(wal, batch([0], sender="slow")))
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            await slow.wait()
+        await held.finish()
+        await appending
         await append(wal, batch([0], sender="thread"))
         assert held.started.empty()
-    monkeypatch.setattr("archive.wal_commit.SLOW_SECONDS", 1e9)
+    assert caplog.text.count("the disk is slow") == 1
     wal._commit._slow_until = 1e-9  # as a minute later
     await append(wal, batch([0], sender="quick"))
     assert "the disk is quick again" in caplog.text
     assert await senders(tmp_path) == ["first", "slow", "thread", "quick"]
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_loop_that_was_busy_does_not_take_what_is_over_for_late(
+    new_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    late: list[str] = []
+
+    async def watched(name: str, *, over: bool) -> None:
+        loop, heard, (reading, writing) = asyncio.get_running_loop(), asyncio.Event(), os.pipe()
+
+        def tell_late() -> None:
+            late.append(name)
+            heard.set()
+
+        def end() -> None:
+            watch.end()
+            loop.remove_reader(reading)
+            heard.set()
+
+        watch = Watch(0.01, tell_late)
+        loop.add_reader(reading, end)
+        if over:
+            os.write(writing, b"x")
+        busy = time.monotonic() + 0.05
+        while time.monotonic() < busy:
+            pass
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            await heard.wait()
+        await asyncio.sleep(0.02)  # nothing may follow
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(watched("over", over=True))
+        runner.run(watched("not over", over=False))
+    assert late == ["not over"]
 
 
 async def test_a_segment_is_sealed_after_the_sync_under_way(

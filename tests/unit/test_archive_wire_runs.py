@@ -322,6 +322,22 @@ def test_what_follows_a_recognised_series_is_known_without_being_read() -> None:
     assert desk.decoder.remembered == 200
 
 
+def test_requests_that_are_decoded_together_find_all_that_was_made_for_them() -> None:
+    desk = Desk()
+    crowd = [series(place, 1) for place in range(600)]
+    decode(desk, *crowd)
+    desk.restart()
+    bodies = [rw.compressed(rw.request_v1(*crowd[at : at + 50])) for at in range(0, 600, 50)]
+    ahead = desk.decoder._v1._known._ahead
+    for group in (bodies[:6], bodies[6:]):
+        lines = [Line() for _ in group]
+        decoded = desk.decoder.decode_together(group, lines, "test", NOW)
+        assert decoded is not None
+        assert decoded.written.samples == 300
+    desk.decoder._v1._known.begin_request()
+    assert desk.decoder._v1._known._ahead == ahead  # less when they were made in vain
+
+
 def test_labels_that_come_in_another_order_are_not_made_in_vain_for_ever() -> None:
     desk = Desk()
     crowd = [series(place, 1) for place in range(3_000)]
