@@ -46,8 +46,8 @@ class KnownBefore:
         self._tries = _PATIENCE
         self._room = self._ahead
 
-    def begin_request(self) -> None:
-        """Looks back: were those that were made for the last request in it?"""
+    def look_back(self) -> None:
+        """Were those in it that were made for the last request, or for several taken together?"""
         made = sum(map(len, self._last))
         if made:
             used = sum(self._live.seen(each.start, each.stop) for each in self._last)
@@ -55,6 +55,8 @@ class KnownBefore:
             self._ahead = self._ahead // 2 if poor else self._ahead * 2
             self._ahead = min(max(self._ahead, _LEAST_AHEAD), _MOST_AHEAD)
             self._last = []
+
+    def begin_request(self) -> None:
         self._room, self._tries = self._ahead, _PATIENCE
 
     def slot(self, raw: bytes, header: int, table: SlotTable) -> Slot | None:

@@ -44,7 +44,7 @@ class DecoderV1:
     def decode(self, memory: bytearray, size: int, intake: Intake, line: Line) -> None:
         """Fills the intake; raises MalformedError, and then nothing of the request counts."""
         walk, line.plain = Walk(), False
-        self._known.begin_request()
+        self._known.look_back()
         try:
             walk_request(memory, 0, size, self.table, self._known, line, walk)
             messages = self._take_rows(memory, walk, intake)
@@ -66,7 +66,7 @@ class DecoderV1:
         False when not, and then nothing of them counts.
         """
         walk, begin = Walk(), 0
-        self._known.begin_request()
+        self._known.look_back()
         try:
             for end, line in zip(ends, lines, strict=True):
                 walk_request(memory, begin, end, self.table, self._known, line, walk)

@@ -74,6 +74,7 @@ def walk_request(
     walk: Walk,
 ) -> None:
     """Fills the walk. Raises NotPlainError, MalformedError or IndexError when it does not fit."""
+    known.begin_request()
     way, first = _Way(memory, begin, end, table, known, line, walk), walk.rows
     way.go()
     if way.at != end:

@@ -334,7 +334,7 @@ def test_requests_that_are_decoded_together_find_all_that_was_made_for_them() ->
         decoded = desk.decoder.decode_together(group, lines, "test", NOW)
         assert decoded is not None
         assert decoded.written.samples == 300
-    desk.decoder._v1._known.begin_request()
+    desk.decoder._v1._known.look_back()
     assert desk.decoder._v1._known._ahead == ahead  # less when they were made in vain
 
 
