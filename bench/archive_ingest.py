@@ -26,7 +26,7 @@ from streamgauge.demo.fetching import ProgramMissingError, cached, unpack_debian
 from streamgauge.demo.programs import prometheus
 
 CONSUMERS: Final = 2_000
-ROUNDS: Final = 48
+ROUNDS: Final = 48  # a second or so: what a receiver puts off comes due in it
 MEMORY_CONSUMERS: Final = 20_000
 _HEAD: Final = (
     "POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/x-protobuf\r\n"
