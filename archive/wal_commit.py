@@ -63,6 +63,15 @@ class _Group(NamedTuple):
         return [each.batch for each in self.waiting]
 
 
+class _UnderWay(NamedTuple):
+    """A group that the kernel syncs."""
+
+    waiting: list[_Waiting]
+    prepared: Prepared
+    began: float
+    watch: Watch
+
+
 class GroupCommit:
     """Belongs to one event loop. A group that needs no more of the disk is synced by the kernel.
 
@@ -168,8 +177,9 @@ class GroupCommit:
         watch = Watch(SLOW_SECONDS, self._is_slow)
         if time.monotonic() - began >= SLOW_SECONDS:
             self._is_slow()
+        under_way = _UnderWay(waiting, prepared, began, watch)
         try:
-            self._kernel.start(descriptor, partial(self._synced, waiting, prepared, watch))
+            self._kernel.start(descriptor, partial(self._synced, under_way))
         except OSError as error:
             watch.end()
             self._disk.give_up()
@@ -182,19 +192,19 @@ class GroupCommit:
         message = "the kernel does not sync by itself here, a thread waits for it"
         event(logger, logging.INFO, message, reason=reason)
 
-    def _synced(
-        self, waiting: list[_Waiting], prepared: Prepared, watch: Watch, error: OSError | None
-    ) -> None:
-        watch.end()
-        if self._slow_until and time.monotonic() >= self._slow_until:
+    def _synced(self, group: _UnderWay, error: OSError | None) -> None:
+        group.watch.end()
+        if self._slow_until > group.began:  # it was slow with this one; its minute begins now
+            self._is_slow()
+        elif self._slow_until:
             self._slow_until = 0.0
             self._log.report("speed", "", logging.INFO, "the disk is quick again")
         failure: Exception | None = None
         try:
-            self._disk.end(prepared, error)
+            self._disk.end(group.prepared, error)
         except Exception as raised:  # noqa: BLE001  it must reach whoever waits
             failure = raised
-        self._finished(waiting, failure)
+        self._finished(group.waiting, failure)
 
     def _is_slow(self) -> None:
         """A disk that is slow may come to be so slow that writing waits, which the loop must not."""

@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import uvloop
@@ -266,6 +267,33 @@ async def test_a_slow_disk_is_a_threads_until_it_is_tried_again(
     await append(wal, batch([0], sender="quick"))
     assert "the disk is quick again" in caplog.text
     assert await senders(tmp_path) == ["first", "slow", "thread", "quick"]
+
+
+async def test_a_write_that_waits_is_slow_too_and_one_slower_than_a_minute_is_not_quick(
+    wal: Wal, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr("archive.wal_commit.SLOW_AGAIN_SECONDS", 0.01)
+    write_at = fsync.write_at
+
+    def waiting(*arguments: Any) -> None:
+        end = time.monotonic() + 0.1
+        while time.monotonic() < end:
+            pass
+        write_at(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("archive.wal_commit.SLOW_SECONDS", 0.05)
+        patched.setattr(fsync, "write_at", waiting)
+        held = Held(patched)
+        appending = asyncio.create_task(append(wal, batch([0], sender="slow")))
+        done = await held.started.get()
+        await asyncio.sleep(0.02)  # as long as a minute is here
+        done(None)
+        await appending
+    assert "the disk is slow" in caplog.text
+    assert "the disk is quick again" not in caplog.text
+    assert wal._commit._slow_until > 0
 
 
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
