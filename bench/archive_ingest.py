@@ -26,7 +26,7 @@ from streamgauge.demo.fetching import ProgramMissingError, cached, unpack_debian
 from streamgauge.demo.programs import prometheus
 
 CONSUMERS: Final = 2_000
-ROUNDS: Final = 48  # a second or so: what a receiver puts off comes due in it
+ROUNDS: Final = 48  # about a second; with 12 single runs scatter more
 MEMORY_CONSUMERS: Final = 20_000
 _HEAD: Final = (
     "POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/x-protobuf\r\n"
@@ -80,12 +80,12 @@ def receivers() -> list[Receiver]:
     return found
 
 
-async def compare(loads: Sequence[Load], repeat: int) -> None:
+async def compare(loads: Sequence[Load], repeat: int, turns: int) -> None:
     """One table for each kind of load; every receiver begins with an empty folder."""
     everybody = receivers()
     for load in loads:
-        first_time = (time.time_ns() // 1_000_000) - (ROUNDS + 1) * INTERVAL_MS
-        rounds = list(load.rounds(first_time, ROUNDS + 1))
+        first_time = (time.time_ns() // 1_000_000) - (turns + 1) * INTERVAL_MS
+        rounds = list(load.rounds(first_time, turns + 1))
         costs: dict[str, Cost] = {}
         for _ in range(repeat):  # in turn, so that a busy minute meets all of them
             for each in everybody:
@@ -249,6 +249,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, nargs="+", default=[2000, 500], metavar="SAMPLES")
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--repeat", type=int, default=3, help="the best of so many runs counts")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="samples of each series")
     words = parser.parse_args()
     loads = [
         Load(words.consumers, labels, size, connections)
@@ -256,7 +257,7 @@ def main() -> None:
         for connections in words.connections
         for labels in words.labels
     ]
-    asyncio.run(compare(loads, words.repeat))
+    asyncio.run(compare(loads, words.repeat, words.rounds))
     asyncio.run(memory())
 
 
