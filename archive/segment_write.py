@@ -75,13 +75,10 @@ class SegmentWriter:
         A second attempt to sync would lie: the kernel forgets what it could not write.
         """
         parts = framed(record)
-        end = self._durable + sum(map(len, parts))
-        if end > self._prepared:
-            if not self._prepare(parts, end):
+        end, has_room = self._durable + framed_size(record), self.has_room(record)
+        if not has_room or not fsync.write_through(self._descriptor, parts, self._durable):
+            if has_room or not self._prepare(parts, end):
                 fsync.write_at(self._descriptor, parts, self._durable)
-            fsync.sync_data(self._descriptor)
-        elif not fsync.write_through(self._descriptor, parts, self._durable):
-            fsync.write_at(self._descriptor, parts, self._durable)
             fsync.sync_data(self._descriptor)
         self._durable = end
 
