@@ -41,7 +41,7 @@ record: $(READY) ## record answers of real servers into tests/recorded
 	@PYTHONPATH=tests $(BIN)/python -m support.grafana_record
 
 generate: $(READY) ## write the generated references, rule files and boards
-	@$(BIN)/python -m exporter.reference
+	@$(BIN)/python -m exporter.pages.reference.generate
 	@$(BIN)/python -m alerts.generate
 	@$(BIN)/python -m dashboards.generate
 	@$(BIN)/python -m alerts.compatibility

@@ -19,15 +19,15 @@ from dataclasses import replace
 from bench.big_server import BigServer, Size, big_server
 from bench.process import peak_bytes
 from bench.table import megabytes, seconds, show
-from exporter.assembly import make_source
-from exporter.audit.judge import judge
+from exporter.audit.command.main import main as audit_command
+from exporter.audit.context import Scene
+from exporter.audit.evaluation import judge
 from exporter.audit.registry import all_checks, codes
-from exporter.audit.scene import Scene
-from exporter.audit_main import main as audit_command
-from exporter.config import SourceName, SystemSettings
-from exporter.digest import Digest, Found, learn
 from exporter.main import GC_THRESHOLDS
+from exporter.polling.pipeline import Digest, Found, learn
+from exporter.polling.wiring import make_source
 from exporter.samples.render import Renderer
+from exporter.settings.config import SourceName, SystemSettings
 
 ROUNDS = 5
 

@@ -17,13 +17,13 @@ from bench.big_server import BigServer
 from bench.do_no_harm_publisher import Published, Span, make_probe, publishing
 from bench.do_no_harm_single import at_once, show_costs, single_questions
 from bench.table import show
-from exporter.sources.account_api import AccountApi
-from exporter.sources.asking import Asking, LeftOut
-from exporter.sources.connection import NatsLink, Reply
-from exporter.sources.credentials import NatsAccess
-from exporter.sources.jsz_pages import JszQuestion
-from exporter.sources.subsz_wire import SubszQuestion
+from exporter.sources.jetstream_api.client import AccountApi
+from exporter.sources.request_context import Asking, LeftOut
+from exporter.sources.servers.jsz_pages import JszQuestion
+from exporter.sources.subsz.wire import SubszQuestion
 from exporter.sources.system import PING
+from exporter.sources.transport.connection import NatsLink, Reply
+from exporter.sources.transport.credentials import NatsAccess
 
 _STREAMS = JszQuestion(config=True, limit=1024, consumers=False).payload()
 ROUNDS = 12

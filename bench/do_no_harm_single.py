@@ -14,8 +14,8 @@ from bench.big_server import BigServer
 from bench.do_no_harm_publisher import CONSUMER, FILTERS, STREAM, SUBJECT
 from bench.process import cpu_seconds
 from bench.table import show
-from exporter.sources.connection import NatsLink
-from exporter.sources.precise import PreciseOptions
+from exporter.sources.exact_requests.reader import PreciseOptions
+from exporter.sources.transport.connection import NatsLink
 
 _API = "$JS.API"
 _DEFAULTS = PreciseOptions()

@@ -20,9 +20,9 @@ from bench.big_server import BigServer
 from bench.do_no_harm_publisher import Latency, Published, Span, make_probe, publishing
 from bench.process import ROOT, python
 from bench.table import show
-from exporter.assembly import make_poller
-from exporter.config import ExporterSettings, SystemSettings
 from exporter.main import GC_THRESHOLDS
+from exporter.polling.wiring import make_poller
+from exporter.settings.config import ExporterSettings, SystemSettings
 
 # Three times as often as by default: more windows, and no milder a measure.
 WINDOW_SECONDS = 5.0

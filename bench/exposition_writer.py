@@ -18,8 +18,8 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from exporter import catalog
-from exporter.compression import LEVEL, SegmentWriter
-from exporter.exposition import (
+from exporter.exposition.gzip_segments import LEVEL, SegmentWriter
+from exporter.exposition.text_format import (
     Block,
     Column,
     Format,

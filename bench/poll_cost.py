@@ -19,16 +19,16 @@ from typing import NamedTuple
 from bench.big_server import BigServer
 from bench.process import ROOT, peak_bytes, python
 from bench.table import megabytes, seconds, show
-from exporter.assembly import make_source
-from exporter.config import SystemSettings
-from exporter.digest import Digest, Found
 from exporter.main import GC_THRESHOLDS
+from exporter.polling.pipeline import Digest, Found
+from exporter.polling.wiring import make_source
 from exporter.samples.render import Renderer
-from exporter.sources.connection import NatsLink, Reply
-from exporter.sources.credentials import NatsAccess
-from exporter.sources.jsz_pages import JszQuestion
+from exporter.settings.config import SystemSettings
+from exporter.sources.servers.jsz_pages import JszQuestion
 from exporter.sources.source import Source
 from exporter.sources.system import _read_jsz
+from exporter.sources.transport.connection import NatsLink, Reply
+from exporter.sources.transport.credentials import NatsAccess
 
 ROUNDS = 5
 # The first connects, reads configuration and writes the label texts; after two more it is known

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from exporter.addresses import listen_address
-from exporter.config import ExporterSettings
-from exporter.once import run_once
-from exporter.options import Options, read_options
+from exporter.polling.one_shot import run_once
+from exporter.polling.supervisor import Reload, Watch
+from exporter.settings.addresses import listen_address
+from exporter.settings.config import ExporterSettings
+from exporter.settings.options import Options, read_options
 from exporter.version import VERSION
-from exporter.watch import Reload, Watch
 from exporter.web import make_app
 from streamgauge.serving.live_web_config import LiveWebConfig
 from streamgauge.serving.logs import configure_logs, event

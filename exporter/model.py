@@ -10,7 +10,7 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
-from exporter.subscriptions import SubscriptionCounts
+from exporter.subscription_counts import SubscriptionCounts
 
 # gc=False: none of these can be part of a reference cycle, and 100,000 of them would otherwise
 # make every full collection of the interpreter a pause that a scrape could feel.

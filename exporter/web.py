@@ -9,17 +9,17 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from exporter.docs_pages import REFERENCES, docs_page, docs_policy
-from exporter.exposition import Exposition, Format, assemble
-from exporter.forecast_file import ForecastFile, Look
+from exporter.exposition.negotiation import accepts_gzip, choose_format
+from exporter.exposition.text_format import Exposition, Format, assemble
 from exporter.metric import Subject
-from exporter.moment import Moment
-from exporter.negotiation import accepts_gzip, choose_format
+from exporter.pages.reference.page import REFERENCES, docs_page, docs_policy
+from exporter.pages.status.page import content_security_policy, status_page
+from exporter.pages.status.view_builder import status_view
+from exporter.polling.forecast_file import ForecastFile, Look
+from exporter.polling.scrape_view import Moment
+from exporter.polling.supervisor import Watch
 from exporter.samples.self_metrics import SelfMetrics, SelfSample
-from exporter.status import status_view
-from exporter.status_page import content_security_policy, status_page
 from exporter.version import VERSION
-from exporter.watch import Watch
 
 SELECTABLE = {
     subject.value: subject

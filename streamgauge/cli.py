@@ -12,7 +12,10 @@ ROOMS = {
     "alerts": ("alerts.main", "alert rules with your thresholds, in the form you need"),
     "archive": ("archive.main", "receive remote write and keep it in Parquet"),
     "dashboards": ("dashboards.main", "the Grafana boards, in the form you need"),
-    "audit": ("exporter.audit_main", "what is wrong before it breaks, with evidence and remedy"),
+    "audit": (
+        "exporter.audit.command.main",
+        "what is wrong before it breaks, with evidence and remedy",
+    ),
     "rollup": ("spark_rollups.main", "hours, days and forecasts from the archive, on Spark"),
     "report": ("spark_rollups.report_main", "the monthly capacity report: HTML, CSV, JSON"),
     "demo": ("streamgauge.demo.main", "the whole pipeline on one machine, with failures to try"),

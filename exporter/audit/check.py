@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from exporter.audit.scene import Scene
+from exporter.audit.context import Scene
 
 _CODE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _VERSION = re.compile(r"2\.\d+(\.\d+)?")

@@ -11,7 +11,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from exporter.audit.check import SEVERITIES, Check, Finding, Severity, Subject
-from exporter.subscriptions import ConsumerKey, StreamKey
+from exporter.subscription_counts import ConsumerKey, StreamKey
 
 
 class MutedBy(StrEnum):

@@ -6,10 +6,10 @@ import logging
 from dataclasses import dataclass, field
 
 from exporter.errors import QuestionError
-from exporter.events.book import EventBook
-from exporter.sources.connection import NatsLink
-from exporter.sources.decode import read_answer, version_numbers
-from exporter.sources.wire import WireUserInfo
+from exporter.events.state import EventBook
+from exporter.sources.decoding.decode import read_answer, version_numbers
+from exporter.sources.decoding.wire import WireUserInfo
+from exporter.sources.transport.connection import NatsLink
 from streamgauge.serving.logs import StateLog
 
 logger = logging.getLogger(__name__)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 from nats.aio.msg import Msg
 
-from exporter.events.book import EventBook
+from exporter.events.connection import Ear, KeptLink
 from exporter.events.counts import TapState
-from exporter.events.keeper import Ear, KeptLink
 from exporter.events.publish_acks import read_publish_ack
-from exporter.sources.credentials import NatsAccess
+from exporter.events.state import EventBook
+from exporter.sources.transport.credentials import NatsAccess
 from streamgauge.serving.logs import event
 
 logger = logging.getLogger(__name__)

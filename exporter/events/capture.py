@@ -19,11 +19,11 @@ from msgspec import Struct
 from exporter.errors import QuestionError
 from exporter.events import advisories
 from exporter.events.advisories import read_advisory
-from exporter.events.book import OWN, EventBook
-from exporter.sources.account_api import api_prefix
-from exporter.sources.connection import NatsLink
-from exporter.sources.decode import read_answer, version_numbers
-from exporter.sources.wire import WireApiError
+from exporter.events.state import OWN, EventBook
+from exporter.sources.decoding.decode import read_answer, version_numbers
+from exporter.sources.decoding.wire import WireApiError
+from exporter.sources.jetstream_api.client import api_prefix
+from exporter.sources.transport.connection import NatsLink
 from streamgauge.serving.logs import StateLog
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeVar
 
-from exporter.histogram import Histogram
+from exporter.exposition.histogram import Histogram
 
 StreamKey = tuple[str, str]  # account, stream
 ConsumerKey = tuple[str, str, str]  # account, stream, consumer

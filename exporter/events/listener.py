@@ -9,10 +9,10 @@ from nats.aio.msg import Msg
 from exporter.events import ack_samples, advisories
 from exporter.events.ack_samples import read_ack_sample
 from exporter.events.advisories import read_advisory
-from exporter.events.book import OWN, EventBook
-from exporter.events.keeper import Ear, KeptLink
-from exporter.sources.credentials import NatsAccess
-from exporter.sources.decode import version_numbers
+from exporter.events.connection import Ear, KeptLink
+from exporter.events.state import OWN, EventBook
+from exporter.sources.decoding.decode import version_numbers
+from exporter.sources.transport.credentials import NatsAccess
 
 # Never more than these: `$JS.EVENT.>` and `$JS.EVENT.ADVISORY.API` would make the server repeat
 # every answer of its API, our own lists included.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from exporter import catalog
-from exporter.exposition import Column, label_head
+from exporter.exposition.text_format import Column, label_head
 from exporter.model import Account
 
 _TIER = catalog.ACCOUNT_STREAMS.labels

@@ -8,10 +8,10 @@ from hashlib import blake2b
 
 import msgspec
 
-from exporter.exposition import Block, Column, Value, render_block
-from exporter.histogram import Histogram
+from exporter.exposition.histogram import Histogram
+from exporter.exposition.text_format import Block, Column, Value, render_block
 from exporter.metric import Metric
-from exporter.samples.heads import JoinedHeads
+from exporter.samples.rows import JoinedHeads
 
 Rows = Callable[[int, int], Iterator[Column]]  # the columns of some rows, from first to last
 _encode = msgspec.msgpack.Encoder().encode

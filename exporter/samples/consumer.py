@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from exporter import catalog
-from exporter.exposition import Column, extend_head
+from exporter.exposition.text_format import Column, extend_head
 from exporter.model import Consumer
-from exporter.samples.infos import InfoBook
-from exporter.samples.times import moved
+from exporter.samples.info_metrics import InfoBook
+from exporter.samples.server_times import moved
 
 Key = tuple[str, str, str]
 

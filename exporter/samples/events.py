@@ -13,9 +13,9 @@ from exporter.events.counts import (
     StreamKey,
 )
 from exporter.events.publish_acks import UNNAMED_STREAM
-from exporter.exposition import Column, extend_head, label_head
+from exporter.exposition.text_format import Column, extend_head, label_head
 from exporter.metric import Metric
-from exporter.samples.heads import told_of
+from exporter.samples.rows import told_of
 from exporter.samples.self_metrics import SelfSample
 
 Number = int | float

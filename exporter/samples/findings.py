@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from exporter import catalog
 from exporter.audit.check import Severity
 from exporter.audit.report import Report
-from exporter.exposition import Column, head_ending
-from exporter.samples.heads import JoinedHeads
-from exporter.subscriptions import ConsumerKey, StreamKey
+from exporter.exposition.text_format import Column, head_ending
+from exporter.samples.rows import JoinedHeads
+from exporter.subscription_counts import ConsumerKey, StreamKey
 
 _LABELS = ("check", "severity")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from exporter import catalog
-from exporter.exposition import Column
-from exporter.samples.heads import told_of
-from exporter.signals.publishes import ConsumerReplies, StreamPublishes
-from exporter.subscriptions import ConsumerKey, StreamKey
+from exporter.exposition.text_format import Column
+from exporter.samples.rows import told_of
+from exporter.signals.publishes.engine import ConsumerReplies, StreamPublishes
+from exporter.subscription_counts import ConsumerKey, StreamKey
 
 
 def stream_publish_columns(

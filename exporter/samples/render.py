@@ -10,30 +10,30 @@ from itertools import chain
 from exporter import catalog
 from exporter.audit.report import Report
 from exporter.events.counts import NOTHING_HEARD, EventCounts
-from exporter.exposition import Block, Column
+from exporter.exposition.text_format import Block, Column
 from exporter.metric import Metric
 from exporter.model import Consumer, Snapshot, Stream
 from exporter.samples.account import account_columns
 from exporter.samples.blocks import BlockBook, Blocks
 from exporter.samples.consumer import consumer_columns, consumer_key
-from exporter.samples.ephemeral import count_ephemerals, crowd_columns, fold_crowds
+from exporter.samples.ephemeral_groups import count_ephemerals, crowd_columns, fold_crowds
 from exporter.samples.events import (
     account_event_columns,
     consumer_event_columns,
     stream_event_columns,
 )
 from exporter.samples.findings import ConsumerFindings, stream_finding_columns
-from exporter.samples.heads import RowBook
-from exporter.samples.infos import InfoBook, consumer_infos, stream_infos
+from exporter.samples.info_metrics import InfoBook, consumer_infos, stream_infos
 from exporter.samples.publishes import consumer_reply_columns, stream_publish_columns
+from exporter.samples.rows import RowBook
 from exporter.samples.selection import Selection
 from exporter.samples.server import meta_columns, server_columns
+from exporter.samples.server_times import clock_offsets
 from exporter.samples.signals import consumer_signal_columns, stream_signal_columns
 from exporter.samples.stream import stream_columns, stream_key
-from exporter.samples.times import clock_offsets
-from exporter.signals.heard import ConsumerKey, StreamKey
-from exporter.signals.publishes import NO_PUBLISHES, PublishSignals
-from exporter.signals.told import Signals
+from exporter.signals.events_input import ConsumerKey, StreamKey
+from exporter.signals.publishes.engine import NO_PUBLISHES, PublishSignals
+from exporter.signals.results import Signals
 
 NO_SIGNALS = Signals()
 

@@ -14,7 +14,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.registry import Collector
 
 from exporter import catalog
-from exporter.exposition import Format
+from exporter.exposition.text_format import Format
 from exporter.metric import Kind, Metric
 
 _EOF = b"# EOF\n"

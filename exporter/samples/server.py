@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from exporter import catalog
-from exporter.exposition import Column, extend_head, label_head
+from exporter.exposition.text_format import Column, extend_head, label_head
 from exporter.model import MetaGroup, Server
-from exporter.samples.heads import yes_no
-from exporter.samples.times import moved
+from exporter.samples.rows import yes_no
+from exporter.samples.server_times import moved
 
 _INFO_LABELS = catalog.SERVER_INFO.labels[len(catalog.SERVER) :]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from exporter import catalog
-from exporter.exposition import Column, extend_head
-from exporter.samples.heads import told_of
-from exporter.signals.heard import ConsumerKey, StreamKey
-from exporter.signals.told import ConsumerSignals, StreamSignals
+from exporter.exposition.text_format import Column, extend_head
+from exporter.samples.rows import told_of
+from exporter.signals.events_input import ConsumerKey, StreamKey
+from exporter.signals.results import ConsumerSignals, StreamSignals
 
 
 def consumer_signal_columns(

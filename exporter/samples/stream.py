@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from exporter import catalog
-from exporter.exposition import Column, extend_head, head_ending
+from exporter.exposition.text_format import Column, extend_head, head_ending
 from exporter.model import Stream, StreamConfig, StreamOrigin
-from exporter.samples.infos import InfoBook
-from exporter.samples.times import moved
+from exporter.samples.info_metrics import InfoBook
+from exporter.samples.server_times import moved
 
 Key = tuple[str, str]
 Rows = Sequence[tuple[Stream, str]]  # with their heads

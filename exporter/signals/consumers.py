@@ -5,15 +5,15 @@ from __future__ import annotations
 from msgspec import Struct
 
 from exporter.model import Consumer
-from exporter.signals import accounting, ack_floor, stall
-from exporter.signals.cause import Cause, redelivery_cause
-from exporter.signals.counting import count
-from exporter.signals.heard import ConsumerKey
+from exporter.signals import ack_floor, delivery_stall, loss_accounting
+from exporter.signals.counter_update import count
+from exporter.signals.events_input import ConsumerKey
 from exporter.signals.lag import first_unfinished, lag_seconds, reading_holds
+from exporter.signals.redelivery_cause import Cause, redelivery_cause
+from exporter.signals.results import ConsumerSignals
 from exporter.signals.retention import headroom_ratio, headroom_seconds
-from exporter.signals.standing import keep_told
-from exporter.signals.told import ConsumerSignals
-from exporter.signals.tracks import NEVER, ConsumerTrack, Look, StreamView
+from exporter.signals.state import NEVER, ConsumerTrack, Look, StreamView
+from exporter.signals.unchanged import keep_told
 from exporter.signals.verdict import Evidence, Verdict, verdict
 from exporter.signals.window import WINDOW_SECONDS, Point, redelivery_ratio
 
@@ -60,11 +60,11 @@ def _state(track: ConsumerTrack, look: Look) -> _State:
     given_up = look.heard.exhausted.get(track.key, ())
     floor = track.floor = ack_floor.track_floor(track.floor, row, now, given_up)
     exhausted = ack_floor.floor_exhausted(floor, row, now)
-    deliveries = track.deliveries = stall.track_deliveries(track.deliveries, row, now)
+    deliveries = track.deliveries = delivery_stall.track_deliveries(track.deliveries, row, now)
     point = _point(track, look)
     track.window.note(point)
     return _State(
-        stall.stalled_seconds(deliveries, row, now),
+        delivery_stall.stalled_seconds(deliveries, row, now),
         now - deliveries.new_since if now > deliveries.new_since else 0.0,
         ack_floor.stalled_seconds(floor, row, now),
         exhausted,
@@ -147,7 +147,7 @@ def _told(
         _cause(track, look, state) if state.point.redeliveries > first.redeliveries else None,
         track.lost if loses else None,
         track.purged,
-        accounting.waiting_loss(row) if loses and counted else None,
+        loss_accounting.waiting_loss(row) if loses and counted else None,
         int(counted and now - track.lost_bounded > WINDOW_SECONDS) if loses else None,
         lag,
         lag_exact,
@@ -170,7 +170,7 @@ def _cause(track: ConsumerTrack, look: Look, state: _State) -> Cause | None:
 
 def _redeliveries_are_exact(track: ConsumerTrack, row: Consumer, now: float) -> bool:
     """All of them within the window, so that a rate or a ratio of it is exact."""
-    if accounting.never_sends_again(row.config):
+    if loss_accounting.never_sends_again(row.config):
         return True
     if track.nothing_missing and now - track.redelivered_bounded > WINDOW_SECONDS:
         return True

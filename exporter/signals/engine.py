@@ -12,11 +12,11 @@ from typing import TypeVar
 
 from exporter.model import Snapshot
 from exporter.signals.consumers import bare_signals, consumer_signals
-from exporter.signals.heard import NOTHING_HEARD, ConsumerKey, Heard, StreamKey
-from exporter.signals.standing import resting_signals, standing_signals
-from exporter.signals.streams import divergence
-from exporter.signals.told import ConsumerSignals, Signals, StreamSignals
-from exporter.signals.tracks import ConsumerTrack, Look, StreamTrack, StreamView
+from exporter.signals.events_input import NOTHING_HEARD, ConsumerKey, Heard, StreamKey
+from exporter.signals.results import ConsumerSignals, Signals, StreamSignals
+from exporter.signals.state import ConsumerTrack, Look, StreamTrack, StreamView
+from exporter.signals.stream_changes import divergence
+from exporter.signals.unchanged import resting_signals, standing_signals
 
 __all__ = ["ConsumerKey", "SignalBook", "Signals", "StreamKey", "StreamSignals"]
 

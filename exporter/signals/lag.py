@@ -13,7 +13,7 @@ from datetime import datetime
 from msgspec import Struct, field
 
 from exporter.model import Consumer, Stream
-from exporter.signals.heard import LagReading
+from exporter.signals.events_input import LagReading
 
 KEPT_POINTS = 40
 

@@ -8,17 +8,10 @@ from dataclasses import dataclass, field
 from exporter.errors import QuestionError
 from exporter.model import Account, AccountUsage, Server, Snapshot
 from exporter.signals.clock import ClockBook
-from exporter.sources.account_api import AccountApi, api_prefix
-from exporter.sources.account_assets import AccountAssets
 from exporter.sources.api_counters import ApiCounters
-from exporter.sources.asking import Asking, LeftOut
 from exporter.sources.clock_pings import ClockPing
-from exporter.sources.connection import NatsLink
-from exporter.sources.decode import limit, read_answer, version_numbers
-from exporter.sources.memory import ServerBook
-from exporter.sources.servers_snapshot import SourceOptions, unreadable_thresholds
-from exporter.sources.speaker import server_names
-from exporter.sources.wire import (
+from exporter.sources.decoding.decode import limit, read_answer, version_numbers
+from exporter.sources.decoding.wire import (
     WireAccountInfo,
     WireAccountStat,
     WireAccountStatzAnswer,
@@ -26,6 +19,13 @@ from exporter.sources.wire import (
     WireUsage,
     WireUserInfo,
 )
+from exporter.sources.jetstream_api.assets import AccountAssets
+from exporter.sources.jetstream_api.client import AccountApi, api_prefix
+from exporter.sources.request_context import Asking, LeftOut
+from exporter.sources.servers.snapshot import SourceOptions, unreadable_thresholds
+from exporter.sources.silent_assets import ServerBook
+from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.responder import server_names
 
 STATZ = "$SYS.REQ.ACCOUNT.PING.STATZ"
 _EVERY_SERVER = b'{"include_unused":true}'

@@ -9,11 +9,11 @@ from msgspec import Struct, field
 
 from exporter.errors import QuestionError
 from exporter.signals.clock import ClockBook
-from exporter.sources.asking import Asking
-from exporter.sources.connection import NatsLink
-from exporter.sources.decode import read_answer
-from exporter.sources.speaker import server_names
-from exporter.sources.wire import WireServer
+from exporter.sources.decoding.decode import read_answer
+from exporter.sources.decoding.wire import WireServer
+from exporter.sources.request_context import Asking
+from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.responder import server_names
 
 # Besides the answer that every poll needs anyway.
 MORE_SAMPLES = 2

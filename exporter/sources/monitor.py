@@ -16,23 +16,23 @@ from yarl import URL
 
 from exporter.errors import QuestionError
 from exporter.model import Snapshot
-from exporter.sources.asking import Asking, LeftOut, smaller_page
 from exporter.sources.clock_pings import more_turns
-from exporter.sources.credentials import TlsAccess, without_secrets
-from exporter.sources.decode import read_answer
-from exporter.sources.fleet import ServerAnswers
-from exporter.sources.http_tally import Tally
-from exporter.sources.jsz_pages import JszQuestion, read_all_accounts
-from exporter.sources.publish_counts import PublishReading
-from exporter.sources.server_settings import server_settings
-from exporter.sources.servers_snapshot import (
+from exporter.sources.decoding.decode import read_answer
+from exporter.sources.decoding.server_decode import ServerAnswers
+from exporter.sources.decoding.wire import WireHealth, WireJsz, WireServer, WireVarz
+from exporter.sources.request_context import Asking, LeftOut, smaller_page
+from exporter.sources.servers.combined_outcome import Tally
+from exporter.sources.servers.jsz_pages import JszQuestion, read_all_accounts
+from exporter.sources.servers.server_settings import server_settings
+from exporter.sources.servers.snapshot import (
     CONFIG_SHARE_OF_TIME,
     ServersMemory,
     SourceOptions,
     build_snapshot,
 )
-from exporter.sources.subsz_transport import SubszOverHttp
-from exporter.sources.wire import WireHealth, WireJsz, WireServer, WireVarz
+from exporter.sources.subsz.publish_counts import PublishReading
+from exporter.sources.subsz.transport import SubszOverHttp
+from exporter.sources.transport.credentials import TlsAccess, without_secrets
 from streamgauge.serving.settings import SettingsError, read_secret
 
 _ACCOUNTS_PER_PAGE = 1024

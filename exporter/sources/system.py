@@ -9,31 +9,31 @@ from dataclasses import dataclass, field
 
 from exporter.errors import QuestionError
 from exporter.model import Snapshot
-from exporter.sources.asking import Asking, LeftOut, smaller_page
 from exporter.sources.clock_pings import ClockPing
-from exporter.sources.connection import NatsLink, Reply
-from exporter.sources.decode import read_answer
-from exporter.sources.fleet import ServerAnswers
-from exporter.sources.gzipped import unpacked
-from exporter.sources.jsz_pages import JszQuestion, read_all_accounts
-from exporter.sources.publish_counts import PublishReading
-from exporter.sources.server_settings import QUESTION as SETTINGS_QUESTION
-from exporter.sources.server_settings import SettingsBook, told_beside
-from exporter.sources.servers_snapshot import (
-    CONFIG_SHARE_OF_TIME,
-    ServersMemory,
-    SourceOptions,
-    build_snapshot,
-)
-from exporter.sources.speaker import server_id, server_ids, server_names
-from exporter.sources.subsz_transport import SubszOverNats
-from exporter.sources.wire import (
+from exporter.sources.decoding.decode import read_answer
+from exporter.sources.decoding.server_decode import ServerAnswers
+from exporter.sources.decoding.wire import (
     WireHealthAnswer,
     WireJsz,
     WireJszAnswer,
     WireServer,
     WireStatszAnswer,
 )
+from exporter.sources.request_context import Asking, LeftOut, smaller_page
+from exporter.sources.servers.jsz_pages import JszQuestion, read_all_accounts
+from exporter.sources.servers.server_settings import QUESTION as SETTINGS_QUESTION
+from exporter.sources.servers.server_settings import SettingsBook, told_beside
+from exporter.sources.servers.snapshot import (
+    CONFIG_SHARE_OF_TIME,
+    ServersMemory,
+    SourceOptions,
+    build_snapshot,
+)
+from exporter.sources.subsz.publish_counts import PublishReading
+from exporter.sources.subsz.transport import SubszOverNats
+from exporter.sources.transport.connection import NatsLink, Reply
+from exporter.sources.transport.gzip_responses import unpacked
+from exporter.sources.transport.responder import server_id, server_ids, server_names
 
 PING = "$SYS.REQ.SERVER.PING"
 # Servers answer a ping within milliseconds of each other; who has not spoken by then is away.

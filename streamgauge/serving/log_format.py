@@ -16,7 +16,7 @@ _NEEDS_QUOTES = frozenset(' "=\\')
 
 
 class TextFormatter(logging.Formatter):
-    """`2026-11-16T07:29:44.123Z INFO  exporter.poll  message key=value`"""
+    """`2026-11-16T07:29:44.123Z INFO  exporter.polling.loop  message key=value`"""
 
     def __init__(self, *, tracebacks: bool) -> None:
         super().__init__()

@@ -17,8 +17,8 @@ from alerts.rule import Alert, Severity
 from alerts.rules import ALERTS, BY_NAME, RECORDINGS
 from alerts.terms import DEFAULT
 from exporter import catalog
-from exporter.config import ExporterSettings, SystemSettings
 from exporter.metric import PREFIX, Kind
+from exporter.settings.config import ExporterSettings, SystemSettings
 
 FRESH = generated()
 PAGES = {

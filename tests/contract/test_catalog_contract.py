@@ -18,14 +18,14 @@ from support.series import FULL, key, rendered, samples_of, text_of
 from support.tape import Tape
 
 from exporter import catalog
-from exporter.exposition import Format
+from exporter.exposition.text_format import Format
 from exporter.metric import Level, Metric, Origin, Subject
 from exporter.model import Consumer
-from exporter.poll import SystemPoller
+from exporter.polling.loop import SystemPoller
+from exporter.polling.supervisor import system_samples
 from exporter.samples.render import Rendered, Renderer
 from exporter.samples.selection import Selection
 from exporter.samples.self_metrics import SelfMetrics, SelfSample
-from exporter.watch import system_samples
 from streamgauge.demo.programs import prometheus
 
 ALL = recordings()

@@ -22,9 +22,9 @@ from contract.deploy_files import (
 
 from archive.config import ArchiveSettings
 from archive.options import FLAGS as ARCHIVE_FLAGS
-from exporter.config import ExporterSettings
-from exporter.flags import CONFIG_VARIABLE
-from exporter.options import setting_variables
+from exporter.settings.config import ExporterSettings
+from exporter.settings.flags import CONFIG_VARIABLE
+from exporter.settings.options import setting_variables
 from streamgauge.serving.settings import build
 
 COMMANDS: Final = all_commands()

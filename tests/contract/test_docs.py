@@ -11,9 +11,9 @@ import yaml
 from support.documents import ROOT, Document, all_documents, read_document
 
 from exporter import catalog
-from exporter.audit_flags import parser as audit_parser
-from exporter.config import ExporterSettings
-from exporter.flags import parser
+from exporter.audit.command.flags import parser as audit_parser
+from exporter.settings.config import ExporterSettings
+from exporter.settings.flags import parser
 from streamgauge.serving.settings import build
 
 DOCUMENTS: Final = {document.name: document for document in all_documents()}

@@ -10,12 +10,12 @@ from support.series import FULL
 
 from exporter import catalog
 from exporter.events.counts import ConsumerCounts, EventCounts, StreamCounts, TapState
-from exporter.histogram import Histogram
+from exporter.exposition.histogram import Histogram
 from exporter.metric import Metric, Origin, Subject
 from exporter.samples.events import event_self_samples
 from exporter.samples.render import Renderer
-from exporter.signals.publishes import ConsumerReplies, PublishSignals, StreamPublishes
-from exporter.signals.told import ConsumerSignals, Signals, StreamSignals
+from exporter.signals.publishes.engine import ConsumerReplies, PublishSignals, StreamPublishes
+from exporter.signals.results import ConsumerSignals, Signals, StreamSignals
 
 STREAM, CONSUMER = ("APP", "ORDERS"), ("APP", "ORDERS", "worker")
 SIGNALS = (Origin.DERIVED, Origin.EVENT)

@@ -10,10 +10,10 @@ from typing import Any, get_args, get_origin
 import pytest
 
 from exporter import catalog
-from exporter.config import ExporterSettings
-from exporter.flags import CONFIG_VARIABLE, FLAGS, parser
-from exporter.options import read_options, setting_variables
-from exporter.reference import DOCS, REFERENCES, write
+from exporter.pages.reference.generate import DOCS, REFERENCES, write
+from exporter.settings.config import ExporterSettings
+from exporter.settings.flags import CONFIG_VARIABLE, FLAGS, parser
+from exporter.settings.options import read_options, setting_variables
 from streamgauge.serving.settings_declaration import declared_settings
 from streamgauge.serving.settings_scalars import without_none
 from streamgauge.serving.web_settings import WebSettings

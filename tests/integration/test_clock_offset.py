@@ -15,11 +15,11 @@ from support.exposed import SOURCES, Exposed, Series, polled, polling, settings_
 from support.reading import create_consumer, create_stream
 from support.servers import NatsServer, connected
 
-from exporter.assembly import make_poller
-from exporter.config import ExporterSettings, SourceName
 from exporter.metric import Level
 from exporter.model import Snapshot
-from exporter.poll import SystemPoller
+from exporter.polling.loop import SystemPoller
+from exporter.polling.wiring import make_poller
+from exporter.settings.config import ExporterSettings, SourceName
 
 AHEAD: Final = 10
 BEHIND: Final = -20

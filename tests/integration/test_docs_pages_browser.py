@@ -10,7 +10,7 @@ import pytest_asyncio
 from aiohttp import web
 from support.browser import Browser, Page, chromium_path, started_browser
 
-from exporter.docs_pages import REFERENCES, docs_page, docs_policy
+from exporter.pages.reference.page import REFERENCES, docs_page, docs_policy
 
 pytestmark = [
     pytest.mark.browser,

@@ -25,8 +25,8 @@ from support.waiting import until
 
 from exporter.events.capture import Capture
 from exporter.events.listener import Listener, Listening
-from exporter.events.settings import OWN_INBOX_PREFIX
-from exporter.sources.connection import NatsLink
+from exporter.settings.events import OWN_INBOX_PREFIX
+from exporter.sources.transport.connection import NatsLink
 
 STREAM = "ADVISORIES"
 CAPTURED = "$JS.EVENT.ADVISORY.CONSUMER.>"

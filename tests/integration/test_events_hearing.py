@@ -32,11 +32,11 @@ from support.servers import (
 from support.waiting import until
 
 from exporter.events.counts import EventCounts
-from exporter.events.hearing import Hearing
-from exporter.events.plan import Surroundings, make_hearing
-from exporter.events.settings import EventSettings
-from exporter.sources.connection import NatsLink
-from exporter.sources.credentials import NatsAccess
+from exporter.events.session import Hearing
+from exporter.events.subscriptions import Surroundings, make_hearing
+from exporter.settings.events import EventSettings
+from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.credentials import NatsAccess
 from streamgauge.serving.settings import build
 
 AS_APP = {"user": "app", "password": "app"}

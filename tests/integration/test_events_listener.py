@@ -31,8 +31,8 @@ from support.servers import (
 )
 from support.waiting import until
 
+from exporter.events.connection import Ear, KeptLink
 from exporter.events.counts import EventCounts
-from exporter.events.keeper import Ear, KeptLink
 from exporter.events.listener import (
     ACCOUNT_SUBJECTS,
     CONSUMER_ADVISORIES,

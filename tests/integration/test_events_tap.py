@@ -39,8 +39,8 @@ from support.waiting import until
 
 from exporter.events.ack_tap import AckTap, TapLimits
 from exporter.events.counts import StreamCounts, TapState
-from exporter.events.settings import OWN_INBOX_PREFIX
-from exporter.sources.connection import NatsLink
+from exporter.settings.events import OWN_INBOX_PREFIX
+from exporter.sources.transport.connection import NatsLink
 
 WRONG_LAST, WRONG_ID, WRONG_STREAM, TOO_LARGE = 10071, 10070, 10060, 10054
 STORE_FAILED, SEALED, NO_ROLLUP = 10077, 10109, 10111

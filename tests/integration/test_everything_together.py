@@ -17,10 +17,10 @@ from support.servers import APP, SYS, NatsServer, connected
 from support.waiting import until
 from support.whole_poller import polled, whole_poller
 
-from exporter.config import ExactSettings, PublishSettings, SourceName, SystemSettings
-from exporter.events.settings import EventAccountSettings, EventSettings, PublishAckTapSettings
-from exporter.poll import SystemPoller
-from exporter.signals.publishes import RESTED_AFTER_SECONDS
+from exporter.polling.loop import SystemPoller
+from exporter.settings.config import ExactSettings, PublishSettings, SourceName, SystemSettings
+from exporter.settings.events import EventAccountSettings, EventSettings, PublishAckTapSettings
+from exporter.signals.publishes.engine import RESTED_AFTER_SECONDS
 from streamgauge.serving.settings import Secret
 
 APP_PASSWORD = Secret(APP.password)

@@ -93,7 +93,9 @@ async def test_a_bad_file_keeps_the_old_configuration_and_says_so(
         assert series.value("config_last_reload_timestamp_seconds") == started
         assert len(series.named("consumer_up", system="good")) == 3
         line = (await exporter.log_lines())[-1]
-        assert "ERROR exporter.watch  reload failed, the old configuration stays" in line
+        assert (
+            "ERROR exporter.polling.supervisor  reload failed, the old configuration stays" in line
+        )
         assert "did you mean interval?" in line
 
         await asyncio.to_thread(file.write_text, good + "listen: 127.0.0.1:1\n")

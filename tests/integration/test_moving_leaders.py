@@ -29,9 +29,9 @@ from support.waiting import until
 from support.witness import Asset, Witnesses, World, witnesses
 
 from exporter import catalog
-from exporter.config import ExporterSettings, SourceName
 from exporter.metric import PREFIX, Origin
-from exporter.watch import Watch
+from exporter.polling.supervisor import Watch
+from exporter.settings.config import ExporterSettings, SourceName
 from exporter.web import make_app
 
 NODES: Final = ("n1", "n2", "n3")

@@ -21,13 +21,13 @@ from support.stream_listening import store_first_message
 from support.waiting import until
 from support.whole_poller import whole_poller
 
-from exporter.assembly import make_source
-from exporter.config import SystemSettings
 from exporter.errors import QuestionError
 from exporter.model import Outcome, Skipped, Snapshot
-from exporter.options import read_options
+from exporter.polling.wiring import make_source
+from exporter.settings.config import SystemSettings
+from exporter.settings.options import read_options
 from exporter.sources.account import AccountSource
-from exporter.sources.asking import Asking
+from exporter.sources.request_context import Asking
 from exporter.sources.source import Source
 from streamgauge.demo.ports import free_ports
 

@@ -23,8 +23,8 @@ from support.servers import (
 from support.truth import NAK, SECOND, Workload
 from support.waiting import until
 
-from exporter.signals.told import ConsumerSignals
-from exporter.sources.precise import PreciseOptions
+from exporter.signals.results import ConsumerSignals
+from exporter.sources.exact_requests.reader import PreciseOptions
 
 RESTRICTED = Login("restricted", "restricted")
 

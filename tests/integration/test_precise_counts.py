@@ -9,10 +9,10 @@ from support.precise_desk import desk, key, orders
 from support.servers import NatsServer, connected
 from support.truth import NAK, Workload
 
-from exporter.sources.account_api import AccountApi
-from exporter.sources.asking import Asking
-from exporter.sources.precise import PreciseOptions, PreciseReader
-from exporter.sources.wire import WireConsumerInfo
+from exporter.sources.decoding.wire import WireConsumerInfo
+from exporter.sources.exact_requests.reader import PreciseOptions, PreciseReader
+from exporter.sources.jetstream_api.client import AccountApi
+from exporter.sources.request_context import Asking
 
 FILTERS: dict[str, dict[str, Any]] = {
     "literal": {"filter_subject": "orders.b"},

@@ -12,8 +12,14 @@ import pytest_asyncio
 from aiohttp import web
 from support.browser import Browser, Page, chromium_path, started_browser
 
-from exporter.status_page import content_security_policy, status_page
-from exporter.status_view import ConsumerView, QuestionView, ServerView, StatusView, SystemView
+from exporter.pages.status.page import content_security_policy, status_page
+from exporter.pages.status.view import (
+    ConsumerView,
+    QuestionView,
+    ServerView,
+    StatusView,
+    SystemView,
+)
 
 pytestmark = [
     pytest.mark.browser,

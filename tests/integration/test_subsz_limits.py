@@ -31,10 +31,10 @@ from support.servers import (
 from support.waiting import until
 
 from exporter.model import Skipped
-from exporter.signals.publishes import StreamPublishes
-from exporter.sources.connection import NatsLink
-from exporter.sources.subsz import CEILING, SubszReader
-from exporter.sources.subsz_wire import SubszQuestion
+from exporter.signals.publishes.engine import StreamPublishes
+from exporter.sources.subsz.reader import CEILING, SubszReader
+from exporter.sources.subsz.wire import SubszQuestion
+from exporter.sources.transport.connection import NatsLink
 
 CROWD = 200_000
 NOBODY = Login("", "")
@@ -44,7 +44,7 @@ NOBODY = Login("", "")
 async def test_a_crowded_account_is_left_out_and_the_others_are_not(
     nats_server: NatsServer, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "exporter.sources.subsz")
+    caplog.set_level(logging.INFO, "exporter.sources.subsz.reader")
     async with connected(nats_server) as client, connected(nats_server, OTHER) as other:
         await create_stream(client, "ORDERS")
         await create_stream(other, "CALM")

@@ -33,9 +33,9 @@ from support.servers import (
 )
 
 from exporter.model import Snapshot
-from exporter.sources.connection import NatsLink
-from exporter.sources.credentials import NatsAccess, TlsAccess
-from exporter.sources.servers_snapshot import SourceOptions
+from exporter.sources.servers.snapshot import SourceOptions
+from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.credentials import NatsAccess, TlsAccess
 
 NOBODY: Final = Login("", "")
 TOKEN: Final = "open-sesame"

@@ -37,7 +37,7 @@ from support.waiting import until
 
 from exporter.errors import QuestionError
 from exporter.model import Skipped
-from exporter.sources.connection import NatsLink
+from exporter.sources.transport.connection import NatsLink
 
 NOBODY: Final = Login("", "")
 MORE_THAN_A_PAGE: Final = 300

@@ -28,8 +28,8 @@ from support.town import LONE_MESSAGES, NODES, SHARED_MESSAGES, Town, town_of, t
 from support.waiting import until
 
 from exporter.model import Consumer, Snapshot, Stream
-from exporter.sources.connection import NatsLink
 from exporter.sources.source import Source
+from exporter.sources.transport.connection import NatsLink
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -44,7 +44,7 @@ from support.waiting import until
 
 from exporter.model import Skipped, Snapshot, Stream
 from exporter.sources.monitor import HttpAccess
-from exporter.sources.publish_counts import PublishOptions
+from exporter.sources.subsz.publish_counts import PublishOptions
 
 ACCOUNTS: Final = ("A1", "A2", "A3", "A4", "A5")
 SECOND: Final = 1_000_000_000

@@ -7,7 +7,7 @@ from support.servers import NatsServer, connected
 from support.truth import ACK, MILLISECOND, NAK, Ledger, Workload
 from support.waiting import until
 
-from exporter.signals.heard import Heard
+from exporter.signals.events_input import Heard
 from exporter.signals.verdict import Verdict
 
 

@@ -10,8 +10,8 @@ from support.truth import ACK, MILLISECOND, NAK, Workload
 from support.truth_exporters import whole_exporter
 from support.waiting import until
 
-from exporter.config import SourceName
-from exporter.signals.cause import Cause
+from exporter.settings.config import SourceName
+from exporter.signals.redelivery_cause import Cause
 
 # No room for new messages beside three unacked ones: what a second pull brings comes again.
 IMPATIENT: Final[dict[str, Any]] = {"ack_wait": 500 * MILLISECOND, "max_ack_pending": 3}

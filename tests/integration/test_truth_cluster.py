@@ -4,7 +4,7 @@ from support.looking import watches
 from support.servers import APP, NatsCluster, connected
 from support.truth import ACK, NAK, TERM, Workload
 
-from exporter.signals.told import ConsumerSignals
+from exporter.signals.results import ConsumerSignals
 
 
 def _counted(told: ConsumerSignals) -> tuple[int, int | None, int | None, int, int | None]:

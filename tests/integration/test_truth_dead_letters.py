@@ -11,7 +11,7 @@ from support.truth_exporters import WholeExporter, whole_exporter
 from support.truth_replicated import VERSIONS, ReplicatedWorkload, three_nodes
 from support.waiting import until
 
-from exporter.config import SourceName
+from exporter.settings.config import SourceName
 
 ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"
 

@@ -7,7 +7,7 @@ from support.looking import ACCOUNT, Watch, Watches, watches
 from support.servers import NatsServer, connected
 from support.truth import ACK, MILLISECOND, NAK, Ledger, Workload
 
-from exporter.signals.heard import Heard, LagReading
+from exporter.signals.events_input import Heard, LagReading
 
 SLACK = 0.001  # of a time that is known and not guessed: timestamps as floats
 

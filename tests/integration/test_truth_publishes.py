@@ -26,8 +26,8 @@ from support.servers import (
 )
 from support.waiting import until
 
-from exporter.signals.publishes import ConsumerReplies, StreamPublishes, TapCounts
-from exporter.sources.subsz import CEILING
+from exporter.signals.publishes.engine import ConsumerReplies, StreamPublishes, TapCounts
+from exporter.sources.subsz.reader import CEILING
 
 WAYS: Final = pytest.mark.parametrize("how", ["system", "monitor"])
 

@@ -8,7 +8,7 @@ from support.looking import ACCOUNT, Watches, watches
 from support.servers import NatsServer, connected
 from support.truth import ACK, IN_PROGRESS, MILLISECOND, NAK, TERM, Ledger, Workload
 
-from exporter.signals.heard import FilteredCount, Heard
+from exporter.signals.events_input import FilteredCount, Heard
 
 FILTERS: dict[str, dict[str, Any]] = {
     "literal": {"filter_subject": "orders.b"},

@@ -12,8 +12,8 @@ from support.servers import NatsCluster
 from support.truth import ACK, MILLISECOND, NAK, TERM, Ledger
 from support.truth_replicated import VERSIONS, ReplicatedWorkload, Stage, stage, three_nodes
 
-from exporter.signals.heard import FilteredCount, Heard
-from exporter.signals.told import ConsumerSignals
+from exporter.signals.events_input import FilteredCount, Heard
+from exporter.signals.results import ConsumerSignals
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
 

@@ -9,8 +9,8 @@ from support.servers import NatsCluster, NatsServer
 from support.waiting import until
 
 from exporter import catalog
-from exporter.config import SourceName
 from exporter.metric import PREFIX, Origin
+from exporter.settings.config import SourceName
 
 Truth = dict[Series, float | None]
 # Not told before, and here less by one for each stream without a limit.

@@ -14,8 +14,8 @@ from unittest import mock
 
 from support.servers import APP, Login, NatsCluster, NatsServer
 
+from exporter.audit.command.main import main
 from exporter.audit.registry import all_checks
-from exporter.audit_main import main
 
 Found = tuple[str, str, str]  # check, stream or server or account, consumer
 
@@ -85,7 +85,7 @@ async def audit(
         if looked is not None and "looking again" in text:
             loop.call_soon_threadsafe(looked.set)
 
-    with mock.patch("exporter.audit_main._progress", progress):
+    with mock.patch("exporter.audit.command.main._progress", progress):
         return await asyncio.to_thread(_run, argv, secrets)
 
 

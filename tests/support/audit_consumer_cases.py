@@ -5,9 +5,9 @@ from typing import Any, Final
 from support.audit_scenes import Case, of_consumer, scene, stream_of
 from support.models import consumer, consumer_config
 
-from exporter.audit.scene import Scene
+from exporter.audit.context import Scene
 from exporter.events.counts import ConsumerCounts, EventCounts
-from exporter.histogram import Histogram
+from exporter.exposition.histogram import Histogram
 from exporter.model import Stream
 
 HOUR: Final = 3600.0

@@ -6,9 +6,9 @@ from support.audit_consumer_cases import DAY, HOUR, KEY, pair
 from support.audit_scenes import Case, looked_twice, of_consumer, scene, stream_of
 from support.models import NOW, at, consumer, consumer_config
 
-from exporter.audit.scene import Scene
+from exporter.audit.context import Scene
 from exporter.model import OwnerNotes, Replica, Thresholds
-from exporter.signals.told import ConsumerSignals, Signals
+from exporter.signals.results import ConsumerSignals, Signals
 
 
 def recreated(times: int, policy: str = "new") -> Scene:

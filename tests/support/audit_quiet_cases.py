@@ -21,10 +21,10 @@ from support.audit_stream_cases import (
 from support.audit_stream_size_cases import peers
 from support.models import NOW, at, consumer, consumer_config, server, stream
 
-from exporter.audit.scene import MessageSample, Scene
-from exporter.histogram import Histogram
+from exporter.audit.context import MessageSample, Scene
+from exporter.exposition.histogram import Histogram
 from exporter.model import MetaGroup
-from exporter.signals.publishes import ConsumerReplies, PublishSignals
+from exporter.signals.publishes.engine import ConsumerReplies, PublishSignals
 
 OLD: Final = {"created": at(NOW - 40 * DAY)}
 LONG_AGO: Final = {"last_seq": 4, "last_time": MONTH_AGO}

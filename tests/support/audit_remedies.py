@@ -16,7 +16,7 @@ from support.nats_commands import nats_cli
 from support.scenario import Api
 from support.servers import APP, NatsServer
 
-from exporter.sources.thresholds import duration_seconds
+from exporter.sources.decoding.owner_thresholds import duration_seconds
 
 Value = Callable[[str], Any]
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from support.models import NOW, consumer, consumer_config, snapshot, stream, stream_config
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject, Unknown
-from exporter.audit.judge import judge
+from exporter.audit.context import Scene
+from exporter.audit.evaluation import judge
 from exporter.audit.report import Report
-from exporter.audit.scene import Scene
 from exporter.model import Consumer, OwnerNotes, Server, Stream
 
 WORKER = Finding(evidence="3 of 5", account="APP", stream="ORDERS", consumer="worker")

@@ -15,8 +15,8 @@ from support.models import (
 )
 
 from exporter.audit.check import Check, Finding, Unknown
+from exporter.audit.context import MessageSample, Scene
 from exporter.audit.registry import all_checks
-from exporter.audit.scene import MessageSample, Scene
 from exporter.model import (
     Account,
     AccountUsage,
@@ -26,7 +26,7 @@ from exporter.model import (
     Stream,
     StreamConfig,
 )
-from exporter.subscriptions import StreamKey
+from exporter.subscription_counts import StreamKey
 
 SECONDS_BETWEEN = 60.0
 

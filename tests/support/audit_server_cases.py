@@ -10,7 +10,7 @@ from typing import Any, Final
 from support.audit_scenes import Case, looked_twice, of_account, of_stream, scene, stream_of
 from support.models import NOW, consumer, consumer_config, server, stream, stream_config
 
-from exporter.audit.scene import Scene
+from exporter.audit.context import Scene
 from exporter.model import Account, ClockReading, MetaGroup, Replica, Server, ServerSettings
 
 GIB: Final = 1 << 30

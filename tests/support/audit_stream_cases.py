@@ -6,10 +6,10 @@ from typing import Any, Final
 from support.audit_scenes import Case, looked_twice, of_stream, scene, stream_of
 from support.models import NOW, at, consumer, consumer_config
 
-from exporter.audit.scene import MessageSample, Scene
+from exporter.audit.context import MessageSample, Scene
 from exporter.model import OwnerNotes, StreamOrigin, Thresholds
-from exporter.signals.publishes import PublishSignals, StreamPublishes
-from exporter.signals.told import Signals, StreamSignals
+from exporter.signals.publishes.engine import PublishSignals, StreamPublishes
+from exporter.signals.results import Signals, StreamSignals
 
 DAY: Final = 86400.0
 GIB: Final = 1 << 30

@@ -6,7 +6,7 @@ from support.audit_scenes import Case, of_stream
 from support.audit_stream_cases import DAY, GIB, LIMITED, MIB, MONTH_AGO, owner, pair
 from support.models import consumer, consumer_config, server
 
-from exporter.audit.scene import Scene
+from exporter.audit.context import Scene
 from exporter.model import Replica
 
 

@@ -10,13 +10,13 @@ from typing import Final
 from prometheus_client.parser import text_string_to_metric_families
 from support.servers import APP, SYS, NatsCluster, NatsServer
 
-from exporter.assembly import make_poller
-from exporter.config import ExporterSettings, SourceName, SystemSettings
-from exporter.exposition import Format, assemble
+from exporter.exposition.text_format import Format, assemble
 from exporter.metric import PREFIX, Level
-from exporter.poll import SystemPoller
+from exporter.polling.loop import SystemPoller
+from exporter.polling.supervisor import system_samples
+from exporter.polling.wiring import make_poller
 from exporter.samples.self_metrics import SelfMetrics, SelfSample
-from exporter.watch import system_samples
+from exporter.settings.config import ExporterSettings, SourceName, SystemSettings
 from streamgauge.serving.settings import Secret
 
 SOURCES: Final[tuple[SourceName, ...]] = ("account", "system", "monitor")

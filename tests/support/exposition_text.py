@@ -11,7 +11,7 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from exporter.exposition import (
+from exporter.exposition.text_format import (
     Block,
     Column,
     Format,

@@ -13,11 +13,11 @@ from nats.js.client import JetStreamContext
 from support.servers import APP, Login, NatsCluster, NatsServer
 from support.waiting import until
 
-from exporter.events.book import EventBook
+from exporter.events.connection import KeptLink
 from exporter.events.counts import ConsumerCounts, EventCounts, StreamCounts
-from exporter.events.keeper import KeptLink
 from exporter.events.listener import Listener, Listening
-from exporter.sources.credentials import NatsAccess
+from exporter.events.state import EventBook
+from exporter.sources.transport.credentials import NatsAccess
 
 NOTHING_OF_IT = ConsumerCounts()
 

@@ -15,9 +15,9 @@ from support.waiting import until
 
 from exporter.model import Consumer, Snapshot
 from exporter.signals.engine import SignalBook
-from exporter.signals.heard import Heard
-from exporter.signals.told import ConsumerSignals, Signals
-from exporter.sources.servers_snapshot import SourceOptions
+from exporter.signals.events_input import Heard
+from exporter.signals.results import ConsumerSignals, Signals
+from exporter.sources.servers.snapshot import SourceOptions
 from exporter.sources.source import Source
 
 ACCOUNT: Final = "APP"

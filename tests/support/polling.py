@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from exporter.model import Consumer, Outcome, Server, Snapshot, Stream
-from exporter.poll import SystemPoller
+from exporter.polling.loop import SystemPoller
+from exporter.polling.supervisor import system_samples
 from exporter.samples.render import Limits, Renderer
-from exporter.watch import system_samples
 
 NOW = 1_794_800_000.0
 INTERVAL = 15.0

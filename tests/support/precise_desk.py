@@ -15,11 +15,11 @@ from support.truth import Ledger, Workload
 
 from exporter.model import Outcome, Snapshot
 from exporter.signals.engine import SignalBook
-from exporter.signals.heard import ConsumerKey, Heard
-from exporter.signals.told import ConsumerSignals, Signals
-from exporter.sources.account_api import AccountApi
-from exporter.sources.asking import Asking, LeftOut
-from exporter.sources.precise import Precise, PreciseOptions, PreciseReader
+from exporter.signals.events_input import ConsumerKey, Heard
+from exporter.signals.results import ConsumerSignals, Signals
+from exporter.sources.exact_requests.reader import Precise, PreciseOptions, PreciseReader
+from exporter.sources.jetstream_api.client import AccountApi
+from exporter.sources.request_context import Asking, LeftOut
 from exporter.sources.source import Source
 
 EXACT: Final = PreciseOptions(exact_lag=True, counts_interval=0.0)

@@ -9,13 +9,13 @@ from support.models import NOW, at, server, stream, stream_config
 from support.models import snapshot as taken_now
 
 from exporter.model import Snapshot, StreamConfig
-from exporter.signals.publishes import (
+from exporter.signals.publishes.engine import (
     PublishBook,
     PublishSignals,
     StreamPublishes,
     TapCounts,
 )
-from exporter.subscriptions import CounterId, Counters, StreamLook, SubscriptionCounts
+from exporter.subscription_counts import CounterId, Counters, StreamLook, SubscriptionCounts
 
 KEY, WORKER = ("APP", "ORDERS"), ("APP", "ORDERS", "worker")
 LONG_AGO = at(NOW - 86_400)

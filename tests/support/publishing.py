@@ -22,22 +22,22 @@ from support.reading import (
 from support.servers import APP, SYS, Login, NatsServer
 
 from exporter.model import Snapshot
-from exporter.signals.publishes import (
+from exporter.signals.publishes.engine import (
     ConsumerReplies,
     PublishBook,
     PublishSignals,
     StreamPublishes,
     TapCounts,
 )
-from exporter.sources.asking import Asking, LeftOut
-from exporter.sources.credentials import NatsAccess
+from exporter.sources.decoding.wire import WireJsz
 from exporter.sources.monitor import MonitorSource
+from exporter.sources.request_context import Asking, LeftOut
 from exporter.sources.source import Source
-from exporter.sources.subsz import CEILING, SubszReader, SubszReading
-from exporter.sources.subsz_transport import SubszOverHttp, SubszOverNats, SubszTransport
-from exporter.sources.subsz_wire import SubszQuestion, WireSubsz
+from exporter.sources.subsz.reader import CEILING, SubszReader, SubszReading
+from exporter.sources.subsz.transport import SubszOverHttp, SubszOverNats, SubszTransport
+from exporter.sources.subsz.wire import SubszQuestion, WireSubsz
 from exporter.sources.system import SystemSource
-from exporter.sources.wire import WireJsz
+from exporter.sources.transport.credentials import NatsAccess
 
 ACCOUNT: Final = "APP"
 INTERVAL_SECONDS: Final = 15.0

@@ -14,12 +14,12 @@ from support.waiting import until
 
 from exporter.model import Consumer, Outcome, Snapshot, Stream
 from exporter.sources.account import AccountSource
-from exporter.sources.connection import NatsLink
-from exporter.sources.credentials import NatsAccess
 from exporter.sources.monitor import HttpAccess, MonitorSource
-from exporter.sources.servers_snapshot import SourceOptions
+from exporter.sources.servers.snapshot import SourceOptions
 from exporter.sources.source import Source
 from exporter.sources.system import SystemSource
+from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.credentials import NatsAccess
 
 OPTIONS: Final = SourceOptions(system="test")
 POLL_SECONDS: Final = 20.0

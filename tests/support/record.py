@@ -27,10 +27,10 @@ from support.servers import (
 from support.tape import Tape
 
 from exporter.sources.account import AccountSource
-from exporter.sources.credentials import NatsAccess
 from exporter.sources.monitor import HttpAccess
-from exporter.sources.servers_snapshot import SourceOptions
+from exporter.sources.servers.snapshot import SourceOptions
 from exporter.sources.system import SystemSource
+from exporter.sources.transport.credentials import NatsAccess
 
 COMMAND: Final = "make record"
 POLL_SECONDS: Final = 20.0

@@ -19,15 +19,15 @@ from support.tape import Exchange, Tape, TapedReply, http_request, nats_request
 from exporter.errors import QuestionError
 from exporter.model import Snapshot
 from exporter.sources.account import AccountSource
-from exporter.sources.asking import Asking
-from exporter.sources.connection import NatsLink, Reply
-from exporter.sources.credentials import NatsAccess
-from exporter.sources.decode import read_answer
+from exporter.sources.decoding.decode import read_answer
+from exporter.sources.decoding.wire import WireVarz
 from exporter.sources.monitor import HttpAccess, MonitorSource
-from exporter.sources.servers_snapshot import SourceOptions
+from exporter.sources.request_context import Asking
+from exporter.sources.servers.snapshot import SourceOptions
 from exporter.sources.source import Source
 from exporter.sources.system import SystemSource
-from exporter.sources.wire import WireVarz
+from exporter.sources.transport.connection import NatsLink, Reply
+from exporter.sources.transport.credentials import NatsAccess
 
 FOLDER: Final = Path(__file__).parents[1] / "recorded"
 SOURCES: Final = ("account", "system", "monitor")

@@ -11,11 +11,11 @@ from support.servers import NatsServer
 from support.tape import Exchange, Tape, TapedError, TapedReply, http_request, nats_request
 
 from exporter.errors import QuestionError
-from exporter.sources.asking import Asking
-from exporter.sources.connection import NatsLink, Reply
-from exporter.sources.credentials import NatsAccess
-from exporter.sources.gzipped import unpacked
 from exporter.sources.monitor import MonitorSource
+from exporter.sources.request_context import Asking
+from exporter.sources.transport.connection import NatsLink, Reply
+from exporter.sources.transport.credentials import NatsAccess
+from exporter.sources.transport.gzip_responses import unpacked
 
 # The ports that a reader expects; the real ones were free by chance.
 CLIENT, MONITOR, CLUSTER = 4222, 8222, 6222

@@ -8,7 +8,7 @@ from prometheus_client.openmetrics.parser import (
 from prometheus_client.parser import text_string_to_metric_families as families_of_text
 from prometheus_client.samples import Sample
 
-from exporter.exposition import Format, assemble
+from exporter.exposition.text_format import Format, assemble
 from exporter.metric import Level, Metric
 from exporter.model import Snapshot
 from exporter.samples.render import Limits, Rendered, Renderer

@@ -8,8 +8,8 @@ from support.models import NOW, at, consumer, consumer_config, stream
 
 from exporter.model import Consumer, Server, Snapshot, Stream
 from exporter.signals.engine import SignalBook
-from exporter.signals.heard import Heard
-from exporter.signals.told import ConsumerSignals, Signals, StreamSignals
+from exporter.signals.events_input import Heard
+from exporter.signals.results import ConsumerSignals, Signals, StreamSignals
 
 KEY = ("APP", "ORDERS", "worker")
 POLL = 15.0

@@ -8,7 +8,7 @@ from typing import Any, Final
 from support.looking import Watches
 from support.truth import ACK, IN_PROGRESS, MILLISECOND, NAK, TERM, Ledger, Workload
 
-from exporter.signals.accounting import position
+from exporter.signals.loss_accounting import position
 
 STREAMS: Final[dict[str, dict[str, Any]]] = {
     "PLAIN": {},

@@ -10,9 +10,9 @@ from support.reading import Place
 from support.servers import APP
 from support.whole_poller import polled, whole_poller
 
-from exporter.config import PublishSettings, SourceName, SystemSettings
-from exporter.events.settings import EventAccountSettings, EventSettings
-from exporter.poll import SystemPoller
+from exporter.polling.loop import SystemPoller
+from exporter.settings.config import PublishSettings, SourceName, SystemSettings
+from exporter.settings.events import EventAccountSettings, EventSettings
 from streamgauge.serving.settings import Secret
 
 PREFIX: Final = "streamgauge_consumer_"

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from support.hearing import until_connected
 from support.series import Key, key, samples_of, text_of
 
-from exporter.assembly import make_poller
-from exporter.config import ExporterSettings, SystemSettings
 from exporter.metric import Level
-from exporter.poll import SystemPoller
+from exporter.polling.loop import SystemPoller
+from exporter.polling.wiring import make_poller
+from exporter.settings.config import ExporterSettings, SystemSettings
 
 
 @asynccontextmanager

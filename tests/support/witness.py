@@ -13,7 +13,7 @@ from support.waiting import until
 
 from exporter import catalog
 from exporter.metric import PREFIX, Kind, Origin
-from exporter.poll import SystemPoller
+from exporter.polling.loop import SystemPoller
 
 Asset = tuple[str, ...]  # account, stream and, for a consumer, its name
 T = TypeVar("T")

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from exporter.errors import QuestionError
-from exporter.sources.ask_each import ask_each, each_of
-from exporter.sources.asking import Asking, LeftOut
+from exporter.sources.fan_out import ask_each, each_of
+from exporter.sources.request_context import Asking, LeftOut
 
 STREAMS = [f"S{number}" for number in range(8)]
 

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from exporter.errors import QuestionError
-from exporter.sources.asking import RETRY_AFTER_SECONDS, Asking, LeftOut
-from exporter.sources.connection import _as_checked
+from exporter.sources.request_context import RETRY_AFTER_SECONDS, Asking, LeftOut
+from exporter.sources.transport.connection import _as_checked
 
 
 def test_a_refused_question_rests_and_then_is_asked_again() -> None:

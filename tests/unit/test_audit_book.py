@@ -9,14 +9,14 @@ from support.models import NOW, consumer, consumer_config, server, snapshot, str
 from support.series import FULL
 
 from exporter import catalog
-from exporter.audit import book as book_module
-from exporter.audit.book import CARRIED_SECONDS, SECOND_LOOK_SECONDS, AuditBook
+from exporter.audit import periodic_audit as book_module
 from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.context import Scene
+from exporter.audit.periodic_audit import CARRIED_SECONDS, SECOND_LOOK_SECONDS, AuditBook
 from exporter.audit.report import Report
-from exporter.audit.scene import Scene
-from exporter.digest import Digest, Found
 from exporter.model import Replica, Snapshot
-from exporter.poll_state import SystemState
+from exporter.polling.pipeline import Digest, Found
+from exporter.polling.state import SystemState
 from exporter.samples.render import Renderer
 
 

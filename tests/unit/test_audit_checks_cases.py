@@ -30,9 +30,9 @@ from support.audit_scenes import (
 from support.models import consumer, consumer_config
 
 from exporter.audit.check import Subject
+from exporter.audit.context import Scene
 from exporter.audit.registry import codes
-from exporter.audit.scene import Scene
-from exporter.subscriptions import SubscriptionCounts
+from exporter.subscription_counts import SubscriptionCounts
 
 CASES = (
     *audit_consumer_cases.CASES,

@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 from support.audit_scenes import KnownHistory, of_consumer, scene
 from support.models import NOW, at, consumer, server, stream
 
-from exporter.audit import ack_times
-from exporter.audit.account_counts import near_limit
-from exporter.audit.amounts import amount, listed, share, size, some, span
-from exporter.audit.balance import overloaded
-from exporter.audit.idle import delivered_nothing_for, stored_nothing_for
-from exporter.audit.overlap import overlap
-from exporter.audit.versions import numbers
+from exporter.audit.facts import ack_times
+from exporter.audit.facts.account_limits import near_limit
+from exporter.audit.facts.idle_time import delivered_nothing_for, stored_nothing_for
+from exporter.audit.facts.server_balance import overloaded
+from exporter.audit.facts.server_versions import numbers
+from exporter.audit.facts.subject_overlap import overlap
+from exporter.audit.units import amount, listed, share, size, some, span
 from exporter.events.counts import ConsumerCounts, EventCounts
-from exporter.histogram import Histogram
+from exporter.exposition.histogram import Histogram
 from exporter.model import Account, AccountUsage
 from exporter.signals.coverage import covers
 

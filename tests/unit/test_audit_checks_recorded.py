@@ -8,10 +8,10 @@ from support.audit_scenes import KnownHistory, found_by
 from support.recorded import Recording, recordings, snapshot
 
 from exporter.audit.check import Finding
+from exporter.audit.context import MessageSample, Scene, consumer_key, stream_key
 from exporter.audit.registry import all_checks
-from exporter.audit.scene import MessageSample, Scene, consumer_key, stream_key
 from exporter.events.counts import ConsumerCounts, EventCounts
-from exporter.histogram import Histogram
+from exporter.exposition.histogram import Histogram
 from exporter.model import Snapshot
 
 RECORDINGS = recordings()

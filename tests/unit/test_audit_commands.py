@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from support.audit_reports import check
 
-from exporter.audit.as_command import UNKNOWN_ACCOUNT, printed_commands
 from exporter.audit.check import Finding
+from exporter.audit.output.printed_commands import UNKNOWN_ACCOUNT, printed_commands
 from exporter.audit.registry import all_checks
 from exporter.sources import account
 

@@ -5,7 +5,7 @@ from support.audit_examples import FILE, made
 
 from exporter.audit.examples import examples, written
 from exporter.audit.registry import codes
-from exporter.reference_checks import render
+from exporter.pages.reference.checks import render
 
 
 def test_the_examples_are_fresh() -> None:

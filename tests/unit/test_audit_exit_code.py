@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 from support.audit_reports import ORDERS, check, judged, scene
 
-from exporter.audit.audited import Audited
 from exporter.audit.check import Check, Finding
+from exporter.audit.command.flags import AuditRequest, read_request
+from exporter.audit.command.main import _exit_code
+from exporter.audit.context import Scene
+from exporter.audit.output.system_audit import Audited
 from exporter.audit.report import Unanswered
-from exporter.audit.scene import Scene
-from exporter.audit_flags import AuditRequest, read_request
-from exporter.audit_main import _exit_code
 
 
 def breaks(_: Scene) -> Iterator[Finding]:

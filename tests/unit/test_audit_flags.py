@@ -3,16 +3,16 @@
 import pytest
 
 from exporter.audit.check import Severity
-from exporter.audit_flags import OutputFormat, parser, read_request
-from exporter.audit_main import main
-from exporter.audit_settings import AuditingSettings
+from exporter.audit.command.flags import OutputFormat, parser, read_request
+from exporter.audit.command.main import main
+from exporter.settings.audit import AuditingSettings
 from streamgauge.serving.settings import InvalidSettingError, SettingsError
 
 
 @pytest.fixture(autouse=True)
 def no_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     """They would go to the captured stderr of this test for ever."""
-    monkeypatch.setattr("exporter.audit_main.configure_logs", lambda *_: None)
+    monkeypatch.setattr("exporter.audit.command.main.configure_logs", lambda *_: None)
 
 
 def test_without_flags_everything_is_shown_and_warnings_fail() -> None:

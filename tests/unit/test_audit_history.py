@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from exporter import audit_history, catalog
-from exporter.audit_history import HistoryError, HistoryReader
-from exporter.audit_history_answers import RollupHistory, quantile
+from exporter import catalog
+from exporter.audit.history import reader as audit_history
+from exporter.audit.history.queries import RollupHistory, quantile
+from exporter.audit.history.reader import HistoryError, HistoryReader
 from exporter.metric import Metric
 from spark_rollups.schemas import DAILY, QUANTILES, ROLLUP_FORMAT
 
@@ -261,7 +262,7 @@ def test_a_broken_file_is_named(tmp_path: Path) -> None:
 def test_the_exporter_reads_beside_its_polls_and_logs_what_it_cannot_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, logger="exporter.audit_history")
+    caplog.set_level(logging.INFO, logger="exporter.audit.history.reader")
     assert latest_after_reading(reader(tmp_path / "nowhere")) is None
     assert caplog.messages == ["rollups cannot be used: checks that need them are unknown"]
     write(tmp_path, [row(catalog.CONSUMER_LAG_SECONDS, ago(0), max=3.0)])

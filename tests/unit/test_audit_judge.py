@@ -16,9 +16,9 @@ from support.audit_reports import (
 from support.models import NOW, at, consumer, server, stream
 
 from exporter.audit.check import Finding, Need, Severity, Unknown
+from exporter.audit.context import AuditSettings, MessageSample, Scene
 from exporter.audit.report import MutedBy, in_order
-from exporter.audit.scene import AuditSettings, MessageSample, Scene
-from exporter.signals.publishes import PublishSignals, StreamPublishes
+from exporter.signals.publishes.engine import PublishSignals, StreamPublishes
 
 
 def test_the_gravest_come_first_and_then_by_code_and_name() -> None:

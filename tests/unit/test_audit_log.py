@@ -7,13 +7,13 @@ import pytest
 from support.audit_reports import ORDERS, WORKER, check, judged, muted_consumer, scene
 
 from exporter.audit.check import Finding, Severity
+from exporter.audit.log import MOST_COMPARED, MOST_LINES, AuditLog
 from exporter.audit.report import Report
-from exporter.audit_log import MOST_COMPARED, MOST_LINES, AuditLog
 
 
 @pytest.fixture
 def log(caplog: pytest.LogCaptureFixture) -> AuditLog:
-    caplog.set_level(logging.INFO, logger="exporter.audit_log")
+    caplog.set_level(logging.INFO, logger="exporter.audit.log")
     return AuditLog("nats")
 
 

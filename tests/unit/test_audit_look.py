@@ -9,13 +9,13 @@ from msgspec.structs import replace as changed
 from support.audit_reports import ORDERS, check
 from support.models import NOW, consumer, consumer_config, server, snapshot, stream
 
-from exporter import audit_look
-from exporter.audit.audited import Audited
 from exporter.audit.check import Need
-from exporter.audit.scene import AuditSettings
-from exporter.audit_look import LookOptions, SystemLook, UnansweredError
-from exporter.config import SourceName, SystemSettings
+from exporter.audit.command import system_poll
+from exporter.audit.command.system_poll import LookOptions, SystemLook, UnansweredError
+from exporter.audit.context import AuditSettings
+from exporter.audit.output.system_audit import Audited
 from exporter.model import MetaGroup, Outcome, Snapshot
+from exporter.settings.config import SourceName, SystemSettings
 
 SEEN = snapshot(stream(), consumer("worker"), server())
 FIRST = check("a-check", ORDERS)
@@ -52,7 +52,7 @@ async def audited(
     **options: Any,
 ) -> tuple[Audited, Source]:
     given = Source(list(seen))
-    monkeypatch.setattr(audit_look, "make_source", lambda _: given)
+    monkeypatch.setattr(system_poll, "make_source", lambda _: given)
     url = "http://h:8222" if source == "monitor" else "nats://h:4222"
     look = SystemLook(
         SystemSettings(name="nats", source=source, urls=(url,)),

@@ -11,11 +11,11 @@ from support.models import stream, stream_config
 
 from exporter.errors import QuestionError
 from exporter.model import Stream
-from exporter.sources import message_ids
-from exporter.sources.account_api import AccountApi
-from exporter.sources.asking import Asking, LeftOut
-from exporter.sources.connection import Reply
-from exporter.sources.message_ids import MESSAGES_PER_STREAM, MessageIds
+from exporter.sources.jetstream_api import message_ids
+from exporter.sources.jetstream_api.client import AccountApi
+from exporter.sources.jetstream_api.message_ids import MESSAGES_PER_STREAM, MessageIds
+from exporter.sources.request_context import Asking, LeftOut
+from exporter.sources.transport.connection import Reply
 
 WITH_ID = b"NATS/1.0\r\nNats-Msg-Id: 1\r\n\r\n"
 WITHOUT = b"NATS/1.0\r\nOther: Nats-Msg-Id\r\n\r\n"

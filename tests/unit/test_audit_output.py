@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from support.audit_reports import ORDERS, WORKER, check, judged, muted_consumer, scene
 
-from exporter.audit.as_json import as_json
-from exporter.audit.as_junit import junit
-from exporter.audit.as_markdown import markdown
-from exporter.audit.as_table import MOST_PER_CHECK, WIDTH, table
-from exporter.audit.audited import Audited, fails
 from exporter.audit.check import Check, Finding, Need, Severity, Unknown
+from exporter.audit.context import Scene
+from exporter.audit.output.json_format import as_json
+from exporter.audit.output.junit_format import junit
+from exporter.audit.output.markdown_format import markdown
+from exporter.audit.output.system_audit import Audited, fails
+from exporter.audit.output.table_format import MOST_PER_CHECK, WIDTH, table
 from exporter.audit.report import StrayMute, Unanswered
-from exporter.audit.scene import Scene
 
 COMMAND = "nats consumer edit STREAM CONSUMER --max-deliver 20 --backoff linear --backoff-steps 5"
 LONG = "A sentence that goes on for so long that no terminal of eighty columns could hold it."

@@ -7,12 +7,9 @@ from support.models import stream
 from support.models import stream_config as model_config
 
 from exporter.model import NO_NOTES
-from exporter.sources.decode import consumer_config, stream_config
-from exporter.sources.leaders import ConfigCache
-from exporter.sources.owner_notes import owner_notes
-from exporter.sources.server_settings import SettingsBook, server_settings
-from exporter.sources.servers_snapshot import unreadable_thresholds
-from exporter.sources.wire import (
+from exporter.sources.decoding.decode import consumer_config, stream_config
+from exporter.sources.decoding.owner_notes import owner_notes
+from exporter.sources.decoding.wire import (
     WireConsumer,
     WireConsumerConfig,
     WireOriginConfig,
@@ -20,6 +17,9 @@ from exporter.sources.wire import (
     WireTransform,
     WireVarz,
 )
+from exporter.sources.servers.leaders import ConfigCache
+from exporter.sources.servers.server_settings import SettingsBook, server_settings
+from exporter.sources.servers.snapshot import unreadable_thresholds
 
 
 @pytest.mark.parametrize("metadata", [{}, {"owner": "orders"}, {"io.nats.monitor.x": "1"}])

@@ -10,9 +10,9 @@ import pytest
 from support.nats_commands import nats_cli, programs_called
 
 from exporter.audit.check import SEVERITIES, Check, CheckError, Finding, Severity, Subject
+from exporter.audit.context import Scene
+from exporter.audit.output.remedy_commands import commands_for
 from exporter.audit.registry import all_checks, chosen, codes, near_code, read_checks
-from exporter.audit.remedy import commands_for
-from exporter.audit.scene import Scene
 
 each_check = pytest.mark.parametrize("check", all_checks(), ids=lambda check: check.code)
 LONGEST_TITLE = 70

@@ -9,8 +9,8 @@ from test_status_page import HEALTHY, HOSTILE, page_of
 
 from exporter.audit.check import Finding, Need, Severity
 from exporter.audit.report import Report
-from exporter.status_audit import MOST_PER_CHECK, audit_view
-from exporter.status_view import AuditView, Level, troubles
+from exporter.pages.status.audit_view import MOST_PER_CHECK, audit_view
+from exporter.pages.status.view import AuditView, Level, troubles
 
 COMMANDS = ("nats consumer edit STREAM CONSUMER --max-deliver 5",)
 

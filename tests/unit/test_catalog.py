@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from exporter import catalog, reference_metrics
+from exporter import catalog
 from exporter.metric import DefinitionError, Kind, Level, Metric, Origin, Subject, Unit
+from exporter.pages.reference import metrics
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "metrics.md"
 
@@ -246,14 +247,14 @@ def test_verdicts_are_numbered_as_the_design_says() -> None:
 
 
 def test_the_reference_shows_every_metric_once() -> None:
-    shown = re.findall(r"^\| `(streamgauge_\w+)` \|", reference_metrics.render(), re.MULTILINE)
+    shown = re.findall(r"^\| `(streamgauge_\w+)` \|", metrics.render(), re.MULTILINE)
     assert sorted(shown) == sorted(catalog.BY_NAME)
 
 
 def test_the_reference_keeps_its_tables_whole() -> None:
-    rows = [line for line in reference_metrics.render().splitlines() if line.startswith("| `")]
+    rows = [line for line in metrics.render().splitlines() if line.startswith("| `")]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {8}
 
 
 def test_the_reference_on_disk_is_fresh() -> None:
-    assert REFERENCE.read_text(encoding="utf-8") == reference_metrics.render(), "run make generate"
+    assert REFERENCE.read_text(encoding="utf-8") == metrics.render(), "run make generate"

@@ -9,8 +9,8 @@ from support.recorded import POLL_SECONDS, Player, Recording
 from support.servers import NEWEST
 from support.tape import Exchange, Tape, TapedReply
 
-from exporter.sources.asking import Asking, LeftOut
 from exporter.sources.clock_pings import MORE_SAMPLES, more_turns
+from exporter.sources.request_context import Asking, LeftOut
 
 SHORT_SECONDS = 1.5
 

@@ -10,7 +10,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporter.compression import Segment, compress, gzip_chunks, inflate, join_gzip
+from exporter.exposition.gzip_segments import Segment, compress, gzip_chunks, inflate, join_gzip
 
 SEVERAL_TEXTS = st.lists(st.lists(st.binary(max_size=2_000), max_size=4), max_size=6)
 GZIP = 31  # zlib's window bits for a stream with gzip header and trailer

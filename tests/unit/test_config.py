@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from exporter.addresses import listen_address, without_credentials
-from exporter.config import ExporterSettings, SystemSettings
 from exporter.main import main
 from exporter.metric import Level
-from exporter.options import read_options
+from exporter.settings.addresses import listen_address, without_credentials
+from exporter.settings.config import ExporterSettings, SystemSettings
+from exporter.settings.options import read_options
 from streamgauge.serving.logs import LogFormat
 from streamgauge.serving.settings import Secret, SettingsError
 

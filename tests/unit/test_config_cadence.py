@@ -1,6 +1,6 @@
 """How often configuration is read, and when it no longer is."""
 
-from exporter.sources.servers_snapshot import ServersMemory, SourceOptions
+from exporter.sources.servers.snapshot import ServersMemory, SourceOptions
 
 
 def memory(consumers: int, **changes: int) -> ServersMemory:

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from exporter.errors import MalformedAnswerError
 from exporter.model import NO_THRESHOLDS
-from exporter.sources import wire
-from exporter.sources.decode import (
+from exporter.sources.decoding import wire
+from exporter.sources.decoding.decode import (
     consumer_config,
     consumer_from_wire,
     has_leader,
@@ -29,8 +29,8 @@ from exporter.sources.decode import (
     stream_config,
     stream_from_wire,
 )
-from exporter.sources.thresholds import owner_thresholds
-from exporter.sources.wire import (
+from exporter.sources.decoding.owner_thresholds import owner_thresholds
+from exporter.sources.decoding.wire import (
     WireCluster,
     WireConsumer,
     WireConsumerConfig,

@@ -6,8 +6,8 @@ import sys
 # In a process of its own: what is shown here, when it is wrong, ends the whole process.
 PROGRAM = """
 import sys, threading
-from exporter.sources.decode import read_answer
-from exporter.sources.wire import WireJsz
+from exporter.sources.decoding.decode import read_answer
+from exporter.sources.decoding.wire import WireJsz
 
 sys.setswitchinterval(1e-6)
 answer = b'''{"account_details": [{"name": "APP", "stream_detail": [{"name": "S", "state": {},

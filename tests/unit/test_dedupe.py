@@ -1,6 +1,6 @@
 """One dedupe counter, fed by the best method at hand and never set back by a change of method."""
 
-from exporter.signals.dedupe import DedupeHits
+from exporter.signals.publishes.dedupe import DedupeHits
 
 
 def test_with_the_tap_acknowledgements_count_and_rejections_do_not() -> None:

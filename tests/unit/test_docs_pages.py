@@ -11,9 +11,9 @@ from html.parser import HTMLParser
 import pytest
 
 from exporter import catalog
-from exporter.docs_markup import inline, to_document
-from exporter.docs_pages import REFERENCES, doc_links, docs_page, docs_policy
-from exporter.flags import FLAGS
+from exporter.pages.reference.markdown_to_html import inline, to_document
+from exporter.pages.reference.page import REFERENCES, doc_links, docs_page, docs_policy
+from exporter.settings.flags import FLAGS
 
 VOID = {"meta", "link", "wbr"}
 

@@ -4,9 +4,9 @@ import pytest
 
 from exporter.events.ack_samples import AckSample
 from exporter.events.advisories import Advisory
-from exporter.events.book import OWN, EventBook
 from exporter.events.counts import ConsumerCounts, StreamCounts
 from exporter.events.publish_acks import UNNAMED_STREAM, Unstored
+from exporter.events.state import OWN, EventBook
 
 WORKER = ("APP", "ORDERS", "worker")
 ORDERS = ("APP", "ORDERS")

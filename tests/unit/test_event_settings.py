@@ -2,7 +2,7 @@
 
 import pytest
 
-from exporter.events.settings import (
+from exporter.settings.events import (
     OWN_INBOX_PREFIX,
     EventSettings,
     PublishAckTapSettings,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from exporter.evidence import evidence
 from exporter.model import Consumer
-from exporter.signals.told import ConsumerSignals
+from exporter.pages.status.evidence import evidence
+from exporter.signals.results import ConsumerSignals
 from exporter.signals.verdict import Verdict
 
 

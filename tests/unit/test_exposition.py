@@ -26,8 +26,8 @@ from support.exposition_text import (
     text_of,
 )
 
-from exporter.exposition import _LINES_PER_CHUNK as CHUNK
-from exporter.exposition import (
+from exporter.exposition.text_format import _LINES_PER_CHUNK as CHUNK
+from exporter.exposition.text_format import (
     Column,
     ExpositionError,
     Format,

@@ -15,7 +15,8 @@ from support.exposition_text import (
 )
 
 from exporter import catalog
-from exporter.exposition import (
+from exporter.exposition.histogram import Histogram
+from exporter.exposition.text_format import (
     Block,
     Column,
     ExpositionError,
@@ -25,7 +26,6 @@ from exporter.exposition import (
     label_head,
     render_block,
 )
-from exporter.histogram import Histogram
 from exporter.metric import Kind, Metric, Subject, Unit
 
 INFO = metric("stream_shape_info", Kind.INFO)

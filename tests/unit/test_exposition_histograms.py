@@ -18,7 +18,8 @@ from support.exposition_text import (
     text_of,
 )
 
-from exporter.exposition import (
+from exporter.exposition.histogram import Histogram, Tally
+from exporter.exposition.text_format import (
     Column,
     ExpositionError,
     Format,
@@ -26,7 +27,6 @@ from exporter.exposition import (
     render_block,
     write_lines,
 )
-from exporter.histogram import Histogram, Tally
 from exporter.metric import Kind, Subject, Unit
 
 HISTOGRAM = metric("consumer_ack_seconds", Kind.HISTOGRAM, unit=Unit.SECONDS)

@@ -16,13 +16,14 @@ from aiohttp.test_utils import TestClient, TestServer
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from support.exporter_process import exporting
 
-from exporter import catalog, forecast_file
-from exporter.config import ExporterSettings
-from exporter.exposition import Format, assemble
-from exporter.forecast_file import ForecastFile, ForecastFileError, Look, read_forecasts
-from exporter.moment import Moment
-from exporter.options import read_options
-from exporter.watch import Watch
+from exporter import catalog
+from exporter.exposition.text_format import Format, assemble
+from exporter.polling import forecast_file
+from exporter.polling.forecast_file import ForecastFile, ForecastFileError, Look, read_forecasts
+from exporter.polling.scrape_view import Moment
+from exporter.polling.supervisor import Watch
+from exporter.settings.config import ExporterSettings
+from exporter.settings.options import read_options
 from exporter.web import make_app
 from streamgauge.demo.ports import free_ports
 

@@ -6,8 +6,8 @@ import time
 
 from exporter.errors import QuestionError
 from exporter.model import Skipped
-from exporter.sources.asking import Asking, LeftOut
-from exporter.sources.http_tally import Tally
+from exporter.sources.request_context import Asking, LeftOut
+from exporter.sources.servers.combined_outcome import Tally
 
 
 def told(**answers: str) -> Asking:

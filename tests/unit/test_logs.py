@@ -17,7 +17,7 @@ from streamgauge.serving.log_format import JsonFormatter, TextFormatter
 from streamgauge.serving.logs import StateLog, configure_logs, event
 from streamgauge.serving.one_line import one_line
 
-log = logging.getLogger("exporter.poll")
+log = logging.getLogger("exporter.polling.loop")
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def logged(format: str = "text", level: str = "info") -> io.StringIO:  # noqa: A
 
 
 def record(message: str, **fields: object) -> logging.LogRecord:
-    made = logging.LogRecord("exporter.poll", logging.INFO, "", 0, "%s", (message,), None)
+    made = logging.LogRecord("exporter.polling.loop", logging.INFO, "", 0, "%s", (message,), None)
     made.created = 1794814184.123
     made.fields = fields
     return made
@@ -53,7 +53,7 @@ def test_a_text_line_has_time_level_logger_message_and_fields() -> None:
     line = text_of("poll done", system="nats", streams=3, seconds=0.25, partial=False, cap=None)
 
     assert line == (
-        "2026-11-16T07:29:44.123Z INFO  exporter.poll  poll done"
+        "2026-11-16T07:29:44.123Z INFO  exporter.polling.loop  poll done"
         " system=nats streams=3 seconds=0.25 partial=false cap=null"
     )
 
@@ -87,7 +87,7 @@ def test_a_json_line_has_the_same_parts() -> None:
     assert json.loads(line) == {
         "ts": "2026-11-16T07:29:44.123Z",
         "level": "INFO",
-        "logger": "exporter.poll",
+        "logger": "exporter.polling.loop",
         "msg": "poll\ndone",
         "fields": {"streams": 3, "ratio": "nan", "error": "ValueError: x", "path": None},
     }

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.exposition import Format
-from exporter.negotiation import accepts_gzip, choose_format
+from exporter.exposition.negotiation import accepts_gzip, choose_format
+from exporter.exposition.text_format import Format
 
 # As a Prometheus 2.42 sent it, and as 3.x composes it from its default scrape_protocols.
 PROMETHEUS_2 = (

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from exporter.config import ExporterSettings
-from exporter.flags import FLAGS
 from exporter.main import main
 from exporter.metric import Level
-from exporter.options import read_options, setting_variables
+from exporter.settings.config import ExporterSettings
+from exporter.settings.flags import FLAGS
+from exporter.settings.options import read_options, setting_variables
 from streamgauge.serving.logs import LogLevel
 from streamgauge.serving.settings import Secret, SettingsError
 from streamgauge.serving.settings_reference import render_reference

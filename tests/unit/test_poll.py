@@ -13,7 +13,7 @@ from support.polling import (
     snapshot,
 )
 
-from exporter.poll import JITTER, LEAST_REST, pause
+from exporter.polling.loop import JITTER, LEAST_REST, pause
 
 
 async def test_one_poll_ends_before_the_next_begins() -> None:

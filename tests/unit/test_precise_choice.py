@@ -7,9 +7,9 @@ from msgspec.structs import replace
 from support.models import NOW, at, consumer, consumer_config, snapshot, stream, stream_config
 
 from exporter.model import Consumer, Stream
-from exporter.signals.heard import ConsumerKey, FilteredCount, LagReading
-from exporter.signals.told import ConsumerSignals, Signals
-from exporter.sources.precise_choice import (
+from exporter.signals.events_input import ConsumerKey, FilteredCount, LagReading
+from exporter.signals.results import ConsumerSignals, Signals
+from exporter.sources.exact_requests.selection import (
     Countable,
     KeptCount,
     KeptReading,

@@ -17,12 +17,8 @@ from support.publish_looks import (
     snapshot,
 )
 
-from exporter.signals.publishes import (
-    FORGET_AFTER_SECONDS,
-    PublishBook,
-    StreamPublishes,
-)
-from exporter.subscriptions import StreamLook
+from exporter.signals.publishes.engine import FORGET_AFTER_SECONDS, PublishBook, StreamPublishes
+from exporter.subscription_counts import StreamLook
 
 
 def test_counting_starts_at_the_first_look() -> None:

@@ -15,11 +15,8 @@ from support.publish_looks import (
     snapshot,
 )
 
-from exporter.signals.publishes import (
-    ConsumerReplies,
-    PublishBook,
-)
-from exporter.subscriptions import Counters
+from exporter.signals.publishes.engine import ConsumerReplies, PublishBook
+from exporter.subscription_counts import Counters
 
 
 def test_acks_and_pulls_follow_the_consumer() -> None:

@@ -10,11 +10,8 @@ from support.publish_looks import (
     Town,
 )
 
-from exporter.signals.dedupe import DedupeHits
-from exporter.signals.publishes import (
-    StreamPublishes,
-    TapCounts,
-)
+from exporter.signals.publishes.dedupe import DedupeHits
+from exporter.signals.publishes.engine import StreamPublishes, TapCounts
 
 
 def test_one_dedupe_counter_for_tap_and_bound() -> None:

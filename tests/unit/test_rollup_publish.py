@@ -14,8 +14,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as plain_text
 
 from exporter import catalog
-from exporter.forecast_file import read_forecasts
 from exporter.metric import Kind, Origin
+from exporter.polling.forecast_file import read_forecasts
 from spark_rollups.places import RollupError
 from spark_rollups.publish_gauges import PUBLISHED, Gauge, Gauges, gauges_of
 from spark_rollups.publish_text import text_of, write_textfile

@@ -12,7 +12,7 @@ from support.series import FULL, rendered, samples_of, text_of, values_of
 from exporter import catalog
 from exporter.model import Consumer, Replica, Snapshot, StreamOrigin
 from exporter.samples.render import Limits, Renderer
-from exporter.signals.told import ConsumerSignals, Signals
+from exporter.signals.results import ConsumerSignals, Signals
 from exporter.signals.verdict import Verdict
 
 EPHEMERAL = consumer_config(durable=False)

@@ -9,10 +9,10 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from exporter import catalog
 from exporter.events.ack_samples import AckSample
 from exporter.events.advisories import Advisory
-from exporter.events.book import OWN, EventBook
 from exporter.events.counts import EventCounts, TapState
 from exporter.events.publish_acks import Unstored
-from exporter.exposition import Column, Format, assemble, label_head, render_block
+from exporter.events.state import OWN, EventBook
+from exporter.exposition.text_format import Column, Format, assemble, label_head, render_block
 from exporter.metric import PREFIX
 from exporter.samples.events import (
     account_event_columns,

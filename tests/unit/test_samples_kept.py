@@ -11,9 +11,9 @@ from support.models import consumer, consumer_config, server, snapshot, stream, 
 from support.series import FULL, text_of
 
 from exporter.model import Consumer, Replica, Snapshot, Stream
-from exporter.samples.heads import RowBook
 from exporter.samples.render import Limits, Rendered, Renderer
-from exporter.signals.told import ConsumerSignals, Signals
+from exporter.samples.rows import RowBook
+from exporter.signals.results import ConsumerSignals, Signals
 
 NAMES = ("a", "b", "c", "d", 'q"\n')
 OTHER = consumer_config(durable=False, max_deliver=3)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from exporter.exposition import Column, write_lines
+from exporter.exposition.text_format import Column, write_lines
 from exporter.samples.publishes import consumer_reply_columns, stream_publish_columns
-from exporter.signals.publishes import ConsumerReplies, StreamPublishes
+from exporter.signals.publishes.engine import ConsumerReplies, StreamPublishes
 
 
 def lines(columns: Iterable[Column]) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from support.models import NOW, at, consumer, consumer_config, stream
 
 from exporter.model import Consumer
-from exporter.signals.accounting import (
+from exporter.signals.loss_accounting import (
     Accounted,
     Interval,
     account,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.models import NOW
 
-from exporter.signals.cause import Cause, redelivery_cause
+from exporter.signals.redelivery_cause import Cause, redelivery_cause
 from exporter.signals.window import Point
 
 

@@ -7,7 +7,7 @@ from support.models import NOW, at, consumer, consumer_config, stream
 from support.signal_polls import Polls, orders, worker
 
 from exporter.signals.engine import FORGET_AFTER_SECONDS
-from exporter.signals.told import ConsumerSignals, Signals
+from exporter.signals.results import ConsumerSignals, Signals
 from exporter.signals.verdict import Verdict
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from exporter.signals.filtered import CountTrack, Known, follow, redelivered
-from exporter.signals.heard import FilteredCount
+from exporter.signals.events_input import FilteredCount
+from exporter.signals.filtered_redeliveries import CountTrack, Known, follow, redelivered
 
 
 def count(matching: int, deliveries: int, pending: int, removed: int = 0) -> FilteredCount:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.models import NOW, at, consumer, stream
 
 from exporter.model import Consumer, Stream
-from exporter.signals.heard import LagReading
+from exporter.signals.events_input import LagReading
 from exporter.signals.lag import KEPT_POINTS, StreamTimes, first_unfinished, reading_holds
 
 

@@ -16,7 +16,7 @@ from support.models import NOW, at, consumer, consumer_config, stream, stream_co
 
 from exporter.model import Consumer, Snapshot, Stream
 from exporter.signals.engine import SignalBook
-from exporter.signals.told import ConsumerSignals
+from exporter.signals.results import ConsumerSignals
 
 SUBJECTS = ("orders.a", "orders.b")
 CONFIGS = {

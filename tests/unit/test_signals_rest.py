@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from support.models import NOW, at, consumer_config, stream_config
 from support.signal_polls import KEY, POLL, Polls, orders, worker
 
-from exporter.signals.heard import FilteredCount, Heard
+from exporter.signals.events_input import FilteredCount, Heard
 from exporter.signals.verdict import Verdict
 
 

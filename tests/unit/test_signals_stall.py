@@ -7,7 +7,7 @@ from typing import Any
 from support.models import NOW, consumer
 
 from exporter.model import Consumer
-from exporter.signals.stall import DeliveryTrack, stalled_seconds, track_deliveries
+from exporter.signals.delivery_stall import DeliveryTrack, stalled_seconds, track_deliveries
 
 
 def row(deliveries: int, seq: int, pending: int, **changes: Any) -> Consumer:

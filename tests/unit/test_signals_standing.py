@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from support.models import NOW, at, consumer, consumer_config, stream, stream_config
 
 from exporter.model import Consumer, Snapshot, Stream
-from exporter.signals.cause import Cause
 from exporter.signals.engine import SignalBook
-from exporter.signals.heard import FilteredCount, Heard, LagReading
-from exporter.signals.told import ConsumerSignals
-from exporter.signals.tracks import NEVER
+from exporter.signals.events_input import FilteredCount, Heard, LagReading
+from exporter.signals.redelivery_cause import Cause
+from exporter.signals.results import ConsumerSignals
+from exporter.signals.state import NEVER
 from exporter.signals.verdict import Verdict
 from exporter.signals.window import WINDOW_SECONDS
 

@@ -8,7 +8,7 @@ import pytest
 from support.models import NOW, at, stream, stream_config
 
 from exporter.model import Replica, Stream
-from exporter.signals.streams import (
+from exporter.signals.stream_changes import (
     NO_CHANGE,
     StreamChange,
     divergence,

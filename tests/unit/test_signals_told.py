@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from support.models import NOW, at, consumer_config, server, stream_config
 from support.signal_polls import KEY, POLL, Polls, orders, worker
 
-from exporter.signals.heard import FilteredCount, Heard, LagReading
-from exporter.signals.told import ConsumerSignals
+from exporter.signals.events_input import FilteredCount, Heard, LagReading
+from exporter.signals.results import ConsumerSignals
 from exporter.signals.verdict import Verdict
 from exporter.signals.window import WINDOW_SECONDS
 

@@ -10,7 +10,7 @@ from support.models import NOW, at, consumer, stream
 
 from exporter.model import Consumer, Snapshot, Stream
 from exporter.signals.engine import SignalBook
-from exporter.signals.told import ConsumerSignals
+from exporter.signals.results import ConsumerSignals
 from exporter.signals.verdict import Verdict
 
 KEY = ("APP", "ORDERS", "worker")

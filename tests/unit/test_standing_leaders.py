@@ -7,7 +7,7 @@ from support.models import NOW, at, consumer, snapshot, stream, stream_config
 
 from exporter.model import Consumer, Stream
 from exporter.signals.engine import SignalBook
-from exporter.signals.told import ConsumerSignals
+from exporter.signals.results import ConsumerSignals
 
 POLL = 15.0
 STREAM = stream(

@@ -2,9 +2,15 @@
 
 from datetime import UTC, datetime, timedelta
 
-from exporter.sources.fleet import ServerAnswers
-from exporter.sources.startup import StartupBook
-from exporter.sources.wire import WireHealth, WireJetStream, WireMeta, WireServer, WireStats
+from exporter.sources.decoding.server_decode import ServerAnswers
+from exporter.sources.decoding.wire import (
+    WireHealth,
+    WireJetStream,
+    WireMeta,
+    WireServer,
+    WireStats,
+)
+from exporter.sources.servers.startup import StartupBook
 
 START = datetime(2026, 11, 16, tzinfo=UTC)
 

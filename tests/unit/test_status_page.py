@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.status_page import content_security_policy, status_page
-from exporter.status_view import (
+from exporter.pages.status.page import content_security_policy, status_page
+from exporter.pages.status.view import (
     ConsumerView,
     DocLink,
     Level,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from exporter.sources.subsz_rows import LedStream, ServerRows, may_hear_exhausted
-from exporter.sources.subsz_wire import SubszQuestion, WireSubscription
-from exporter.sources.wire import WireCluster, WireState, WireStream
-from exporter.subscriptions import EXPORTER_GROUP
+from exporter.sources.decoding.wire import WireCluster, WireState, WireStream
+from exporter.sources.subsz.rows import LedStream, ServerRows, may_hear_exhausted
+from exporter.sources.subsz.wire import SubszQuestion, WireSubscription
+from exporter.subscription_counts import EXPORTER_GROUP
 
 STREAM = LedStream(
     account="app",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.signals.unstored import UnstoredBounds
+from exporter.signals.publishes.unstored import UnstoredBounds
 
 Step = tuple[str, int, int]
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 import pytest
 from support.waiting import until
 
-from exporter.config import ExporterSettings, SystemSettings
 from exporter.model import Outcome, Server, Snapshot
-from exporter.poll import SystemPoller
+from exporter.polling.loop import SystemPoller
+from exporter.polling.supervisor import Watch
 from exporter.samples.render import Renderer
-from exporter.watch import Watch
+from exporter.settings.config import ExporterSettings, SystemSettings
 from streamgauge.serving.settings import SettingsError
 
 A, B = SystemSettings(name="a"), SystemSettings(name="b")
@@ -59,8 +59,8 @@ class Made:
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Made:
     factory = Made()
-    monkeypatch.setattr("exporter.watch.make_poller", factory.poller)
-    monkeypatch.setattr("exporter.watch.configure_logs", lambda *_: None)
+    monkeypatch.setattr("exporter.polling.supervisor.make_poller", factory.poller)
+    monkeypatch.setattr("exporter.polling.supervisor.configure_logs", lambda *_: None)
     return factory
 
 
@@ -178,7 +178,7 @@ async def test_a_mistake_of_ours_in_a_reload_changes_nothing_either(
     def broken(*_: object) -> SystemPoller:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("exporter.watch.make_poller", broken)
+    monkeypatch.setattr("exporter.polling.supervisor.make_poller", broken)
     file.content = replace(AT_START, systems=(B,))
     outcome = await watch.reload()
     assert outcome.text.endswith("the old configuration stays: RuntimeError: boom")

@@ -17,14 +17,14 @@ from prometheus_client.openmetrics.parser import (
 from prometheus_client.parser import text_string_to_metric_families as text_families
 
 from exporter import catalog
-from exporter.config import ExporterSettings
-from exporter.exposition import Block, Column, Format, label_head, render_block
+from exporter.exposition.text_format import Block, Column, Format, label_head, render_block
 from exporter.metric import Metric
-from exporter.moment import Moment
-from exporter.poll import SystemPoller
-from exporter.poll_state import SystemState
+from exporter.polling.loop import SystemPoller
+from exporter.polling.scrape_view import Moment
+from exporter.polling.state import SystemState
+from exporter.polling.supervisor import Reload, Watch
 from exporter.samples.render import Rendered
-from exporter.watch import Reload, Watch
+from exporter.settings.config import ExporterSettings
 from exporter.web import make_app
 
 Client = TestClient[Request, Application]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.account_counts import near_limit
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.scene import Scene
+from exporter.audit.context import Scene
+from exporter.audit.facts.account_limits import near_limit
 from exporter.model import AccountUsage
 
 NEAR = 0.9

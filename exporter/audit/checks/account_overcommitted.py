@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from exporter.audit.about import of_account
-from exporter.audit.amounts import size
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.scene import Scene
+from exporter.audit.context import Scene
+from exporter.audit.findings import of_account
+from exporter.audit.units import size
 
 MUCH = 0.85
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.about import of_consumer
-from exporter.audit.ack_times import slowest
-from exporter.audit.amounts import MINUTE, span
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.scene import Scene
+from exporter.audit.context import Scene
+from exporter.audit.facts.ack_times import slowest
+from exporter.audit.findings import of_consumer
+from exporter.audit.units import MINUTE, span
 
 LONG_SECONDS = 30 * MINUTE
 # Below this nobody waits long, however fast the workers are.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from exporter.audit.about import of_consumer
-from exporter.audit.amounts import listed, span
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.scene import Scene
+from exporter.audit.context import Scene
+from exporter.audit.findings import of_consumer
+from exporter.audit.units import listed, span
 
 
 def find(scene: Scene) -> Iterator[Finding]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.about import of_consumer
-from exporter.audit.amounts import share
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.scene import Scene, consumer_key
+from exporter.audit.context import Scene, consumer_key
+from exporter.audit.findings import of_consumer
+from exporter.audit.units import share
 
 MANY = 0.01
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.about import of_consumer
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.scene import Scene
+from exporter.audit.context import Scene
+from exporter.audit.findings import of_consumer
 from exporter.model import Consumer
 
 FAR = 1_000

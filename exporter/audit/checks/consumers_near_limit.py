@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.about import of_stream
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.scene import Scene
+from exporter.audit.context import Scene
+from exporter.audit.findings import of_stream
 
 NEAR = 0.9
 # A smaller limit is meant to be reached.

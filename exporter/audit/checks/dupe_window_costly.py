@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.about import of_stream
-from exporter.audit.amounts import HOUR, MIB, amount, size, span
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.scene import Scene, stream_key
+from exporter.audit.context import Scene, stream_key
+from exporter.audit.findings import of_stream
+from exporter.audit.units import HOUR, MIB, amount, size, span
 from exporter.model import Stream
 
 LONG_SECONDS = HOUR

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.about import of_stream
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.scene import Scene, stream_key
+from exporter.audit.context import Scene, stream_key
+from exporter.audit.findings import of_stream
 from exporter.model import Stream, StreamConfig
 
 ENOUGH = 0.99

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.about import of_stream
-from exporter.audit.amounts import DAY, span
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.idle import stored_nothing_for
-from exporter.audit.scene import Scene
+from exporter.audit.context import Scene
+from exporter.audit.facts.idle_time import stored_nothing_for
+from exporter.audit.findings import of_stream
+from exporter.audit.units import DAY, span
 
 LONG_SECONDS = 30 * DAY
 

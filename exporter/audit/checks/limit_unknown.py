@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.about import of_stream
-from exporter.audit.amounts import listed
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.owner_limits import STREAM_LIMITS, unknown_limits
-from exporter.audit.scene import Scene
+from exporter.audit.context import Scene
+from exporter.audit.facts.owner_limits import STREAM_LIMITS, unknown_limits
+from exporter.audit.findings import of_stream
+from exporter.audit.units import listed
 
 
 def find(scene: Scene) -> Iterator[Finding]:

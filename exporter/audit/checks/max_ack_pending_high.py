@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.about import of_consumer
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.scene import Scene, consumer_key
+from exporter.audit.context import Scene, consumer_key
+from exporter.audit.findings import of_consumer
 
 HIGH = 10_000
 ORDINARY = 1_000

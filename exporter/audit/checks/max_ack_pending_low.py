@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.about import of_consumer
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.scene import Scene, consumer_key
+from exporter.audit.context import Scene, consumer_key
+from exporter.audit.findings import of_consumer
 
 FULL = 0.8
 # A smaller one is chosen for order and full by design.

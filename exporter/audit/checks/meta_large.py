@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.scene import Scene, stream_key
+from exporter.audit.context import Scene, stream_key
 
 MANY = 5_000
 

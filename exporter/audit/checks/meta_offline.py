@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.amounts import listed
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.peers import away
-from exporter.audit.scene import Scene
+from exporter.audit.context import Scene
+from exporter.audit.facts.offline_peers import away
+from exporter.audit.units import listed
 
 
 def find(scene: Scene) -> Iterator[Finding]:

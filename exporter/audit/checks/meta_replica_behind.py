@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.scene import Scene
+from exporter.audit.context import Scene
 
 FAR = 500
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.about import of_consumer
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.scene import Scene, consumer_key
+from exporter.audit.context import Scene, consumer_key
+from exporter.audit.findings import of_consumer
 from exporter.model import Consumer
-from exporter.signals.dead_letters import Captures
+from exporter.signals.publishes.dead_letters import Captures
 
 
 def find(scene: Scene) -> Iterator[Finding]:

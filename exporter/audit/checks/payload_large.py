@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.about import of_server, untold_settings
-from exporter.audit.amounts import MIB, size
 from exporter.audit.check import Check, Finding, Need, Severity, Subject, Unknown
-from exporter.audit.scene import Scene
+from exporter.audit.context import Scene
+from exporter.audit.findings import of_server, untold_settings
+from exporter.audit.units import MIB, size
 
 LARGE_BYTES = 8 * MIB
 

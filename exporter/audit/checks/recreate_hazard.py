@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.about import of_consumer
-from exporter.audit.amounts import some
 from exporter.audit.check import Check, Finding, Severity, Subject, Unknown
-from exporter.audit.scene import Scene, consumer_key
+from exporter.audit.context import Scene, consumer_key
+from exporter.audit.findings import of_consumer
+from exporter.audit.units import some
 from exporter.model import Consumer
 
 COSTS = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from exporter.audit.about import of_server
-from exporter.audit.balance import overloaded
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.scene import Scene
+from exporter.audit.context import Scene
+from exporter.audit.facts.server_balance import overloaded
+from exporter.audit.findings import of_server
 
 TIMES = 1.5
 LEAST = 10

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.about import of_server
-from exporter.audit.amounts import GIB, size
-from exporter.audit.balance import overloaded
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.scene import Scene
+from exporter.audit.context import Scene
+from exporter.audit.facts.server_balance import overloaded
+from exporter.audit.findings import of_server
+from exporter.audit.units import GIB, size
 
 TIMES = 2.0
 LEAST_BYTES = GIB

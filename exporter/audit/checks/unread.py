@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.about import of_stream
-from exporter.audit.amounts import amount
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.origins import taken_from
-from exporter.audit.scene import Scene, stream_key
+from exporter.audit.context import Scene, stream_key
+from exporter.audit.facts.stream_origins import taken_from
+from exporter.audit.findings import of_stream
+from exporter.audit.units import amount
 
 
 def find(scene: Scene) -> Iterator[Finding]:

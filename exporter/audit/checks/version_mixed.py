@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from exporter.audit.about import of_server
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.scene import Scene
-from exporter.audit.versions import numbers
+from exporter.audit.context import Scene
+from exporter.audit.facts.server_versions import numbers
+from exporter.audit.findings import of_server
 
 
 def find(scene: Scene) -> Iterator[Finding]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.about import of_stream
-from exporter.audit.amounts import listed, some
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.overlap import overlap
-from exporter.audit.scene import Scene
+from exporter.audit.context import Scene
+from exporter.audit.facts.subject_overlap import overlap
+from exporter.audit.findings import of_stream
+from exporter.audit.units import listed, some
 
 
 def find(scene: Scene) -> Iterator[Finding]:

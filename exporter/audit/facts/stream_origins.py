@@ -1,0 +1,13 @@
+"""Which streams others take their messages from."""
+
+from __future__ import annotations
+
+from exporter.audit.context import Scene
+from exporter.subscription_counts import StreamKey
+
+
+def taken_from(scene: Scene) -> frozenset[StreamKey]:
+    """Mirrors and sources read without a consumer that anybody can list."""
+    return frozenset(
+        (row.account, origin.name) for row, _ in scene.streams for origin in row.origins
+    )

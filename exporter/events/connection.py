@@ -1,0 +1,249 @@
+"""A connection that listens and is kept for ever: lost, it is opened again; denied, it says so."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import re
+import secrets
+import time
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+from nats.errors import SlowConsumerError
+
+from exporter.errors import QuestionError
+from exporter.sources.request_context import RETRY_AFTER_SECONDS
+from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.credentials import NatsAccess
+from exporter.subscription_counts import EXPORTER_GROUP
+from streamgauge.serving.log_format import exception_text
+from streamgauge.serving.logs import StateLog, event
+
+logger = logging.getLogger(__name__)
+
+_DENIED = re.compile(r'permissions violation for subscription to "([^"]*)"')
+# A server that vanished without a word is noticed after at most three of them.
+PULSE_SECONDS = 5
+# A connection that does not even close in this time is left to itself.
+_PARTING_SECONDS = 3.0
+# Between the two, so that many exporters do not come back at the same moment.
+_LEAST_PAUSE, _MOST_PAUSE = 1.0, 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ear:
+    """A subject, who hears it, and how much may wait to be heard."""
+
+    subject: str
+    hear: Callable[[Msg], None]
+    most_messages: int = 65_536
+    most_bytes: int = 64 * 1024**2
+    says_who: bool = False  # listens in a group that tells others that it is an exporter's
+
+
+class KeptLink(NatsLink):
+    """Asks nothing, so it has no inbox: it subscribes to its ears' subjects."""
+
+    def __init__(
+        self,
+        access: NatsAccess,
+        name: str,
+        ears: Sequence[Ear],
+        *,
+        pulse: int = PULSE_SECONDS,
+        retry: float = RETRY_AFTER_SECONDS,
+    ) -> None:
+        super().__init__(access, name)
+        self._ears = tuple(ears)
+        self._pulse = pulse
+        self._retry = retry
+        self._ended = asyncio.Event()
+        self._stopped = False
+        self._log = StateLog(logger)
+        self._subscriptions: dict[str, Subscription] = {}
+        self._asked_again = 0.0  # time.monotonic() of the last try to get what is denied
+        self._settled = False  # the server has judged all subscriptions of this connection
+        self._told_denied: frozenset[str] = frozenset()
+        self.connected_since: float | None = None
+        self.denied: frozenset[str] = frozenset()
+        self.trouble = ""  # why it is not connected
+        self.breaks = 0  # how often something went unheard
+        self.dropped = 0  # messages that came faster than they were heard
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def run(self) -> None:
+        """Until cancelled or stopped."""
+        try:
+            while not self._stopped:
+                await self._hold_whatever_happens()
+                if not self._stopped:
+                    await asyncio.sleep(random.uniform(_LEAST_PAUSE, _MOST_PAUSE))  # noqa: S311  no secret
+        finally:
+            self.connected_since = None
+            await self._part()
+
+    def stop(self) -> None:
+        """From within an ear too: the end comes when `run` gets its turn."""
+        self._stopped = True
+        self._ended.set()
+
+    async def _hold_whatever_happens(self) -> None:
+        try:
+            await self._hold()
+        except Exception as error:  # ours: it must not end the listening, nor pass in silence
+            logger.debug("listening failed", exc_info=True)
+            self._tell_trouble(exception_text(error))
+            await self._part()
+
+    async def _hold(self) -> None:
+        """One connection, from its opening to its end."""
+        try:
+            await self.open()
+        except QuestionError as error:
+            self._tell_trouble(error.detail)
+            return
+        self.connected_since, self.trouble = time.time(), ""
+        fields = {"connection": self._name, "server": self.server_info.get("server_name", "")}
+        self._log.report("connected", True, logging.INFO, "listening", **fields)
+        try:
+            await self._watch()
+        finally:
+            self.connected_since = None
+            self.breaks += 1
+        await self._part()
+        if not self._stopped:
+            self._tell_trouble(self._last_error or "the server closed the connection")
+
+    async def _watch(self) -> None:
+        client = self._client
+        while client is not None and not self._ended.is_set():
+            try:
+                async with asyncio.timeout(2 * self._pulse):
+                    await self._ended.wait()
+            except TimeoutError:
+                if not await self._is_alive(client):
+                    return
+                await self._ask_again(client)
+
+    async def _ask_again(self, client: Client) -> None:
+        """Permissions may have changed; each try makes a line in the server's log, so it is rare."""
+        denied = self.denied
+        if not denied or time.monotonic() - self._asked_again < self._retry:
+            return
+        try:
+            await self._subscribe(client, [ear for ear in self._ears if ear.subject in denied])
+        except (NatsError, OSError, TimeoutError):
+            return  # the next look at the connection tells
+        if not self.denied:
+            self.connected_since = time.time()  # only from here on all of it is heard
+
+    async def _is_alive(self, client: Client) -> bool:
+        reading = client._reading_task  # noqa: SLF001  no public way
+        if reading is None or reading.done():  # a flush would then succeed without a server
+            self._last_error = "the connection is no longer read"
+            return False
+        try:
+            await client.flush(self._pulse)
+        except (NatsError, OSError, TimeoutError):
+            self._last_error = f"the server did not answer a ping within {self._pulse} s"
+            return False
+        return True
+
+    async def _part(self) -> None:
+        try:
+            async with asyncio.timeout(_PARTING_SECONDS):
+                await self.close()
+        except TimeoutError:
+            event(logger, logging.WARNING, "did not close in time", connection=self._name)
+
+    def _tell_trouble(self, why: str) -> None:
+        self.trouble = why
+        fields = {"connection": self._name, "reason": why}
+        self._log.report("connected", False, logging.WARNING, "not listening", **fields)
+
+    async def _listen(self, client: Client) -> None:
+        self._ended.clear()
+        self._subscriptions.clear()
+        await self._subscribe(client, self._ears)
+        if self._stopped:
+            self._ended.set()
+
+    async def _subscribe(self, client: Client, ears: Iterable[Ear]) -> None:
+        self._settled, self.denied = False, frozenset()
+        self._asked_again = time.monotonic()
+        # Never the same twice: a connection that a server has not yet given up would get its share.
+        group = EXPORTER_GROUP + secrets.token_hex(8)
+        for ear in ears:
+            if refused := self._subscriptions.pop(ear.subject, None):
+                await refused.unsubscribe()
+            self._subscriptions[ear.subject] = await client.subscribe(
+                ear.subject,
+                queue=group if ear.says_who else "",
+                cb=_heard_by(ear.hear),
+                pending_msgs_limit=ear.most_messages,
+                pending_bytes_limit=ear.most_bytes,
+            )
+        # The library's first ping may overtake the subscriptions that wait to be sent; a second one
+        # cannot, and the server speaks of what it denies before it answers that.
+        await client.flush()
+        await client.flush()
+        self._settled = True
+        self._tell_denied()
+
+    def _tell_denied(self) -> None:
+        if self.denied == self._told_denied:
+            return
+        self._told_denied = self.denied
+        subjects = ", ".join(sorted(self.denied))
+        if subjects:
+            message = "the server does not let us listen to all of it"
+            event(logger, logging.WARNING, message, connection=self._name, denied=subjects)
+        else:
+            event(logger, logging.INFO, "nothing is denied any more", connection=self._name)
+
+    async def _on_error(self, error: Exception) -> None:
+        if isinstance(error, SlowConsumerError):
+            self._note_drop()
+            return
+        if violation := _DENIED.search(str(error).lower()):
+            # The library gives the subject in lower case.
+            found = [ear.subject for ear in self._ears if ear.subject.lower() == violation[1]]
+            self.denied |= frozenset(found or [violation[1]])
+            if self._settled:  # taken away later, by a reload of the server's configuration
+                self._tell_denied()
+            return
+        if isinstance(error, NatsError | OSError):
+            await super()._on_error(error)
+            return
+        # A mistake of ours in an ear: the connection goes on, and it must not pass in silence.
+        kind = type(error).__name__
+        self._log.report(("ear", kind), True, logging.ERROR, "an event was not understood",
+                         connection=self._name, error=error)  # fmt: skip
+
+    def _note_drop(self) -> None:
+        self.dropped += 1
+        self.breaks += 1
+        if self.connected_since is not None:  # heard without a break only from here on
+            self.connected_since = time.time()
+        message = "messages come faster than they are heard: some are dropped"
+        self._log.report("dropped", True, logging.WARNING, message, connection=self._name)
+
+    async def _on_closed(self) -> None:
+        self._ended.set()
+
+
+def _heard_by(hear: Callable[[Msg], None]) -> Callable[[Msg], Coroutine[Any, Any, None]]:
+    async def take(message: Msg) -> None:
+        hear(message)
+
+    return take

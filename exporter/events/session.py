@@ -1,0 +1,106 @@
+"""All that hears for one NATS system: listeners, the publish-ack tap, the capture, and their book."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from exporter.events.account_name import AccountName
+from exporter.events.ack_tap import AckTap
+from exporter.events.capture import Capture
+from exporter.events.counts import ConsumerKey, EventCounts, StreamKey
+from exporter.events.listener import Listener
+from exporter.events.state import EventBook
+from exporter.model import Snapshot
+from exporter.sources.transport.connection import NatsLink
+
+
+@dataclass(slots=True)
+class Hearing:
+    """`run` beside the polls; within each poll `catch_up`, then `taken` and `keep_only`."""
+
+    book: EventBook
+    listeners: tuple[Listener, ...] = ()
+    tap: AckTap | None = None
+    capture: Capture | None = None
+    account_name: AccountName | None = None
+    link: NatsLink | None = None  # for questions, where it is nobody else's to close
+
+    async def run(self) -> None:
+        """Until cancelled; listeners and tap close their connections at the end."""
+        async with asyncio.TaskGroup() as group:
+            for listener in self.listeners:
+                group.create_task(listener.run())
+            if self.tap is not None:
+                group.create_task(self.tap.run())
+
+    async def close(self) -> None:
+        if self.link is not None:
+            await self.link.close()
+
+    def learn_names(self, snapshot: Snapshot) -> None:
+        """What accounts are called, as the polls show them."""
+        if snapshot.own_account:
+            self.book.name_account(snapshot.own_account)
+        if snapshot.account_names:
+            self.book.account_names = snapshot.account_names
+
+    async def catch_up(self, deadline: float) -> None:
+        """Reads what the capture stream holds; `deadline` is one of time.monotonic()."""
+        if self.account_name is not None:
+            await self.account_name.find()
+        if self.capture is not None:
+            await self.capture.catch_up(deadline)
+
+    def taken(self) -> EventCounts:
+        return self.book.taken(
+            connected_since=self.connected_since,
+            tap=self.tap.state() if self.tap else None,
+        )
+
+    def standing(self) -> EventCounts:
+        """How the listening stands, without what was heard."""
+        tap = self.tap.state() if self.tap else None
+        return EventCounts(connected_since=self.connected_since, tap=tap)
+
+    def keep_only(self, consumers: Collection[ConsumerKey], streams: Collection[StreamKey]) -> None:
+        """To be called with complete answers only: what it does not name is forgotten."""
+        self.book.keep_only(consumers, streams)
+
+    @property
+    def connected_since(self) -> float | None:
+        """Since when all listeners hear all that they should."""
+        since = [listener.connected_since for listener in self.listeners]
+        known = [moment for moment in since if moment is not None]
+        return max(known) if known and len(known) == len(since) else None
+
+    @property
+    def listening(self) -> frozenset[str]:
+        """Accounts of whose deliveries nothing goes unheard just now."""
+        heard = self.capture is not None and not self.capture.trouble
+        if self.capture is None:
+            plans = [each for each in self.listeners if not each.plan.of_system_account]
+            heard = any(each.connected_since is not None for each in plans)
+        return frozenset({self.book.own_account}) if heard else frozenset()
+
+    def troubles(self) -> tuple[str, ...]:
+        """What is wrong now, for the status page."""
+        return tuple(_troubles(self))
+
+
+def _troubles(hearing: Hearing) -> list[str]:
+    found = []
+    links = [listener.link for listener in hearing.listeners]
+    if hearing.tap is not None:
+        links.append(hearing.tap.link)
+        if hearing.tap.off:
+            found.append(f"the publish-ack tap switched itself off: {hearing.tap.off}")
+    for link in links:
+        if link.trouble:
+            found.append(f"{link.name}: {link.trouble}")
+        if link.denied:
+            found.append(f"{link.name}: may not listen to {', '.join(sorted(link.denied))}")
+    if hearing.capture is not None and hearing.capture.trouble:
+        found.append(f"capture stream {hearing.capture.stream}: {hearing.capture.trouble}")
+    return found

@@ -1,0 +1,221 @@
+"""The event book: counts what is heard, gives a frozen copy to each poll, forgets what is gone. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from exporter.events import advisories
+from exporter.events.ack_samples import BOUNDS_SECONDS, AckSample
+from exporter.events.advisories import Advisory
+from exporter.events.counts import (
+    ConsumerCounts,
+    ConsumerKey,
+    EventCounts,
+    StreamCounts,
+    StreamKey,
+    TapState,
+)
+from exporter.events.publish_acks import UNNAMED_STREAM, Unstored
+from exporter.exposition.histogram import Tally
+
+# Where events of the own account are kept: its name may become known later. No account is named so.
+OWN = "\0own"
+# Where events of the system as a whole are kept.
+NO_ACCOUNT = ""
+# Shown until the own account's name is known; the account source says the same.
+UNKNOWN_ACCOUNT = "account"
+
+_MOST_EXHAUSTED_SEQS = 1_000
+# Copies of one advisory arrive within moments; a restart of a large system sends many at once.
+_MOST_IDS = 65_536
+# Anybody in the account can send what looks like an acknowledgement: names must not fill the memory.
+_MOST_STREAMS = 200_000
+
+Key = TypeVar("Key", bound=tuple[str, ...])
+Track = TypeVar("Track")
+
+
+@dataclass(slots=True)
+class _ConsumerTrack:
+    naks: int = 0
+    exhausted: deque[int] = field(default_factory=lambda: deque(maxlen=_MOST_EXHAUSTED_SEQS))
+    exhausted_total: int = 0
+    terms: Counter[str] = field(default_factory=Counter)
+    ack_times: Tally | None = None
+
+    def counts(self) -> ConsumerCounts:
+        return ConsumerCounts(
+            naks=self.naks,
+            exhausted=self.exhausted_total,
+            last_exhausted_seq=self.exhausted[-1] if self.exhausted else None,
+            exhausted_seqs=frozenset(self.exhausted),
+            terms=tuple(sorted(self.terms.items())),
+            ack_times=self.ack_times.histogram() if self.ack_times else None,
+        )
+
+
+@dataclass(slots=True)
+class _StreamTrack:
+    quorum_lost: int = 0
+    restores: int = 0
+    duplicates: int = 0
+    rejections: Counter[int] = field(default_factory=Counter)
+
+    def counts(self) -> StreamCounts:
+        rejections = tuple(sorted(self.rejections.items()))
+        return StreamCounts(self.quorum_lost, self.restores, self.duplicates, rejections)
+
+
+@dataclass(slots=True)
+class EventBook:
+    """Fed by the listeners of one system.
+
+    `account_names`: what accounts are called, by the id that system-account copies name them by.
+    """
+
+    account_names: Mapping[str, str] = field(default_factory=dict)
+    _own_names: tuple[str, ...] = ()
+    _consumers: dict[ConsumerKey, _ConsumerTrack] = field(default_factory=dict)
+    _streams: dict[StreamKey, _StreamTrack] = field(default_factory=dict)
+    _advisories: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _ids: dict[str, None] = field(default_factory=dict)  # in the order they were heard
+    _not_named: set[tuple[str, ...]] = field(default_factory=set)
+
+    @property
+    def named(self) -> bool:
+        """Whether it is known what the own account is called."""
+        return bool(self._own_names)
+
+    @property
+    def own_account(self) -> str:
+        return self._own_names[0] if self._own_names else UNKNOWN_ACCOUNT
+
+    def name_account(self, name: str, *other_names: str) -> None:
+        """What OWN is called, and what else it may be called by copies for the system account."""
+        self._own_names = tuple(filter(None, (name, *other_names)))
+        for account, kind in [key for key in self._advisories if key[0] in self._own_names]:
+            self._advisories[OWN, kind] += self._advisories.pop((account, kind))
+        for account, stream in [key for key in self._streams if key[0] in self._own_names]:
+            copy = self._streams.pop((account, stream))
+            self._stream((OWN, stream)).quorum_lost += copy.quorum_lost
+
+    def hear(self, account: str, advisory: Advisory, *, reasons_told: bool = True) -> None:
+        """`account`: OWN, or the name that the system account's copy gives."""
+        if advisory.kind in advisories.SENT_TWICE and self._heard_before(advisory.id):
+            return
+        account = self._stored(account)
+        self._advisories[account, advisory.kind] += 1
+        if advisory.consumer:
+            self._hear_of_consumer(account, advisory, reasons_told=reasons_told)
+        elif advisory.stream:
+            self._hear_of_stream(account, advisory)
+
+    def hear_unusable(self, account: str, kind: str) -> None:
+        """Something that tells nothing of any asset here: MALFORMED or OTHER_DOMAIN."""
+        self._advisories[self._stored(account), kind] += 1
+
+    def hear_ack(self, sample: AckSample) -> None:
+        track = self._consumer((OWN, sample.stream, sample.consumer))
+        if track.ack_times is None:
+            track.ack_times = Tally(BOUNDS_SECONDS)
+        track.ack_times.note(sample.seconds)
+
+    def hear_unstored(self, unstored: Unstored) -> None:
+        key = (OWN, unstored.stream)
+        if key not in self._streams and len(self._streams) >= _MOST_STREAMS:
+            key = (OWN, UNNAMED_STREAM)
+        track = self._stream(key)
+        if unstored.code is None:
+            track.duplicates += 1
+        else:
+            track.rejections[unstored.code] += 1
+
+    def taken(
+        self, *, connected_since: float | None = None, tap: TapState | None = None
+    ) -> EventCounts:
+        return EventCounts(
+            consumers={
+                (self._shown(account), stream, name): track.counts()
+                for (account, stream, name), track in self._consumers.items()
+            },
+            streams={
+                (self._shown(account), stream): track.counts()
+                for (account, stream), track in self._streams.items()
+            },
+            advisories={
+                (self._shown(account), kind): number
+                for (account, kind), number in self._advisories.items()
+            },
+            connected_since=connected_since,
+            tap=tap,
+        )
+
+    def keep_only(self, consumers: Collection[ConsumerKey], streams: Collection[StreamKey]) -> None:
+        """Forget assets that two complete answers in a row did not name.
+
+        One is not enough: the asset may be younger than the answer.
+        """
+        unnamed: set[tuple[str, ...]] = set()
+        self._consumers = self._named(self._consumers, consumers, unnamed)
+        self._streams = self._named(self._streams, streams, unnamed)
+        self._not_named = unnamed
+
+    def _named(
+        self, tracks: Mapping[Key, Track], names: Collection[Key], unnamed: set[tuple[str, ...]]
+    ) -> dict[Key, Track]:
+        kept: dict[Key, Track] = {}
+        for key, track in tracks.items():
+            shown = (self._shown(key[0]), *key[1:])
+            if shown in names or key[1] == UNNAMED_STREAM:
+                kept[key] = track
+            elif key not in self._not_named:
+                kept[key] = track
+                unnamed.add(key)
+        return kept
+
+    def _hear_of_consumer(self, account: str, advisory: Advisory, *, reasons_told: bool) -> None:
+        kind = advisory.kind
+        if kind not in (advisories.NAKED, advisories.EXHAUSTED, advisories.TERMINATED):
+            return
+        track = self._consumer((account, advisory.stream, advisory.consumer))
+        if kind == advisories.NAKED:
+            track.naks += 1
+        elif kind == advisories.EXHAUSTED:
+            track.exhausted_total += 1
+            track.exhausted.append(advisory.stream_seq)
+        else:
+            cause = advisories.term_cause(advisory.reason, reasons_told=reasons_told)
+            track.terms[cause] += 1
+
+    def _hear_of_stream(self, account: str, advisory: Advisory) -> None:
+        if advisory.kind == advisories.QUORUM_LOST:
+            self._stream((account, advisory.stream)).quorum_lost += 1
+        elif advisory.kind == advisories.RESTORED:
+            self._stream((account, advisory.stream)).restores += 1
+
+    def _consumer(self, key: ConsumerKey) -> _ConsumerTrack:
+        return self._consumers.get(key) or self._consumers.setdefault(key, _ConsumerTrack())
+
+    def _stream(self, key: StreamKey) -> _StreamTrack:
+        return self._streams.get(key) or self._streams.setdefault(key, _StreamTrack())
+
+    def _heard_before(self, advisory_id: str) -> bool:
+        if advisory_id in self._ids:
+            return True
+        if advisory_id:
+            self._ids[advisory_id] = None
+            if len(self._ids) > _MOST_IDS:
+                del self._ids[next(iter(self._ids))]
+        return False
+
+    def _stored(self, account: str) -> str:
+        """So that the system account's copy and the account's own meet in one row."""
+        return OWN if account in self._own_names else account
+
+    def _shown(self, account: str) -> str:
+        if account == OWN:
+            return self.own_account
+        return self.account_names.get(account, account)

@@ -1,0 +1,62 @@
+"""The section of the status page about the audit: an AuditView in, HTML out. Pure."""
+
+from __future__ import annotations
+
+from html import escape
+
+from exporter.pages.status.html_fragments import CLASS, fold, free_text, marked
+from exporter.pages.status.view import AuditView, CheckView, FoundView, Level
+
+_DOT = '<span class="mark" aria-hidden="true">•</span>'
+
+
+def audit_section(view: AuditView | None) -> str:
+    if view is None:
+        return ""
+    checks = "".join(map(_check, view.checks)) or "<p>Nothing was found.</p>"
+    body = f'<div class="audit">{checks}{_not_judged(view)}</div>'
+    # Whoever was paged wants the consumers below: only what does harm now stands in between.
+    is_open = any(check.level is Level.WRONG for check in view.checks)
+    return fold(f"<h3>Audit</h3> {escape(view.headline)}", body, is_open) + "\n"
+
+
+def _check(check: CheckView) -> str:
+    # The link stands inside: a summary is a button, and a button must not hold a link.
+    title = (
+        f"{escape(check.severity)} <code>{escape(check.code)}</code> {escape(check.title)} "
+        f"<small>({_number(check)})</small>"
+    )
+    found = "".join(map(_found, check.found))
+    more = f"<li>and {check.more:,} more</li>" if check.more else ""
+    commands = "\n".join(check.commands)
+    shown = f"<pre><code>{escape(commands)}</code></pre>" if commands else ""
+    body = (
+        f"<ul>{found}{more}</ul><p>{escape(check.why)}</p><p>{escape(check.remedy)}</p>{shown}"
+        f'<p><a href="docs/checks#{escape(check.code)}">About this check</a></p>'
+    )
+    level = check.level
+    # A tick would say that all is well, and that is not what a finding says.
+    mark = marked(level, title) if level is not Level.FINE else f"{_DOT} <span>{title}</span>"
+    return f'<details class="check {CLASS[level]}"><summary>{mark}</summary>{body}</details>'
+
+
+def _number(check: CheckView) -> str:
+    muted = len(check.found) + check.more - check.active
+    return f"{check.active:,}" + (f", {muted:,} muted" if muted else "")
+
+
+def _found(found: FoundView) -> str:
+    by = f" <small>muted by {escape(found.muted_by)}</small>" if found.muted_by else ""
+    return f"<li><strong>{escape(found.where)}</strong> {free_text(found.evidence)}{by}</li>"
+
+
+def _not_judged(view: AuditView) -> str:
+    lines = [
+        f"<li>{free_text(reason)}: {escape(', '.join(codes))}</li>"
+        for reason, codes in view.not_judged
+    ]
+    lines += [f"<li>a mute that names no check: {escape(stray)}</li>" for stray in view.strays]
+    if not lines:
+        return ""
+    title = "<span>Not judged</span>"
+    return f'<details class="check"><summary>{title}</summary><ul>{"".join(lines)}</ul></details>'

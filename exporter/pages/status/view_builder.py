@@ -1,0 +1,143 @@
+"""What the pollers know -> the views of the status page."""
+
+from __future__ import annotations
+
+import heapq
+import time
+
+from exporter import catalog
+from exporter.model import Consumer, Server
+from exporter.pages.reference.page import doc_links
+from exporter.pages.status.audit_view import audit_view
+from exporter.pages.status.evidence import evidence
+from exporter.pages.status.view import (
+    ConsumerView,
+    QuestionView,
+    ServerView,
+    Source,
+    State,
+    StatusView,
+    SystemView,
+)
+from exporter.polling.loop import SystemPoller
+from exporter.polling.state import SystemState
+from exporter.polling.supervisor import Watch
+from exporter.samples.consumer import ack_floor_gap
+from exporter.signals.results import Signals
+from exporter.version import VERSION
+
+MOST_ROWS = 1000
+_SOURCES: dict[str, Source] = {"account": "account", "system": "system", "monitor": "monitor"}
+
+
+def status_view(watch: Watch, config_source: str) -> StatusView:
+    """Sorts up to 100,000 consumers: runs off the event loop."""
+    now = time.time()
+    return StatusView(
+        version=VERSION,
+        now=now,
+        interval_seconds=watch.settings.interval,
+        config_source=config_source,
+        systems=tuple(system_view(poller, now) for poller in watch.pollers),
+        docs=doc_links(),
+    )
+
+
+def system_view(poller: SystemPoller, now: float) -> SystemView:
+    state = poller.state  # taken once: the next poll may end while this runs
+    known = None if state.is_stale(now) else state.snapshot
+    consumers = known.consumers if known else ()
+    rows = _worst(consumers)
+    return SystemView(
+        name=poller.system,
+        source=_SOURCES[poller.source_name],
+        targets=poller.targets,
+        state=_state(state, now),
+        age_seconds=state.age(now),
+        poll_seconds=state.poll_seconds,
+        servers_answered=state.servers_answered or 0,
+        servers_expected=state.servers_expected or 0,
+        accounts=len(known.accounts) if known else 0,
+        streams=len(known.streams) if known else 0,
+        consumers=len(consumers),
+        series=state.served(now).series,
+        questions=_questions(state, now),
+        servers=tuple(map(_server, state.servers)),
+        consumer_rows=tuple(consumer_view(row, state.signals, now) for row in rows),
+        consumers_hidden=len(consumers) - len(rows),
+        notes=_notes(state, now),
+        audit=audit_view(state.report) if state.report else None,
+    )
+
+
+def _state(state: SystemState, now: float) -> State:
+    if state.last_answer is None:
+        return "waiting"
+    if state.is_stale(now):
+        return "stale"
+    return "fresh" if state.complete else "partial"
+
+
+def _questions(state: SystemState, now: float) -> tuple[QuestionView, ...]:
+    return tuple(
+        QuestionView(
+            question=name,
+            ok=record.outcome.ok,
+            seconds=record.outcome.seconds,
+            age_seconds=None if record.answered is None else max(0.0, now - record.answered),
+            reason=record.outcome.reason,
+            detail=record.outcome.detail,
+        )
+        for name, record in state.questions.items()
+    )
+
+
+def _server(server: Server) -> ServerView:
+    detail = server.health_detail if server.healthy is False else ""
+    return ServerView(server.name, server.version, server.up, detail)
+
+
+def _worst(consumers: tuple[Consumer, ...]) -> list[Consumer]:
+    """Those without a leader first, for their backlog is not known; then by backlog."""
+    return heapq.nlargest(
+        MOST_ROWS, consumers, key=lambda row: (not row.up, row.num_pending + row.num_ack_pending)
+    )
+
+
+def consumer_view(row: Consumer, signals: Signals, now: float) -> ConsumerView:
+    config = row.config
+    told = signals.consumers.get((row.account, row.stream, row.name))
+    verdict = told.verdict if told else None
+    push = config is not None and config.kind == "push"
+    return ConsumerView(
+        account=row.account,
+        stream=row.stream,
+        consumer=row.name,
+        up=row.up,
+        backlog=row.num_pending + row.num_ack_pending,
+        num_pending=row.num_pending,
+        num_ack_pending=row.num_ack_pending,
+        max_ack_pending=config.max_ack_pending if config else None,
+        num_redelivered=row.num_redelivered,
+        num_waiting=None if push else row.num_waiting,
+        ack_floor_gap=ack_floor_gap(row) if row.up else None,
+        paused=row.paused,
+        leader=row.leader,
+        verdict="" if verdict is None else catalog.VERDICTS[verdict],
+        since_seconds=max(0.0, now - told.verdict_since) if told else None,
+        evidence=evidence(row, told) if told else "",
+    )
+
+
+def _notes(state: SystemState, now: float) -> tuple[str, ...]:
+    notes, served = [], state.served(now)
+    if served.dropped:
+        notes.append(f"{served.dropped:,} series beyond max_series are left out of /metrics.")
+    if served.folded:
+        notes.append(f"{served.folded:,} ephemeral consumers are summed into one row per stream.")
+    notes += [f"{each.question} rests for a while: {each.reason}." for each in state.skipped]
+    notes += [f"Events: {trouble}." for trouble in state.troubles]
+    faults = state.errors.get(("poll", "internal"), 0)
+    if faults:
+        notes.append(f"{faults:,} polls failed by a mistake of the exporter itself: see its log.")
+    return tuple(notes)

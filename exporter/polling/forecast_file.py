@@ -1,0 +1,195 @@
+"""The file in which the rollups leave their forecasts: read when it changes, checked line by line.
+
+What is wrong with it is told by a metric and a log line, and never costs a scrape.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+import stat
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from exporter import catalog
+from exporter.exposition.text_format import Block, Column, render_block
+from exporter.metric import Metric, Origin
+from exporter.samples.self_metrics import SelfSample
+from streamgauge.serving.logs import event
+
+logger = logging.getLogger(__name__)
+
+# A forecast is for the weeks ahead; what knows nothing of so many days is about the past.
+STALE_SECONDS = 7 * 86_400.0
+# Some two hundred thousand streams. What is larger is not ours, and would be read into memory.
+MOST_BYTES = 512 * 1024 * 1024
+
+_ROLLUP = {metric.name: metric for metric in catalog.ALL if metric.origin is Origin.ROLLUP}
+_SUCCESS = catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS
+_AS_OF = catalog.FORECAST_AS_OF_TIMESTAMP_SECONDS
+_END = "# EOF"
+_VALUE = r'"(?:[^"\\\n]|\\[\\"n])*"'
+
+Mark = tuple[int, ...]
+
+
+class ForecastFileError(ValueError):
+    """Why the file cannot be served, with the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecasts:
+    """What a file says, ready to be served."""
+
+    blocks: tuple[Block, ...] = ()
+    known_until: float = 0.0  # the newest day's end; else when the rollup succeeded
+
+    def served(self, now: float) -> tuple[Block, ...]:
+        """Of a stale one only its times, so that somebody is told that rollups have stopped."""
+        if not self.is_stale(now):
+            return self.blocks
+        return tuple(block for block in self.blocks if block.metric in (_AS_OF, _SUCCESS))
+
+    def is_stale(self, now: float) -> bool:
+        return now - self.known_until > STALE_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was found at one look at the file."""
+
+    path: Path | None = None
+    mark: Mark | None = None  # None: look again, even if nothing seems to have changed
+    forecasts: Forecasts = Forecasts()
+    fault: str = ""
+
+    def blocks(self, now: float) -> tuple[Block, ...]:
+        return self.forecasts.served(now)
+
+    def self_samples(self, now: float) -> Iterator[SelfSample]:
+        if self.path is not None:
+            yield SelfSample(catalog.FORECAST_FILE_SUCCESS, (), float(not self.trouble(now)))
+
+    def trouble(self, now: float) -> str:
+        if self.fault or self.path is None:
+            return self.fault
+        days = (now - self.forecasts.known_until) / 86_400
+        return f"its forecasts are {days:.0f} days old" if self.forecasts.is_stale(now) else ""
+
+
+class ForecastFile:
+    """Looked at by each scrape, from any thread; read again only when it is another file."""
+
+    def __init__(self) -> None:
+        self._last = Look()
+        self._told = ""
+        self._turn = threading.Lock()
+
+    def look(self, path: Path | None, now: float | None = None) -> Look:
+        """Blocks on the disk. While one scrape reads a new file, others get the old forecasts."""
+        if path is None:
+            self._last = Look()
+            return self._last
+        if self._turn.acquire(blocking=self._last.path != path):
+            try:
+                self._last = self._looked(path)
+                self._tell(self._last, time.time() if now is None else now)
+            finally:
+                self._turn.release()
+        return self._last
+
+    def _looked(self, path: Path) -> Look:
+        try:
+            mark = _mark_of(path)
+            if self._last.path == path and self._last.mark == mark:
+                return self._last
+            text = path.read_bytes().decode()
+        except (OSError, UnicodeDecodeError, ForecastFileError) as error:
+            return Look(path, fault=_reason(error))
+        try:
+            return Look(path, mark, read_forecasts(text, made=mark[0] / 1e9))
+        except ForecastFileError as error:
+            return Look(path, mark, fault=str(error))
+
+    def _tell(self, look: Look, now: float) -> None:
+        """Once for each trouble, and once when it is over."""
+        trouble = look.trouble(now)
+        if trouble and trouble != self._told:
+            event(logger, logging.WARNING, "forecasts are not served", file=look.path,
+                  reason=trouble)  # fmt: skip
+        elif self._told and not trouble:
+            event(logger, logging.INFO, "forecasts are served again", file=look.path)
+        self._told = trouble
+
+
+def read_forecasts(text: str, made: float) -> Forecasts:
+    """`made` is when the file was written, for one that does not say when its rollup succeeded."""
+    lines = text.split("\n")
+    if lines[-2:] != [_END, ""]:
+        raise ForecastFileError(f"is cut off: the last line is not {_END}")
+    found: dict[str, dict[str, float]] = {}
+    for number, line in enumerate(lines[:-2], 1):
+        if not line.startswith("#"):
+            name, head, value = _sample(line, number)
+            heads = found.setdefault(name, {})
+            if head in heads:
+                raise ForecastFileError(f"line {number}: {name} comes twice with these labels")
+            heads[head] = value
+    success = found.get(_SUCCESS.name, {}).get("", made)
+    known_until = found.get(_AS_OF.name, {}).get("", success)
+    blocks = (_block(_ROLLUP[name], heads) for name, heads in found.items())
+    return Forecasts(tuple(filter(None, blocks)), min(success, known_until))
+
+
+def _block(metric: Metric, heads: dict[str, float]) -> Block | None:
+    return render_block(Column(metric, heads.keys(), heads.values()))
+
+
+def _sample(line: str, number: int) -> tuple[str, str, float]:
+    """Its metric, its labels without the closing brace, and its value."""
+    name = re.split(r"[{ ]", line, maxsplit=1)[0]
+    if name not in _ROLLUP:
+        raise ForecastFileError(f"line {number}: {name[:80]!r} is no metric of the rollups")
+    found = _PATTERNS[name].fullmatch(line)
+    value = _number(found[2]) if found else None
+    if found is None or value is None:
+        labels = ", ".join(_ROLLUP[name].labels) or "none"
+        raise ForecastFileError(f"line {number}: is no sample of {name} (labels: {labels})")
+    return name, found[1], value
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _pattern(labels: Sequence[str]) -> re.Pattern[str]:
+    pairs = ",".join(f"{name}={_VALUE}" for name in labels)
+    head = rf"(\{{{pairs})\}}" if labels else "()"
+    return re.compile(rf"[a-z_]+{head} (\S+)")
+
+
+_PATTERNS = {name: _pattern(metric.labels) for name, metric in _ROLLUP.items()}
+
+
+def _mark_of(path: Path) -> Mark:
+    """Changes with the file. What is no plain file could keep a scrape waiting for ever."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ForecastFileError("is not a file")
+    if found.st_size > MOST_BYTES:
+        raise ForecastFileError(f"is larger than {MOST_BYTES // 1024**2} MiB")
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return "is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)

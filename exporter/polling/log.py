@@ -1,0 +1,100 @@
+"""What the log says of a system's polls: one line when something changes, none while it stays."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from exporter.model import Snapshot
+from exporter.polling.state import SystemState
+from streamgauge.serving.logs import StateLog, event
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class PollLog:
+    system: str
+    interval: float
+    _states: StateLog = field(default_factory=lambda: StateLog(logger))
+    _wrong: set[Hashable] = field(default_factory=set)
+    _servers: set[str] = field(default_factory=set)
+    _was_answered: bool = False
+
+    def asked(self, snapshot: Snapshot) -> None:
+        """What the servers said to this poll's questions."""
+        for outcome in snapshot.outcomes:
+            self._trouble(("question", outcome.question), outcome.reason or not outcome.ok,
+                          "question failed", "question answered again",
+                          question=outcome.question, reason=outcome.reason,
+                          detail=outcome.detail)  # fmt: skip
+        faults = {("fault", fault.question, fault.reason): fault for fault in snapshot.faults}
+        for key, fault in faults.items():
+            self._trouble(key, True, "part of an answer is left out", "", question=fault.question,
+                          reason=fault.reason, count=fault.count, detail=fault.detail)  # fmt: skip
+        for key in [key for key in self._wrong if isinstance(key, tuple) and key[0] == "fault"]:
+            if key not in faults:
+                self._trouble(key, False, "", "nothing of that kind is left out any more",
+                              question=key[1], reason=key[2])  # fmt: skip
+        self._tell_servers(snapshot)
+
+    def polled(self, state: SystemState, now: float, failure: Exception | None) -> None:
+        """How the poll as a whole went."""
+        self._trouble("poll", failure is not None and type(failure).__name__, "poll failed",
+                      "polls succeed again", logging.ERROR, error=failure)  # fmt: skip
+        if not self._was_answered and state.last_answer is not None:
+            self._was_answered = True
+            self._first_answer(state)
+        self._trouble("stale", state.is_stale(now) and state.last_answer is not None,
+                      "no answer for three intervals: its series are dropped",
+                      "its series are served again", logging.ERROR)  # fmt: skip
+        self._trouble("cap", state.rendered.dropped > 0, "series beyond max_series are left out",
+                      "all series fit again", dropped=state.rendered.dropped)  # fmt: skip
+        seconds = state.poll_seconds or 0.0
+        self._trouble("pace", seconds > self.interval, "a poll takes longer than the interval",
+                      "polls keep to the interval again", seconds=round(seconds, 1),
+                      interval=self.interval)  # fmt: skip
+
+    def _first_answer(self, state: SystemState) -> None:
+        snapshot = state.snapshot
+        if snapshot is not None:
+            event(logger, logging.INFO, "first answer", system=self.system,
+                  streams=len(snapshot.streams), consumers=len(snapshot.consumers),
+                  series=state.rendered.series)  # fmt: skip
+
+    def _tell_servers(self, snapshot: Snapshot) -> None:
+        if not snapshot.servers:  # nobody could say anything about servers
+            return
+        for server in snapshot.servers:
+            level, message = (
+                (logging.INFO, "server answers")
+                if server.up
+                else (logging.WARNING, "server is silent")
+            )
+            self._states.report(("server", server.name), server.up, level, message,
+                                system=self.system, server=server.name)  # fmt: skip
+        present = {server.name for server in snapshot.servers}
+        for name in self._servers - present:
+            self._states.forget(("server", name))
+            event(logger, logging.INFO, "server is forgotten", system=self.system, server=name)
+        self._servers = present
+
+    def _trouble(
+        self,
+        key: Hashable,
+        wrong: str | bool,
+        begun: str,
+        over: str,
+        level: int = logging.WARNING,
+        **fields: object,
+    ) -> None:
+        """`wrong` is empty or False while all is well; another word is another trouble."""
+        if wrong:
+            self._wrong.add(key)
+            self._states.report(key, wrong, level, begun, system=self.system, **fields)
+        elif key in self._wrong:
+            self._wrong.discard(key)
+            self._states.forget(key)
+            told = {name: fields[name] for name in ("question", "reason") if fields.get(name)}
+            event(logger, logging.INFO, over, system=self.system, **told)

@@ -1,0 +1,58 @@
+"""All systems as they are at one moment: what a scrape gets, in which nothing contradicts another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from exporter import catalog
+from exporter.exposition.text_format import Block
+from exporter.polling.state import SystemState
+from exporter.samples.events import event_self_samples
+from exporter.samples.self_metrics import SelfSample
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    now: float
+    systems: tuple[tuple[str, SystemState], ...]
+    reload_ok: bool | None = None  # None where there is nothing to reload
+    loaded: float | None = None  # when the settings in force were read
+
+    def blocks(self) -> list[tuple[Block, ...]]:
+        return [state.served(self.now).blocks for _, state in self.systems]
+
+    def self_samples(self) -> Iterator[SelfSample]:
+        if self.reload_ok is not None:
+            yield SelfSample(catalog.CONFIG_LAST_RELOAD_SUCCESS, (), float(self.reload_ok))
+        if self.loaded is not None:
+            yield SelfSample(catalog.CONFIG_LAST_RELOAD_TIMESTAMP_SECONDS, (), self.loaded)
+        for system, state in self.systems:
+            yield from state_samples(system, state, self.now)
+
+
+def state_samples(name: str, state: SystemState, now: float) -> Iterator[SelfSample]:
+    if state.polls == 0:
+        return
+    system = (name,)
+    yield SelfSample(catalog.UP, system, float(state.complete))
+    yield SelfSample(catalog.SERIES, system, state.served(now).series)
+    yield SelfSample(catalog.SERIES_DROPPED, system, state.series_dropped)
+    maybe = (
+        (catalog.SNAPSHOT_AGE_SECONDS, state.age(now)),
+        (catalog.POLL_DURATION_SECONDS, state.poll_seconds),
+        (catalog.SERVERS_EXPECTED, state.servers_expected),
+        (catalog.SERVERS_ANSWERED, state.servers_answered),
+    )
+    for metric, value in maybe:
+        if value is not None:
+            yield SelfSample(metric, system, value)
+    yield from event_self_samples(name, state.events)
+    for question, record in state.questions.items():
+        labels = (*system, question)
+        yield SelfSample(catalog.QUESTION_SUCCESS, labels, float(record.outcome.ok))
+        yield SelfSample(catalog.QUESTION_DURATION_SECONDS, labels, record.outcome.seconds)
+    for skipped in state.skipped:
+        yield SelfSample(catalog.QUESTION_SKIPPED, (*system, skipped.question, skipped.reason), 1)
+    for (question, reason), number in sorted(state.errors.items()):
+        yield SelfSample(catalog.POLL_ERRORS, (*system, question, reason), number)

@@ -1,0 +1,129 @@
+"""What the polls of one system have brought so far, and what of it may still be served. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TypeVar
+
+from exporter.audit.report import Report
+from exporter.events.counts import NOTHING_HEARD, EventCounts
+from exporter.model import Outcome, Server, Skipped, Snapshot
+from exporter.samples.render import NO_SIGNALS, Rendered
+from exporter.signals.results import Signals
+
+# Past so many intervals what was learnt is no longer served: a frozen number is worse than none.
+STALE_AFTER_INTERVALS = 3
+NOTHING = Rendered((), 0, 0, 0)
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+def _empty() -> Mapping[Key, Value]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRecord:
+    """How a question went the last time it was asked."""
+
+    outcome: Outcome
+    answered: float | None  # time.time() of its last good answer
+
+
+@dataclass(frozen=True, slots=True)
+class SystemState:
+    """Replaced as a whole and never changed: pages and scrapes read it from other threads."""
+
+    stale_after: float  # seconds
+    snapshot: Snapshot | None = None  # the last one that any server answered
+    signals: Signals = NO_SIGNALS  # of that snapshot
+    rendered: Rendered = NOTHING  # likewise
+    silence: Rendered = NOTHING  # what is still true when nobody answers: its servers are down
+    servers: tuple[Server, ...] = ()  # as of the last poll, answered or not
+    polls: int = 0
+    poll_seconds: float | None = None
+    complete: bool = False
+    last_answer: float | None = None  # time.time()
+    servers_expected: int | None = None
+    servers_answered: int | None = None
+    questions: Mapping[str, QuestionRecord] = field(default_factory=_empty)
+    skipped: tuple[Skipped, ...] = ()
+    errors: Mapping[tuple[str, str], int] = field(default_factory=_empty)
+    series_dropped: int = 0
+    events: EventCounts = NOTHING_HEARD  # as of the last poll
+    troubles: tuple[str, ...] = ()  # why something goes unheard, in words
+    report: Report | None = None  # of the last audit; None before the first, or without audits
+
+    def age(self, now: float) -> float | None:
+        return None if self.last_answer is None else max(0.0, now - self.last_answer)
+
+    def is_stale(self, now: float) -> bool:
+        age = self.age(now)
+        return age is None or age > self.stale_after
+
+    def served(self, now: float) -> Rendered:
+        """What a scrape gets: judged at the scrape, for a poll may hang."""
+        return self.silence if self.is_stale(now) else self.rendered
+
+    def asked(self, snapshot: Snapshot, now: float) -> SystemState:
+        """After the questions of a poll, before its snapshot is rendered."""
+        questions, errors = dict(self.questions), Counter(self.errors)
+        for outcome in snapshot.outcomes:
+            before = questions.get(outcome.question)
+            answered = now if outcome.ok else before.answered if before else None
+            questions[outcome.question] = QuestionRecord(outcome, answered)
+            if not outcome.ok:
+                errors[outcome.question, outcome.reason] += 1
+        for fault in snapshot.faults:
+            errors[fault.question, fault.reason] += fault.count
+        return replace(
+            self,
+            complete=snapshot.complete,
+            servers=snapshot.servers,
+            servers_expected=snapshot.servers_expected,
+            servers_answered=snapshot.servers_answered,
+            questions=questions,
+            skipped=snapshot.skipped,
+            errors=errors,
+        )
+
+    def answered(
+        self, snapshot: Snapshot, rendered: Rendered, signals: Signals = NO_SIGNALS
+    ) -> SystemState:
+        return replace(
+            self,
+            snapshot=snapshot,
+            signals=signals,
+            rendered=rendered,
+            silence=NOTHING,
+            last_answer=snapshot.taken,
+            series_dropped=self.series_dropped + rendered.dropped,
+        )
+
+    def audited(self, report: Report | None) -> SystemState:
+        """Checks that failed by a mistake of ours are counted once for each audit."""
+        if report is self.report or report is None:
+            return self
+        errors = Counter(self.errors)
+        if broken := len(report.broken()):
+            errors["audit", "internal"] += broken
+        return replace(self, report=report, errors=errors)
+
+    def heard(self, events: EventCounts, troubles: tuple[str, ...]) -> SystemState:
+        return replace(self, events=events, troubles=troubles)
+
+    def unanswered(self, silence: Rendered) -> SystemState:
+        return replace(self, silence=silence)
+
+    def failed(self) -> SystemState:
+        """After a mistake of ours: counted like any other fault."""
+        errors = Counter(self.errors)
+        errors["poll", "internal"] += 1
+        return replace(self, complete=False, errors=errors)
+
+    def polled(self, seconds: float) -> SystemState:
+        return replace(self, polls=self.polls + 1, poll_seconds=seconds)

@@ -1,0 +1,183 @@
+"""All systems of one process: their pollers, what they say of themselves, and the reload."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from exporter.polling.loop import SystemPoller
+from exporter.polling.scrape_view import Moment, state_samples
+from exporter.polling.wiring import make_poller
+from exporter.samples.self_metrics import SelfSample
+from exporter.settings.config import ExporterSettings, SystemSettings
+from streamgauge.serving.log_format import exception_text
+from streamgauge.serving.logs import configure_logs, event
+from streamgauge.serving.settings import SettingsError
+
+logger = logging.getLogger(__name__)
+
+# What a reload cannot change while the process runs.
+_FIXED = ("listen", "web_config")
+# What makes a system's poller a new one although its own settings stayed.
+_SHARED = ("interval", "timeout", "detail", "include_metrics", "exclude_metrics", "max_series")
+_GOODBYE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reload:
+    """What came of a reload, in words for whoever asked for it."""
+
+    ok: bool
+    text: str
+
+
+@dataclass(slots=True)
+class _Running:
+    settings: SystemSettings
+    poller: SystemPoller
+    task: asyncio.Task[None]
+    before: SystemPoller | None = None
+    ending: bool = False
+
+    def shown(self) -> SystemPoller:
+        """After a change the predecessor's last page stays until there is a first one."""
+        if self.before is not None and self.poller.state.polls == 0:
+            return self.before
+        self.before = None  # its snapshot may be large
+        return self.poller
+
+
+@dataclass(slots=True)
+class Watch:
+    """Runs the pollers; a reload replaces only those whose settings changed."""
+
+    settings: ExporterSettings
+    load: Callable[[], ExporterSettings]
+    reload_ok: bool = True
+    loaded: float = field(default_factory=time.time)  # the settings that are in force
+    _at_start: ExporterSettings = field(init=False)
+    _was_ready: bool = False
+    # Replaced and never changed: pages and scrapes read it from other threads.
+    _running: Mapping[str, _Running] = field(default_factory=dict)
+    _reloading: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __post_init__(self) -> None:
+        self._at_start = self.settings
+
+    @property
+    def pollers(self) -> Sequence[SystemPoller]:
+        return [running.shown() for running in self._running.values()]
+
+    def start(self) -> None:
+        self._running = {
+            system.name: _run(system, make_poller(self.settings, system))
+            for system in self.settings.systems
+        }
+
+    async def stop(self) -> None:
+        async with self._reloading:
+            await _end(list(self._running.values()))
+
+    async def reload(self) -> Reload:
+        async with self._reloading:
+            try:
+                new = await asyncio.to_thread(self.load)
+                await self._apply(new)
+            except SettingsError as error:
+                return self._refused(str(error))
+            except Exception as error:  # ours: the old configuration goes on all the same
+                logger.debug("reload failed", exc_info=True)
+                return self._refused(exception_text(error))
+            self.reload_ok, self.loaded = True, time.time()
+            event(logger, logging.INFO, "configuration reloaded", systems=len(new.systems))
+            return Reload(True, "reloaded" + self._tell_fixed(new))
+
+    def _refused(self, reason: str) -> Reload:
+        self.reload_ok = False
+        event(logger, logging.ERROR, "reload failed, the old configuration stays", reason=reason)
+        return Reload(False, f"not reloaded, the old configuration stays: {reason}")
+
+    def _tell_fixed(self, new: ExporterSettings) -> str:
+        changed = [key for key in _FIXED if getattr(new, key) != getattr(self._at_start, key)]
+        for key in changed:
+            event(logger, logging.WARNING, "this setting takes a restart", setting=key)
+        return "".join(f"; {key} takes a restart" for key in changed)
+
+    async def _apply(self, new: ExporterSettings) -> None:
+        kept = self._unchanged(new)
+        # All of them are made before any is ended: a mistake here must change nothing.
+        made = {
+            system.name: make_poller(new, system)
+            for system in new.systems
+            if system.name not in kept
+        }
+        old = self._running
+        await _end([running for name, running in old.items() if name not in kept])
+        self._running = {
+            system.name: old[system.name]
+            if system.name in kept
+            else _run(system, made[system.name], old.get(system.name))
+            for system in new.systems
+        }
+        self.settings = new
+        configure_logs(new.logs.format, new.logs.level)
+
+    def _unchanged(self, new: ExporterSettings) -> Collection[str]:
+        if any(getattr(self.settings, key) != getattr(new, key) for key in _SHARED):
+            return frozenset()
+        return {
+            system.name
+            for system in new.systems
+            if (running := self._running.get(system.name)) and running.settings == system
+        }
+
+    def dead(self) -> list[str]:
+        """Systems whose loop ended; it never should."""
+        return [
+            name
+            for name, running in self._running.items()
+            if running.task.done() and not running.ending
+        ]
+
+    def ready(self) -> bool:
+        """Every system was polled once, whatever came of it: from then on /metrics tells.
+
+        It stays so over a reload: a system that was added must not take the others out of service.
+        """
+        if not self._was_ready:
+            pollers = self.pollers
+            self._was_ready = bool(pollers) and all(poller.state.polls > 0 for poller in pollers)
+        return self._was_ready
+
+    def moment(self) -> Moment:
+        """What a scrape gets now."""
+        systems = tuple((poller.system, poller.state) for poller in self.pollers)
+        return Moment(time.time(), systems, self.reload_ok, self.loaded)
+
+
+def _run(system: SystemSettings, poller: SystemPoller, before: _Running | None = None) -> _Running:
+    task = asyncio.create_task(poller.run(), name=f"poll {system.name}")
+    return _Running(system, poller, task, before.shown() if before else None)
+
+
+async def _end(ending: Sequence[_Running]) -> None:
+    if not ending:
+        return
+    for running in ending:
+        running.ending = True
+        running.task.cancel()
+    # Bounded: a connection that cannot even be closed must not hold up a stop or a reload.
+    done, late = await asyncio.wait([each.task for each in ending], timeout=_GOODBYE_SECONDS)
+    for task in late:
+        event(logger, logging.WARNING, "did not end in time", task=task.get_name())
+    for task in done:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            event(logger, logging.WARNING, "did not end well", task=task.get_name(), error=error)
+
+
+def system_samples(poller: SystemPoller, now: float) -> Iterator[SelfSample]:
+    """What the exporter says of its polls of one system."""
+    return state_samples(poller.system, poller.state, now)

@@ -1,0 +1,154 @@
+"""From settings to working parts: which source, with which access, rendered how."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from exporter.audit.history.reader import HistoryReader
+from exporter.audit.periodic_audit import AuditBook
+from exporter.events.session import Hearing
+from exporter.events.subscriptions import Surroundings, make_hearing
+from exporter.polling.loop import SystemPoller
+from exporter.polling.per_consumer_requests import CloserLook
+from exporter.samples.render import Limits, Renderer
+from exporter.samples.selection import Selection, full_name
+from exporter.settings.access import nats_access
+from exporter.settings.config import ExporterSettings, NameFilterSettings, SystemSettings
+from exporter.settings.events import own_inbox_prefix
+from exporter.sources.account import AccountSource
+from exporter.sources.exact_requests.reader import PreciseOptions
+from exporter.sources.filters import Filters, NameFilter
+from exporter.sources.monitor import HttpAccess, MonitorSource
+from exporter.sources.servers.snapshot import SourceOptions
+from exporter.sources.source import Source
+from exporter.sources.subsz.publish_counts import PublishOptions
+from exporter.sources.system import SystemSource
+from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.credentials import NatsAccess, without_secrets
+
+
+def make_poller(settings: ExporterSettings, system: SystemSettings) -> SystemPoller:
+    source = make_source(system)
+    hearing = make_hearing(system.events, _surroundings(system, source))
+    return SystemPoller(
+        system=system.name,
+        source_name=system.source,
+        targets=tuple(without_secrets(url) for url in system.urls),
+        source=source,
+        renderer=Renderer(
+            system.name,
+            make_selection(settings),
+            Limits(settings.max_series, system.max_ephemerals),
+        ),
+        interval=system.interval or settings.interval,
+        timeout=system.timeout or settings.timeout,
+        hearing=hearing,
+        closer_look=_closer_look(system, source, hearing),
+        publish_interval=system.publishes.interval,
+        audit=_audit(system),
+    )
+
+
+def _audit(system: SystemSettings) -> AuditBook | None:
+    audit = system.audit
+    if not audit.enabled:
+        return None
+    if audit.rollups is None:
+        return AuditBook(audit.interval, audit.pure())
+    history = HistoryReader(audit.rollups, system.name)
+    return AuditBook(audit.interval, audit.pure(), history.latest)
+
+
+def _surroundings(system: SystemSettings, source: Source) -> Surroundings:
+    link = source.link if isinstance(source, AccountSource) else None
+    access = None if isinstance(source, MonitorSource) else _nats_access(system)
+    account = system.account or "" if system.source == "account" else ""
+    return Surroundings(system.name, system.source, access, link, account, system.domain)
+
+
+def _closer_look(
+    system: SystemSettings, source: Source, hearing: Hearing | None
+) -> CloserLook | None:
+    exact = system.exact
+    if not exact.lag and not exact.filtered_redeliveries:
+        return None
+    options = PreciseOptions(
+        exact_lag=exact.lag,
+        lags_per_poll=exact.lags_per_poll,
+        filtered_counts=exact.filtered_redeliveries,
+        counts_interval=exact.filtered_interval,
+        counts_per_round=exact.filtered_per_round,
+        most_subjects=exact.filtered_subjects,
+    )
+    if isinstance(source, AccountSource):
+        return CloserLook(source.link, attrgetter("own_account"), options, system.domain)
+    if hearing is None or hearing.link is None:
+        return None
+    book = hearing.book
+    return CloserLook(
+        hearing.link, lambda _: book.own_account if book.named else "", options, system.domain
+    )
+
+
+def make_selection(settings: ExporterSettings) -> Selection:
+    return Selection(
+        settings.detail,
+        frozenset(filter(None, map(full_name, settings.include_metrics))),
+        frozenset(filter(None, map(full_name, settings.exclude_metrics))),
+    )
+
+
+def make_source(system: SystemSettings) -> Source:
+    options = SourceOptions(
+        system=system.name,
+        filters=Filters(
+            _filter(system.filters.accounts),
+            _filter(system.filters.streams),
+            _filter(system.filters.consumers),
+        ),
+        account=system.account,
+        domain=system.domain,
+        expected_servers=_expected_servers(system),
+        config_interval=system.config_interval,
+        config_ceiling=system.config_ceiling,
+        health_interval=system.health_interval,
+        remember_seconds=system.remember,
+        concurrency=system.concurrency,
+        max_answer_bytes=system.max_answer,
+        publishes=PublishOptions(
+            system.publishes.enabled, system.publishes.interval, system.publishes.ceiling
+        ),
+        read_settings=system.audit.enabled,
+    )
+    if system.source == "monitor":
+        return MonitorSource(options, _http_access(system))
+    link = NatsLink(_nats_access(system), f"streamgauge exporter ({system.name})")
+    return (
+        SystemSource(options, link) if system.source == "system" else AccountSource(options, link)
+    )
+
+
+def _expected_servers(system: SystemSettings) -> int | None:
+    """Over HTTP every server has an address of its own, so their number is known from the start."""
+    if system.expected_servers is None and system.source == "monitor":
+        return len(set(system.urls))
+    return system.expected_servers
+
+
+def _filter(settings: NameFilterSettings) -> NameFilter:
+    return NameFilter(settings.include, settings.exclude)
+
+
+def _nats_access(system: SystemSettings) -> NatsAccess:
+    inbox = own_inbox_prefix(system.inbox_prefix, system.events.publish_ack_tap)
+    return nats_access(system, system.urls, inbox)
+
+
+def _http_access(system: SystemSettings) -> HttpAccess:
+    return HttpAccess(
+        addresses=system.urls,
+        user=system.user,
+        password=system.password.reveal() if system.password else "",
+        password_file=system.password_file,
+        tls=system.tls.access() if system.tls else None,
+    )

@@ -1,0 +1,72 @@
+"""Crowds of ephemeral consumers become one row per stream, so that names cannot flood Prometheus."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from exporter import catalog
+from exporter.exposition.text_format import Column, label_head
+from exporter.model import Consumer
+from exporter.signals.events_input import ConsumerKey
+from exporter.signals.results import ConsumerSignals
+from exporter.signals.verdict import worst
+
+ROW_NAME = "_ephemeral"
+StreamKey = tuple[str, str]
+
+
+@dataclass(slots=True)
+class Crowd:
+    num_pending: int = 0
+    num_ack_pending: int = 0
+    num_redelivered: int = 0
+    num_waiting: int = 0
+    verdict: int | None = None  # the worst of them
+
+    def add(self, row: Consumer, verdict: int | None) -> None:
+        self.verdict = worst(self.verdict, verdict)
+        self.num_pending += row.num_pending
+        self.num_ack_pending += row.num_ack_pending
+        self.num_redelivered += row.num_redelivered
+        self.num_waiting += row.num_waiting
+
+
+def is_ephemeral(row: Consumer) -> bool:
+    return row.config is not None and not row.config.durable
+
+
+def count_ephemerals(rows: Sequence[Consumer]) -> Counter[StreamKey]:
+    return Counter((row.account, row.stream) for row in rows if is_ephemeral(row))
+
+
+def fold_crowds(
+    rows: Sequence[Consumer],
+    counts: Counter[StreamKey],
+    cap: int,
+    signals: Mapping[ConsumerKey, ConsumerSignals],
+) -> tuple[Sequence[Consumer], dict[StreamKey, Crowd]]:
+    """The rows that keep a series of their own, and the sums of those that do not."""
+    crowds = {key: Crowd() for key, number in counts.items() if number > cap}
+    if not crowds:
+        return rows, {}
+    kept = []
+    for row in rows:
+        crowd = crowds.get((row.account, row.stream)) if is_ephemeral(row) else None
+        if crowd is None:
+            kept.append(row)
+        else:
+            told = signals.get((row.account, row.stream, row.name))
+            crowd.add(row, told.verdict if told else None)
+    return kept, crowds
+
+
+def crowd_columns(system: str, crowds: dict[StreamKey, Crowd]) -> Iterator[Column]:
+    heads = [label_head(catalog.CONSUMER, (system, *key, ROW_NAME)) for key in crowds]
+    sums = crowds.values()
+    yield Column(catalog.CONSUMER_NUM_PENDING, heads, [c.num_pending for c in sums])
+    yield Column(catalog.CONSUMER_NUM_ACK_PENDING, heads, [c.num_ack_pending for c in sums])
+    yield Column(catalog.CONSUMER_NUM_REDELIVERED, heads, [c.num_redelivered for c in sums])
+    yield Column(catalog.CONSUMER_NUM_WAITING, heads, [c.num_waiting for c in sums])
+    yield Column(catalog.CONSUMER_VERDICT, heads, [c.verdict for c in sums])

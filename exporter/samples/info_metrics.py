@@ -1,0 +1,104 @@
+"""What streams and consumers are, as labels; made anew only when what they tell has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from exporter import catalog
+from exporter.exposition.text_format import Column, head_ending
+from exporter.metric import Metric
+from exporter.model import Consumer, Stream
+from exporter.samples.rows import JoinedHeads, yes_no
+
+_CONSUMER_LABELS = catalog.CONSUMER_INFO.labels[len(catalog.CONSUMER) :]
+_STREAM_LABELS = catalog.STREAM_INFO.labels[len(catalog.STREAM) :]
+
+Row = TypeVar("Row", Stream, Consumer)
+Facts = tuple[object, ...]
+
+
+@dataclass(slots=True)
+class InfoBook(Generic[Row]):
+    """Keeps what the last poll told; rows that it did not name are forgotten."""
+
+    metric: Metric
+    facts: Callable[[Row], Facts]
+    ending: Callable[[Row], str]
+    _heads: Sequence[str] = ()
+    _facts: list[Facts] = field(default_factory=list)
+    _endings: list[str] = field(default_factory=list)  # made of the facts; "": nothing is told
+
+    def column(self, rows: Sequence[Row], heads: Sequence[str]) -> Column:
+        facts = list(map(self.facts, rows))
+        if facts != self._facts or heads != self._heads:
+            self._endings = self._told(rows, heads, facts)
+        self._heads, self._facts = heads, facts
+        told = (1 if ending else None for ending in self._endings)
+        return Column(self.metric, JoinedHeads(heads, self._endings), told)
+
+    def _told(self, rows: Sequence[Row], heads: Sequence[str], facts: Sequence[Facts]) -> list[str]:
+        told_before = zip(self._facts, self._endings, strict=True)
+        before = dict(zip(self._heads, told_before, strict=True))
+        shared: dict[str, str] = {}  # most endings are alike: one text for all of them
+        endings = []
+        for row, head, now in zip(rows, heads, facts, strict=True):
+            then, ending = before.get(head, (None, ""))
+            if then != now:
+                ending = self.ending(row)
+            endings.append(shared.setdefault(ending, ending))
+        return endings
+
+
+def stream_infos() -> InfoBook[Stream]:
+    return InfoBook(catalog.STREAM_INFO, _stream_facts, _stream_ending)
+
+
+def consumer_infos() -> InfoBook[Consumer]:
+    return InfoBook(catalog.CONSUMER_INFO, _consumer_facts, _consumer_ending)
+
+
+def _stream_facts(row: Stream) -> Facts:
+    return row.config, row.leader, row.raft_group
+
+
+def _stream_ending(row: Stream) -> str:
+    config = row.config
+    if config is None:
+        return ""
+    values = {
+        "retention": config.retention,
+        "discard": config.discard,
+        "storage": config.storage,
+        "compression": config.compression,
+        "kind": config.kind,
+        "leader": row.leader,
+        "raft_group": row.raft_group,
+        "replicas": str(config.replicas),
+        "mirror": config.mirror,
+    }
+    return head_ending(_STREAM_LABELS, [values[name] for name in _STREAM_LABELS])
+
+
+def _consumer_facts(row: Consumer) -> Facts:
+    return row.config, row.leader, len(row.replicas)
+
+
+def _consumer_ending(row: Consumer) -> str:
+    config = row.config
+    if config is None:
+        return ""
+    values = {
+        "durable": yes_no(config.durable),
+        "kind": config.kind,
+        "ack_policy": config.ack_policy,
+        "deliver_policy": config.deliver_policy,
+        "replay_policy": config.replay_policy,
+        "filtered": yes_no(bool(config.filters)),
+        "priority_policy": config.priority_policy,
+        "flow_control": yes_no(config.flow_control),
+        "leader": row.leader,
+        "replicas": str(config.replicas or len(row.replicas) + 1),
+    }
+    return head_ending(_CONSUMER_LABELS, [values[name] for name in _CONSUMER_LABELS])

@@ -1,0 +1,53 @@
+"""What the signals say of each asset; the samples are drawn from this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from exporter.signals.events_input import ConsumerKey, StreamKey
+
+
+class ConsumerSignals(Struct, frozen=True, gc=False):
+    """What is told of a consumer. None means unknown or not applicable: no series."""
+
+    redeliveries: int
+    recreated: int
+    leader_changes: int
+    verdict: int | None
+    verdict_since: float
+    redelivery_ratio: float | None = None
+    redelivery_exact: int | None = None
+    redelivery_cause: int | None = None
+    lost: int | None = None
+    purged: int | None = None
+    lost_waiting: int | None = None
+    lost_exact: int | None = None
+    lag: float | None = None
+    lag_exact: int | None = None
+    headroom_seconds: float | None = None
+    headroom_ratio: float | None = None
+    stalled: float | None = None
+    floor_stalled: float | None = None
+    floor_exhausted: int | None = None
+    ahead: int | None = None
+    blocking_stream_seq: int | None = None
+    unfinished_seq: int | None = None  # where an exact lag reading has to look from
+
+
+class StreamSignals(Struct, frozen=True, gc=False):
+    recreated: int
+    regressions: int
+    leader_changes: int
+    purged: int
+    consumers_removed: int
+    divergence: tuple[tuple[str, int], ...]
+    dedupe_ids: int | None
+
+
+class Signals(Struct, frozen=True):
+    """By identity; an asset that is not up has only its verdict and its counters."""
+
+    consumers: Mapping[ConsumerKey, ConsumerSignals] = field(default_factory=dict)
+    streams: Mapping[StreamKey, StreamSignals] = field(default_factory=dict)

@@ -1,0 +1,95 @@
+"""When the first message at or after a sequence was stored that passes a filter.
+
+A message is read for its time and its sequence; what it says is neither decoded nor kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from exporter.errors import MalformedAnswerError, QuestionError
+from exporter.sources.decoding.decode import read_answer
+from exporter.sources.decoding.wire import WireApiError
+from exporter.sources.jetstream_api.client import INFO_SECONDS, NOT_FOUND, AccountApi, ApiError
+from exporter.sources.request_context import Asking
+from exporter.sources.transport.connection import Reply
+
+ALL_SUBJECTS = ">"
+
+
+class FoundMessage(NamedTuple):
+    seq: int
+    stored: float  # seconds in the server's clock
+
+
+class _Message(Struct, gc=False):
+    """The payload and the headers are left out here: so they are never decoded."""
+
+    seq: int
+    time: datetime
+
+
+class _GotMessage(Struct, gc=False):
+    message: _Message | None = None
+    error: WireApiError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageReader:
+    api: AccountApi
+
+    async def first(
+        self, stream: str, start: int, filters: tuple[str, ...], *, direct: bool, asking: Asking
+    ) -> FoundMessage | None:
+        """None when there is none any more."""
+        found = [
+            await self._first_of(stream, start, wanted, direct=direct, asking=asking)
+            for wanted in filters or (ALL_SUBJECTS,)
+        ]
+        return min((each for each in found if each is not None), default=None)
+
+    async def _first_of(
+        self, stream: str, start: int, wanted: str, *, direct: bool, asking: Asking
+    ) -> FoundMessage | None:
+        # Without a subject the server gives this very message or none, and it may be gone.
+        request = msgspec.json.encode({"seq": start, "next_by_subj": wanted})
+        found = await self._direct(stream, request, asking) if direct else None
+        # A copy may be behind, and a mirror may keep what its origin removed: ask the leader then.
+        return found or await self._from_leader(stream, request, asking)
+
+    async def _direct(self, stream: str, request: bytes, asking: Asking) -> FoundMessage | None:
+        subject = f"{self.api.prefix}.DIRECT.GET.{stream}"
+        try:
+            reply = await self.api.link.ask(subject, request, timeout=asking.left(INFO_SECONDS))
+        except QuestionError as error:
+            if error.reason != "no_responders":  # else direct get was switched off meanwhile
+                raise
+            return None
+        return _from_headers(reply, stream, subject)
+
+    async def _from_leader(
+        self, stream: str, request: bytes, asking: Asking
+    ) -> FoundMessage | None:
+        subject = f"{self.api.prefix}.STREAM.MSG.GET.{stream}"
+        reply = await self.api.link.ask(subject, request, timeout=asking.left(INFO_SECONDS))
+        got = read_answer(_GotMessage, reply.data, subject)
+        if got.error is not None and got.error.code != NOT_FOUND:
+            raise ApiError(subject, got.error)
+        return FoundMessage(got.message.seq, got.message.time.timestamp()) if got.message else None
+
+
+def _from_headers(reply: Reply, stream: str, subject: str) -> FoundMessage | None:
+    """The server writes its headers after those of the message, so its own are the ones we see."""
+    headers = reply.headers
+    if "Nats-Sequence" not in headers or headers.get("Nats-Stream") != stream:
+        return None
+    try:
+        stored = msgspec.convert(headers.get("Nats-Time-Stamp"), datetime)
+        return FoundMessage(int(headers["Nats-Sequence"]), stored.timestamp())
+    except ValueError:  # msgspec's own included; its text would quote a header
+        raise MalformedAnswerError(f"{subject}: no readable sequence and time") from None

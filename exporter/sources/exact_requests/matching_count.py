@@ -1,0 +1,86 @@
+"""How many stored messages pass a consumer's filters, together with the consumer's state then."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import msgspec
+from msgspec import Struct, field
+
+from exporter.signals.events_input import FilteredCount
+from exporter.sources.decoding.decode import read_answer
+from exporter.sources.decoding.wire import WireApiError, WireConsumerInfo
+from exporter.sources.jetstream_api.client import INFO_SECONDS, NOT_FOUND, AccountApi, ApiError
+from exporter.sources.request_context import Asking
+
+# A consumer hears of a stored message, and its copies of a delivery, a moment later than it happens.
+SETTLE_SECONDS = 0.05
+
+
+class _State(Struct, gc=False):
+    messages: int = 0
+    last_seq: int = 0
+    subjects: dict[str, int] | None = None
+
+    @property
+    def position(self) -> tuple[int, int]:
+        return self.last_seq, self.messages
+
+
+class _StreamInfo(Struct, gc=False):
+    state: _State = field(default_factory=_State)
+    total: int = 0  # subjects; more than there are here when the answer is a page of them
+    error: WireApiError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingCounter:
+    api: AccountApi
+
+    async def count(
+        self, stream: str, consumer: str, filters: tuple[str, ...], asking: Asking
+    ) -> FilteredCount | None:
+        """None when something moved meanwhile, or is gone."""
+        try:
+            return await self._count(stream, consumer, filters, asking)
+        except ApiError as error:
+            if error.code != NOT_FOUND:
+                raise
+            return None
+
+    async def _count(
+        self, stream: str, consumer: str, filters: tuple[str, ...], asking: Asking
+    ) -> FilteredCount | None:
+        answers = [await self._info(stream, wanted, asking) for wanted in filters]
+        if any(answer.total > len(answer.state.subjects or ()) for answer in answers):
+            return None
+        said = await self.api.consumer_info(stream, consumer, asking)
+        await asyncio.sleep(SETTLE_SECONDS)
+        again = await self.api.consumer_info(stream, consumer, asking)
+        after = (await self._info(stream, "", asking)).state
+        if not _same(said, again) or any(a.state.position != after.position for a in answers):
+            return None
+        return FilteredCount(
+            matching=sum(sum((answer.state.subjects or {}).values()) for answer in answers),
+            removed=after.last_seq - after.messages,
+            deliveries=again.delivered.consumer_seq,
+            num_pending=again.num_pending,
+        )
+
+    async def _info(self, stream: str, wanted: str, asking: Asking) -> _StreamInfo:
+        subject = f"{self.api.prefix}.STREAM.INFO.{stream}"
+        request = msgspec.json.encode({"subjects_filter": wanted}) if wanted else b""
+        reply = await self.api.link.ask(subject, request, timeout=asking.left(INFO_SECONDS))
+        info = read_answer(_StreamInfo, reply.data, subject)
+        if info.error is not None:
+            raise ApiError(subject, info.error)
+        return info
+
+
+def _same(before: WireConsumerInfo, now: WireConsumerInfo) -> bool:
+    return (
+        before.created == now.created
+        and before.delivered.consumer_seq == now.delivered.consumer_seq
+        and before.num_pending == now.num_pending
+    )

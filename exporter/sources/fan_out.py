@@ -1,0 +1,72 @@
+"""One question for each of many, a few at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from exporter.errors import QuestionError
+from exporter.sources.request_context import Asking
+
+T = TypeVar("T")
+
+# What the next question would meet as well.
+_HOPELESS = frozenset({"disconnected", "connection"})
+
+
+async def each_of(
+    items: Sequence[T], ask: Callable[[T], Awaitable[None]], at_once: int
+) -> list[QuestionError]:
+    """All are tried, unless one fails in a way that the others would too; gives the failures.
+
+    A denial may be of that one alone, so it ends the rest only where nothing was allowed before:
+    each is a line in the server's log.
+    """
+    waiting = iter(items)
+    failures: list[QuestionError] = []
+    allowed = False
+
+    def is_hopeless(failure: QuestionError) -> bool:
+        return failure.reason in _HOPELESS or (failure.reason == "permission" and not allowed)
+
+    async def worker() -> None:
+        nonlocal allowed
+        for item in waiting:
+            try:
+                await ask(item)
+                allowed = True
+            except QuestionError as error:
+                failures.append(error)
+            if any(map(is_hopeless, failures)):
+                return
+
+    await asyncio.gather(*(worker() for _ in range(min(at_once, len(items)))))
+    return failures
+
+
+async def ask_each(
+    items: Sequence[T],
+    ask: Callable[[T], Awaitable[None]],
+    at_once: int,
+    asking: Asking,
+    what: str = "",
+) -> None:
+    """Until the poll's deadline; in the end the first failure is raised, with their number.
+
+    A denial of some is told as `partial`: the question as a whole need not rest for it.
+    """
+
+    async def in_time(item: T) -> None:
+        if time.monotonic() >= asking.deadline:
+            raise QuestionError("timeout", "the time of this poll was over")
+        await ask(item)
+
+    failures = await each_of(items, in_time, at_once)
+    if failures:
+        first = failures[0]
+        number = f"{len(failures)} of {len(items)} {what}".rstrip()
+        some = len(failures) < len(items) and first.reason == "permission"
+        reason = "partial" if some else first.reason
+        raise QuestionError(reason, f"{number} without answer; first: {first.detail}")

@@ -1,0 +1,224 @@
+"""Streams and consumers of one account by LIST, or by name while LIST has nobody to ask."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from exporter.errors import QuestionError
+from exporter.model import Consumer, ConsumerConfig, Stream, StreamConfig
+from exporter.sources.decoding.decode import (
+    consumer_config,
+    consumer_from_wire,
+    has_leader,
+    replicas,
+    silent_consumer,
+    silent_stream,
+    stream_config,
+    stream_from_wire,
+    stream_name,
+)
+from exporter.sources.decoding.shared_configs import SharedConfigs
+from exporter.sources.decoding.wire import WireConsumer, WireStream
+from exporter.sources.fan_out import ask_each, each_of
+from exporter.sources.filters import Filters
+from exporter.sources.jetstream_api.client import NOT_FOUND, AccountApi, ApiError
+from exporter.sources.request_context import Asking, LeftOut
+
+
+@dataclass(slots=True)
+class _Known:
+    """The last configuration of a stream and its consumers: names to ask by, and info while down."""
+
+    config: StreamConfig | None
+    consumers: dict[str, ConsumerConfig | None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class AccountAssets:
+    api: AccountApi
+    filters: Filters
+    concurrency: int
+    streams: tuple[Stream, ...] = ()
+    consumers: tuple[Consumer, ...] = ()
+    denied: LeftOut = field(default_factory=LeftOut)  # streams whose consumers may not be listed
+    _known: dict[str, _Known] = field(default_factory=dict)
+    _shared: SharedConfigs = field(default_factory=SharedConfigs)
+    _account: str = ""
+
+    async def read(self, account: str, asking: Asking) -> None:
+        """Afterwards `streams` and `consumers` hold what this poll found, and nothing older."""
+        self._account = account
+        self.clear()
+        if asking.rests("stream_list"):
+            return
+        found: dict[str, Stream] = {}
+        error: QuestionError | None = None
+        started = time.perf_counter()
+        with asking.question("stream_list"):
+            try:
+                found = await self._list_streams(asking)
+            except QuestionError as raised:
+                error = raised
+                raise
+        if error is not None and error.reason == "no_meta_leader":
+            found = await self._streams_by_name(asking)
+            self.streams = tuple(found.values())
+            self.consumers = await self._consumers_by_name(found, asking)
+            asking.failed("consumer_list", time.perf_counter() - started, error)
+            return
+        self.streams = tuple(found.values())
+        if error is None and not asking.rests("consumer_list"):
+            with asking.question("consumer_list"):
+                await self._list_consumers(found, asking)
+
+    def clear(self) -> None:
+        """Names to ask by stay; rows of an earlier poll must not pass for new ones."""
+        self.streams, self.consumers = (), ()
+
+    async def _list_streams(self, asking: Asking) -> dict[str, Stream]:
+        found: dict[str, Stream] = {}
+        async for page in self.api.stream_pages(asking):
+            for wire in page.streams or ():
+                # All zeroes and no leader stand for a stream whose servers are away: see `missing`.
+                if (name := stream_name(wire)) and self.filters.streams.wants(name):
+                    found[name] = self._stream(name, wire)
+            offline = page.offline or {}
+            for name in {*(page.missing or ()), *offline}:
+                if self.filters.streams.wants(name):
+                    found[name] = self._silent_stream(
+                        name, "offline" if name in offline else "missing"
+                    )
+        self._known = {name: kept for name, kept in self._known.items() if name in found}
+        return found
+
+    def _stream(self, name: str, wire: WireStream) -> Stream:
+        config = stream_config(name, wire.config) if wire.config else None
+        known = self._known.setdefault(name, _Known(config))
+        known.config = config or known.config
+        if not has_leader(wire.cluster):
+            hosts = tuple(replica.server for replica in replicas(wire.cluster))
+            return silent_stream(self._account, name, "no_leader", known.config, hosts)
+        leader = wire.cluster.leader if wire.cluster else ""
+        return stream_from_wire(self._account, wire, known.config, leader or self._only_server())
+
+    def _only_server(self) -> str:
+        """A stand-alone server before 2.10 does not write that it leads its own streams."""
+        return str(self.api.link.server_info.get("server_name", ""))
+
+    def _silent_stream(self, name: str, reason: str) -> Stream:
+        known = self._known.setdefault(name, _Known(None))
+        return silent_stream(self._account, name, reason, known.config)
+
+    async def _list_consumers(self, streams: dict[str, Stream], asking: Asking) -> None:
+        rows: list[Consumer] = []
+        waiting = [stream for stream in streams.values() if stream.up and stream.consumers > 0]
+        for stream in streams.values():
+            if not stream.up:
+                rows += self._silent_consumers(stream.name, "stream_" + stream.reason)
+
+        async def one(stream: Stream) -> None:
+            if self.denied.rests(stream.name, time.monotonic()):
+                raise QuestionError("partial", f"consumers of {stream.name}: denied, asked later")
+            try:
+                rows.extend(await self._consumers_of(stream, asking))
+            except QuestionError as error:
+                self.denied.note(stream.name, error.reason, time.monotonic())
+                raise
+
+        try:
+            await ask_each(waiting, one, self.concurrency, asking, "streams")
+        finally:
+            self.consumers = tuple(rows)
+
+    def _silent_consumers(self, stream: str, reason: str) -> list[Consumer]:
+        known = self._known.get(stream)
+        names = known.consumers.items() if known else ()
+        return [silent_consumer(self._account, stream, name, reason, c) for name, c in names]
+
+    async def _consumers_of(self, stream: Stream, asking: Asking) -> Iterable[Consumer]:
+        known = self._known[stream.name]
+        rows: dict[str, Consumer] = {}
+        try:
+            async for page in self.api.consumer_pages(stream.name, asking):
+                for wire in page.consumers or ():
+                    if wire.name and self.filters.consumers.wants(wire.name):
+                        row = self._consumer(stream, wire, known)
+                        if row is not None:
+                            rows[wire.name] = row
+                offline = page.offline or {}
+                for name in {*(page.missing or ()), *offline}:
+                    if self.filters.consumers.wants(name):
+                        reason = "offline" if name in offline else "missing"
+                        config = known.consumers.get(name)
+                        rows[name] = silent_consumer(
+                            self._account, stream.name, name, reason, config
+                        )
+        except ApiError as error:
+            if error.code != NOT_FOUND:  # else the stream was deleted between the two questions
+                raise
+            return ()
+        known.consumers = {name: row.config for name, row in rows.items()}
+        return rows.values()
+
+    def _consumer(self, stream: Stream, wire: WireConsumer, known: _Known) -> Consumer | None:
+        config = known.consumers.get(wire.name)
+        if wire.config is not None and (read := consumer_config(wire.config)) != config:
+            config = self._shared.of(read)  # else the object as before: others tell by that
+        if config is not None and config.internal:
+            return None
+        if not has_leader(wire.cluster):
+            return silent_consumer(self._account, stream.name, wire.name, "no_leader", config)
+        leader = wire.cluster.leader if wire.cluster else stream.leader
+        return consumer_from_wire(
+            self._account, stream.name, wire, config, leader, stream.first_seq
+        )
+
+    async def _streams_by_name(self, asking: Asking) -> dict[str, Stream]:
+        """Without a meta leader nobody can list, but each leader still answers for its own."""
+        found: dict[str, Stream] = {}
+
+        async def one(name: str) -> None:
+            try:
+                found[name] = self._stream(name, await self.api.stream_info(name, asking))
+            except QuestionError as error:
+                if not _says_nothing(error):
+                    found[name] = self._silent_stream(name, error.reason)
+
+        await each_of(list(self._known), one, self.concurrency)
+        return found
+
+    async def _consumers_by_name(
+        self, streams: dict[str, Stream], asking: Asking
+    ) -> tuple[Consumer, ...]:
+        rows: list[Consumer] = []
+        wanted: list[tuple[Stream, str]] = []
+        for stream in streams.values():
+            if stream.up:
+                wanted += [(stream, name) for name in self._known[stream.name].consumers]
+            else:
+                rows += self._silent_consumers(stream.name, "stream_" + stream.reason)
+
+        async def one(pair: tuple[Stream, str]) -> None:
+            stream, name = pair
+            known = self._known[stream.name]
+            try:
+                wire = await self.api.consumer_info(stream.name, name, asking)
+                row = self._consumer(stream, wire, known)
+            except QuestionError as error:
+                if _says_nothing(error):
+                    return
+                config = known.consumers.get(name)
+                row = silent_consumer(self._account, stream.name, name, error.reason, config)
+            if row is not None:
+                rows.append(row)
+
+        await each_of(wanted, one, self.concurrency)
+        return tuple(rows)
+
+
+def _says_nothing(error: QuestionError) -> bool:
+    """Gone, or not ours to ask: neither means that it has no leader."""
+    gone = isinstance(error, ApiError) and error.code == NOT_FOUND
+    return gone or error.reason == "permission"

@@ -1,0 +1,99 @@
+"""The JetStream API as an ordinary user asks it: pages, error codes, one asset by name."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from exporter.errors import QuestionError
+from exporter.sources.decoding.decode import read_answer
+from exporter.sources.decoding.wire import (
+    WireAccountInfo,
+    WireApiError,
+    WireConsumerInfo,
+    WireConsumerList,
+    WireStream,
+    WireStreamList,
+)
+from exporter.sources.request_context import Asking
+from exporter.sources.transport.connection import NatsLink
+
+# A server gathers a list from its peers for 4 s before it answers with what it has.
+LIST_SECONDS = 6.0
+INFO_SECONDS = 2.0
+NOT_FOUND = 404
+
+_NO_META_LEADER = 10008
+_NO_JETSTREAM = frozenset({10039, 10035, 10076})  # for the account; disabled; not enabled
+
+T = TypeVar("T", WireAccountInfo, WireStreamList, WireConsumerList, WireStream, WireConsumerInfo)
+
+
+class ApiError(QuestionError):
+    """The server answered with an error of its own."""
+
+    def __init__(self, subject: str, error: WireApiError) -> None:
+        super().__init__(
+            _reason(error), f"{subject}: {error.description} ({error.err_code or error.code})"
+        )
+        self.code = error.code
+        self.err_code = error.err_code
+
+
+def _reason(error: WireApiError) -> str:
+    if error.err_code == _NO_META_LEADER:
+        return "no_meta_leader"
+    return "no_jetstream" if error.err_code in _NO_JETSTREAM else "api_error"
+
+
+def api_prefix(domain: str | None) -> str:
+    """Where the API of that JetStream domain is asked; that of the connected server when left out."""
+    return f"$JS.{domain}.API" if domain else "$JS.API"
+
+
+@dataclass(frozen=True, slots=True)
+class AccountApi:
+    link: NatsLink
+    prefix: str = "$JS.API"
+
+    async def account_info(self, asking: Asking) -> WireAccountInfo:
+        return await self._ask(WireAccountInfo, "INFO", b"", asking.left(INFO_SECONDS))
+
+    async def stream_info(self, stream: str, asking: Asking) -> WireStream:
+        subject = f"STREAM.INFO.{stream}"
+        return await self._ask(WireStream, subject, b"", asking.left(INFO_SECONDS))
+
+    async def consumer_info(self, stream: str, consumer: str, asking: Asking) -> WireConsumerInfo:
+        subject = f"CONSUMER.INFO.{stream}.{consumer}"
+        return await self._ask(WireConsumerInfo, subject, b"", asking.left(INFO_SECONDS))
+
+    async def stream_pages(self, asking: Asking) -> AsyncIterator[WireStreamList]:
+        async for page in self._pages(WireStreamList, "STREAM.LIST", asking):
+            yield page
+
+    async def consumer_pages(self, stream: str, asking: Asking) -> AsyncIterator[WireConsumerList]:
+        async for page in self._pages(WireConsumerList, f"CONSUMER.LIST.{stream}", asking):
+            yield page
+
+    async def _pages(self, kind: type[T], subject: str, asking: Asking) -> AsyncIterator[T]:
+        offset, total = 0, 1
+        while offset < total:
+            # Nothing but the offset: since 2.12 a server refuses a request with unknown fields.
+            payload = msgspec.json.encode({"offset": offset})
+            page = await self._ask(kind, subject, payload, asking.left(LIST_SECONDS))
+            if not isinstance(page, WireStreamList | WireConsumerList):
+                raise TypeError(f"{subject} has no pages")
+            yield page
+            offset += page.limit or 256
+            total = page.total
+
+    async def _ask(self, kind: type[T], subject: str, payload: bytes, seconds: float) -> T:
+        whole = f"{self.prefix}.{subject}"
+        reply = await self.link.ask(whole, payload, timeout=seconds)
+        answer = read_answer(kind, reply.data, whole)
+        if answer.error is not None:
+            raise ApiError(whole, answer.error)
+        return answer

@@ -1,0 +1,219 @@
+"""The answers of all servers -> one row per stream and consumer, from its own leader only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import msgspec
+
+from exporter.model import Consumer, ConsumerConfig, Stream, StreamConfig
+from exporter.sources.decoding.decode import (
+    consumer_config,
+    consumer_from_wire,
+    has_leader,
+    silent_consumer,
+    silent_stream,
+    stream_config,
+    stream_from_wire,
+)
+from exporter.sources.decoding.shared_configs import SharedConfigs
+from exporter.sources.decoding.wire import WireAccountDetail, WireCluster, WireConsumer, WireStream
+from exporter.sources.filters import Filters
+
+StreamKey = tuple[str, str]
+ConsumerKey = tuple[str, str, str]
+# Servers since 2.11 write into an asset's metadata which level of their API it needs.
+_REQUIRED_LEVEL = "_nats.req.level"
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class ConfigCache:
+    """Configuration read on a slower cadence than state, kept by name."""
+
+    streams: dict[StreamKey, StreamConfig] = field(default_factory=dict)
+    consumers: dict[ConsumerKey, ConsumerConfig] = field(default_factory=dict)
+    required_levels: dict[StreamKey, int] = field(default_factory=dict)  # only those above 0
+    default_max_consumers: int | None = None
+    unknown: bool = False  # a row without known configuration was seen: read it again soon
+    _shared: SharedConfigs = field(default_factory=SharedConfigs)
+
+    def stream(self, account: str, wire: WireStream) -> StreamConfig | None:
+        key = (account, wire.name)
+        if wire.config is not None:
+            self.streams[key] = self._with_server_default(stream_config(wire.name, wire.config))
+            self._note_level(key, wire.config.metadata.get(_REQUIRED_LEVEL, ""))
+        config = self.streams.get(key)
+        self.unknown |= config is None
+        return config
+
+    def consumer(self, account: str, stream: str, wire: WireConsumer) -> ConsumerConfig | None:
+        key = (account, stream, wire.name)
+        config = self.consumers.get(key)
+        if wire.config is not None:
+            # An unchanged configuration stays the same object: others tell by that.
+            read = consumer_config(wire.config)
+            if read != config:
+                config = self.consumers[key] = self._shared.of(read)
+        self.unknown |= config is None
+        return config
+
+    def _note_level(self, key: StreamKey, written: str) -> None:
+        if written.isdecimal() and int(written) > 0:
+            self.required_levels[key] = int(written)
+        else:
+            self.required_levels.pop(key, None)
+
+    def can_run(self, key: StreamKey, server_level: int | None) -> bool:
+        """A server that was downgraded lists a stream that it cannot run, as if it were empty."""
+        return server_level is None or self.required_levels.get(key, 0) <= server_level
+
+    def _with_server_default(self, config: StreamConfig) -> StreamConfig:
+        # Since 2.15 a stream without a limit of its own still has the server's (1000 consumers).
+        if config.max_consumers is None and self.default_max_consumers is not None:
+            return msgspec.structs.replace(config, max_consumers=self.default_max_consumers)
+        return config
+
+    def keep_only(self, streams: Iterable[Stream], consumers: Iterable[Consumer]) -> None:
+        """What is gone must not fill the memory; called after a complete read."""
+        named_streams = {(row.account, row.name) for row in streams}
+        self.streams = {key: kept for key, kept in self.streams.items() if key in named_streams}
+        self.required_levels = {
+            key: kept for key, kept in self.required_levels.items() if key in named_streams
+        }
+        named = {(row.account, row.stream, row.name) for row in consumers}
+        self.consumers = {key: kept for key, kept in self.consumers.items() if key in named}
+
+
+@dataclass(slots=True)
+class _StreamRows:
+    leader_row: WireStream | None = None
+    leader: str = ""
+    unsupported: bool = False  # its leader is too old a server for it
+    seen_by: dict[str, int] = field(default_factory=dict)  # server -> its own count of messages
+    peers: set[str] = field(default_factory=set)
+    named: set[str] = field(default_factory=set)  # whom its followers hold for the leader
+
+
+def leads(cluster: WireCluster | None, server: str) -> bool:
+    """Whether `server` speaks here as the leader; a stand-alone server may name no cluster."""
+    return cluster is None or cluster.leader == server
+
+
+@dataclass(slots=True)
+class LeaderRows:
+    """Takes the account details of each server in turn, then gives the rows of the leaders."""
+
+    configs: ConfigCache
+    filters: Filters
+    # Servers that live but did not list their assets: of what they lead nothing is known.
+    mute: frozenset[str] = frozenset()
+    _streams: dict[StreamKey, _StreamRows] = field(default_factory=dict)
+    _led: dict[ConsumerKey, Consumer] = field(default_factory=dict)
+    _followed: dict[ConsumerKey, set[str]] = field(default_factory=dict)  # -> its hosts
+    _unknown: set[ConsumerKey] = field(default_factory=set)
+    _settled_before: datetime | None = None  # of the server whose rows are being added
+
+    def add(
+        self,
+        server: str,
+        accounts: Iterable[WireAccountDetail],
+        api_level: int | None = None,
+        settled_before: datetime | None = None,
+    ) -> None:
+        self._settled_before = settled_before
+        for account in accounts:
+            if not self.filters.accounts.wants(account.name):
+                continue
+            for stream in account.stream_detail or ():
+                if self.filters.streams.wants(stream.name):
+                    self._add_stream(server, account.name, stream, api_level)
+
+    def _add_stream(
+        self, server: str, account: str, wire: WireStream, api_level: int | None
+    ) -> None:
+        key = (account, wire.name)
+        rows = self._streams.setdefault(key, _StreamRows())
+        rows.seen_by[server] = wire.state.messages
+        self.configs.stream(account, wire)
+        if wire.cluster is not None:
+            rows.peers.update(peer.name for peer in wire.cluster.replicas)
+            rows.named.add(wire.cluster.leader)
+        if leads(wire.cluster, server):
+            if not self.configs.can_run(key, api_level):
+                rows.unsupported = True
+            elif _newer(wire, rows.leader_row):
+                rows.leader_row, rows.leader = wire, server
+        if wire.consumer_detail:
+            self._add_consumers(server, account, wire)
+
+    def _add_consumers(self, server: str, account: str, stream: WireStream) -> None:
+        name, first_seq, configs = stream.name, stream.state.first_seq, self.configs
+        every = self.filters.consumers.open
+        for wire in stream.consumer_detail or ():
+            if not every and not self.filters.consumers.wants(wire.name):
+                continue
+            config = configs.consumer(account, name, wire)
+            if config is not None and config.internal:
+                continue
+            key = (account, name, wire.name)
+            if wire.cluster is not None and not self._leads_well(wire.cluster, server):
+                self._add_followed(key, server, wire.cluster)
+                continue
+            row = consumer_from_wire(account, name, wire, config, server, first_seq)
+            rival = self._led.get(key)
+            # Two servers may both hold themselves for the leader while an election is under way;
+            # the one that delivered more is the newer.
+            if rival is None or row.delivered_consumer_seq > rival.delivered_consumer_seq:
+                self._led[key] = row
+
+    def _leads_well(self, cluster: WireCluster, server: str) -> bool:
+        if cluster.leader != server:
+            return False
+        # A leader among others that cannot say since when was not yet confirmed by them.
+        since, before = cluster.leader_since, self._settled_before
+        return before is None or not cluster.replicas or (since is not None and since <= before)
+
+    def _add_followed(self, key: ConsumerKey, server: str, cluster: WireCluster) -> None:
+        if cluster.leader in self.mute:
+            self._unknown.add(key)
+        hosts = self._followed.setdefault(key, set())
+        hosts.add(server)
+        hosts.update(peer.name for peer in cluster.replicas)
+
+    def streams(self) -> tuple[Stream, ...]:
+        found = []
+        for (account, name), rows in self._streams.items():
+            config = self.configs.streams.get((account, name))
+            if rows.leader_row is None:
+                if not rows.named.isdisjoint(self.mute):
+                    continue
+                hosts = tuple(rows.peers | set(rows.seen_by))
+                reason = "offline" if rows.unsupported else "no_leader"
+                found.append(silent_stream(account, name, reason, config, hosts))
+                continue
+            followers = tuple(
+                (server, count) for server, count in rows.seen_by.items() if server != rows.leader
+            )
+            found.append(stream_from_wire(account, rows.leader_row, config, rows.leader, followers))
+        return tuple(found)
+
+    def consumers(self) -> tuple[Consumer, ...]:
+        leaderless = (
+            silent_consumer(*key, "no_leader", self.configs.consumers.get(key), tuple(hosts))
+            for key, hosts in self._followed.items()
+            if key not in self._led and key not in self._unknown
+        )
+        return (*self._led.values(), *leaderless)
+
+
+def _newer(row: WireStream, than: WireStream | None) -> bool:
+    """Of two rows that both claim to lead, the later elected (or else further) one is true."""
+    return than is None or _age_key(row) > _age_key(than)
+
+
+def _age_key(row: WireStream) -> tuple[datetime, int]:
+    since = row.cluster.leader_since if row.cluster and has_leader(row.cluster) else None
+    return since or _LONG_AGO, row.state.last_seq

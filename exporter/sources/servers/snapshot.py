@@ -1,0 +1,242 @@
+"""From the answers of many servers to one snapshot; shared by the system and monitor sources."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import chain
+
+import msgspec
+
+from exporter.model import Account, Consumer, Fault, Skipped, Snapshot, Stream
+from exporter.signals.clock import ClockBook
+from exporter.sources.api_counters import ApiCounters
+from exporter.sources.decoding.server_decode import (
+    ServerAnswers,
+    fleet_accounts,
+    fleet_meta,
+    fleet_servers,
+)
+from exporter.sources.decoding.wire import WireHealth
+from exporter.sources.filters import Filters
+from exporter.sources.request_context import Asking
+from exporter.sources.servers.leaders import ConfigCache, LeaderRows
+from exporter.sources.servers.startup import StartupBook
+from exporter.sources.silent_assets import ServerBook, SilentAssets
+from exporter.sources.subsz.counts import account_id
+from exporter.sources.subsz.publish_counts import PublishCounting, PublishOptions
+
+# New names make the configuration due early, but never more often than this.
+_EARLIEST_CONFIG_SECONDS = 20.0
+# Of the time that a poll has left: when configuration does not come, there is time for the state.
+CONFIG_SHARE_OF_TIME = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What every source needs to know of its system."""
+
+    system: str
+    filters: Filters = field(default_factory=Filters)
+    account: str | None = None
+    domain: str | None = None
+    expected_servers: int | None = None
+    config_interval: float = 60.0
+    config_ceiling: int = 100_000
+    health_interval: float = 60.0
+    remember_seconds: float = 3600.0
+    concurrency: int = 12
+    max_answer_bytes: int = 1024**3
+    publishes: PublishOptions = field(default_factory=PublishOptions)
+    read_settings: bool = False  # ask servers for their own configuration; the audit wants it
+
+
+@dataclass(slots=True)
+class ServersMemory:
+    """What such a source keeps between polls."""
+
+    options: SourceOptions
+    clocks: ClockBook = field(default_factory=ClockBook)
+    configs: ConfigCache = field(default_factory=ConfigCache)
+    health: dict[str, WireHealth] = field(default_factory=dict)  # by server name
+    servers: ServerBook = field(init=False)
+    silent: SilentAssets = field(init=False)
+    startups: StartupBook = field(default_factory=StartupBook)
+    api_counters: ApiCounters = field(default_factory=ApiCounters)
+    publishes: PublishCounting = field(init=False)
+    consumers: int = 0  # as many as the last snapshot had
+    strangers: int = 0  # servers of another JetStream domain that answered this poll
+    _config_read: float = float("-inf")
+    _config_rests: float = float("-inf")  # until then it is not asked again
+    _health_read: float = float("-inf")
+
+    def __post_init__(self) -> None:
+        self.servers = ServerBook(self.options.remember_seconds, self.options.expected_servers)
+        self.silent = SilentAssets(self.options.remember_seconds)
+        self.publishes = PublishCounting(self.options.system, self.options.publishes)
+
+    @property
+    def over_ceiling(self) -> bool:
+        """So many consumers that reading all their configuration could make publishers wait."""
+        return self.consumers > self.options.config_ceiling
+
+    @property
+    def config_known(self) -> bool:
+        """Of one server at least: it is then known in how small pages it has to be asked for."""
+        return bool(self.configs.streams) or self._config_read != float("-inf")
+
+    @property
+    def may_count_publishes(self) -> bool:
+        return self.config_known or self.options.publishes.at_every_poll
+
+    def config_due(self, now: float) -> bool:
+        age = now - self._config_read
+        if now < self._config_rests:
+            return False
+        if self.over_ceiling and age != float("inf"):
+            return False  # once at the start, then no more
+        due_early = self.configs.unknown and age >= _EARLIEST_CONFIG_SECONDS
+        return due_early or age >= self.options.config_interval
+
+    def config_read(self, now: float) -> None:
+        self._config_read = now
+        self.configs.unknown = False
+
+    def config_failed(self, now: float) -> None:
+        """Asked again at every poll, it could take the time of the smaller question each time."""
+        self._config_rests = now + self.options.config_interval
+
+    def health_due(self, now: float) -> bool:
+        return now - self._health_read >= self.options.health_interval
+
+    def health_read(self, now: float) -> None:
+        self._health_read = now
+
+    def empty_snapshot(self, asking: Asking) -> Snapshot:
+        """Nobody answered: only that is known (and which servers should have)."""
+        now = time.time()
+        return Snapshot(
+            system=self.options.system,
+            taken=now,
+            servers=self.servers.with_silent(now, ()),
+            outcomes=tuple(asking.outcomes),
+            skipped=asking.left_out.skipped(time.monotonic()),
+            servers_expected=self.servers.expected(),
+            servers_answered=0,
+            complete=False,
+        )
+
+
+def build_snapshot(memory: ServersMemory, asking: Asking, answers: list[ServerAnswers]) -> Snapshot:
+    """Heavy (a decode's worth of rows): runs in a thread, off the event loop."""
+    now = time.time()
+    for answer in answers:
+        answer.health = memory.health.get(answer.server.name)
+    starting = memory.startups.starting(answers)
+    for answer in answers:
+        if answer.server.name in starting:
+            answer.jsz.clear()
+    mute = frozenset(answer.server.name for answer in answers if not answer.jsz)
+    rows = LeaderRows(memory.configs, memory.options.filters, mute)
+    for answer in answers:
+        for page in answer.jsz:
+            if page.limits and page.limits.default_max_consumers > 0:
+                memory.configs.default_max_consumers = page.limits.default_max_consumers
+        rows.add(
+            answer.server.name,
+            answer.account_details(),
+            answer.api_level,
+            answer.settled_before,
+        )
+    streams, consumers = rows.streams(), rows.consumers()
+    if asking.answered("jsz_config"):
+        memory.configs.keep_only(streams, consumers)
+    answered = fleet_servers(answers, streams, consumers, memory.clocks, now)
+    servers = memory.servers.with_silent(now, answered)
+    away = starting | {server.name for server in servers if not server.up}
+    mum = frozenset(answer.server.name for answer in answers if not answer.lists_streams)
+    streams, consumers = memory.silent.with_silent(now, streams, consumers, away, mum - away)
+    streams = _with_all_consumers(streams, memory.silent)
+    memory.consumers = len(consumers)
+    expected = memory.servers.expected()
+    return Snapshot(
+        system=memory.options.system,
+        taken=now,
+        streams=streams,
+        consumers=consumers,
+        servers=servers,
+        accounts=_wanted_accounts(memory, answers, streams, consumers),
+        meta=fleet_meta(answers),
+        outcomes=tuple(asking.outcomes),
+        faults=(
+            *_strangers(memory),
+            *_starting(starting),
+            *unreadable_thresholds("jsz_config", streams, consumers),
+        ),
+        skipped=(
+            *asking.left_out.skipped(time.monotonic()),
+            *([Skipped("jsz_config", "ceiling")] if memory.over_ceiling else []),
+        ),
+        servers_expected=expected,
+        servers_answered=len(answered),
+        complete=asking.complete and len(answered) >= expected and not starting,
+        account_names=_account_names(answers),
+    )
+
+
+def _account_names(answers: list[ServerAnswers]) -> dict[str, str]:
+    details = chain.from_iterable(answer.account_details() for answer in answers)
+    return {account_id(account): account.name for account in details}
+
+
+def _with_all_consumers(streams: tuple[Stream, ...], known: SilentAssets) -> tuple[Stream, ...]:
+    """A stream's leader counts the consumers on its own server; in a cluster others hold more."""
+    if not any(row.replicas for row in streams):
+        return streams
+    seen = known.consumer_counts()
+    return tuple(
+        msgspec.structs.replace(row, consumers=seen[row.account, row.name])
+        if row.up and seen[row.account, row.name] > row.consumers
+        else row
+        for row in streams
+    )
+
+
+def _wanted_accounts(
+    memory: ServersMemory,
+    answers: list[ServerAnswers],
+    streams: tuple[Stream, ...],
+    consumers: tuple[Consumer, ...],
+) -> tuple[Account, ...]:
+    wants = memory.options.filters.accounts.wants
+    found = fleet_accounts(answers, streams, consumers)
+    ids = frozenset(answer.server.id for answer in answers)
+    return memory.api_counters.risen(tuple(one for one in found if wants(one.name)), ids)
+
+
+def _strangers(memory: ServersMemory) -> tuple[Fault, ...]:
+    if not memory.strangers:
+        return ()
+    detail = "servers of another JetStream domain answered; a system is one domain"
+    return (Fault("statsz", "other_domain", memory.strangers, detail),)
+
+
+def _starting(servers: frozenset[str]) -> tuple[Fault, ...]:
+    if not servers:
+        return ()
+    detail = "not read, for they have just started: " + ", ".join(sorted(servers))
+    return (Fault("jsz", "partial", len(servers), detail),)
+
+
+def unreadable_thresholds(
+    question: str, streams: tuple[Stream, ...], consumers: tuple[Consumer, ...]
+) -> tuple[Fault, ...]:
+    configured: Iterable[Stream | Consumer] = chain(streams, consumers)
+    names = [
+        f"{row.name}: {key}"
+        for row in configured
+        if row.config is not None
+        for key in (*row.config.thresholds.unreadable, *row.config.notes.unreadable)
+    ]
+    return (Fault(question, "threshold", len(names), names[0]),) if names else ()

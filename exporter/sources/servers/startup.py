@@ -1,0 +1,67 @@
+"""Servers that have just started: they list assets before they know who leads them and how far.
+
+For that long a replica shows itself as the leader, and a backlog as 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from exporter.sources.decoding.server_decode import ServerAnswers
+from exporter.sources.decoding.wire import WireServer
+
+# A server without a meta leader for longer than this is no longer starting: its group lost quorum,
+# and what it leads by itself is true.
+_LONGEST_START_SECONDS = 60.0
+# A server that came back counts what waits for its consumers a moment after it knows its meta leader.
+_COUNTING_SECONDS = 5.0
+# Words of healthz while a server reads its stores, and then its meta group's log.
+_STARTING = ("failed to be ready", "recovering")
+
+
+@dataclass(slots=True)
+class StartupBook:
+    """Which servers have got over their start; a restarted one has a new id."""
+
+    _settled: set[str] = field(default_factory=set)  # ids
+    _clustered: set[str] = field(default_factory=set)  # names
+    _lives: dict[str, str] = field(default_factory=dict)  # name -> the first id seen of it
+
+    def has_settled(self, server_id: str) -> bool:
+        return server_id in self._settled
+
+    def is_new(self, server: WireServer) -> bool:
+        """Worth a question about its health, for it may be starting."""
+        return server.jetstream and server.id not in self._settled
+
+    def starting(self, answers: list[ServerAnswers]) -> frozenset[str]:
+        """The names of those that do not know yet what they hold."""
+        names = frozenset(answer.server.name for answer in answers if self._is_starting(answer))
+        self._settled &= {answer.server.id for answer in answers}
+        return names
+
+    def _is_starting(self, answer: ServerAnswers) -> bool:
+        said, meta = answer.server, answer.meta
+        if not said.jetstream or said.id in self._settled:
+            return False
+        # It may hear from the meta leader before it has read its own log to the end.
+        error = answer.health.error if answer.health else ""
+        starting = any(word in error for word in _STARTING)
+        if meta is not None:
+            self._clustered.add(said.name)
+            came_back = self._lives.setdefault(said.name, said.id) != said.id
+            uptime = _uptime(answer)
+            starting |= not meta.leader and uptime < _LONGEST_START_SECONDS
+            starting |= came_back and uptime < _COUNTING_SECONDS
+        else:
+            starting |= said.name in self._clustered
+        if not starting:
+            self._settled.add(said.id)
+        return starting
+
+
+def _uptime(answer: ServerAnswers) -> float:
+    start = answer.stats.start if answer.stats else None
+    if start is None or answer.server.time is None:
+        return 0.0
+    return (answer.server.time - start).total_seconds()

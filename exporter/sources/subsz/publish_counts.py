@@ -1,0 +1,98 @@
+"""When the servers' subscriptions are read for publish accounting, and what a poll gets of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from exporter.errors import QuestionError
+from exporter.model import Skipped, Snapshot
+from exporter.sources.request_context import Asking, LeftOut
+from exporter.sources.subsz.reader import CEILING, QUESTION, SubszReader, SubszReading
+from exporter.sources.subsz.transport import SubszTransport
+from exporter.subscription_counts import SubscriptionCounts
+
+# Of the time that a poll has left: streams and consumers matter more.
+_SHARE_OF_TIME = 1 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class PublishOptions:
+    enabled: bool = True
+    interval: float = 60.0  # seconds
+    ceiling: int = CEILING
+
+    @property
+    def at_every_poll(self) -> bool:
+        """Even at the first, when nobody knows yet in how small pages servers have to be asked."""
+        return self.interval <= 0
+
+
+@dataclass(frozen=True, slots=True)
+class PublishReading:
+    """What this poll read, told beside the rest: its failure makes no snapshot incomplete."""
+
+    asking: Asking
+    counts: SubscriptionCounts | None = None
+    skipped: tuple[Skipped, ...] = ()
+
+    def added_to(self, snapshot: Snapshot) -> Snapshot:
+        rests = self.asking.left_out.skipped(time.monotonic())
+        return replace(
+            snapshot,
+            subscriptions=self.counts,
+            outcomes=(*snapshot.outcomes, *self.asking.outcomes),
+            skipped=(*snapshot.skipped, *rests, *self.skipped),
+        )
+
+
+@dataclass(slots=True)
+class PublishCounting:
+    """Of one system; between two readings it only repeats what was left out."""
+
+    system: str
+    options: PublishOptions = PublishOptions()
+    left_out: LeftOut = field(default_factory=LeftOut)
+    _reader: SubszReader = field(init=False)
+    _read: float = float("-inf")
+    _skipped: tuple[Skipped, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._reader = SubszReader(self.system, self.options.ceiling)
+
+    async def read(
+        self,
+        transport: Callable[[Asking], SubszTransport],
+        servers: Mapping[str, str],
+        deadline: float,
+    ) -> PublishReading:
+        """`servers`: those with JetStream, id -> name. To be called before the streams are asked
+        for: whatever is received and stored in between is then known to be stored.
+        """
+        now = time.monotonic()
+        asking = Asking(now + (deadline - now) * _SHARE_OF_TIME, self.left_out)
+        due = self.options.enabled and now - self._read >= self.options.interval
+        if not due or not servers or asking.rests(QUESTION):
+            return PublishReading(asking, None, self._skipped)
+        self._read = now
+        counts = None
+        with asking.question(QUESTION):
+            reading = await self._read_in_time(transport(asking), servers, asking)
+            counts, self._skipped = reading.counts, reading.skipped
+            if reading.error is not None:
+                raise reading.error
+        return PublishReading(asking, counts, self._skipped)
+
+    async def _read_in_time(
+        self, ask: SubszTransport, servers: Mapping[str, str], asking: Asking
+    ) -> SubszReading:
+        """Each answer may be quick and all of them too many."""
+        try:
+            async with asyncio.timeout(asking.left()):
+                return await self._reader.read(ask, servers)
+        except TimeoutError as error:
+            raise QuestionError("timeout", "not all accounts were read in time") from error

@@ -1,0 +1,199 @@
+"""What JetStream's own subscriptions received: publishes, acks and pulls, by one bulk question.
+
+The server walks all subscriptions of an account while its publishers wait: first their number is
+asked, which costs nothing, and above a ceiling that account stays out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from exporter.errors import QuestionError
+from exporter.model import Skipped
+from exporter.sources.request_context import RETRY_AFTER_SECONDS
+from exporter.sources.subsz.counts import account_id, counts_of
+from exporter.sources.subsz.rows import LedStream, ServerRows, led_streams
+from exporter.sources.subsz.transport import SubszTransport
+from exporter.sources.subsz.wire import SubszQuestion
+from exporter.subscription_counts import StreamKey, SubscriptionCounts
+from streamgauge.serving.logs import StateLog, event
+
+logger = logging.getLogger(__name__)
+
+QUESTION = "subsz"
+QUEUES_QUESTION = "ipqueuesz"
+# At 2.8 us each, the worst seen, publishers wait 20 ms.
+CEILING = 7_000
+# A message that left the queues may still wait for a quorum, at worst in another data centre; only
+# after that the next question may ask for last_seq.
+SETTLE_SECONDS = 0.25
+_MOST_LOOKUPS = 16  # connections that are asked for by number, per server and look
+
+
+@dataclass(frozen=True, slots=True)
+class OverCeiling:
+    server: str
+    account: str
+    subscriptions: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubszReading:
+    counts: SubscriptionCounts
+    over_ceiling: tuple[OverCeiling, ...] = ()
+    error: QuestionError | None = None  # of the servers that could not be read
+    queues_denied: bool = False
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        found = (Skipped(QUESTION, "ceiling"),) if self.over_ceiling else ()
+        return (*found, Skipped(QUEUES_QUESTION, "permission")) if self.queues_denied else found
+
+
+@dataclass(slots=True)
+class SubszReader:
+    """Keeps whose connections are whose: a number is never used twice in a server's life."""
+
+    system: str
+    ceiling: int = CEILING
+    settle: float = SETTLE_SECONDS
+    _owners: dict[tuple[str, StreamKey], int] = field(default_factory=dict)
+    _clients: set[tuple[str, int]] = field(default_factory=set)
+    _queues_rest: dict[str, float] = field(default_factory=dict)  # by server id, until when
+    _queues_denied: set[str] = field(default_factory=set)  # ids of servers
+    _log: StateLog = field(default_factory=lambda: StateLog(logger))
+    _logged: set[tuple[str, str]] = field(default_factory=set)
+
+    async def read(self, ask: SubszTransport, servers: Mapping[str, str]) -> SubszReading:
+        """`servers`: those with JetStream, id -> name."""
+        looks = await asyncio.gather(*(self._look(ask, *server) for server in servers.items()))
+        read = [rows for rows, _, _ in looks if rows is not None]
+        over = tuple(one for _, left_out, _ in looks for one in left_out)
+        self._remember(read)
+        self._tell(over)
+        await asyncio.sleep(self.settle)
+        complete = all(error is None for _, _, error in looks)
+        counts = await asyncio.to_thread(counts_of, read, complete=complete)
+        failed = _joined([error for _, _, error in looks if error])
+        return SubszReading(counts, over, failed, bool(self._queues_denied))
+
+    async def _look(
+        self, ask: SubszTransport, server_id: str, name: str
+    ) -> tuple[ServerRows | None, list[OverCeiling], QuestionError | None]:
+        over: list[OverCeiling] = []
+        rows = None
+        try:
+            total = (await ask.subscriptions(server_id, SubszQuestion())).num_subscriptions
+            pages = await ask.streams(server_id)
+            accounts = [detail for page in pages for detail in page.account_details or ()]
+            rows = ServerRows(name, server_id, led_streams(name, accounts), accounts)
+            await self._read_rows(ask, rows, total, over)
+            rows.queues = await self._queues(ask, server_id)
+            await self._find_owners(ask, rows)
+        except QuestionError as error:
+            return rows, over, QuestionError(error.reason, f"{name}: {error.detail}")
+        return rows, over, None
+
+    async def _read_rows(
+        self, ask: SubszTransport, rows: ServerRows, total: int, over: list[OverCeiling]
+    ) -> None:
+        if total <= self.ceiling:
+            # Few enough in all accounts together: one question is kinder than one for each.
+            return await _take(ask, rows, "")
+        for account in rows.accounts:
+            key = account_id(account)
+            answer = await ask.subscriptions(rows.server_id, SubszQuestion(key))
+            if answer.num_subscriptions <= self.ceiling:
+                await _take(ask, rows, key)
+            elif account.stream_detail:
+                over.append(OverCeiling(rows.server, account.name, answer.num_subscriptions))
+        return None
+
+    async def _queues(self, ask: SubszTransport, server_id: str) -> Collection[str] | None:
+        """It makes the numbers of busy streams come sooner: good to have, nothing to fail for."""
+        if time.monotonic() < self._queues_rest.get(server_id, 0.0):
+            return None
+        self._queues_denied.discard(server_id)
+        try:
+            return await ask.queues(server_id)
+        except QuestionError as error:  # before 2.10.26 not over NATS
+            if error.reason == "permission":
+                self._queues_denied.add(server_id)
+            self._queues_rest[server_id] = time.monotonic() + RETRY_AFTER_SECONDS
+            return None
+
+    async def _find_owners(self, ask: SubszTransport, rows: ServerRows) -> None:
+        await asyncio.to_thread(rows.index)
+        unsure = {}
+        for stream in rows.led:
+            found = self._candidates(rows, stream)
+            if len(found) == 1:
+                rows.owners[stream.key] = found.pop()
+            elif found:
+                unsure[stream.key] = found
+        await self._look_up(ask, rows, unsure)
+
+    async def _look_up(
+        self, ask: SubszTransport, rows: ServerRows, unsure: Mapping[StreamKey, set[int]]
+    ) -> None:
+        """Who is a client is not the stream; what is left over waits for the next look."""
+        lookups = _MOST_LOOKUPS
+        for key, found in unsure.items():
+            for cid in sorted(found):
+                if len(found) == 1 or lookups == 0:
+                    break
+                lookups -= 1
+                if await ask.is_client(rows.server_id, cid):
+                    self._clients.add((rows.server_id, cid))
+                    found.discard(cid)
+            if len(found) == 1:
+                rows.owners[key] = found.pop()
+
+    def _candidates(self, rows: ServerRows, stream: LedStream) -> set[int]:
+        found = rows.candidates(stream)
+        known = self._owners.get((rows.server_id, stream.key))
+        if known in found:
+            return {known}
+        return {cid for cid in found if (rows.server_id, cid) not in self._clients}
+
+    def _remember(self, read: Sequence[ServerRows]) -> None:
+        self._owners = {
+            (rows.server_id, key): cid for rows in read for key, cid in rows.owners.items()
+        }
+        present = {(rows.server_id, cid) for rows in read for cid in rows.connections()}
+        self._clients &= present
+        lives = {rows.server_id for rows in read}
+        self._queues_denied &= lives
+        self._queues_rest = {
+            life: until for life, until in self._queues_rest.items() if life in lives
+        }
+
+    def _tell(self, over: Sequence[OverCeiling]) -> None:
+        """One line when an account goes over the ceiling, and one when it is back."""
+        now = {(one.server, one.account): one for one in over}
+        for key, one in now.items():
+            self._log.report(
+                key, True, logging.WARNING, "too many subscriptions to count publishes",
+                system=self.system, server=one.server, account=one.account,
+                subscriptions=one.subscriptions, ceiling=self.ceiling,
+            )  # fmt: skip
+        for server, account in self._logged - now.keys():
+            self._log.forget((server, account))
+            event(logger, logging.INFO, "publishes are counted again", system=self.system,
+                  server=server, account=account)  # fmt: skip
+        self._logged = set(now)
+
+
+async def _take(ask: SubszTransport, rows: ServerRows, account: str) -> None:
+    answer = await ask.subscriptions(rows.server_id, SubszQuestion(account, rows=True))
+    rows.lists[account] = answer.subscriptions_list or []
+
+
+def _joined(errors: Sequence[QuestionError]) -> QuestionError | None:
+    if not errors:
+        return None
+    return QuestionError(errors[0].reason, "; ".join(error.detail for error in errors))

@@ -1,0 +1,70 @@
+"""SUBSZ and CONNZ as servers write them, and how to ask for them over NATS and over HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+from msgspec import Struct, field
+
+from exporter.sources.decoding.wire import WireServer, WireSystemError
+
+# Never pages: the server walks all subscriptions for each of them. The ceiling bounds the answer.
+_ALL_ROWS = 100_000_000
+
+
+class WireSubscription(Struct, gc=False):
+    account: str = ""  # of the connection; in operator mode its public key
+    subject: str = ""
+    qgroup: str = ""
+    sid: str = ""
+    msgs: int = 0
+    cid: int = 0
+
+
+class WireSubsz(Struct, gc=False):
+    num_subscriptions: int = 0  # in a cluster with those that other servers announced
+    subscriptions_list: list[WireSubscription] | None = None
+
+
+class WireSubszAnswer(Struct, gc=False):
+    server: WireServer = field(default_factory=WireServer)
+    data: WireSubsz | None = None
+    error: WireSystemError | None = None
+
+
+class WireConnz(Struct, gc=False):
+    num_connections: int = 0
+
+
+class WireConnzAnswer(Struct, gc=False):
+    server: WireServer = field(default_factory=WireServer)
+    data: WireConnz | None = None
+    error: WireSystemError | None = None
+
+
+class WireQueuesAnswer(Struct, gc=False):
+    """IPQUEUESZ lists the queues in which something waits; what they look like is not needed."""
+
+    data: dict[str, msgspec.Raw] | None = None
+    error: WireSystemError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubszQuestion:
+    """The number of subscriptions, or with `rows` all of them; of one account or of all."""
+
+    account: str = ""
+    rows: bool = False
+
+    def payload(self) -> bytes:
+        request: dict[str, bool | int | str] = {"account": self.account} if self.account else {}
+        if self.rows:
+            request |= {"subscriptions": True, "limit": _ALL_ROWS}
+        return msgspec.json.encode(request)
+
+    def query(self) -> dict[str, str]:
+        query = {"acc": self.account} if self.account else {}
+        if self.rows:
+            query |= {"subs": "1", "limit": str(_ALL_ROWS)}
+        return query

@@ -1,0 +1,309 @@
+"""One NATS connection: questions with a deadline, NATS' ways of failing mapped to our reasons.
+
+It reconnects for ever by itself (every question may reopen it) and reads credentials anew each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+from nats.errors import NoServersError
+
+from exporter.errors import QuestionError
+from exporter.sources.transport.credentials import NatsAccess, without_secrets
+from streamgauge.serving.settings import SettingsError
+
+logger = logging.getLogger(__name__)
+
+_VIOLATION = re.compile(r'permissions violation for (publish|subscription) to "([^"]*)"')
+_DOMAIN_API = re.compile(r"^\$js\.[^.]+\.api\.")
+_NO_RESPONDERS = "503"
+_CONNECT_SECONDS = 3.0
+# Answers are read at once, but a big system's may all arrive in one burst.
+_PENDING_MESSAGES = 1_000_000
+_PENDING_BYTES = 2 * 1024**3
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    data: bytes
+    headers: Mapping[str, str]
+    sent: float  # wall clock when the question left
+    round_trip: float  # seconds until this reply was here
+
+
+@dataclass(slots=True)
+class _Waiting:
+    subject: str
+    take: Callable[[Msg], None]
+    fail: Callable[[QuestionError], None]
+
+
+class NatsLink:
+    """The only place that touches nats-py."""
+
+    def __init__(self, access: NatsAccess, name: str) -> None:
+        self._access = access
+        self._name = name
+        self._client: Client | None = None
+        self._opening = asyncio.Lock()
+        self._waiting: dict[str, _Waiting] = {}
+        self._tokens = itertools.count()
+        self._inbox = ""
+        self._inbox_denied = False
+        self._discovered: list[str] = []
+        self._turn = 0  # whose turn it is among the addresses
+        self._last_error = ""
+        self.reconnects = -1
+        self.last_server_id = ""
+
+    @property
+    def server_info(self) -> Mapping[str, Any]:
+        """What the connected server said of itself (INFO); empty while not connected."""
+        client = self._client
+        return client._server_info if client and client.is_connected else {}  # noqa: SLF001  no public way
+
+    async def open(self) -> None:
+        """Connect if there is no living connection; every address is tried once."""
+        async with self._opening:
+            if self._client is not None and self._client.is_connected:
+                return
+            await self._drop()
+            # The access' own addresses first: discovered ones may be unreachable from here.
+            addresses = list(dict.fromkeys([*self._access.addresses, *self._discovered]))
+            failures = []
+            for _ in addresses:
+                address = addresses[self._turn % len(addresses)]
+                # Counted before the try, which may be cut short: the next one goes on behind it.
+                self._turn += 1
+                try:
+                    self._client = await self._connect(address)
+                except (NatsError, OSError, TimeoutError, ValueError, SettingsError) as error:
+                    failures.append(f"{without_secrets(address)}: {self._why(error)}")
+                else:
+                    self._turn = addresses.index(address)
+                    self.reconnects += 1
+                    return
+            self._turn = 0
+            raise QuestionError("connection", "; ".join(failures))
+
+    async def _connect(self, address: str) -> Client:
+        options = await asyncio.to_thread(self._access.connect_options)
+        self._last_error = ""
+        client = Client()
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                await client.connect(
+                    servers=[address],
+                    name=self._name,
+                    allow_reconnect=False,
+                    # Otherwise the library knocks at a dead address for two minutes.
+                    max_reconnect_attempts=1,
+                    reconnect_time_wait=0,
+                    connect_timeout=int(_CONNECT_SECONDS),
+                    error_cb=self._on_error,
+                    closed_cb=self._on_closed,
+                    **options,
+                )
+                await self._listen(client)
+        except BaseException:
+            await _discard(client)
+            raise
+        self.last_server_id = str(client._server_info.get("server_id", ""))  # noqa: SLF001  no public way
+        self._discovered = [server.geturl() for server in client.discovered_servers]
+        return client
+
+    async def _listen(self, client: Client) -> None:
+        self._inbox_denied = False
+        self._inbox = client.new_inbox()
+        await client.subscribe(
+            self._inbox + ".*",
+            cb=self._on_reply,
+            pending_msgs_limit=_PENDING_MESSAGES,
+            pending_bytes_limit=_PENDING_BYTES,
+        )
+
+    async def ask(self, subject: str, payload: bytes = b"", *, timeout: float) -> Reply:
+        """One question, one answer."""
+        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        sent, started = time.time(), time.perf_counter()
+
+        def take(message: Msg) -> None:
+            if not answer.done():
+                answer.set_result(_reply(message, sent, started))
+
+        def fail(error: QuestionError) -> None:
+            if not answer.done():
+                answer.set_exception(error)
+
+        token = await self._publish(subject, payload, None, take, fail)
+        try:
+            async with asyncio.timeout(max(0.0, timeout)):
+                reply = await answer
+        except TimeoutError:
+            raise QuestionError("timeout", f"{subject}: no answer within {timeout:.1f} s") from None
+        finally:
+            self._waiting.pop(token, None)
+        return _responded(reply, subject)
+
+    async def gather(
+        self,
+        subject: str,
+        payload: bytes = b"",
+        *,
+        enough: Callable[[list[Reply]], bool],
+        quiet: float,
+        timeout: float,
+        linger: float = 0.0,
+        headers: dict[str, str] | None = None,
+    ) -> list[Reply]:
+        """One question to all servers: until nobody spoke for `quiet`, or the timeout.
+
+        Once it is `enough`, a silence of `linger` ends it.
+        """
+        arrived: asyncio.Queue[Reply | QuestionError] = asyncio.Queue()
+        sent, started = time.time(), time.perf_counter()
+        token = await self._publish(
+            subject,
+            payload,
+            headers,
+            lambda message: arrived.put_nowait(_reply(message, sent, started)),
+            arrived.put_nowait,
+        )
+        replies: list[Reply] = []
+        try:
+            while not (satisfied := enough(replies)) or linger > 0:
+                left = timeout - (time.perf_counter() - started)
+                silence = linger if satisfied else quiet if replies else left
+                item = await _next_within(arrived, min(left, silence))
+                if item is None:
+                    break
+                if isinstance(item, QuestionError):
+                    raise item
+                replies.append(_responded(item, subject))
+        finally:
+            self._waiting.pop(token, None)
+        if not replies:
+            raise QuestionError("timeout", f"{subject}: no answer within {timeout:.1f} s")
+        return replies
+
+    async def close(self) -> None:
+        async with self._opening:
+            await self._drop()
+
+    async def _publish(
+        self,
+        subject: str,
+        payload: bytes,
+        headers: dict[str, str] | None,
+        take: Callable[[Msg], None],
+        fail: Callable[[QuestionError], None],
+    ) -> str:
+        await self.open()
+        client = self._client
+        token = str(next(self._tokens))
+        self._waiting[token] = _Waiting(subject, take, fail)
+        try:
+            if client is None:
+                raise QuestionError("disconnected", f"{subject}: not connected")
+            if self._inbox_denied:  # it may be allowed by now; if not, the server says so again
+                await self._listen(client)
+            await client.publish(subject, payload, reply=f"{self._inbox}.{token}", headers=headers)
+        except NatsError as error:
+            self._waiting.pop(token, None)
+            raise QuestionError("disconnected", f"{subject}: {_words(error)}") from error
+        return token
+
+    async def _drop(self) -> None:
+        client, self._client = self._client, None
+        if client is not None and not client.is_closed:
+            await client.close()
+
+    async def _on_reply(self, message: Msg) -> None:
+        waiting = self._waiting.get(message.subject.rpartition(".")[2])
+        if waiting is not None:  # else it came after its deadline: already reported as a timeout
+            waiting.take(message)
+
+    async def _on_error(self, error: Exception) -> None:
+        violation = _VIOLATION.search(str(error).lower())
+        if violation is None:
+            self._last_error = _words(error)
+            return
+        kind, subject = violation.groups()
+        if kind == "subscription":
+            self._inbox_denied = True
+            self._fail_waiting(QuestionError("permission", f"subscribing to {subject} is denied"))
+            return
+        # The server never answers a denied publish; without this it would look like a timeout.
+        for waiting in list(self._waiting.values()):
+            if subject in (waiting.subject.lower(), _as_checked(waiting.subject)):
+                waiting.fail(
+                    QuestionError("permission", f"publishing to {waiting.subject} is denied")
+                )
+
+    def _why(self, error: BaseException) -> str:
+        """What went wrong at an address; the library hides a refusal behind "no servers"."""
+        if isinstance(error, NoServersError) and self._last_error:
+            return self._last_error
+        if isinstance(error, TimeoutError):
+            return f"no answer within {_CONNECT_SECONDS:.0f} s"
+        return _words(error)
+
+    async def _on_closed(self) -> None:
+        why = self._last_error or "the server closed the connection"
+        self._fail_waiting(QuestionError("disconnected", why))
+
+    def _fail_waiting(self, error: QuestionError) -> None:
+        for waiting in list(self._waiting.values()):
+            waiting.fail(error)
+
+
+def _as_checked(subject: str) -> str:
+    """A server of the domain itself takes $JS.<domain>.API for $JS.API before it checks."""
+    return _DOMAIN_API.sub("$js.api.", subject.lower())
+
+
+async def _discard(client: Client) -> None:
+    """The library leaves its socket open when a server turns it away.
+
+    Its close() is no help there: after a failed TLS handshake it waits for ever.
+    """
+    transport = client._transport  # noqa: SLF001  no public way
+    if client.is_connected:
+        await client.close()
+    elif transport is not None:
+        transport.close()  # type: ignore[no-untyped-call]
+
+
+async def _next_within(
+    arrived: asyncio.Queue[Reply | QuestionError], seconds: float
+) -> Reply | QuestionError | None:
+    try:
+        async with asyncio.timeout(max(0.0, seconds)):
+            return await arrived.get()
+    except TimeoutError:
+        return None
+
+
+def _reply(message: Msg, sent: float, started: float) -> Reply:
+    return Reply(message.data, message.headers or {}, sent, time.perf_counter() - started)
+
+
+def _responded(reply: Reply, subject: str) -> Reply:
+    if not reply.data and reply.headers.get("Status") == _NO_RESPONDERS:
+        raise QuestionError("no_responders", f"{subject}: nobody answers there")
+    return reply
+
+
+def _words(error: BaseException) -> str:
+    return str(error).strip() or type(error).__name__

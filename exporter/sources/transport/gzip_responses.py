@@ -1,0 +1,38 @@
+"""Answers that came compressed: a look at their beginning, and the whole within a bound."""
+
+from __future__ import annotations
+
+import zlib
+from typing import cast
+
+from isal import igzip_lib, isal_zlib
+
+from exporter.errors import MalformedAnswerError, QuestionError
+from exporter.sources.transport.connection import Reply
+
+_GZIP = 31  # zlib's wbits for a gzip stream
+_GLANCE_BYTES = 4096
+_BROKEN = cast(type[Exception], igzip_lib.IsalError)  # the library's stub calls it a value
+
+
+def first_bytes(reply: Reply) -> bytes:
+    """Enough of an answer to see which server wrote it, without unpacking all of it."""
+    if reply.headers.get("Content-Encoding") != "gzip":
+        return reply.data[:_GLANCE_BYTES]
+    try:
+        return zlib.decompressobj(_GZIP).decompress(reply.data[:_GLANCE_BYTES], _GLANCE_BYTES)
+    except zlib.error:
+        return b""
+
+
+def unpacked(reply: Reply, max_bytes: int) -> bytes:
+    if reply.headers.get("Content-Encoding") != "gzip":
+        return reply.data
+    unpacker = isal_zlib.decompressobj(_GZIP)
+    try:
+        data = unpacker.decompress(reply.data, max_bytes)
+    except _BROKEN as error:
+        raise MalformedAnswerError(f"a gzip answer cannot be unpacked: {error}") from error
+    if unpacker.unconsumed_tail:
+        raise QuestionError("size", f"an answer unpacks to more than {max_bytes} bytes")
+    return data
