@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 import uvloop
 
-from archive.manifest_store import ManifestError
-from archive.options import Options, read_options
+from archive.http.auth import BearerTokens
 from archive.serve import Archive
-from archive.storage import StorageError
-from archive.wal_errors import WalError
-from archive.web_auth import BearerTokens
+from archive.settings.options import Options, read_options
+from archive.tables.manifest_store import ManifestError
+from archive.tables.storage import StorageError
+from archive.wal.errors import WalError
 from streamgauge.serving.live_web_config import LiveWebConfig
 from streamgauge.serving.logs import configure_logs
 from streamgauge.serving.settings import SettingsError
@@ -22,7 +22,7 @@ from streamgauge.serving.settings import SettingsError
 
 def main(argv: Sequence[str]) -> int:
     if argv and not argv[0].startswith("-"):
-        from archive.tools import main as tools
+        from archive.tools.cli import main as tools
 
         return tools(argv)
     try:

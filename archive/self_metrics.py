@@ -15,7 +15,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
-from archive.decode_result import Written
+from archive.remote_write.result import Written
 from exporter import catalog
 from exporter.metric import Kind, Metric
 from streamgauge.serving.logs import event

@@ -16,14 +16,14 @@ from typing import Final
 
 from aiohttp import web
 
-from archive.config import ArchiveSettings, is_loopback, listen_address
-from archive.options import Options
-from archive.quick_desk import WriteDesk
-from archive.quick_listener import QuickListener
+from archive.components import Parts, open_parts
+from archive.http.app import make_app
+from archive.http.auth import BearerTokens, protect, sender_at_once
+from archive.http.listener import QuickListener
+from archive.http.write_endpoint import WriteDesk
 from archive.self_metrics import SelfMetrics
-from archive.serve_parts import Parts, open_parts
-from archive.web import make_app
-from archive.web_auth import BearerTokens, protect, sender_at_once
+from archive.settings.config import ArchiveSettings, is_loopback, listen_address
+from archive.settings.options import Options
 from streamgauge.serving.live_web_config import LiveWebConfig
 from streamgauge.serving.log_format import exception_text
 from streamgauge.serving.logs import StateLog, event

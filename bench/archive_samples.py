@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from archive.parquet_series import Labels
-from archive.schema import DAY_MS
+from archive.tables.schema import DAY_MS
+from archive.tables.series import Labels
 
 STEP_MS: Final = 30_000
 _SCRAPES: Final = DAY_MS // STEP_MS

@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive.batch import Batch
-from archive.manifest_store import read_manifest
-from archive.parquet_series import Labels
-from archive.publish import Publisher
-from archive.publish_settings import PublishSettings
-from archive.schema import DAY_MS
-from archive.storage import open_storage
-from archive.wal import Wal
-from archive.wal_settings import WalSettings
+from archive.publishing.publisher import Publisher
+from archive.settings.publishing import PublishSettings
+from archive.settings.wal import WalSettings
+from archive.tables.manifest_store import read_manifest
+from archive.tables.schema import DAY_MS
+from archive.tables.series import Labels
+from archive.tables.storage import open_storage
+from archive.wal.write_ahead_log import Wal
 from bench.archive_samples import STEP_MS, Mix, make_mix
 from bench.process import child, free_port
 from bench.table import show

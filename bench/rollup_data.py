@@ -13,15 +13,15 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from archive.chunk_samples import Samples
-from archive.chunks import cut, rows
-from archive.hourly import Statistics, hourly_rows, statistics
-from archive.manifest import DayEntry, FileEntry, HourEntry, Manifest
-from archive.manifest_store import write_manifest
-from archive.parquet_files import new_file
-from archive.parquet_series import Labels, fingerprint, write_series
-from archive.schema import DAY_MS, HOUR_MS, SERIES_SCHEMA, day_folder, day_name
-from archive.storage import Storage, open_storage
+from archive.tables.chunk_encoder import cut, rows
+from archive.tables.hourly_statistics import Statistics, hourly_rows, statistics
+from archive.tables.manifest import DayEntry, FileEntry, HourEntry, Manifest
+from archive.tables.manifest_store import write_manifest
+from archive.tables.parquet_files import new_file
+from archive.tables.sample_columns import Samples
+from archive.tables.schema import DAY_MS, HOUR_MS, SERIES_SCHEMA, day_folder, day_name
+from archive.tables.series import Labels, fingerprint, write_series
+from archive.tables.storage import Storage, open_storage
 
 START: Final = 1_790_553_600_000  # 2026-09-28, a midnight
 STEP_MS: Final = 30_000

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from archive.schema import (
+from archive.tables.schema import (
     HOUR_MS,
     MANIFEST,
     day_time,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from archive.schema import HOUR_MS
+from archive.tables.schema import HOUR_MS
 from spark_rollups.folding import told_by_one
 from spark_rollups.identities import Identities
 from spark_rollups.rows import DayRows, HourRows, Ranks, day_parts, whole_days

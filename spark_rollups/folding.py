@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from archive.schema import HOUR_MS, LOOKBACK_HOURS
+from archive.tables.schema import HOUR_MS, LOOKBACK_HOURS
 from spark_rollups.kernel import Floats, Int64s, rise
 from spark_rollups.rows import HourRows
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
-from archive.schema import SAMPLES
+from archive.tables.schema import SAMPLES
 from spark_rollups.parquet_in import metric_range, opened, samples_of
 from spark_rollups.places import Place
 

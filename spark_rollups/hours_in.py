@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from archive.schema import HOURLY, HOURLY_SCHEMA
+from archive.tables.schema import HOURLY, HOURLY_SCHEMA
 from spark_rollups.chunks import VALUE_COLUMNS, Chunks, chunks_of
 from spark_rollups.identities import Identities
 from spark_rollups.kernel import Floats, Int64s, Mask, chunk_statistics

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from archive.schema import FORMAT_VERSION, META_FORMAT
+from archive.tables.schema import FORMAT_VERSION, META_FORMAT
 from spark_rollups.places import Place, RollupError
 
 # About as many rows, or samples, are held at once.

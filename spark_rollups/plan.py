@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Final
 
-from archive.schema import HOURLY, SAMPLES
+from archive.tables.schema import HOURLY, SAMPLES
 from spark_rollups.archive_files import Archive, ArchiveFile
 from spark_rollups.footers import Weights, added_up, weights_of
 from spark_rollups.units import Unit

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from archive.schema import DAY_MS, day_time
+from archive.tables.schema import DAY_MS, day_time
 from spark_rollups.identities import Identities
 from spark_rollups.kernel import Floats
 from spark_rollups.places import Place

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from archive.schema import DAY_MS, HOURLY, day_folder, day_time
+from archive.tables.schema import DAY_MS, HOURLY, day_folder, day_time
 from spark_rollups.chunks import TIME_COLUMNS, VALUE_COLUMNS, Chunks, chunks_of, timed_samples
 from spark_rollups.day_fold import DayFold
 from spark_rollups.folding import with_steps_into

@@ -12,9 +12,9 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from archive.manifest_store import ManifestError
 from archive.progress import ConsoleProgress
-from archive.storage import StorageError
+from archive.tables.manifest_store import ManifestError
+from archive.tables.storage import StorageError
 from streamgauge.demo.history_archive import Written, write_archive
 from streamgauge.demo.history_grid import make_grid
 from streamgauge.demo.history_recording import record

@@ -12,18 +12,26 @@ from typing import Final
 
 import numpy as np
 
-from archive.chunk_samples import Floats, Int64s, Samples
-from archive.chunks import Chunks, cut, rows
-from archive.compact_targets import Target
-from archive.compact_write import target_writers
-from archive.hourly import hourly_rows, statistics
-from archive.manifest import DayEntry, FileEntry, Manifest
-from archive.manifest_store import new_stamp, read_manifest, write_manifest
-from archive.parquet_library import Table
-from archive.parquet_series import SeriesBook, write_series
-from archive.publish_tally import HourTally
-from archive.schema import DAY_MS, HOUR_MS, HOURLY, LOOKBACK_HOURS, SAMPLES, STALE_BITS, day_name
-from archive.storage import Storage, open_storage
+from archive.maintenance.file_writer import target_writers
+from archive.maintenance.rewrite_targets import Target
+from archive.publishing.hour_counts import HourTally
+from archive.tables.arrow import Table
+from archive.tables.chunk_encoder import Chunks, cut, rows
+from archive.tables.hourly_statistics import hourly_rows, statistics
+from archive.tables.manifest import DayEntry, FileEntry, Manifest
+from archive.tables.manifest_store import new_stamp, read_manifest, write_manifest
+from archive.tables.sample_columns import Floats, Int64s, Samples
+from archive.tables.schema import (
+    DAY_MS,
+    HOUR_MS,
+    HOURLY,
+    LOOKBACK_HOURS,
+    SAMPLES,
+    STALE_BITS,
+    day_name,
+)
+from archive.tables.series import SeriesBook, write_series
+from archive.tables.storage import Storage, open_storage
 from streamgauge.demo.history_grid import DAY
 from streamgauge.demo.history_series import HistoryError, Recording
 

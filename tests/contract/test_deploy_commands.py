@@ -20,8 +20,8 @@ from contract.deploy_files import (
     read_commands,
 )
 
-from archive.config import ArchiveSettings
-from archive.options import FLAGS as ARCHIVE_FLAGS
+from archive.settings.config import ArchiveSettings
+from archive.settings.options import FLAGS as ARCHIVE_FLAGS
 from exporter.settings.config import ExporterSettings
 from exporter.settings.flags import CONFIG_VARIABLE
 from exporter.settings.options import setting_variables

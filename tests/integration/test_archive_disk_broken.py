@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from support.wal_batches import EAGER, append, batch, batches_of, plain
 
-from archive.wal import Wal
-from archive.wal_errors import WalUnavailableError
+from archive.wal.errors import WalUnavailableError
+from archive.wal.write_ahead_log import Wal
 
 IMAGE_BYTES = 16 * 1024**2
 BROKEN = r"Read-only file system|Input/output error|Structure needs cleaning"

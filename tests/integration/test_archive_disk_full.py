@@ -13,13 +13,13 @@ from support.waiting import until
 from support.wal_batches import EAGER, append, batch, definition, plain, plain_record, records_of
 
 from archive.batch import Batch
-from archive.segment import segment_paths
-from archive.segment_read import EndingKind, check_segment
-from archive.series_table_file import NAMES
-from archive.wal import Wal
-from archive.wal_errors import WalUnavailableError
-from archive.wal_recovery import read_series
-from archive.wal_settings import WalSettings
+from archive.settings.wal import WalSettings
+from archive.wal.errors import WalUnavailableError
+from archive.wal.recovery import read_series
+from archive.wal.segment import segment_paths
+from archive.wal.segment_reader import EndingKind, check_segment
+from archive.wal.series_checkpoint import NAMES
+from archive.wal.write_ahead_log import Wal
 
 DISK_BYTES = 2 * 1024**2
 SERIES = 500
@@ -169,7 +169,7 @@ async def test_a_table_of_series_that_found_no_room_is_made_whole_later(
     wal: Wal, disk: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Otherwise sealing gives back enough to save the table.
-    monkeypatch.setattr("archive.segment_write._BLANK_BYTES", 0)
+    monkeypatch.setattr("archive.wal.segment_writer._BLANK_BYTES", 0)
     await append(wal, request_of(0))
     ballast = await asyncio.to_thread(fill, disk)
     sealed = await asyncio.to_thread(wal.seal)

@@ -10,9 +10,9 @@ from pathlib import Path
 from support.servers import long_run
 from support.wal_batches import definition, labels, records_of
 
-from archive.segment import segment_paths
-from archive.segment_read import EndingKind, check_segment
-from archive.wal_recovery import read_series
+from archive.wal.recovery import read_series
+from archive.wal.segment import segment_paths
+from archive.wal.segment_reader import EndingKind, check_segment
 
 ROUNDS = 100 if long_run() else 10
 # Four requests are always on their way; every one brings a new series.
@@ -21,8 +21,8 @@ import asyncio, sys
 from pathlib import Path
 import numpy as np
 from support.wal_batches import batch, labels
-from archive.wal import Wal
-from archive.wal_settings import WalSettings
+from archive.wal.write_ahead_log import Wal
+from archive.settings.wal import WalSettings
 
 async def main(folder, number):
     wal = Wal.open(folder, WalSettings(reserve=0, segment_size=20_000))

@@ -28,11 +28,11 @@ from support.remote_write import Histogram
 from support.remote_write_process import archiving
 
 from archive.batch import OpaqueKind
-from archive.exporting_messages import Exemplar as ToldExemplar
-from archive.exporting_messages import Metadata, write_exemplar, write_metadata
-from archive.importing_batch import NORMAL_NAN, ImportBatch, ImportedSeries
-from archive.importing_target import ServerTarget
-from archive.tools import main
+from archive.tools.cli import main
+from archive.tools.importing.batch import NORMAL_NAN, ImportBatch, ImportedSeries
+from archive.tools.importing.targets import ServerTarget
+from archive.tools.opaque_messages import Exemplar as ToldExemplar
+from archive.tools.opaque_messages import Metadata, write_exemplar, write_metadata
 from bench.archive_ingest import victoria_metrics
 from bench.process import free_port
 from streamgauge.demo.child import Child

@@ -19,13 +19,13 @@ from support.archive_folder import (
 )
 
 from archive.batch import OpaqueKind
-from archive.compact import SERIES_FILES
-from archive.manifest_store import ManifestError
-from archive.parquet_library import pafs
-from archive.publish_settings import PublishSettings
-from archive.retention_files import unnamed_files
-from archive.schema import LATEST_TIME
-from archive.storage import Storage, StorageError, open_storage
+from archive.maintenance.compaction import SERIES_FILES
+from archive.maintenance.vacuum import unnamed_files
+from archive.settings.publishing import PublishSettings
+from archive.tables.arrow import pafs
+from archive.tables.manifest_store import ManifestError
+from archive.tables.schema import LATEST_TIME
+from archive.tables.storage import Storage, StorageError, open_storage
 
 MINUTE = 60_000
 

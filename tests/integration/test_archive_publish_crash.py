@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from support.archive_folder import DAY, HOUR, MONDAY, ArchiveFolder, Told, truth_of
 
-from archive.parquet_library import pafs
-from archive.publish_settings import PublishSettings, RetentionSettings
-from archive.retention_files import unnamed_files
-from archive.segment import Segment
-from archive.storage import Storage, Stored
+from archive.maintenance.vacuum import unnamed_files
+from archive.settings.publishing import PublishSettings, RetentionSettings
+from archive.tables.arrow import pafs
+from archive.tables.storage import Storage, Stored
+from archive.wal.segment import Segment
 
 NOW = MONDAY + 3 * DAY
 SETTINGS = PublishSettings(grace=0.0, retention=RetentionSettings(age=86_400.0))

@@ -9,8 +9,8 @@ import pytest
 from support.archive_folder import DAY, HOUR, MONDAY, STALE, ArchiveFolder, Told, Truth, truth_of
 from support.servers import long_run
 
-from archive.publish_settings import PublishSettings
-from archive.tools import main
+from archive.settings.publishing import PublishSettings
+from archive.tools.cli import main
 
 SEEDS = range(40 if long_run() else 3)
 NAMES = ["c_total/a", "c_total/b", "lag/a", "up/a", "zz/a"]

@@ -19,8 +19,8 @@ from support.archive_folder import (
 )
 
 from archive.batch import OpaqueKind
-from archive.exporting_messages import Exemplar, Metadata, write_exemplar, write_metadata
-from archive.tools import main
+from archive.tools.cli import main
+from archive.tools.opaque_messages import Exemplar, Metadata, write_exemplar, write_metadata
 from streamgauge.demo.programs import Programs, prometheus
 
 MINUTE = 60_000

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from support.archive_folder import HOUR, MONDAY, STALE, ArchiveFolder, Told
 
-from archive.manifest import DayEntry, FileEntry, HourEntry, Manifest
-from archive.manifest_store import read_manifest, write_manifest
-from archive.parquet_files import new_file, read_table
-from archive.parquet_library import pa
-from archive.schema import SCHEMAS, SERIES
-from archive.storage import Storage, open_storage
-from archive.tools import main
+from archive.tables.arrow import pa
+from archive.tables.manifest import DayEntry, FileEntry, HourEntry, Manifest
+from archive.tables.manifest_store import read_manifest, write_manifest
+from archive.tables.parquet_files import new_file, read_table
+from archive.tables.schema import SCHEMAS, SERIES
+from archive.tables.storage import Storage, open_storage
+from archive.tools.cli import main
 
 DAY = "2026-09-28"
 TOLD: list[Told] = [

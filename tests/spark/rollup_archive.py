@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 from support.archive_folder import bits_of
 
 from archive.batch import Batch
-from archive.manifest_store import read_manifest
-from archive.publish import Publisher
-from archive.publish_settings import PublishSettings
-from archive.storage import open_storage
-from archive.wal import Wal
-from archive.wal_settings import WalSettings
+from archive.publishing.publisher import Publisher
+from archive.settings.publishing import PublishSettings
+from archive.settings.wal import WalSettings
+from archive.tables.manifest_store import read_manifest
+from archive.tables.storage import open_storage
+from archive.wal.write_ahead_log import Wal
 
 HOUR = 3_600_000
 DAY = 86_400_000

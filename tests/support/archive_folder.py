@@ -12,14 +12,14 @@ from typing import Any, Self
 import numpy as np
 
 from archive.batch import NO_SERIES, Batch, Opaque, OpaqueKind
-from archive.manifest import Manifest
-from archive.manifest_store import read_manifest
-from archive.parquet_library import pq
-from archive.publish import Published, Publisher
-from archive.publish_settings import PublishSettings
-from archive.storage import Storage, open_storage
-from archive.wal import Wal
-from archive.wal_settings import WalSettings
+from archive.publishing.publisher import Published, Publisher
+from archive.settings.publishing import PublishSettings
+from archive.settings.wal import WalSettings
+from archive.tables.arrow import pq
+from archive.tables.manifest import Manifest
+from archive.tables.manifest_store import read_manifest
+from archive.tables.storage import Storage, open_storage
+from archive.wal.write_ahead_log import Wal
 
 HOUR = 3_600_000
 DAY = 86_400_000

@@ -15,16 +15,16 @@ from prometheus_client.parser import text_string_to_metric_families
 from support import remote_write as rw
 
 from archive.batch import Batch, SeriesDefinition
-from archive.decode_request import Decoder
-from archive.limits import Limits
-from archive.quarantine import Quarantine
-from archive.quick_desk import WriteDesk
-from archive.quick_listener import QuickListener
-from archive.receive import Receiver
+from archive.http.app import WRITE_PATH, make_app
+from archive.http.listener import QuickListener
+from archive.http.write_endpoint import WriteDesk
+from archive.ingest.quarantine import Quarantine
+from archive.ingest.receiver import Receiver
+from archive.remote_write.decoder import Decoder
 from archive.self_metrics import SelfMetrics, Tally
-from archive.series_table import SeriesTable
-from archive.wal_commit import Done
-from archive.web import WRITE_PATH, make_app
+from archive.series.table import SeriesTable
+from archive.settings.limits import Limits
+from archive.wal.group_commit import Done
 from streamgauge.demo.ports import free_ports
 
 WRITTEN: Final = [

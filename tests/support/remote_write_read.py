@@ -6,19 +6,19 @@ from collections import Counter
 from dataclasses import dataclass
 
 from archive.batch import NO_SERIES, Batch
-from archive.decode import Intake
-from archive.decode_line import Line
-from archive.decode_request import Decoder, Version
-from archive.decode_result import Decoded, SeriesMessage
-from archive.decode_v1_series import read_messages
-from archive.decode_v2_request import read_request
-from archive.decode_v2_series import read_series
-from archive.labels import LabelRules, Labels
-from archive.labels_live import LiveSeries
-from archive.limits import Limits
-from archive.series_table import SeriesTable
-from archive.snappy import SLACK
-from archive.wire import MalformedError
+from archive.remote_write.decoder import Decoder, Version
+from archive.remote_write.protobuf import MalformedError
+from archive.remote_write.request_accumulator import Intake
+from archive.remote_write.result import Decoded, SeriesMessage
+from archive.remote_write.snappy import SLACK
+from archive.remote_write.v1.connection_cursor import Line
+from archive.remote_write.v1.series import read_messages
+from archive.remote_write.v2.request import read_request
+from archive.remote_write.v2.series import read_series
+from archive.series.labels import LabelRules, Labels
+from archive.series.live import LiveSeries
+from archive.series.table import SeriesTable
+from archive.settings.limits import Limits
 
 REPLICA = "__replica__"
 

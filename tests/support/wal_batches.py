@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from archive.batch import Batch, Opaque, SeriesDefinition
-from archive.record import WalRecord
-from archive.segment import segment_paths
-from archive.segment_read import read_segment
-from archive.wal import Wal
-from archive.wal_settings import WalSettings
+from archive.settings.wal import WalSettings
+from archive.wal.record import WalRecord
+from archive.wal.segment import segment_paths
+from archive.wal.segment_reader import read_segment
+from archive.wal.write_ahead_log import Wal
 
 HOUR = 3_600_000
 NOON = 1_790_000_000_000 // HOUR * HOUR  # any full hour

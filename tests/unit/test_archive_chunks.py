@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archive.chunk_read import samples_of, value_lists
-from archive.chunk_samples import NO_START, Samples, empty_samples, joined, run_starts
-from archive.chunk_scale import NOT_DECIMAL, decimal_scales, shifted, unshifted
-from archive.chunks import cut, rows
-from archive.parquet_library import Table, pa, pq
-from archive.schema import HOUR_MS, MAX_SCALE, STALE_BITS
+from archive.tables.arrow import Table, pa, pq
+from archive.tables.chunk_decoder import samples_of, value_lists
+from archive.tables.chunk_encoder import cut, rows
+from archive.tables.decimal_scale import NOT_DECIMAL, decimal_scales, shifted, unshifted
+from archive.tables.sample_columns import NO_START, Samples, empty_samples, joined, run_starts
+from archive.tables.schema import HOUR_MS, MAX_SCALE, STALE_BITS
 
 # A slow machine is no fault of the code.
 unhurried = settings(deadline=None)

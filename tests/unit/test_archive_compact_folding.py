@@ -7,9 +7,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archive.chunk_samples import Samples
-from archive.folding import fold_hour
-from archive.folding_replicas import GAP_INTERVALS
+from archive.publishing.deduplication import fold_hour
+from archive.publishing.replica_selection import GAP_INTERVALS
+from archive.tables.sample_columns import Samples
 
 # A slow machine is no fault of the code.
 unhurried = settings(deadline=None)

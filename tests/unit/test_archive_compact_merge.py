@@ -6,14 +6,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archive.compact_cursor import MemoryCursor
-from archive.compact_merge import merged
-from archive.compact_targets import Target, replaced, targets
-from archive.manifest import FileEntry, Manifest
-from archive.manifest_store import new_stamp
-from archive.parquet_library import Table, pa
-from archive.publish_portions import _bounds
-from archive.schema import HOUR_MS
+from archive.maintenance.merge import merged
+from archive.maintenance.rewrite_targets import Target, replaced, targets
+from archive.maintenance.row_cursor import MemoryCursor
+from archive.publishing.series_batches import _bounds
+from archive.tables.arrow import Table, pa
+from archive.tables.manifest import FileEntry, Manifest
+from archive.tables.manifest_store import new_stamp
+from archive.tables.schema import HOUR_MS
 
 # A slow machine is no fault of the code.
 unhurried = settings(deadline=None)

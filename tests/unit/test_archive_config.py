@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from archive.config import DEFAULT_LISTEN, ArchiveSettings, is_loopback, listen_address
+from archive.http.auth import BearerTokens
 from archive.main import main
-from archive.options import FLAGS, PREFIX, parser, read_options
-from archive.web_auth import BearerTokens
+from archive.settings.config import DEFAULT_LISTEN, ArchiveSettings, is_loopback, listen_address
+from archive.settings.options import FLAGS, PREFIX, parser, read_options
 from streamgauge.serving.settings import SettingsError
 
 

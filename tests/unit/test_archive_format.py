@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from support.documents import ROOT
 
-from archive.chunk_samples import Samples
-from archive.chunks import cut, rows
-from archive.manifest import DayEntry, FileEntry, Manifest
-from archive.manifest_store import encoded
-from archive.parquet_files import new_file
-from archive.parquet_library import pa, pafs, pq
-from archive.parquet_series import SeriesBook, fingerprint, write_series
-from archive.schema import (
+from archive.tables.arrow import pa, pafs, pq
+from archive.tables.chunk_encoder import cut, rows
+from archive.tables.manifest import DayEntry, FileEntry, Manifest
+from archive.tables.manifest_store import encoded
+from archive.tables.parquet_files import new_file
+from archive.tables.sample_columns import Samples
+from archive.tables.schema import (
     FORMAT_VERSION,
     HOUR_MS,
     LATEST_TIME,
@@ -33,8 +32,9 @@ from archive.schema import (
     manifest_files,
     manifest_publication,
 )
-from archive.storage import Storage, StorageError, open_storage
-from archive.storage_overlay import OverlayStorage
+from archive.tables.series import SeriesBook, fingerprint, write_series
+from archive.tables.storage import Storage, StorageError, open_storage
+from archive.tables.storage_overlay import OverlayStorage
 
 TEXT = (ROOT / "archive/FORMAT.md").read_text()
 HOUR = 1_790_553_600_000

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archive.hourly import Statistics, statistics
+from archive.tables.hourly_statistics import Statistics, statistics
 
 # A slow machine is no fault of the code.
 unhurried = settings(deadline=None)

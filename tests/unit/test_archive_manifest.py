@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archive.manifest import (
+from archive.tables.manifest import (
     Covered,
     DayEntry,
     FileEntry,
@@ -16,7 +16,7 @@ from archive.manifest import (
     Retired,
     covered_after,
 )
-from archive.manifest_store import (
+from archive.tables.manifest_store import (
     KEPT_MANIFESTS,
     ManifestError,
     decoded,
@@ -25,8 +25,8 @@ from archive.manifest_store import (
     read_manifest,
     write_manifest,
 )
-from archive.schema import HOUR_MS, manifest_path
-from archive.storage import Storage, open_storage
+from archive.tables.schema import HOUR_MS, manifest_path
+from archive.tables.storage import Storage, open_storage
 
 # A slow machine is no fault of the code.
 unhurried = settings(deadline=None)

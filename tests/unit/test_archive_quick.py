@@ -16,7 +16,7 @@ from support.quick_requests import framed
 from support.remote_write_door import Door, open_door
 from support.waiting import until
 
-from archive.limits import Limits
+from archive.settings.limits import Limits
 
 LIMITS: Final = Limits(body=50_000, decoded=400_000, waiting=1 << 20)
 

@@ -7,11 +7,11 @@ from typing import Final
 import pytest
 from support.quick_requests import LINE
 
-from archive.decode_request import Version
-from archive.decode_result import Written
-from archive.quick_answer import AnswerWriter
-from archive.quick_head import Head, read_head
-from archive.receive_answer import durable, later
+from archive.http.request_head import Head, read_head
+from archive.http.response import durable, later
+from archive.http.response_writer import AnswerWriter
+from archive.remote_write.decoder import Version
+from archive.remote_write.result import Written
 
 PLAIN: Final = [
     b"Host: archive:7779",

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import pytest
 from support.quick_requests import LINE, framed
 
-from archive.decode_line import Line
-from archive.decode_request import Version
-from archive.quick_connection import IDLE, IMPATIENT, QuickConnection
-from archive.quick_head import Head
-from archive.receive_answer import Answer
-from archive.receive_negotiation import About
+from archive.http.connection import IDLE, IMPATIENT, QuickConnection
+from archive.http.negotiation import About
+from archive.http.request_head import Head
+from archive.http.response import Answer
+from archive.remote_write.decoder import Version
+from archive.remote_write.v1.connection_cursor import Line
 
 
 @dataclass

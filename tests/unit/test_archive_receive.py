@@ -15,15 +15,15 @@ from aiohttp.test_utils import TestClient, TestServer
 from support import remote_write as rw
 from support.remote_write_door import WRITTEN, Door, MemoryLog, open_door, request_of
 
-from archive.decode_request import Decoder
-from archive.limits import Limits
-from archive.quarantine import Quarantine
-from archive.receive import Receiver
-from archive.receive_log import MinuteLog
+from archive.http.app import WRITE_PATH, make_app
+from archive.ingest.quarantine import Quarantine
+from archive.ingest.rate_limited_log import MinuteLog
+from archive.ingest.receiver import Receiver
+from archive.remote_write.decoder import Decoder
 from archive.self_metrics import SelfMetrics, Tally
-from archive.series_table import SeriesTable
-from archive.wal_errors import WalUnavailableError
-from archive.web import WRITE_PATH, make_app
+from archive.series.table import SeriesTable
+from archive.settings.limits import Limits
+from archive.wal.errors import WalUnavailableError
 
 LIMITS: Final = Limits(body=50_000, decoded=400_000, waiting=1 << 20)
 both = pytest.mark.parametrize("version", [rw.V1, rw.V2], ids=["1.0", "2.0"])
@@ -324,7 +324,7 @@ async def test_requests_that_are_to_come_again_are_counted_by_their_reason(door:
 async def test_a_body_that_does_not_arrive_is_put_off_and_counted(
     door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("archive.receive.BODY_SECONDS", 0.0)
+    monkeypatch.setattr("archive.ingest.receiver.BODY_SECONDS", 0.0)
     gate = asyncio.Event()
 
     async def pieces() -> AsyncIterator[bytes]:

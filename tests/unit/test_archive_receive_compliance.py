@@ -16,7 +16,7 @@ import pytest
 from support import remote_write as rw
 from support.remote_write_door import WRITTEN, Door, open_door
 
-from archive.limits import Limits
+from archive.settings.limits import Limits
 
 NOW: Final = time.time_ns() // 1_000_000
 HOUR: Final = 3_600_000

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from archive.options import read_options
+from archive.http.auth import BearerTokens
 from archive.serve import Archive, _repeat, _tell_end
-from archive.web_auth import BearerTokens
+from archive.settings.options import read_options
 from streamgauge.serving.live_web_config import LiveWebConfig
 
 

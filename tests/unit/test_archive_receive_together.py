@@ -15,16 +15,16 @@ from support import remote_write as rw
 from support.remote_write_door import MemoryLog
 from support.remote_write_read import Desk, rows_of
 
-from archive.decode_line import Line
-from archive.decode_request import Decoder, Version
-from archive.limits import Limits
-from archive.quarantine import Quarantine
-from archive.receive import Receiver
-from archive.receive_answer import Answer
-from archive.receive_negotiation import About
+from archive.http.negotiation import About
+from archive.http.response import Answer
+from archive.ingest.quarantine import Quarantine
+from archive.ingest.receiver import Receiver
+from archive.remote_write.decoder import Decoder, Version
+from archive.remote_write.v1.connection_cursor import Line
 from archive.self_metrics import Tally
-from archive.series_table import SeriesTable
-from archive.wal_errors import WalUnavailableError
+from archive.series.table import SeriesTable
+from archive.settings.limits import Limits
+from archive.wal.errors import WalUnavailableError
 
 NOW: Final = 1_794_800_000_000
 
@@ -119,7 +119,7 @@ async def test_a_portion_is_no_larger_than_can_be_decoded_in_between(
 ) -> None:
     size = sent.decoder.size_of(body(0))
     assert size is not None
-    monkeypatch.setattr("archive.receive_together.QUICK_SIZE", 2 * size)
+    monkeypatch.setattr("archive.ingest.batching.QUICK_SIZE", 2 * size)
     assert await sent.codes(*(sent.send(body(place)) for place in range(5))) == [204] * 5
     assert sent.batches == [("a", 2), ("a", 2), ("a", 1)]
 

@@ -5,12 +5,12 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archive.manifest import DayEntry, FileEntry, Manifest, Retired
-from archive.publish_settings import RetentionSettings
-from archive.retention import doomed_days, without_days
-from archive.retention_files import delete_retired, delete_unnamed, unnamed_files
-from archive.schema import DAY_MS, day_name, day_time
-from archive.storage import open_storage
+from archive.maintenance.retention import doomed_days, without_days
+from archive.maintenance.vacuum import delete_retired, delete_unnamed, unnamed_files
+from archive.settings.publishing import RetentionSettings
+from archive.tables.manifest import DayEntry, FileEntry, Manifest, Retired
+from archive.tables.schema import DAY_MS, day_name, day_time
+from archive.tables.storage import open_storage
 
 # A slow machine is no fault of the code.
 unhurried = settings(deadline=None)

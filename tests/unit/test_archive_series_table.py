@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.wal_batches import definition, labels
 
-from archive import fsync
-from archive.series_table import SeriesConflictError, SeriesTable
-from archive.series_table_file import NAMES, SeriesFile
+from archive.series.table import SeriesConflictError, SeriesTable
+from archive.wal import fsync
+from archive.wal.series_checkpoint import NAMES, SeriesFile
 
 
 def table_of(count: int) -> SeriesTable:
@@ -141,13 +141,13 @@ def test_skipped_numbers_in_between_come_back_as_skipped(tmp_path: Path) -> None
 
 
 def test_many_series_take_several_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("archive.series_table_file._SERIES_A_RECORD", 4)
+    monkeypatch.setattr("archive.wal.series_checkpoint._SERIES_A_RECORD", 4)
     saved(tmp_path, 11)
     assert [each.id for each in loaded(tmp_path)[0]] == list(range(11))
 
 
 def test_many_small_records_are_made_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("archive.series_table_file._MOST_RECORDS", 3)
+    monkeypatch.setattr("archive.wal.series_checkpoint._MOST_RECORDS", 3)
     table, file = table_of(8), SeriesFile(tmp_path)
     counts = []
     for end in range(1, 9):

@@ -13,7 +13,22 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from support.documents import ROOT
 
 from archive import progress
-from archive.exporting_messages import (
+from archive.progress import ConsoleProgress, NoProgress
+from archive.tables.manifest import DayEntry, HourEntry, Manifest
+from archive.tools.arguments import bytes_text, milliseconds, span
+from archive.tools.cli import COMMANDS
+from archive.tools.errors import ToolError
+from archive.tools.exporting.openmetrics_text import (
+    number_text,
+    sample_lines,
+    series_text,
+    time_text,
+)
+from archive.tools.importing.batch import ImportBatch, ImportedSeries, bits
+from archive.tools.importing.openmetrics import OpenMetricsReader
+from archive.tools.importing.remote_messages import pieces, read_response, write_request
+from archive.tools.inspecting.gaps import Gap, gaps
+from archive.tools.opaque_messages import (
     Exemplar,
     MessageError,
     Metadata,
@@ -22,17 +37,7 @@ from archive.exporting_messages import (
     write_exemplar,
     write_metadata,
 )
-from archive.exporting_text import number_text, sample_lines, series_text, time_text
-from archive.importing_batch import ImportBatch, ImportedSeries, bits
-from archive.importing_openmetrics import OpenMetricsReader
-from archive.importing_protobuf import pieces, read_response, write_request
-from archive.inspect_gaps import Gap, gaps
-from archive.manifest import DayEntry, HourEntry, Manifest
-from archive.progress import ConsoleProgress, NoProgress
-from archive.tools import COMMANDS
-from archive.tools_error import ToolError
-from archive.tools_selector import chosen, parse_selector
-from archive.tools_words import bytes_text, milliseconds, span
+from archive.tools.series_selector import chosen, parse_selector
 
 # A slow machine is no fault of the code.
 unhurried = settings(deadline=None)

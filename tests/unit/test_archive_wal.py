@@ -28,18 +28,18 @@ from support.wal_batches import (
     records_of,
 )
 
-from archive import fsync, wal_log, wal_sync
 from archive.batch import Batch
-from archive.record_definitions import Definitions
-from archive.segment import segment_paths
-from archive.wal import Wal
-from archive.wal_errors import WalUnavailableError
-from archive.wal_settings import WalSettings
+from archive.settings.wal import WalSettings
+from archive.wal import fsync, kernel_sync, segment_log
+from archive.wal.errors import WalUnavailableError
+from archive.wal.record_definitions import Definitions
+from archive.wal.segment import segment_paths
+from archive.wal.write_ahead_log import Wal
 
 
 @pytest.fixture(autouse=True)
 def a_thread_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wal_sync, "linux_aio", None)
+    monkeypatch.setattr(kernel_sync, "linux_aio", None)
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ async def test_what_arrives_during_a_sync_is_one_group(
 async def test_a_group_does_not_grow_without_end(
     wal: Wal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("archive.wal_commit.MAX_GROUP_SAMPLES", 4)
+    monkeypatch.setattr("archive.wal.group_commit.MAX_GROUP_SAMPLES", 4)
     gate = Gate(monkeypatch)
     gate.opened.set()
     sent = [batch([0, 1, 2]) for _ in range(6)]
@@ -280,7 +280,7 @@ async def test_a_mistake_of_ours_reaches_whoever_waits_and_ends_nothing(
     wal: Wal, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("archive.wal_log.encode_group", lambda *_: 1 / 0)
+        patched.setattr("archive.wal.segment_log.encode_group", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             await append(wal, batch([0]))
     assert "could not be written" in caplog.text
@@ -293,14 +293,14 @@ async def test_only_a_small_group_is_prepared_by_the_event_loop(
     wal: Wal, monkeypatch: pytest.MonkeyPatch, small: int, by_the_loop: bool
 ) -> None:
     """Its two samples, and its two new series, which may be many more."""
-    monkeypatch.setattr("archive.wal_log.SMALL_GROUP", small)
-    encode, threads = wal_log.encode_group, list[threading.Thread]()
+    monkeypatch.setattr("archive.wal.segment_log.SMALL_GROUP", small)
+    encode, threads = segment_log.encode_group, list[threading.Thread]()
 
     def watched(definitions: Definitions | None, batches: Sequence[Batch]) -> bytes:
         threads.append(threading.current_thread())
         return encode(definitions, batches)
 
-    monkeypatch.setattr(wal_log, "encode_group", watched)
+    monkeypatch.setattr(segment_log, "encode_group", watched)
     await append(wal, batch([0, 1]))
     assert [each is threading.current_thread() for each in threads] == [by_the_loop]
 

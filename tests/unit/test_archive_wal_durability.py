@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from support.wal_batches import EAGER, append, batch, definition
 
-from archive import fsync, wal_sync
-from archive.series_table_file import NAMES
-from archive.wal import Wal
-from archive.wal_sync import KernelSync
+from archive.wal import fsync, kernel_sync
+from archive.wal.kernel_sync import KernelSync
+from archive.wal.series_checkpoint import NAMES
+from archive.wal.write_ahead_log import Wal
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ async def test_the_answer_comes_after_the_name_and_the_bytes(
 async def test_a_thread_writes_and_syncs_in_one_call(
     tmp_path: Path, steps: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wal_sync, "linux_aio", None)
+    monkeypatch.setattr(kernel_sync, "linux_aio", None)
     wal = await asyncio.to_thread(Wal.open, tmp_path, EAGER)
     await append(wal, batch([0]))
     steps.clear()
@@ -81,7 +81,7 @@ async def test_a_thread_writes_and_syncs_in_one_call(
 async def test_where_no_call_does_both_the_sync_is_another(
     tmp_path: Path, steps: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wal_sync, "linux_aio", None)
+    monkeypatch.setattr(kernel_sync, "linux_aio", None)
     wal = await asyncio.to_thread(Wal.open, tmp_path, EAGER)
     await append(wal, batch([0]))
     segment, pwritev = "0000000001.wal", os.pwritev

@@ -13,9 +13,9 @@ import pytest
 from support.wal_batches import NOON, batch, definition, keep, plain, records_of
 
 from archive.batch import Opaque, OpaqueKind
-from archive.segment import segment_path
-from archive.series_table_file import NAMES
-from archive.wal_recovery import read_series
+from archive.wal.recovery import read_series
+from archive.wal.segment import segment_path
+from archive.wal.series_checkpoint import NAMES
 
 REQUESTS = (
     batch([0, 1], values=[1.5, 2.0]),

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from support.wal_batches import batch, definition, plain
 
 from archive.batch import NO_SERIES, Batch, Opaque, OpaqueKind, SeriesDefinition
-from archive.record import RecordError, decode_group, encode_group
-from archive.record_columns import Column, pack_column, unpack_bits, unpack_column
-from archive.record_definitions import (
+from archive.series.table import SeriesTable
+from archive.wal.record import RecordError, decode_group, encode_group
+from archive.wal.record_columns import Column, pack_column, unpack_bits, unpack_column
+from archive.wal.record_definitions import (
     Definitions,
     load_definitions,
     pack_definitions,
     unpack_definitions,
 )
-from archive.series_table import SeriesTable
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 TEXT = st.text(st.characters(codec="utf-8"), max_size=8)

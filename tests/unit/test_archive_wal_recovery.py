@@ -27,9 +27,11 @@ from support.wal_batches import (
     records_of,
 )
 
-from archive import fsync
 from archive.batch import Opaque, OpaqueKind
-from archive.segment import (
+from archive.wal import fsync
+from archive.wal.errors import WalFormatError
+from archive.wal.recovery import read_series
+from archive.wal.segment import (
     HEADER_BYTES,
     SegmentHeader,
     framed,
@@ -37,11 +39,9 @@ from archive.segment import (
     segment_path,
     segment_paths,
 )
-from archive.segment_read import Ending, EndingKind, check_segment, read_segment
-from archive.series_table_file import NAMES
-from archive.wal import Wal
-from archive.wal_errors import WalFormatError
-from archive.wal_recovery import read_series
+from archive.wal.segment_reader import Ending, EndingKind, check_segment, read_segment
+from archive.wal.series_checkpoint import NAMES
+from archive.wal.write_ahead_log import Wal
 
 REQUESTS = (
     batch([0, 1, 2]),
@@ -406,7 +406,7 @@ def test_series_can_be_read_while_segments_are_removed(
             wal.remove(wal.sealed_segments()[:1])
         return paths
 
-    monkeypatch.setattr("archive.wal_recovery.segment_paths", listed)
+    monkeypatch.setattr("archive.wal.recovery.segment_paths", listed)
     assert list(read_series(tmp_path)) == [definition(0), definition(1)]
     assert looks == 2
     asyncio.run(wal.close())

@@ -22,19 +22,19 @@ from support.wal_batches import (
     plain,
 )
 
-from archive import fsync
-from archive.segment import segment_paths
-from archive.segment_read import read_segment
-from archive.wal import Wal
-from archive.wal_errors import WalLockedError, WalUnavailableError
-from archive.wal_recovery import read_series
-from archive.wal_settings import WalSettings
+from archive.settings.wal import WalSettings
+from archive.wal import fsync
+from archive.wal.errors import WalLockedError, WalUnavailableError
+from archive.wal.recovery import read_series
+from archive.wal.segment import segment_paths
+from archive.wal.segment_reader import read_segment
+from archive.wal.write_ahead_log import Wal
 
 OPEN_AND_WAIT = """
 import sys
 from pathlib import Path
-from archive.wal import Wal
-from archive.wal_settings import WalSettings
+from archive.wal.write_ahead_log import Wal
+from archive.settings.wal import WalSettings
 wal = Wal.open(Path(sys.argv[1]), WalSettings())
 print("open", flush=True)
 sys.stdin.read()

@@ -18,12 +18,12 @@ import uvloop
 from support.waiting import DEADLINE_SECONDS
 from support.wal_batches import EAGER, append, batch, batches_of, plain
 
-from archive import fsync, wal_sync
-from archive.segment import segment_paths
-from archive.wal import Wal
-from archive.wal_errors import WalUnavailableError
-from archive.wal_sync import Done, KernelSync, linux_aio
-from archive.wal_watch import Watch
+from archive.wal import fsync, kernel_sync
+from archive.wal.errors import WalUnavailableError
+from archive.wal.kernel_sync import Done, KernelSync, linux_aio
+from archive.wal.segment import segment_paths
+from archive.wal.slow_sync import Watch
+from archive.wal.write_ahead_log import Wal
 
 pytestmark = pytest.mark.skipif(linux_aio is None, reason="the kernel does not sync by itself here")
 
@@ -146,7 +146,7 @@ def fake_kernel(
     fake = SimpleNamespace(
         Context=lambda max_requests: FakeContext(submit), Operation=SimpleNamespace(fdsync=fdsync)
     )
-    monkeypatch.setattr(wal_sync, "linux_aio", fake)
+    monkeypatch.setattr(kernel_sync, "linux_aio", fake)
 
 
 async def test_an_error_that_the_kernel_tells_is_heard(
@@ -187,10 +187,10 @@ def test_the_library_tells_errors_as_we_read_them() -> None:
     """By the real kernel, of a write that is too large: a sync is hard to make fail."""
     command = [sys.executable, "-c", BEYOND_THE_LIMIT]
     told = subprocess.run(command, capture_output=True, check=True, timeout=DEADLINE_SECONDS)
-    error = wal_sync._error(int(told.stdout))
+    error = kernel_sync._error(int(told.stdout))
     assert error is not None
     assert error.errno == errno.EFBIG
-    assert wal_sync._error(0) is None
+    assert kernel_sync._error(0) is None
 
 
 @pytest.mark.parametrize("error", [OverflowError("busy"), ValueError("bad"), SystemError(12)])
@@ -252,7 +252,7 @@ async def test_a_slow_disk_is_a_threads_until_it_is_tried_again(
 ) -> None:
     caplog.set_level(logging.INFO)
     with monkeypatch.context() as patched:
-        patched.setattr("archive.wal_commit.SLOW_SECONDS", 0.01)
+        patched.setattr("archive.wal.group_commit.SLOW_SECONDS", 0.01)
         held, slow, is_slow = Held(patched), asyncio.Event(), wal._commit._is_slow
         patched.setattr(wal._commit, "_is_slow", lambda: (is_slow(), slow.set()))
         appending = asyncio.create_task(append(wal, batch([0], sender="slow")))
@@ -273,7 +273,7 @@ async def test_a_write_that_waits_is_slow_too_and_one_slower_than_a_minute_is_no
     wal: Wal, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr("archive.wal_commit.SLOW_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr("archive.wal.group_commit.SLOW_AGAIN_SECONDS", 0.01)
     write_at = fsync.write_at
 
     def waiting(*arguments: Any) -> None:
@@ -283,7 +283,7 @@ async def test_a_write_that_waits_is_slow_too_and_one_slower_than_a_minute_is_no
         write_at(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr("archive.wal_commit.SLOW_SECONDS", 0.05)
+        patched.setattr("archive.wal.group_commit.SLOW_SECONDS", 0.05)
         patched.setattr(fsync, "write_at", waiting)
         held = Held(patched)
         appending = asyncio.create_task(append(wal, batch([0], sender="slow")))

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import remote_write as rw
 
-from archive.snappy import SLACK, Unpacker
-from archive.wire import (
+from archive.remote_write.protobuf import (
     FIXED32,
     FIXED64,
     LENGTH,
@@ -34,6 +33,7 @@ from archive.wire import (
     write_varint,
     zigzag,
 )
+from archive.remote_write.snappy import SLACK, Unpacker
 
 
 @given(st.integers(0, 2**64 - 1))

@@ -9,7 +9,7 @@ import pytest
 from support import remote_write as rw
 from support.remote_write_read import Desk
 
-from archive.decode_request import Version
+from archive.remote_write.decoder import Version
 
 NOW: Final = 1_794_800_000_000
 TIME: Final = rw.varint(NOW)

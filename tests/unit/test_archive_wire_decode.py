@@ -11,10 +11,10 @@ import pytest
 from support import remote_write as rw
 from support.remote_write_read import Desk, rows_of, things_of
 
-from archive.decode_request import Version
-from archive.decode_result import Decoded
-from archive.limits import Limits
-from archive.wire import MalformedError
+from archive.remote_write.decoder import Version
+from archive.remote_write.protobuf import MalformedError
+from archive.remote_write.result import Decoded
+from archive.settings.limits import Limits
 
 NOW: Final = 1_794_800_000_000
 VALUES: Final = {

@@ -9,8 +9,8 @@ import pytest
 from support import remote_write as rw
 from support.remote_write_read import Desk, things_of
 
-from archive.decode_request import Version
-from archive.decode_result import Decoded
+from archive.remote_write.decoder import Version
+from archive.remote_write.result import Decoded
 
 NOW: Final = 1_794_800_000_000
 DAY: Final = 86_400_000

@@ -15,8 +15,8 @@ from support import remote_write as rw
 from support.remote_write_read import Desk
 from support.servers import long_run
 
-from archive.decode_request import Version
-from archive.limits import Limits
+from archive.remote_write.decoder import Version
+from archive.settings.limits import Limits
 
 NOW: Final = 1_794_800_000_000
 LIMITS: Final = Limits(labels=6, series=40, samples=60)

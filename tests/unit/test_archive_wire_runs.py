@@ -12,14 +12,14 @@ from support import remote_write as rw
 from support.remote_write_read import Desk, rows_of
 from support.servers import long_run
 
-from archive.decode_known import KnownBefore
-from archive.decode_line import Line
-from archive.decode_request import Version
-from archive.decode_runs import Run
-from archive.decode_slots import VALUED, ZERO, Slot, SlotTable, header_length
-from archive.decode_words import Places, words_of
-from archive.limits import Limits
-from archive.snappy import SLACK
+from archive.remote_write.decoder import Version
+from archive.remote_write.snappy import SLACK
+from archive.remote_write.v1.connection_cursor import Line
+from archive.remote_write.v1.label_cache import VALUED, ZERO, Slot, SlotTable, header_length
+from archive.remote_write.v1.span_cache import Run
+from archive.remote_write.v1.warm_start import KnownBefore
+from archive.remote_write.varint_vector import Places, words_of
+from archive.settings.limits import Limits
 
 NOW: Final = 1_794_800_000_000
 EXAMPLES: Final = 2_000 if long_run() else 60

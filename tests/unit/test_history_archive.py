@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from archive import main as archive_main
-from archive.importing_batch import ImportBatch, ImportedSeries
-from archive.importing_target import FolderTarget
-from archive.manifest_store import read_manifest
-from archive.parquet_library import pa, pq
 from archive.progress import NoProgress
-from archive.storage import open_storage
+from archive.tables.arrow import pa, pq
+from archive.tables.manifest_store import read_manifest
+from archive.tables.storage import open_storage
+from archive.tools.importing.batch import ImportBatch, ImportedSeries
+from archive.tools.importing.targets import FolderTarget
 from exporter import catalog
 from streamgauge.demo import history
 from streamgauge.demo.history_archive import write_archive

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from spark.oracle import identity as wanted_identity
 from spark.oracle import who
 
-from archive.schema import SERIES_SCHEMA
+from archive.tables.schema import SERIES_SCHEMA
 from spark_rollups.identities import Identities, identities_of
 from spark_rollups.identity import FOLDED_LABELS, identity_rows, kind_of, rises
 

@@ -1,0 +1,66 @@
+"""The parts of a running archive, opened in order: what was published, the log, the receiver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from archive.ingest.quarantine import Quarantine
+from archive.ingest.receiver import Receiver
+from archive.publishing.publisher import Publisher
+from archive.remote_write.decoder import Decoder
+from archive.self_metrics import Tally, Value
+from archive.settings.config import ArchiveSettings
+from archive.tables.manifest_store import read_manifest
+from archive.tables.storage import open_storage
+from archive.wal.write_ahead_log import Wal
+from exporter import catalog
+
+WAL_FOLDER: Final = "wal"
+QUARANTINE_FOLDER: Final = "quarantine"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    wal: Wal
+    publisher: Publisher
+    decoder: Decoder
+    receiver: Receiver
+    quarantine: Quarantine
+    tally: Tally
+
+    def values(self) -> Iterator[Value]:
+        """What /metrics says; what is unknown has no series."""
+        yield from self.tally.values()
+        yield Value(catalog.ARCHIVE_QUARANTINED_REQUESTS, self.quarantine.kept)
+        left = self.publisher.totals
+        yield Value(catalog.ARCHIVE_DUPLICATE_SAMPLES, left.repeated + left.conflicting)
+        for reason, count in left.reasons():
+            yield Value(catalog.ARCHIVE_LEFT_OUT_SAMPLES, count, (reason,))
+        yield Value(catalog.ARCHIVE_SERIES, self.wal.series.known)
+        yield Value(catalog.ARCHIVE_WAL_BYTES, self.wal.size)
+        oldest, succeeded = self.wal.oldest, self.publisher.last_success
+        if oldest is not None:
+            yield Value(catalog.ARCHIVE_WAL_OLDEST_TIMESTAMP_SECONDS, oldest / 1000)
+        if succeeded is not None:
+            when = catalog.ARCHIVE_COMPACTION_LAST_SUCCESS_TIMESTAMP_SECONDS
+            yield Value(when, succeeded / 1000)
+
+
+def open_parts(settings: ArchiveSettings) -> Parts:
+    """Reads what is there, so it waits for the disk. Raises what storage and log raise."""
+    storage = open_storage(settings.publish.store or settings.data)
+    manifest = read_manifest(storage)
+    wal = Wal.open(
+        settings.data / WAL_FOLDER,
+        settings.wal,
+        least_segment=manifest.least_segment,
+        least_series=manifest.next_series,
+    )
+    tally = Tally()
+    decoder = Decoder(settings.limits, settings.replica_label, wal.series)
+    quarantine = Quarantine(settings.data / QUARANTINE_FOLDER, settings.quarantine)
+    receiver = Receiver(decoder, wal, settings.limits, quarantine, tally)
+    publisher = Publisher(storage, wal, settings.publish)
+    return Parts(wal, publisher, decoder, receiver, quarantine, tally)

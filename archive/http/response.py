@@ -1,0 +1,48 @@
+"""What a sender is told: the code, one line of reason, and the headers that 2.0 asks for. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from archive.remote_write.decoder import Version
+from archive.remote_write.result import Written
+
+_AGAIN: Final = {"Retry-After": "5"}
+_WRITTEN: Final = "X-Prometheus-Remote-Write-{}-Written"
+_SAMPLES, _HISTOGRAMS, _EXEMPLARS = map(_WRITTEN.format, ("Samples", "Histograms", "Exemplars"))
+_NO_HEADERS: Final[Mapping[str, str]] = {}
+NOTHING: Final = Written()
+
+
+class Answer(NamedTuple):
+    code: int
+    reason: str = ""
+    headers: Mapping[str, str] = _NO_HEADERS
+
+    @property
+    def text(self) -> str:
+        return f"{self.reason}\n" if self.reason else ""
+
+
+def durable(version: Version, written: Written) -> Answer:
+    return Answer(204, "", _headers(version, written))
+
+
+def refused(version: Version, reason: str, written: Written = NOTHING) -> Answer:
+    return Answer(400, reason, _headers(version, written))
+
+
+def later(version: Version, reason: str) -> Answer:
+    return Answer(503, reason, {**_headers(version, NOTHING), **_AGAIN})
+
+
+def _headers(version: Version, written: Written) -> Mapping[str, str]:
+    """Of 2.0, whose senders take an answer without them for one of 1.0; 1.0 knows none."""
+    if version is Version.V1:
+        return _NO_HEADERS
+    return {
+        _SAMPLES: str(written.samples),
+        _HISTOGRAMS: str(written.histograms),
+        _EXEMPLARS: str(written.exemplars),
+    }

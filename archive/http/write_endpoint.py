@@ -1,0 +1,60 @@
+"""Where plain write requests come to the receiver without aiohttp: the same door, the same answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from archive.http.app import WRITE_PATH
+from archive.http.negotiation import About, UnsupportedError, version_of
+from archive.http.request_head import Head
+from archive.http.response import Answer
+from archive.http.response_writer import AnswerWriter
+from archive.ingest.receiver import UNKNOWN, Receiver
+from archive.remote_write.v1.connection_cursor import Line
+from archive.self_metrics import Tally
+
+_REQUEST_LINE: Final = f"POST {WRITE_PATH} HTTP/1.1".encode()
+
+SenderOf = Callable[[str | None], str | None]
+
+
+class WriteDesk:
+    """Only what needs no second thought is admitted; refusals at the door are aiohttp's to tell."""
+
+    def __init__(
+        self,
+        receiver: Receiver,
+        tally: Tally,
+        sender_of: SenderOf,
+        headers: Callable[[], Mapping[str, str]],
+    ) -> None:
+        """`sender_of` knows whose an Authorization header is: "" anybody's, None when in doubt."""
+        self.request_line = _REQUEST_LINE
+        self._receiver = receiver
+        self._tally = tally
+        self._sender_of = sender_of
+        self._writer = AnswerWriter(headers)
+
+    def admit(self, head: Head, peer: str) -> About | None:
+        sender = self._sender_of(head.authorization)
+        if sender is None:
+            return None
+        try:
+            version = version_of(head.content_type, head.content_encoding)
+        except UnsupportedError:
+            return None
+        if not self._receiver.hold(head.size):
+            return None
+        return About(version, sender or peer or UNKNOWN, head.user_agent)
+
+    def release(self, size: int) -> None:
+        self._receiver.release(size)
+
+    def receive(self, about: About, body: bytes, line: Line) -> asyncio.Future[Answer]:
+        return self._receiver.receive_soon(about, body, line)
+
+    def written(self, answer: Answer) -> bytes:
+        self._tally.answers[answer.code] += 1
+        return self._writer.written(answer)

@@ -1,0 +1,95 @@
+"""Several sorted files and fresh rows become one sorted file, a range of series at a time.
+
+Memory is that of one range, however large the files are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from archive.maintenance.row_cursor import NO_RANK, Cursor, ranks_of
+from archive.tables.arrow import Table, pa
+from archive.tables.chunk_decoder import hours_of, one_array
+from archive.tables.sample_columns import Int64s
+from archive.tables.schema import HOUR_MS
+
+# Large row groups compress best; the files of single hours have small ones, because all of a
+# day's are open at once when they are merged.
+DAY_GROUP_ROWS: Final = 30_000
+HOUR_GROUP_ROWS: Final = 2_048
+EVERY_RANK: Final = (NO_RANK, 1 << 40)
+_HOUR_BITS: Final = 5  # the hours of a day
+
+
+def merged(
+    old: Sequence[Cursor],
+    fresh: Cursor | None,
+    ranks: Int64s,
+    group_rows: int,
+    within: tuple[int, int] = EVERY_RANK,
+) -> Iterator[Table]:
+    """Tables in the order of rank and hour; a fresh row replaces the old one of its series and hour.
+
+    All rows are of one day, and `ranks` gives each series its place. Only ranks from the first
+    of `within` to before the second are looked at.
+    """
+    cursors = [*old, *([] if fresh is None else [fresh])]
+    for low, high in ranges(cursors, group_rows, within):
+        parts = [between(cursor, low, high) for cursor in old]
+        newer = None if fresh is None else between(fresh, low, high)
+        table = in_order(_without_replaced(parts, newer, ranks), ranks)
+        if table.num_rows:
+            yield table
+
+
+def row_keys(table: Table, ranks: Int64s) -> Int64s:
+    """One number for a row's series and hour, in the order of the files."""
+    hours = hours_of(one_array(table, "hour")) // HOUR_MS % 24
+    keys: Int64s = (ranks_of(table, ranks) << _HOUR_BITS) | hours
+    return keys
+
+
+def ranges(
+    cursors: Sequence[Cursor], group_rows: int, within: tuple[int, int]
+) -> Iterable[tuple[int, int]]:
+    """Ranges of ranks with about `group_rows` rows in each of them."""
+    parts = [_part(cursor.ranks, within) for cursor in cursors]
+    every = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
+    if len(every) == 0:
+        return ()
+    cuts = np.unique(every[::group_rows])
+    return pairwise([*cuts.tolist(), int(every[-1]) + 1])
+
+
+def _part(ranks: Int64s, within: tuple[int, int]) -> Int64s:
+    first, end = np.searchsorted(ranks, within)
+    return ranks[first:end]
+
+
+def between(cursor: Cursor, low: int, high: int) -> Table:
+    first, end = np.searchsorted(cursor.ranks, (low, high))
+    return cursor.take(int(first), int(end))
+
+
+def _without_replaced(parts: Sequence[Table], newer: Table | None, ranks: Int64s) -> Table:
+    if newer is None or newer.num_rows == 0:
+        return pa.concat_tables(parts)
+    replaced = row_keys(newer, ranks)
+    kept = [
+        table.filter(pa.array(~np.isin(row_keys(table, ranks), replaced)))
+        for table in parts
+        if table.num_rows
+    ]
+    return pa.concat_tables([*kept, newer])
+
+
+def in_order(table: Table, ranks: Int64s) -> Table:
+    """By rank and hour."""
+    keys = row_keys(table, ranks)
+    if bool(np.all(keys[1:] >= keys[:-1])):
+        return table.combine_chunks()
+    return table.take(pa.array(np.argsort(keys, kind="stable"))).combine_chunks()

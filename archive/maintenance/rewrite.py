@@ -1,0 +1,62 @@
+"""One target while it is written: its old rows, fresh ones that replace them, and its new files."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from archive.maintenance.file_writer import TargetWriter, target_writers
+from archive.maintenance.merge import DAY_GROUP_ROWS, EVERY_RANK, HOUR_GROUP_ROWS, in_order, merged
+from archive.maintenance.rewrite_targets import Target
+from archive.maintenance.row_cursor import FileCursor, MemoryCursor, file_cursors
+from archive.tables.arrow import Table, pa
+from archive.tables.manifest import FileEntry
+from archive.tables.sample_columns import Int64s
+from archive.tables.storage import Storage
+
+
+class Rewrite:
+    def __init__(self, target: Target, old: list[FileCursor], writer: TargetWriter) -> None:
+        self.target = target
+        self.old = old
+        self._writer = writer
+
+    @property
+    def result(self) -> tuple[Target, list[FileEntry]]:
+        """Complete when the block of `rewriting` has ended."""
+        return self.target, self._writer.entries
+
+    def add(
+        self,
+        fresh: Mapping[int, Table],
+        ranks: Int64s,
+        within: tuple[int, int] = EVERY_RANK,
+        seen: Callable[[Table], None] | None = None,
+    ) -> None:
+        """Writes the old and the fresh rows of a range of ranks; ranges come in their order.
+
+        `fresh` is by hour; hours of other targets are passed over. `seen` gets what is written.
+        """
+        tables = [table for hour, table in fresh.items() if hour in self.target.hours]
+        cursor = MemoryCursor(in_order(pa.concat_tables(tables), ranks), ranks) if tables else None
+        rows = HOUR_GROUP_ROWS if self.target.is_one_hour else DAY_GROUP_ROWS
+        self.write(_watched(merged(self.old, cursor, ranks, rows, within), seen))
+
+    def write(self, tables: Iterable[Table]) -> None:
+        self._writer.write(tables)
+
+
+@contextlib.contextmanager
+def rewriting(storage: Storage, target: Target, ranks: Int64s, stamp: str) -> Iterator[Rewrite]:
+    with (
+        file_cursors(storage, target.old, ranks) as old,
+        target_writers(storage, [target], stamp) as (writer,),
+    ):
+        yield Rewrite(target, old, writer)
+
+
+def _watched(tables: Iterable[Table], seen: Callable[[Table], None] | None) -> Iterator[Table]:
+    for table in tables:
+        if seen is not None:
+            seen(table)
+        yield table

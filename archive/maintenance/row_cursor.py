@@ -1,0 +1,80 @@
+"""Sorted rows that can be taken a range of series at a time, from a file or from memory."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from archive.tables.arrow import Table, pa, pq
+from archive.tables.chunk_decoder import one_array
+from archive.tables.manifest import FileEntry
+from archive.tables.sample_columns import Int64s
+from archive.tables.storage import Storage
+
+# Rows that belong to no series come first: 1.0 metadata names a family.
+NO_RANK = -1
+
+
+class Cursor(Protocol):
+    ranks: Int64s
+
+    def take(self, first: int, end: int) -> Table:
+        """The rows with these numbers."""
+
+
+class MemoryCursor:
+    def __init__(self, table: Table, ranks: Int64s) -> None:
+        self.ranks = ranks_of(table, ranks)
+        self._table = table
+
+    def take(self, first: int, end: int) -> Table:
+        return self._table.slice(first, end - first)
+
+
+class FileCursor:
+    """Reads the column of series at once and row groups when they are needed, one at a time."""
+
+    def __init__(self, file: pq.ParquetFile, ranks: Int64s) -> None:
+        self._file = file
+        self.ranks = ranks_of(file.read(columns=["series"]), ranks)
+        sizes = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
+        self._bounds = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+        self._held: tuple[int, Table] | None = None
+
+    def take(self, first: int, end: int) -> Table:
+        if end <= first:
+            return self._file.schema_arrow.empty_table()
+        group = int(np.searchsorted(self._bounds, first, side="right")) - 1
+        parts = []
+        while group < self._file.num_row_groups and self._bounds[group] < end:
+            begin = int(self._bounds[group])
+            table = self._group(group)
+            low, high = max(first - begin, 0), min(end - begin, table.num_rows)
+            parts.append(table.slice(low, high - low))
+            group += 1
+        return pa.concat_tables(parts)
+
+    def _group(self, number: int) -> Table:
+        if self._held is None or self._held[0] != number:
+            self._held = number, self._file.read_row_group(number)
+        return self._held[1]
+
+
+@contextlib.contextmanager
+def file_cursors(
+    storage: Storage, entries: Sequence[FileEntry], ranks: Int64s
+) -> Iterator[list[FileCursor]]:
+    with contextlib.ExitStack() as open_files:
+        sources = [open_files.enter_context(storage.open(entry.path)) for entry in entries]
+        yield [FileCursor(pq.ParquetFile(source), ranks) for source in sources]
+
+
+def ranks_of(table: Table, ranks: Int64s) -> Int64s:
+    """The rank of each row's series."""
+    numbers = one_array(table, "series").fill_null(-1).to_numpy(zero_copy_only=False)
+    if len(ranks) == 0:
+        return np.full(len(numbers), NO_RANK, np.int64)
+    return np.where(numbers < 0, NO_RANK, ranks[numbers])

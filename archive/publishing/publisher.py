@@ -1,0 +1,232 @@
+"""From the write-ahead log to Parquet: which hours are due, and what follows their publication.
+
+Everything here waits for disks and counts samples, so it runs beside the event loop, in a thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from archive.maintenance.compaction import compact_day, compact_series, scattered_days
+from archive.maintenance.retention import doomed_days, without_days
+from archive.maintenance.vacuum import delete_retired, delete_unnamed
+from archive.progress import NoProgress, Progress
+from archive.publishing.day_publication import DayPublication, Left
+from archive.publishing.log_id import log_id
+from archive.publishing.pending_segments import Waiting
+from archive.publishing.series_ids import KnownSeries, SeriesNumbers
+from archive.settings.publishing import PublishSettings
+from archive.tables.arrow import pa
+from archive.tables.manifest import Manifest
+from archive.tables.manifest_store import drop_old_manifests, read_manifest, write_manifest
+from archive.tables.schema import HOUR_MS, day_name
+from archive.tables.series import SeriesBook
+from archive.tables.storage import Storage, StorageError
+from archive.wal.segment import Segment
+from streamgauge.serving.logs import event
+
+logger = logging.getLogger(__name__)
+
+
+class SegmentLog(Protocol):
+    """What publication needs of the write-ahead log."""
+
+    @property
+    def series(self) -> KnownSeries: ...
+    def seal(self) -> Segment | None: ...
+    def sealed_segments(self) -> list[Segment]: ...
+    def remove(self, segments: Sequence[Segment]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What one call did."""
+
+    hours: int = 0
+    samples: int = 0
+    compacted: int = 0  # days
+    deleted: int = 0  # days
+
+
+class Publisher:
+    """The one writer of an archive. A call that fails may be repeated: nothing is done twice."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        wal: SegmentLog,
+        settings: PublishSettings,
+        progress: Progress | None = None,
+        *,
+        owns_log: bool = True,
+    ) -> None:
+        """Without `owns_log` nothing is written beside the segments."""
+        self.totals = Left()
+        self.last_success: int | None = None
+        self._storage, self._wal, self._settings = storage, wal, settings
+        self._progress, self._owns_log = progress or NoProgress(), owns_log
+        self._waiting = Waiting()
+        self._manifest: Manifest | None = None
+        self._book: SeriesBook | None = None
+        self._numbers: SeriesNumbers | None = None
+        self._sealed_until = 0
+        self._errors: list[StorageError] = []
+        self._unclean = True  # who knows how the last one ended
+        self._log = ""  # known when there is a segment of it
+        self._turn = threading.Lock()  # the last publication may begin while one is under way
+
+    def publish_due(self, now: int) -> Published:
+        """Hours that ended long enough ago, what came late to others, and then the housekeeping."""
+        return self._guarded(now, everything=False)
+
+    def publish_all(self, now: int) -> Published:
+        """The whole log, hours that are still open too: for an orderly end."""
+        return self._guarded(now, everything=True)
+
+    def _guarded(self, now: int, *, everything: bool) -> Published:
+        with self._turn:
+            try:
+                done = self._publish(now, everything=everything)
+            except BaseException:
+                self._forget()
+                raise
+            finally:
+                pa.default_memory_pool().release_unused()  # it is an hour until the next one
+            self.last_success = now
+            return done
+
+    def _forget(self) -> None:
+        """What was prepared in memory is not published: begin again from what is."""
+        self._manifest = self._book = self._numbers = None
+        self._unclean = True
+
+    def _attempt(self, work: Callable[[], int]) -> int:
+        """A day whose files are damaged must not keep the others from being published."""
+        try:
+            return work()
+        except StorageError as error:
+            self._forget()
+            self._errors.append(error)
+            return 0
+
+    def _publish(self, now: int, *, everything: bool) -> Published:
+        self._errors = []
+        before = self._loaded().publication
+        self._seal(now, everything=everything)
+        self._waiting.look_into(self._wal.sealed_segments())
+        due = self._waiting.due(self._of_log(), None if everything else now, self._delay)
+        samples = self._publish_days(due, now)
+        self._remove_published()
+        compacted = 0 if everything else self._compact(now)
+        deleted = self._retain(now)
+        if self._loaded().publication != before:
+            drop_old_manifests(self._storage, self._loaded().publication)
+        if self._errors:
+            raise self._errors[0]
+        return Published(sum(len(hours) for hours in due.values()), samples, compacted, deleted)
+
+    def _loaded(self) -> Manifest:
+        if self._manifest is None:
+            self._manifest = read_manifest(self._storage)
+        return self._manifest
+
+    def _of_log(self) -> Manifest:
+        """The manifest as far as it speaks of this log; its own broken-off files are deleted."""
+        segments = self._waiting.segments
+        if segments:
+            self._log = log_id(segments[0].path.parent, create=self._owns_log)
+        elif not self._log:
+            return self._loaded()
+        self._manifest = manifest = self._loaded().of_log(self._log)
+        if self._unclean and self._owns_log:
+            garbage = delete_unnamed(self._storage, manifest, self._log)
+            if garbage:
+                event(logger, logging.WARNING, "deleted files of a broken-off publication",
+                      archive=str(self._storage), files=garbage)  # fmt: skip
+            self._unclean = False
+        return manifest
+
+    def _seal(self, now: int, *, everything: bool) -> None:
+        """Once for each hour that becomes due; the log also cuts by itself at full hours."""
+        due_until = (now - self._delay) // HOUR_MS
+        if everything or due_until > self._sealed_until:
+            self._wal.seal()
+            self._sealed_until = due_until
+
+    def _publish_days(self, due: Mapping[str, Sequence[int]], now: int) -> int:
+        published = 0
+        hours = [hour for each in due.values() for hour in each]
+        total = self._waiting.samples(self._waiting.shares(self._of_log(), hours))
+        with self._progress.work("publishing", total) as step:
+            for each in due.values():
+                done = self._attempt(partial(self._publish_day, each, now))
+                published += done
+                step(done)
+        return published
+
+    def _publish_day(self, hours: Sequence[int], now: int) -> int:
+        manifest, waiting = self._of_log(), self._waiting
+        shares = waiting.shares(manifest, hours)
+        expected = waiting.samples(shares)
+        book, numbers = self._series(manifest)
+        publication = DayPublication(
+            self._storage, manifest, book, numbers, shares, self._settings.batch_samples
+        )
+        self._commit(publication.run(now, expected, waiting.upto(), waiting.oldest()))
+        book.settle(self._loaded().series)
+        self.totals.add(publication.left)
+        event(logger, logging.INFO, "published", day=day_name(hours[0]), hours=len(hours),
+              samples=expected, publication=manifest.publication + 1)  # fmt: skip
+        return expected
+
+    def _series(self, manifest: Manifest) -> tuple[SeriesBook, SeriesNumbers]:
+        if self._book is None or self._numbers is None:
+            self._book = SeriesBook(self._storage, manifest.series)
+            self._numbers = SeriesNumbers(self._wal.series, self._book)
+        return self._book, self._numbers
+
+    def _commit(self, manifest: Manifest) -> None:
+        write_manifest(self._storage, manifest)
+        self._manifest = manifest
+
+    def _remove_published(self) -> None:
+        done = self._waiting.done(self._of_log())
+        misplaced = self._waiting.misplaced(done)
+        if misplaced:
+            event(logger, logging.ERROR, "dropped samples whose time no day can hold",
+                  samples=misplaced)  # fmt: skip
+        self.totals.misplaced += misplaced
+        if done:
+            self._wal.remove(done)
+
+    def _compact(self, now: int) -> int:
+        days = scattered_days(self._loaded(), now, self._delay)
+        done = sum(self._attempt(partial(self._compact_day, name, now)) for name in days)
+        merged = compact_series(self._storage, self._loaded(), now)
+        if merged is not None:
+            self._commit(merged)
+            self._book = self._numbers = None  # they know the files that are gone now
+        return done
+
+    def _compact_day(self, name: str, now: int) -> int:
+        self._commit(compact_day(self._storage, self._loaded(), name, now, self._progress))
+        event(logger, logging.INFO, "compacted", day=name)
+        return 1
+
+    def _retain(self, now: int) -> int:
+        names = doomed_days(self._loaded(), self._settings.retention, now, self._delay)
+        if names:
+            self._commit(without_days(self._loaded(), names, now))
+            event(logger, logging.INFO, "deleted days", days=len(names), until=names[-1])
+        grace = round(self._settings.grace * 1000)
+        self._manifest = delete_retired(self._storage, self._loaded(), now, grace)
+        return len(names)
+
+    @property
+    def _delay(self) -> int:
+        return round(self._settings.delay * 1000)

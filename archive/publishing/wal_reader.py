@@ -1,0 +1,187 @@
+"""Samples out of the log's sealed segments, by hour, in the archive's own numbers for series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from archive.batch import NO_SERIES, Batch, Opaque
+from archive.publishing.series_ids import SeriesNumbers
+from archive.tables.sample_columns import NO_START, Int32s, Int64s, Mask, Samples, distinct, joined
+from archive.tables.schema import HOUR_MS, LATEST_TIME, hour_start
+from archive.wal.segment import Segment
+from archive.wal.segment_reader import read_segment
+
+# Requests are small: so many samples are looked at together.
+_BLOCK_SAMPLES: Final = 100_000
+
+Wanted = Callable[[Int32s], Mask]
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """How many samples and opaque messages of each hour a segment holds."""
+
+    hours: Mapping[int, int]
+    misplaced: int  # times before 1970 or after 9998: no day can hold them
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The hours for which a segment is still to be published; the others it has are done."""
+
+    segment: Segment
+    hours: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueRow:
+    series: int | None
+    hour: int
+    message: Opaque
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What the segments say about some hours."""
+
+    samples: dict[int, Samples] = field(default_factory=dict)
+    opaque: list[OpaqueRow] = field(default_factory=list)
+    unknown: int = 0  # samples whose series' definition is lost
+
+
+def contents_of(segment: Segment) -> Contents:
+    counts: dict[int, int] = {}
+    misplaced = 0
+    for block in _blocks([segment]):
+        placed = _placed(block.times)
+        misplaced += len(placed) - int(np.count_nonzero(placed))
+        every = np.concatenate((block.times[placed], [hour for _, hour in block.opaque]))
+        for hour, count in zip(*distinct(every.astype(np.int64) // HOUR_MS), strict=True):
+            counts[hour * HOUR_MS] = counts.get(hour * HOUR_MS, 0) + count
+    return Contents(counts, misplaced)
+
+
+def gather(
+    shares: Sequence[Share], numbers: SeriesNumbers, wanted: Wanted | None = None
+) -> Gathered:
+    """In the order of acknowledgement. `wanted` chooses among the archive's numbers."""
+    found = Gathered()
+    parts: list[Samples] = []
+    for share in shares:
+        for block in _blocks([share.segment]):
+            samples = _samples(block, share.hours, numbers)
+            mine = wanted(samples.series) if wanted else np.ones(len(samples), np.bool_)
+            known = samples.series >= 0
+            found.unknown += int(np.count_nonzero(mine & ~known))
+            parts.append(samples.take(mine & known))
+            found.opaque += _opaque_rows(block, share.hours, numbers, wanted)
+    found.samples = _by_hour(joined(parts))
+    return found
+
+
+def count_series(shares: Sequence[Share], numbers: SeriesNumbers) -> Int64s:
+    """How many samples and messages each of the archive's numbers has."""
+    counts = np.zeros(0, np.int64)
+    for share in shares:
+        for block in _blocks([share.segment]):
+            rows = _opaque_rows(block, share.hours, numbers, None)
+            opaque = [row.series for row in rows if row.series is not None]
+            series = _samples(block, share.hours, numbers).series
+            found = np.bincount(np.concatenate((series[series >= 0], np.array(opaque, np.int32))))
+            size = max(len(counts), len(found))
+            counts = np.pad(counts, (0, size - len(counts)))
+            counts[: len(found)] += found
+    return counts
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Some requests, one behind the other; opaque messages with the hour that they belong to."""
+
+    series: NDArray[np.uint32]
+    times: Int64s
+    values: NDArray[np.uint64]
+    starts: Int64s | None
+    opaque: list[tuple[Opaque, int]]
+
+
+def _blocks(segments: Sequence[Segment]) -> Iterator[_Block]:
+    held: list[Batch] = []
+    size = 0
+    for segment in segments:
+        for record in read_segment(segment.path):
+            held.append(record.batch)
+            size += len(record.batch.series) + len(record.batch.opaque)
+            if size >= _BLOCK_SAMPLES:
+                yield _block(held)
+                held, size = [], 0
+    if held:
+        yield _block(held)
+
+
+def _block(batches: Sequence[Batch]) -> _Block:
+    starts = None
+    if any(batch.starts is not None for batch in batches):
+        starts = np.concatenate(
+            [
+                np.full(len(batch.times), NO_START) if batch.starts is None else batch.starts
+                for batch in batches
+            ]
+        )
+    return _Block(
+        np.concatenate([batch.series for batch in batches]),
+        np.concatenate([batch.times for batch in batches]),
+        np.concatenate([batch.values for batch in batches]),
+        starts,
+        [(each, _opaque_hour(each, batch)) for batch in batches for each in batch.opaque],
+    )
+
+
+def _samples(block: _Block, hours: frozenset[int], numbers: SeriesNumbers) -> Samples:
+    """Those of these hours; a negative number where the definition is lost."""
+    chosen = _placed(block.times) & np.isin(
+        block.times // HOUR_MS, [hour // HOUR_MS for hour in hours]
+    )
+    series, replica = numbers.translate(block.series[chosen])
+    starts = None if block.starts is None else block.starts[chosen]
+    return Samples(series, replica, block.times[chosen], block.values[chosen], starts)
+
+
+def _by_hour(samples: Samples) -> dict[int, Samples]:
+    """Each hour's samples, still in the order of acknowledgement."""
+    hours = samples.times // HOUR_MS
+    every, _ = distinct(hours)
+    if len(every) == 1:
+        return {every[0] * HOUR_MS: samples}
+    return {hour * HOUR_MS: samples.take(hours == hour) for hour in every}
+
+
+def _placed(times: Int64s) -> Mask:
+    placed: Mask = (times >= 0) & (times <= LATEST_TIME)
+    return placed
+
+
+def _opaque_hour(opaque: Opaque, batch: Batch) -> int:
+    """What has no time of its own, or one that no day can hold, counts when it came."""
+    has_time = 0 < opaque.time <= LATEST_TIME
+    return hour_start(opaque.time if has_time else batch.received)
+
+
+def _opaque_rows(
+    block: _Block, hours: frozenset[int], numbers: SeriesNumbers, wanted: Wanted | None
+) -> list[OpaqueRow]:
+    rows = []
+    for message, hour in block.opaque:
+        if hour not in hours:
+            continue
+        series = -1
+        if message.series != NO_SERIES:
+            series = int(numbers.translate(np.array([message.series], np.uint32))[0][0])
+        if wanted is None or wanted(np.array([series], np.int32))[0]:
+            rows.append(OpaqueRow(None if series < 0 else series, hour, message))
+    return rows

@@ -1,0 +1,63 @@
+"""Labels of 1.0 requests from their bytes; what was read once is not decoded again."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from archive.remote_write.protobuf import LENGTH, Buffer, expect, read_fields, read_varint
+from archive.series.labels import Label, read_text
+
+LABEL_TAG: Final = 0x0A
+_NAME: Final = 1
+_VALUE: Final = 2
+_MOST_REMEMBERED: Final = 200_000
+
+
+def end_of_labels(buffer: Buffer, at: int, stop: int) -> int:
+    """Where the labels at the beginning of a series end; they are not looked into."""
+    while at < stop and buffer[at] == LABEL_TAG:
+        length = buffer[at + 1]
+        at += 2
+        if length >= 0x80:
+            length, at = read_varint(buffer, at - 1, stop)
+        at += length
+    return at
+
+
+def read_label(buffer: Buffer, start: int, stop: int) -> Label:
+    """RefusedError when it is not UTF-8."""
+    name = value = b""
+    for field in read_fields(buffer, start, stop):
+        if field.number == _NAME:
+            expect(field, LENGTH, "the name of a label")
+            name = bytes(buffer[field.start : field.stop])
+        elif field.number == _VALUE:
+            expect(field, LENGTH, "the value of a label")
+            value = bytes(buffer[field.start : field.stop])
+    return read_text(name), read_text(value)
+
+
+class LabelReader:
+    """Remembers single labels by their bytes: most series share most of theirs."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Label] = {}
+
+    def read(self, raw: bytes, most: int) -> list[Label]:
+        """The labels in `raw`; of too many only one more than `most`."""
+        labels: list[Label] = []
+        known, at, stop = self._known, 0, len(raw)
+        while at < stop and len(labels) <= most:
+            start, length = at + 2, raw[at + 1]
+            if length >= 0x80:
+                length, start = read_varint(raw, at + 1, stop)
+            at = start + length
+            label = known.get(raw[start:at])
+            labels.append(label or self._learn(raw[start:at]))
+        return labels
+
+    def _learn(self, message: bytes) -> Label:
+        if len(self._known) >= _MOST_REMEMBERED:
+            self._known.clear()
+        label = self._known[message] = read_label(message, 0, len(message))
+        return label

@@ -1,0 +1,97 @@
+"""Series of 2.0 requests that were read once, known again by the numbers of their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from archive.remote_write.v2.plain_rows import PlainRows
+
+_UNKNOWN: Final = 0xFFFFFFFF
+NOT_FOUND: Final = -1
+_FIRST_ROOM: Final = 1024
+_DAY: Final = 86_400_000
+_MOST_METADATA: Final = 1_000_000
+
+
+class KnownSeries:
+    """A slot for each label set in each order that it came in; columns by slot for numpy."""
+
+    def __init__(self) -> None:
+        self._day = 0
+        self.clear()
+
+    def clear(self) -> None:
+        self.ids: NDArray[np.int64] = np.empty(_FIRST_ROOM, np.int64)
+        self.told: NDArray[np.int64] = np.zeros(_FIRST_ROOM, np.int64)
+        self._symbols: dict[bytes, int] = {}
+        self._slots: dict[bytes, int] = {}
+        self._metadata: dict[bytes, int] = {b"": 0}
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def find(
+        self, rows: PlainRows, symbols: Sequence[bytes]
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """The slot of each row, and our number of each symbol."""
+        get_number = self._symbols.get
+        numbers = np.array([get_number(symbol, _UNKNOWN) for symbol in symbols], np.uint32)
+        references = rows.references
+        if len(references) and int(references.max()) >= len(numbers):
+            known = np.append(numbers, np.uint32(_UNKNOWN))
+            keys = known[np.minimum(references, len(numbers))]
+        else:
+            keys = numbers[references]
+        blob, get_slot = keys.tobytes(), self._slots.get
+        ends = (4 * np.cumsum(rows.counts)).tolist()
+        found = [get_slot(blob[start:end], NOT_FOUND) for start, end in pairwise([0, *ends])]
+        return np.array(found, np.int64), numbers
+
+    def learn(
+        self,
+        references: NDArray[np.int64],
+        symbols: Sequence[bytes],
+        numbers: NDArray[np.uint32],
+        series: int,
+    ) -> int:
+        """The slot for these references; symbols without a number get one."""
+        for reference in references[numbers[references] == _UNKNOWN].tolist():
+            numbers[reference] = self._symbols.setdefault(symbols[reference], len(self._symbols))
+        slot = self._slots.setdefault(numbers[references].tobytes(), len(self._slots))
+        if slot == len(self.ids):
+            self.ids = np.concatenate([self.ids, np.empty_like(self.ids)])
+            self.told = np.concatenate([self.told, np.zeros_like(self.told)])
+        self.ids[slot] = series
+        return slot
+
+    def metadata_number(self, data: bytes) -> int:
+        """0 for none; the same number for the same text."""
+        return self._metadata.setdefault(data, len(self._metadata))
+
+    def forget_metadata(self) -> None:
+        """All of it is told again, once."""
+        self._metadata = {b"": 0}
+        self.told[:] = 0
+
+    def make_room(self, live: int, now: int) -> None:
+        """Bounds what is remembered, and lets each day have the metadata of its series."""
+        if len(self._slots) >= 2 * live or len(self._symbols) >= 4 * live:
+            self.clear()
+        if now // _DAY != self._day or len(self._metadata) >= _MOST_METADATA:
+            self._day = now // _DAY
+            self.forget_metadata()
+
+    def forget(self, alive: NDArray[np.bool_]) -> int:
+        """Drops everything when most of it is no longer alive; what is comes back at a glance."""
+        count = len(self._slots)
+        ids = self.ids[:count]
+        living = np.count_nonzero(alive[ids[ids < len(alive)]])
+        if count - living <= living:
+            return 0
+        self.clear()
+        return count

@@ -1,0 +1,84 @@
+"""Labels as an identity: checked, sorted, without the replica label. Pure.
+
+A series that breaks a rule is refused by itself; the rest of its request is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final, NoReturn
+
+from archive.settings.limits import Limits
+from streamgauge.serving.one_line import one_line
+
+NAME: Final = "__name__"
+_SHOWN: Final = 120
+_SHOWN_LABELS: Final = 20
+
+Label = tuple[str, str]
+Labels = tuple[Label, ...]
+
+
+class RefusedError(Exception):
+    """Why a series or a part of it can never be stored; the text names the rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    labels: Labels
+    replica: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRules:
+    """What a label set must be like; `replica` is the label that is folded away, or empty."""
+
+    most: int
+    most_bytes: int
+    replica: str
+
+    @classmethod
+    def of(cls, limits: Limits, replica: str) -> LabelRules:
+        return cls(limits.labels, limits.label_bytes, replica)
+
+    def identify(self, given: Sequence[Label]) -> Identity:
+        """The labels in canonical form. Unsorted ones are sorted: some senders do not."""
+        if len(given) > self.most:
+            raise RefusedError(f"more than {self.most} labels")
+        named = dict(given)
+        if len(named) != len(given):
+            raise RefusedError("a label is given twice")
+        if "" in named:
+            raise RefusedError("a label without a name")
+        replica = named.pop(self.replica, "") if self.replica else ""
+        if not named.get(NAME):
+            raise RefusedError("no metric name")
+        if "" in named.values():
+            # A label without a value is the same as no label: Prometheus' data model says so.
+            named = {name: value for name, value in named.items() if value}
+        labels = tuple(sorted(named.items()))
+        if sum(map(len, chain.from_iterable(labels))) > self.most_bytes:
+            raise RefusedError(f"more than {self.most_bytes} characters of labels")
+        return Identity(labels, replica)
+
+
+def read_text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        not_utf_8()
+
+
+def not_utf_8() -> NoReturn:
+    raise RefusedError("a text that is not UTF-8") from None
+
+
+def shown(labels: Sequence[Label]) -> str:
+    """The series for a message to people: on one line, cut when long."""
+    first = labels[:_SHOWN_LABELS]
+    metric = next((value for name, value in first if name == NAME), "")
+    rest = ",".join(f'{name}="{value}"' for name, value in first if name != NAME)
+    text = one_line(f"{metric}{{{rest}}}")
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

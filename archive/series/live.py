@@ -1,0 +1,85 @@
+"""Which series are alive: seen within two hours. Bounds the new ones, and what is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from archive.batch import SeriesDefinition
+from archive.series.labels import Identity, Label, Labels, RefusedError
+
+LIVE_MILLISECONDS: Final = 2 * 3_600_000
+_RECOUNT_MILLISECONDS: Final = 10_000
+_FIRST_ROOM: Final = 1024
+
+
+class SeriesNumbers(Protocol):
+    """The numbers of all series ever seen; the write-ahead log's table is one."""
+
+    def __len__(self) -> int: ...
+
+    def find(self, labels: Labels, replica: str = "") -> int | None: ...
+
+    def identify(self, labels: Labels, replica: str = "") -> int: ...
+
+    def definition(self, series: int) -> SeriesDefinition: ...
+
+    def rows(self, first: int, end: int) -> tuple[list[int], list[bytes]]: ...
+
+    def pairs(self, numbers: Iterable[int]) -> list[Label]: ...
+
+
+class LiveSeries:
+    """Numbers for series, as long as not too many are alive. Times in milliseconds."""
+
+    def __init__(self, numbers: SeriesNumbers, most: int) -> None:
+        self._numbers = numbers
+        self._most = most
+        self._seen: NDArray[np.int64] = np.zeros(_FIRST_ROOM, np.int64)
+        self._counted = 0
+        self._counted_at = -_RECOUNT_MILLISECONDS
+
+    @property
+    def room(self) -> int:
+        """Label sets that may be remembered: one series may come with its labels in any order."""
+        return 2 * self._most
+
+    def identify(self, identity: Identity, now: int) -> int:
+        """Raises RefusedError for a new one when there is no room."""
+        found = self._numbers.find(identity.labels, identity.replica)
+        if found is not None:
+            return found
+        if len(self._numbers) >= self._most and self._recounted(now) >= self._most:
+            raise RefusedError(f"more than {self._most} live series (limits.live_series)")
+        self._counted += 1
+        return self._numbers.identify(identity.labels, identity.replica)
+
+    def labels_of(self, series: int) -> Labels:
+        return self._numbers.definition(series).labels
+
+    def mark(self, series: NDArray[np.int64], now: int) -> None:
+        if len(self._numbers) > len(self._seen):
+            room = np.zeros(max(2 * len(self._seen), len(self._numbers)), np.int64)
+            room[: len(self._seen)] = self._seen
+            self._seen = room
+        self._seen[series] = now
+
+    def seen(self, first: int, end: int) -> int:
+        """How many of these numbers were seen since the start."""
+        return int(np.count_nonzero(self._seen[first:end]))
+
+    def alive(self, now: int) -> NDArray[np.bool_]:
+        """By number; those behind the end are not alive."""
+        return self._seen > now - LIVE_MILLISECONDS
+
+    def count(self, now: int) -> int:
+        return int(np.count_nonzero(self.alive(now)))
+
+    def _recounted(self, now: int) -> int:
+        """Not for every new series: a flood of them must not make each one dear."""
+        if now - self._counted_at >= _RECOUNT_MILLISECONDS:
+            self._counted, self._counted_at = self.count(now), now
+        return self._counted

@@ -1,0 +1,153 @@
+"""Where the archive's settings come from: the file, then the environment, then flags.
+
+A mistake is told in the words of whoever made it: the file and key, the variable or the flag.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from archive.settings.config import ArchiveSettings
+from streamgauge.serving.flags import (
+    ENVIRONMENT,
+    Flag,
+    add_flags,
+    add_help_and_config,
+    config_file,
+    empty_parser,
+    parse,
+    variable_text,
+)
+from streamgauge.serving.settings import (
+    SettingsError,
+    build,
+    environment_overrides,
+    load_yaml,
+    merge,
+)
+
+# Not STREAMGAUGE_ alone: the exporter, which may run beside it, has its own LISTEN.
+PREFIX: Final = "STREAMGAUGE_ARCHIVE_"
+CONFIG_VARIABLE: Final = PREFIX + "CONFIG"
+
+
+_Flag = partial(Flag, prefix=PREFIX)
+
+FLAGS: Final = (
+    _Flag("data", "data", "DIR", "folder of the write-ahead log and the archive"),
+    _Flag("listen", "listen", "HOST:PORT", "address to receive at (default 127.0.0.1:7779)"),
+    _Flag("web-config", "web_config", "FILE", "TLS and basic auth of the listener"),
+    _Flag("log-format", "logs.format", "text|json", "how log lines are written (default text)"),
+    _Flag("log-level", "logs.level", "debug|info|warning|error", "least severity (default info)"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """One setting that did not come from the file, and how an error calls whoever said it."""
+
+    key: str
+    value: object = field(repr=False)
+    place: tuple[str, str]
+
+    def as_mapping(self) -> dict[str, object]:
+        mapping: dict[str, object] = {}
+        inner = mapping
+        *sections, last = self.key.split(".")
+        for section in sections:
+            inner = inner.setdefault(section, {})  # type: ignore[assignment]
+        inner[last] = self.value
+        return mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was said on the command line and in the environment."""
+
+    config: Path | None
+    flags: Mapping[str, str | None]
+    environ: Mapping[str, str] = field(repr=False)
+
+    @property
+    def source(self) -> str:
+        return str(self.config) if self.config else "flags and defaults"
+
+    def load(self) -> ArchiveSettings:
+        """Reads the file, so it blocks; raises SettingsError."""
+        said = list(self._said())
+        mapping = merge(
+            load_yaml(self.config) if self.config else {},
+            self._variables(),
+            *(each.as_mapping() for each in said),
+        )
+        try:
+            settings = build(ArchiveSettings, mapping, self._where)
+        except SettingsError as error:
+            if error.file != self._where:
+                raise
+            raise self.mistake(error.key, error.reason) from error
+        return _beside(settings, self.config.parent if self.config else Path())
+
+    def mistake(self, key: str, reason: str) -> SettingsError:
+        """An error about a setting, in the words of whoever set it."""
+        # The last word counts, so the last one who spoke made the mistake.
+        for said in reversed(list(self._said())):
+            if said.key == key:
+                return SettingsError(*said.place, reason)
+        if self.config is None:
+            for flag in FLAGS:
+                if flag.key == key:
+                    return SettingsError(flag.text, "", reason)
+        return SettingsError(self._where, key, reason)
+
+    @property
+    def _where(self) -> str:
+        return str(self.config) if self.config else "settings"
+
+    def _variables(self) -> dict[str, object]:
+        """Settings without a flag of their own: STREAMGAUGE_ARCHIVE_LIMITS__SERIES."""
+        ours = (*(flag.variable for flag in FLAGS), CONFIG_VARIABLE)
+        return environment_overrides(ArchiveSettings, self.environ, PREFIX, other=ours)
+
+    def _said(self) -> Iterator[_Said]:
+        for flag in FLAGS:
+            text = variable_text(self.environ, flag.variable)
+            if text is not None:
+                yield _Said(flag.key, flag.absolute(text), (ENVIRONMENT, flag.variable))
+        for flag in FLAGS:
+            value = self.flags.get(flag.name)
+            if value is not None:
+                yield _Said(flag.key, flag.absolute(value), (flag.text, ""))
+
+
+def read_options(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
+    flags = parse(argv, parser())
+    return Options(config_file(flags.pop("config"), environ, CONFIG_VARIABLE), flags, environ)
+
+
+def parser() -> argparse.ArgumentParser:
+    made = empty_parser(
+        "streamgauge archive",
+        "Receives Prometheus remote write at /api/v1/write and keeps every acknowledged sample in "
+        "Parquet. Every flag can also be set by the environment, as "
+        f"{PREFIX} and its name in capitals.",
+        "streamgauge archive inspect|verify|import|export --help: work on an archive.",
+    )
+    add_flags(made, "serving", FLAGS)
+    add_help_and_config(made)
+    return made
+
+
+def _beside(settings: ArchiveSettings, folder: Path) -> ArchiveSettings:
+    """Relative paths in the file are relative to the file, wherever the archive was started."""
+    return replace(
+        settings,
+        data=folder / settings.data,
+        web_config=folder / settings.web_config if settings.web_config else None,
+        bearer_tokens={name: folder / path for name, path in settings.bearer_tokens.items()},
+    )

@@ -1,0 +1,131 @@
+"""What `hourly/` says about neighbouring hours: the value before a chunk, and who comes after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from archive.tables.arrow import Table, pa
+from archive.tables.chunk_decoder import hours_of, one_array
+from archive.tables.manifest import DayEntry, Manifest
+from archive.tables.parquet_files import read_table
+from archive.tables.sample_columns import Floats, Int32s, Int64s
+from archive.tables.schema import HOUR_MS, HOURLY_SCHEMA, LOOKBACK_HOURS, day_name
+from archive.tables.storage import Storage
+
+_COLUMNS: Final = ("series", "hour", "last")
+# About 100 MB. A scan goes back or forth over a day, hour by hour.
+_ROWS_HELD: Final = 5_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class LastValues:
+    """Of one hour: the series that have a number in it, sorted, and their last one."""
+
+    series: Int32s
+    last: Floats
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+    def of(self, wanted: Int32s) -> Floats:
+        """NaN for a series that has none here."""
+        if len(self.series) == 0:
+            return np.full(len(wanted), np.nan)
+        place = np.minimum(np.searchsorted(self.series, wanted), len(self.series) - 1)
+        return np.where(self.series[place] == wanted, self.last[place], np.nan)
+
+
+class HourlyHistory:
+    """The published hours, overlaid with those that this publication is about to write."""
+
+    def __init__(self, storage: Storage, manifest: Manifest) -> None:
+        self._storage = storage
+        self._manifest = manifest
+        self._fresh: dict[int, list[Table]] = {}
+        self._files: dict[str, Table] = {}  # oldest first, as the next
+        self._hours: dict[int, LastValues] = {}
+
+    def add(self, hour: int, rows: Table) -> None:
+        """Rows of HOURLY_SCHEMA that replace the published ones of their series in this hour."""
+        self._fresh.setdefault(hour, []).append(rows)
+        self._hours.pop(hour, None)
+
+    def fresh(self) -> dict[int, Table]:
+        return {hour: pa.concat_tables(parts) for hour, parts in sorted(self._fresh.items())}
+
+    def fresh_series(self, hour: int) -> Int32s:
+        parts = [one_array(rows, "series").to_numpy() for rows in self._fresh.get(hour, ())]
+        return np.concatenate(parts) if parts else np.empty(0, np.int32)
+
+    def hour(self, hour: int) -> LastValues:
+        if hour not in self._hours:
+            self._hours[hour] = self._last_values(hour)
+            _let_go(self._hours)
+        return self._hours[hour]
+
+    def _last_values(self, hour: int) -> LastValues:
+        published = [
+            self._read(entry.path, hour) for entry in self._day(hour).hourly if hour in entry.hours
+        ]
+        # What comes later counts: a published row that a fresh one replaces is overwritten.
+        table = pa.concat_tables(
+            [HOURLY_SCHEMA.empty_table().select(_COLUMNS), *published]
+            + [each.select(_COLUMNS) for each in self._fresh.get(hour, ())]
+        )
+        return _last_values(table)
+
+    def before(self, hour: int, series: Int32s) -> Floats:
+        """The newest number of each series in the hours before, NaN where there is none."""
+        found = np.full(len(series), np.nan)
+        for earlier in range(hour - HOUR_MS, hour - (LOOKBACK_HOURS + 1) * HOUR_MS, -HOUR_MS):
+            missing = np.flatnonzero(np.isnan(found))
+            if len(missing) == 0:
+                break
+            if self._has(earlier):
+                found[missing] = self.hour(earlier).of(series[missing])
+        return found
+
+    def followers(self, hour: int, series: Int32s) -> dict[int, Int32s]:
+        """For each later hour, the series whose next number after `hour` is in it."""
+        found: dict[int, Int32s] = {}
+        for later in range(hour + HOUR_MS, hour + (LOOKBACK_HOURS + 1) * HOUR_MS, HOUR_MS):
+            if len(series) == 0:
+                break
+            if self._has(later):
+                here = ~np.isnan(self.hour(later).of(series))
+                if here.any():
+                    found[later] = series[here]
+                series = series[~here]
+        return found
+
+    def _has(self, hour: int) -> bool:
+        return hour in self._fresh or hour in self._day(hour).hours
+
+    def _day(self, hour: int) -> DayEntry:
+        return self._manifest.days.get(day_name(hour), DayEntry())
+
+    def _read(self, path: str, hour: int) -> Table:
+        if path not in self._files:
+            self._files[path] = read_table(self._storage, path, _COLUMNS)
+            _let_go(self._files)
+        table = self._files[path]
+        return table.filter(pa.array(hours_of(one_array(table, "hour")) == hour))
+
+
+def _let_go(held: dict[Any, Any]) -> None:
+    """The oldest first, but never the newest."""
+    while len(held) > 1 and sum(map(len, held.values())) > _ROWS_HELD:
+        del held[next(iter(held))]
+
+
+def _last_values(table: Table) -> LastValues:
+    """Chunks without a number are no neighbours: one has to look further."""
+    series = one_array(table, "series").to_numpy()
+    last = one_array(table, "last").fill_null(np.nan).to_numpy(zero_copy_only=False)
+    order = np.argsort(series, kind="stable")
+    newest: Int64s = order[np.append(series[order][1:] != series[order][:-1], True)[: len(order)]]
+    numbers = ~np.isnan(last[newest])
+    return LastValues(series[newest][numbers], last[newest][numbers])

@@ -1,0 +1,112 @@
+"""What is kept as bytes, on its way out: types and helps, exemplars, and everything as JSON lines."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from typing import TextIO
+
+from archive.tables.manifest import Manifest
+from archive.tables.parquet_files import read_table
+from archive.tables.schema import HOUR_MS
+from archive.tables.series import Labels, metric_of
+from archive.tables.storage import Storage
+from archive.tools.exporting.openmetrics_text import escaped
+from archive.tools.opaque_messages import (
+    Exemplar,
+    MessageError,
+    Metadata,
+    read_exemplar,
+    read_metadata,
+)
+
+Row = dict[str, object]
+
+
+class OpaqueMessages:
+    """Of the chosen series and of families; metadata that a later one contradicts is forgotten."""
+
+    def __init__(
+        self, storage: Storage, manifest: Manifest, labels: dict[int, Labels], span: tuple[int, int]
+    ) -> None:
+        self._labels = labels
+        self._storage, self._manifest, self._span = storage, manifest, span
+        self._families: dict[str, Metadata] = {}
+        self.exemplars: dict[int, list[Exemplar]] = defaultdict(list)
+        self.unreadable = 0
+        for row in self.rows():
+            self._keep(row)
+
+    def rows(self) -> Iterator[Row]:
+        for day in self._manifest.days.values():
+            for entry in day.opaque:
+                if any(self._overlaps(hour) for hour in entry.hours):
+                    table = read_table(self._storage, entry.path)
+                    yield from filter(self._is_chosen, table.to_pylist())
+
+    def write_lines(self, sink: TextIO) -> int:
+        """Every message as one line: kind, labels, time in milliseconds, its bytes in base64."""
+        count = 0
+        for row in self.rows():
+            series, time, data = row["series"], row["time"], row["data"]
+            line = {
+                "kind": row["kind"],
+                "labels": dict(self._labels[series]) if isinstance(series, int) else None,
+                "time": round(time.timestamp() * 1000) if hasattr(time, "timestamp") else None,
+                "data": base64.b64encode(data if isinstance(data, bytes) else b"").decode(),
+            }
+            sink.write(json.dumps(line, ensure_ascii=False) + "\n")
+            count += 1
+        return count
+
+    def headers(self, metric: str, every: Collection[str]) -> tuple[str, bool]:
+        """The lines before a metric's samples, and whether it is a counter that may have exemplars.
+
+        Parts of histograms and summaries stay without a type: a family that has one must come
+        point by point, all parts together, and an archive is sorted by series.
+        """
+        about = self._about(metric)
+        if about is None:
+            return "", False
+        family = _family(metric, about.type)
+        if family is None or (family != metric and {family, f"{family}_created"} & set(every)):
+            return "", False
+        lines = [f"# TYPE {family} {about.type}\n"]
+        if about.unit and family.endswith(f"_{about.unit}"):
+            lines.append(f"# UNIT {family} {about.unit}\n")
+        if about.help:
+            lines.append(f"# HELP {family} {escaped(about.help)}\n")
+        return "".join(lines), about.type == "counter"
+
+    def _about(self, metric: str) -> Metadata | None:
+        return self._families.get(metric) or self._families.get(metric.removesuffix("_total"))
+
+    def _keep(self, row: Row) -> None:
+        data, series = row["data"], row["series"]
+        try:
+            if row["kind"] == "metadata" and isinstance(data, bytes):
+                found = read_metadata(data)
+                labels = self._labels.get(series) if isinstance(series, int) else None
+                self._families[metric_of(labels) if labels else found.family] = found
+            elif row["kind"] == "exemplar" and isinstance(data, bytes) and isinstance(series, int):
+                self.exemplars[series].append(read_exemplar(data))
+        except MessageError:
+            self.unreadable += 1
+
+    def _is_chosen(self, row: Row) -> bool:
+        hour = row["hour"]
+        start = round(hour.timestamp() * 1000) if hasattr(hour, "timestamp") else 0
+        return self._overlaps(start) and (row["series"] is None or row["series"] in self._labels)
+
+    def _overlaps(self, hour: int) -> bool:
+        return hour + HOUR_MS > self._span[0] and hour < self._span[1]
+
+
+def _family(metric: str, kind: str) -> str | None:
+    """The family's name, None where the metric's name is not allowed in such a one."""
+    if kind == "gauge":
+        return metric
+    suffix = {"counter": "_total", "info": "_info"}.get(kind)
+    return metric.removesuffix(suffix) if suffix and metric.endswith(suffix) else None

@@ -1,0 +1,152 @@
+"""Samples of a Prometheus server, window by window: by remote read, or by its query API."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import aiohttp
+import cramjam
+import numpy as np
+
+from archive.tables.schema import HOUR_MS
+from archive.tools.errors import ToolError
+from archive.tools.importing.batch import ImportBatch, ImportedSeries, bits, canonical
+from archive.tools.importing.remote_messages import read_request, read_response
+from archive.tools.series_selector import Matcher, Selector
+
+EVERYTHING: Final = Selector('{__name__=~".+"}', (Matcher("__name__", "=~", ".+"),))
+_LEAST_WINDOW: Final = 60_000
+# In the words of Prometheus, VictoriaMetrics and Mimir.
+_TOO_MUCH: Final = re.compile(
+    "too many samples|exceeded sample limit|maxSamplesPerQuery|err-mimir-max-"
+)
+
+
+class TooMuchError(Exception):
+    """The server says that the answer would be too large."""
+
+
+@dataclass
+class PrometheusServer:
+    """`without` is a label to leave out: that of the replica."""
+
+    address: str
+    headers: dict[str, str] = field(default_factory=dict)
+    without: str = ""
+    _session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def has_remote_read(self) -> bool:
+        """Whoever has it answers a request without a question; others refuse it in many ways."""
+        status, _ = await self._read(b"")
+        return status == 200
+
+    async def read(self, selector: Selector, start: int, end: int) -> ImportBatch:
+        """Exactly what is stored, stale markers too; both times in milliseconds, `end` excluded."""
+        status, answer = await self._read(read_request(selector, start, end - 1))
+        if status != 200:
+            self._refused("/api/v1/read", status, answer)
+        return read_response(bytes(cramjam.snappy.decompress_raw(answer)), self.without)
+
+    async def query(self, selector: Selector, start: int, end: int) -> ImportBatch:
+        """What the query language shows: no stale markers, no payloads of NaN."""
+        # The range is left-closed before version 3 and left-open since; this suits both.
+        form = {
+            "query": f"{selector.text}[{end - start}ms]",
+            "time": f"{(end - 1) / 1000:.3f}",
+        }
+        found = await self._api("/api/v1/query", form)
+        return ImportBatch([self._series(each, start) for each in found["result"]])
+
+    async def metrics(self, start: int, end: int) -> list[str]:
+        span = {"start": f"{start / 1000:.3f}", "end": f"{end / 1000:.3f}"}
+        names: list[str] = await self._api("/api/v1/label/__name__/values", span)
+        return names
+
+    def _series(self, found: dict[str, Any], start: int) -> ImportedSeries:
+        times = np.array([round(at * 1000) for at, _ in found["values"]], np.int64)
+        values = bits([float(value) for _, value in found["values"]])
+        inside = times >= start
+        labels = canonical(found["metric"], self.without)
+        return ImportedSeries(labels, times[inside], values[inside])
+
+    async def _read(self, message: bytes) -> tuple[int, bytes]:
+        body = bytes(cramjam.snappy.compress_raw(message))
+        headers = {
+            "Content-Type": "application/x-protobuf",
+            "Content-Encoding": "snappy",
+            "X-Prometheus-Remote-Read-Version": "0.1.0",
+        }
+        return await self._ask("POST", "/api/v1/read", data=body, headers=headers)
+
+    async def _api(self, path: str, form: dict[str, str]) -> Any:
+        asked = {"params": form} if path.endswith("values") else {"data": form}
+        method = "GET" if path.endswith("values") else "POST"
+        status, answer = await self._ask(method, path, **asked)
+        if status != 200:
+            self._refused(path, status, answer)
+        try:
+            return json.loads(answer)["data"]
+        except (ValueError, KeyError) as error:
+            raise ToolError(f"{self.address}{path}: the answer is not Prometheus' own") from error
+
+    async def _ask(self, method: str, path: str, **asked: Any) -> tuple[int, bytes]:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(headers=self.headers)
+        try:
+            url = self.address.rstrip("/") + path
+            async with self._session.request(method, url, **asked) as answer:
+                return answer.status, await answer.read()
+        except aiohttp.ClientError as error:
+            raise ToolError(f"{self.address}: {error}") from error
+
+    def _refused(self, path: str, status: int, answer: bytes) -> None:
+        text = answer.decode(errors="replace").strip()
+        if _TOO_MUCH.search(text):
+            raise TooMuchError(text)
+        raise ToolError(f"{self.address}{path}: {status} {text[:300]}")
+
+
+async def windows(
+    server: PrometheusServer, selectors: Sequence[Selector], start: int, end: int, *, by_query: bool
+) -> AsyncIterator[tuple[int, ImportBatch]]:
+    """Batches in the order of time, each with the milliseconds that are done with it."""
+    first = start
+    while first < end:
+        last = min(first - first % HOUR_MS + HOUR_MS, end)
+        chosen = selectors or [EVERYTHING]
+        if by_query and not selectors:
+            chosen = [_named(name) for name in await server.metrics(first, last)]
+        for selector in chosen:
+            async for batch in _window(server, selector, first, last, by_query=by_query):
+                yield 0, batch
+        yield last - first, ImportBatch()
+        first = last
+
+
+async def _window(
+    server: PrometheusServer, selector: Selector, start: int, end: int, *, by_query: bool
+) -> AsyncIterator[ImportBatch]:
+    """Halved until the server agrees."""
+    try:
+        ask = server.query if by_query else server.read
+        yield await ask(selector, start, end)
+    except TooMuchError as error:
+        if end - start <= _LEAST_WINDOW:
+            raise ToolError(f"{server.address}: {error}; choose fewer series by --match") from error
+        middle = (start + end) // 2
+        for low, high in ((start, middle), (middle, end)):
+            async for batch in _window(server, selector, low, high, by_query=by_query):
+                yield batch
+
+
+def _named(name: str) -> Selector:
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+    return Selector(f'{{__name__="{quoted}"}}', (Matcher("__name__", "=", name),))

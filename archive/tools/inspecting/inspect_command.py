@@ -1,0 +1,157 @@
+"""What an archive holds: its days, what a sample costs, and where samples are missing. The log is
+read too, so the newest minutes are in it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from typing import Any
+
+from archive.progress import Progress
+from archive.tables.arrow import pc
+from archive.tables.manifest import Manifest
+from archive.tables.schema import FORMAT_VERSION
+from archive.tables.series import read_series
+from archive.tools.archive_view import View, open_view
+from archive.tools.arguments import add_place, bytes_text, duration_ms, moment
+from archive.tools.inspecting.gaps import Gap, gaps
+from archive.tools.inspecting.label_gaps import LabelGap, gaps_by_label
+
+GAPS_SHOWN = 20
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add_place(parser)
+    parser.add_argument(
+        "--gap", default="5m", metavar="TIME", help="least time without a sample (default 5m)"
+    )
+    parser.add_argument(
+        "--by", metavar="LABEL", help="also hours that are missing for a value of this label"
+    )
+    parser.add_argument("--json", action="store_true", help="the same for programs")
+
+
+def run(words: Namespace, progress: Progress) -> int:
+    least = duration_ms(words.gap, "--gap")
+    with open_view(words.place, words.wal, progress) as view:
+        found = list(gaps(view.manifest, least))
+        by_label = list(gaps_by_label(view, words.by, progress)) if words.by else []
+        told = _facts(view, found, by_label)
+        write = _json if words.json else _text
+        sys.stdout.writelines(f"{line}\n" for line in write(told))
+    return 0
+
+
+def _facts(view: View, found: list[Gap], by_label: list[LabelGap]) -> dict[str, Any]:
+    manifest = view.manifest
+    return {
+        "archive": str(view.storage),
+        "format": FORMAT_VERSION,
+        "publication": view.published.publication,
+        "days": [_day(manifest, name) for name in sorted(manifest.days)],
+        "series": manifest.next_series,
+        "metrics": _metrics(view),
+        "samples": sum(day.sample_count for day in manifest.days.values()),
+        "bytes": sum(entry.size for entry in manifest.files()),
+        "log": _log(view),
+        "gaps": [{"from": gap.start, "to": gap.end} for gap in found],
+        "gaps_by_label": [
+            {"value": gap.value, "from": gap.start, "to": gap.end} for gap in by_label
+        ],
+    }
+
+
+def _day(manifest: Manifest, name: str) -> dict[str, Any]:
+    day = manifest.days[name]
+    return {
+        "day": name,
+        "hours": len(day.hours),
+        "samples": day.sample_count,
+        "series": max((hour.series for hour in day.hours.values()), default=0),
+        "bytes": day.size,
+        "files": len(list(day.files())),
+    }
+
+
+def _metrics(view: View) -> int:
+    table = read_series(view.storage, view.manifest.series, ("metric",))
+    return int(
+        pc.count_distinct(
+            table.column("metric").unify_dictionaries().combine_chunks().cast("string")
+        ).as_py()
+    )
+
+
+def _log(view: View) -> dict[str, Any] | None:
+    if view.wal is None:
+        return None
+    segments = view.wal.sealed_segments()
+    return {
+        "segments": len(segments),
+        "bytes": sum(segment.size for segment in segments),
+        "samples": view.waiting,
+        "damaged": [str(each) for each in view.wal.recovery.dropped],
+    }
+
+
+def _json(told: dict[str, Any]) -> Iterator[str]:
+    yield json.dumps(told, indent=2)
+
+
+def _text(told: dict[str, Any]) -> Iterator[str]:
+    yield f"archive {told['archive']}: format {told['format']}, publication {told['publication']}"
+    yield (
+        f"{told['samples']:,} samples of {told['series']:,} series in {told['metrics']:,} metrics, "
+        f"{_cost(told)}"
+    )
+    yield from _log_text(told["log"])
+    if told["days"]:
+        yield ""
+        yield from _day_lines(told["days"])
+    yield ""
+    yield from _gap_lines(told)
+
+
+def _log_text(log: dict[str, Any] | None) -> Iterator[str]:
+    if log is None:
+        return
+    waiting = f"{log['samples']:,} of them in {_counted(log['segments'], 'segment')}"
+    yield f"{waiting} of the log, {bytes_text(log['bytes'])}, not yet published"
+    yield from (f"damaged: {line}" for line in log["damaged"])
+
+
+def _day_lines(days: list[dict[str, Any]]) -> Iterator[str]:
+    yield f"{'day':10}  {'hours':>5}  {'samples':>15}  {'series':>11}  {'size':>9}  {'B/sample':>8}  files"
+    for day in days:
+        cost = f"{day['bytes'] / day['samples']:.2f}" if day["samples"] else "-"
+        yield (
+            f"{day['day']}  {day['hours']:>5}  {day['samples']:>15,}  {day['series']:>11,}  "
+            f"{bytes_text(day['bytes']):>9}  {cost:>8}  {day['files']:>5}"
+        )
+
+
+def _gap_lines(told: dict[str, Any]) -> Iterator[str]:
+    found = told["gaps"]
+    yield _counted(len(found), "gap") if found else "no gaps"
+    for gap in found[:GAPS_SHOWN]:
+        yield f"  {moment(gap['from'])} to {moment(gap['to'])}, {_length(gap)}"
+    if len(found) > GAPS_SHOWN:
+        yield f"  and {len(found) - GAPS_SHOWN} more (--json shows all)"
+    for gap in told["gaps_by_label"]:
+        yield f"  {gap['value']}: {moment(gap['from'])} to {moment(gap['to'])}, {_length(gap)}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def _length(gap: dict[str, int]) -> str:
+    minutes = (gap["to"] - gap["from"]) // 60_000
+    return f"{minutes} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
+
+
+def _cost(told: dict[str, Any]) -> str:
+    size = bytes_text(told["bytes"])
+    return f"{size}, {told['bytes'] / told['samples']:.2f} bytes each" if told["samples"] else size

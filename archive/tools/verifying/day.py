@@ -1,0 +1,137 @@
+"""One day of an archive, row by row: order, lists, names, and statistics made anew from samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from archive.maintenance.merge import row_keys
+from archive.publishing.hour_counts import HourTally
+from archive.tables.arrow import Table, pa, pq
+from archive.tables.chunk_decoder import hours_of, one_array
+from archive.tables.hourly_history import HourlyHistory
+from archive.tables.manifest import FileEntry, HourEntry, Manifest
+from archive.tables.parquet_files import read_table
+from archive.tables.sample_columns import Int64s
+from archive.tables.schema import FORMAT_VERSION, META_FORMAT, SCHEMAS, day_name, day_time
+from archive.tables.storage import Storage
+from archive.tools.arguments import moment
+from archive.tools.verifying.hourly_rows import ExpectedStatistics
+from archive.tools.verifying.sample_rows import list_faults
+from archive.tools.verifying.series import KnownNames
+
+
+def day_faults(storage: Storage, manifest: Manifest, name: str, names: KnownNames) -> Iterator[str]:
+    day = manifest.days[name]
+    tally = HourTally(day_time(name))
+    statistics = ExpectedStatistics(
+        [read_table(storage, entry.path) for entry in day.hourly],
+        HourlyHistory(storage, manifest),
+        names.ranks(),
+    )
+    for entry in day.samples:
+        yield from _told(
+            entry.path, _samples_faults(storage, entry, name, names, tally, statistics)
+        )
+    yield from _told(f"hourly of {name}", statistics.leftover())
+    for table, files in (("hourly", day.hourly), ("opaque", day.opaque)):
+        for entry in files:
+            yield from _told(entry.path, _plain_faults(storage, entry, table, name, names))
+    yield from _told(f"samples of {name}", _twice(storage, day.samples, names))
+    yield from _told(f"day {name}", _hour_faults(day.hours, tally.entries(0)))
+
+
+def _samples_faults(
+    storage: Storage,
+    entry: FileEntry,
+    day: str,
+    names: KnownNames,
+    tally: HourTally,
+    statistics: ExpectedStatistics,
+) -> Iterator[str]:
+    with storage.open(entry.path) as source:
+        file = pq.ParquetFile(source)
+        yield from _file_faults(file, entry, "samples")
+        last = -1
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group)
+            faults = [*_key_faults(table, day, entry, names), *list_faults(table)]
+            yield from (f"row group {group}: {fault}" for fault in faults)
+            if faults:
+                continue  # what follows would only say the same in other words
+            keys = row_keys(table, names.ranks())
+            if not _ascending(np.concatenate(([last], keys))):
+                yield f"row group {group}: rows are not in the order of metric, series and hour"
+            last = int(keys[-1])
+            tally.add(table)
+            yield from statistics.compare(table)
+
+
+def _plain_faults(
+    storage: Storage, entry: FileEntry, table: str, day: str, names: KnownNames
+) -> Iterator[str]:
+    with storage.open(entry.path) as source:
+        file = pq.ParquetFile(source)
+        yield from _file_faults(file, entry, table)
+        rows = file.read()
+    if table == "opaque":
+        rows = rows.filter(rows.column("series").is_valid())
+    yield from _key_faults(rows, day, entry, names, named=table != "opaque")
+    if table == "hourly" and not _ascending(row_keys(rows, names.ranks())):
+        yield "rows are not in the order of metric, series and hour"
+
+
+def _file_faults(file: pq.ParquetFile, entry: FileEntry, table: str) -> Iterator[str]:
+    about = file.schema_arrow.metadata or {}
+    if about.get(META_FORMAT) != str(FORMAT_VERSION).encode():
+        yield f"does not say that it is of format {FORMAT_VERSION}"
+    if not file.schema_arrow.equals(SCHEMAS[table]):
+        yield "has other columns than the format"
+    if file.metadata.num_rows != entry.rows:
+        yield f"has {file.metadata.num_rows} rows, the manifest says {entry.rows}"
+
+
+def _key_faults(
+    table: Table, day: str, entry: FileEntry, names: KnownNames, *, named: bool = True
+) -> Iterator[str]:
+    unknown = names.unknown(one_array(table, "series").to_numpy())
+    if unknown.any():
+        yield f"{int(np.count_nonzero(unknown))} rows of series that nobody knows"
+        return
+    if named and (count := names.misnamed(table)):
+        yield f"{count} rows have another metric than their series"
+    hours = {int(hour) for hour in np.unique(hours_of(one_array(table, "hour")))}
+    if strange := sorted(hours - set(entry.hours)):
+        yield f"rows of {len(strange)} hours that the manifest does not give it"
+    if any(day_name(hour) != day for hour in hours):
+        yield "rows of another day"
+
+
+def _twice(storage: Storage, files: Sequence[FileEntry], names: KnownNames) -> Iterator[str]:
+    tables = [read_table(storage, entry.path, ("series", "hour")) for entry in files]
+    if len(tables) < 2:
+        return
+    keys = np.sort(row_keys(pa.concat_tables(tables), names.ranks()))
+    doubles = int(np.count_nonzero(keys[1:] == keys[:-1]))
+    if doubles:
+        yield f"{doubles} series have an hour twice"
+
+
+def _hour_faults(told: Mapping[int, HourEntry], found: Mapping[int, HourEntry]) -> Iterator[str]:
+    for hour in sorted(set(told) | set(found)):
+        say, are = told.get(hour), found.get(hour)
+        if _facts(say) != _facts(are):
+            yield f"{moment(hour)}: the manifest says {_facts(say)}, the rows {_facts(are)}"
+
+
+def _facts(entry: HourEntry | None) -> tuple[int, int, str] | None:
+    return None if entry is None else (entry.samples, entry.series, entry.minutes)
+
+
+def _ascending(keys: Int64s) -> bool:
+    return bool(np.all(keys[1:] > keys[:-1]))
+
+
+def _told(place: str, faults: Iterator[str]) -> Iterator[str]:
+    return (f"{place}: {fault}" for fault in faults)

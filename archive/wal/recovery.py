@@ -1,0 +1,122 @@
+"""What a folder of the log holds when nobody writes to it: its segments and its series.
+
+Nothing here writes. A segment is read up to the first byte that is wrong; that is the recovery.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from archive.series.table import SeriesTable
+from archive.wal.errors import WalError, WalFormatError
+from archive.wal.record import RecordError, decode_definitions
+from archive.wal.record_definitions import load_definitions
+from archive.wal.segment import (
+    HEADER_BYTES,
+    BrokenHeaderError,
+    Segment,
+    SegmentHeader,
+    read_header,
+    segment_paths,
+)
+from archive.wal.segment_reader import SegmentFrames
+from archive.wal.series_checkpoint import SeriesFile
+from archive.wal.tail_check import Ending, EndingKind
+
+# Segments are removed about once an hour, so a second look finds things at rest.
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """The end of a segment that cannot be read."""
+
+    path: Path
+    ending: Ending
+
+    def __str__(self) -> str:
+        return f"{self.path.name} {self.ending}"
+
+
+@dataclass(slots=True)
+class Recovery:
+    """What was found; `faults` are lines for the log."""
+
+    segments: list[Segment] = field(default_factory=list)
+    empty: list[Path] = field(default_factory=list)
+    """Segments without a single record, and nothing lost in them."""
+    dropped: list[Dropped] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    next_segment: int = 1
+
+
+def recover(folder: Path, table: SeriesTable, file: SeriesFile) -> Recovery:
+    """Fills the table; a segment whose definitions it has already is not read."""
+    # In this order: a segment that another process removes in between is in the file by then.
+    paths = segment_paths(folder)
+    found = Recovery(faults=file.load(table))
+    found.next_segment = max([file.next_segment, *(number + 1 for number in paths)])
+    headers = [_header(path) for path in paths.values()]
+    for place, (number, path) in enumerate(paths.items()):
+        header, after = headers[place], _first_known(headers[place + 1 :])
+        if header is not None and header.first_series > len(table):
+            lost = f"series {len(table)} to {header.first_series - 1}"
+            found.faults.append(f"{path.parent}: the labels of {lost} are lost")
+            table.skip_to(header.first_series)
+        if header is not None and after is not None and after.first_series <= len(table):
+            found.segments.append(_segment(path, number, header))
+        else:
+            _scan(found, _segment(path, number, header), table)
+    return found
+
+
+def read_series(folder: Path) -> SeriesTable:
+    """The series of a folder that another process may be writing to."""
+    for _ in range(_ATTEMPTS):
+        table = SeriesTable()
+        with contextlib.suppress(FileNotFoundError):  # removed while we were reading
+            recover(folder, table, SeriesFile(folder))
+            return table
+    raise WalError(f"{folder}: its files are removed faster than they can be read")
+
+
+def _scan(found: Recovery, segment: Segment, table: SeriesTable) -> None:
+    frames = SegmentFrames(segment.path)
+    for payload in frames:
+        try:
+            definitions = decode_definitions(payload)
+            if definitions is not None:
+                load_definitions(definitions, table)
+        except (RecordError, ValueError) as error:
+            frames.refuse(f"has a record that makes no sense ({error})")
+            break
+    ending = frames.ending
+    if ending.kind is not EndingKind.CLEAN:
+        found.dropped.append(Dropped(segment.path, ending))
+    if ending.offset <= HEADER_BYTES and ending.kind is not EndingKind.DAMAGED:
+        found.empty.append(segment.path)
+    else:
+        found.segments.append(segment)
+
+
+def _header(path: Path) -> SegmentHeader | None:
+    """None when it is damaged."""
+    try:
+        return read_header(path)
+    except BrokenHeaderError:
+        return None
+    except WalFormatError as error:
+        raise WalFormatError(f"{path} {error}") from None
+
+
+def _first_known(headers: Sequence[SegmentHeader | None]) -> SegmentHeader | None:
+    return next((header for header in headers if header is not None), None)
+
+
+def _segment(path: Path, number: int, header: SegmentHeader | None) -> Segment:
+    status = path.stat()
+    created = header.created if header is not None else int(status.st_mtime * 1000)
+    return Segment(path, number, status.st_size, created)

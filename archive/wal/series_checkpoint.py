@@ -1,0 +1,123 @@
+"""The table of series on the disk: what the removed segments defined, twice.
+
+Without it nobody knows what the numbers in the log mean, so one damaged copy must not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import cramjam
+import msgspec
+
+from archive.series.table import SeriesTable
+from archive.wal import fsync
+from archive.wal.record_definitions import Definitions, load_definitions, pack_definitions
+from archive.wal.segment import SegmentHeader, framed, pack_header
+from archive.wal.segment_reader import SegmentFrames
+from archive.wal.tail_check import Ending, EndingKind
+
+NAMES: Final = ("series.0", "series.1")
+# So many make one record: enough to share most pairs, few enough to stay small in memory.
+_SERIES_A_RECORD: Final = 65_536
+# So many small ones are made few large ones, or the start would become slow over the years.
+_MOST_RECORDS: Final = 1_000
+_HEADER: Final = pack_header(SegmentHeader(0, 0, 0))
+
+
+class _Checkpoint(msgspec.Struct, array_like=True, frozen=True):
+    next_segment: int
+    next_series: int
+    definitions: Definitions
+
+
+_decoder = msgspec.msgpack.Decoder(_Checkpoint)
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """What one of the files holds; no file is an empty one."""
+
+    path: Path
+    payloads: list[bytes]
+    ending: Ending | None
+
+    @property
+    def is_whole(self) -> bool:
+        return self.ending is None or self.ending.kind is EndingKind.CLEAN
+
+
+class SeriesFile:
+    def __init__(self, folder: Path) -> None:
+        self._paths = tuple(folder / name for name in NAMES)
+        self.covered = 0
+        """All series with a lower number are in the file."""
+        self.next_segment = 1
+        """All segments with a lower number were begun; they may be gone."""
+        self.records = 0
+        self._can_append = False
+
+    def load(self, table: SeriesTable) -> list[str]:
+        """Fills the table from the better copy; tells what is wrong with which. Writes nothing."""
+        copies = [_read(path) for path in self._paths]
+        best = max(copies, key=lambda copy: len(copy.payloads))
+        faults = [f"{copy.path} {copy.ending}" for copy in copies if not copy.is_whole]
+        loaded = 0
+        for payload in best.payloads:
+            try:
+                self._take(payload, table)
+            except (ValueError, msgspec.MsgspecError, cramjam.DecompressionError) as error:
+                faults.append(f"{best.path} has a record that makes no sense ({error})")
+                break
+            loaded += 1
+        same = all(copy.payloads == best.payloads[:loaded] for copy in copies)
+        self.records = loaded
+        self._can_append = loaded > 0 and same and not faults
+        return faults
+
+    def save(self, table: SeriesTable, end: int, next_segment: int) -> None:
+        """Durable when it returns: every series below `end`. On an OSError nothing has changed."""
+        if end <= self.covered and next_segment <= self.next_segment:
+            return
+        appends = self._can_append and self.records < _MOST_RECORDS
+        records = list(_records(table, self.covered if appends else 0, end, next_segment))
+        write = fsync.append_file if appends else _replace
+        # Until both are written they differ, and after a failed sync they may lie.
+        self._can_append = False
+        for path in self._paths:
+            write(path, records)
+        self._can_append = True
+        self.records = len(records) + (self.records if appends else 0)
+        self.covered, self.next_segment = end, next_segment
+
+    def _take(self, payload: bytes, table: SeriesTable) -> None:
+        checkpoint = _decoder.decode(cramjam.lz4.decompress_block(payload))
+        load_definitions(checkpoint.definitions, table)
+        table.skip_to(checkpoint.next_series)
+        self.covered = len(table)
+        self.next_segment = max(self.next_segment, checkpoint.next_segment)
+
+
+def _read(path: Path) -> _Copy:
+    frames = SegmentFrames(path)
+    try:
+        payloads = list(frames)
+    except FileNotFoundError:
+        return _Copy(path, [], None)
+    return _Copy(path, payloads, frames.ending)
+
+
+def _records(table: SeriesTable, first: int, end: int, next_segment: int) -> Iterator[bytes]:
+    """At least one, so that the number of the next segment is always told."""
+    for begin in range(first, max(end, first + 1), _SERIES_A_RECORD):
+        until = min(begin + _SERIES_A_RECORD, end)
+        part = pack_definitions(table, begin, until)
+        plain = msgspec.msgpack.encode(_Checkpoint(next_segment, until, part))
+        yield b"".join(framed(bytes(cramjam.lz4.compress_block(plain))))
+
+
+def _replace(path: Path, records: list[bytes]) -> None:
+    fsync.replace_file(path, [_HEADER, *records])
