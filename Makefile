@@ -56,7 +56,7 @@ bench: $(READY) ## measure; prints ratio tables, asserts nothing
 	@$(BIN)/python -m bench
 
 spark-zip: $(READY) ## what spark-submit takes, into dist/
-	@$(BIN)/python -m spark_rollups.package dist
+	@$(BIN)/python -m spark_rollups.worker_zip dist
 
 constraints: ## write constraints.txt from the newest versions that fit
 	@rm -rf $(VENV) && $(PYTHON) -m venv $(VENV)

@@ -16,10 +16,10 @@ import numpy as np
 
 from bench.forecast_series import DAY_HOURS, Series, series_set
 from bench.table import show
-from spark_rollups.forecast import forecast
-from spark_rollups.forecast_linear import WINDOWS, predict_linear
-from spark_rollups.forecast_result import HORIZONS, Forecast
-from spark_rollups.trend_days import DAY, points_of
+from spark_rollups.forecasting.models.daily_levels import DAY, points_of
+from spark_rollups.forecasting.models.forecast import forecast
+from spark_rollups.forecasting.models.predict_linear import WINDOWS, predict_linear
+from spark_rollups.forecasting.models.result import HORIZONS, Forecast
 
 _AHEAD = 30
 _F1_LEAD = 0.10

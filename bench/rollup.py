@@ -23,13 +23,13 @@ from bench.rollup_data import METRICS, write_day, write_month
 from bench.rollup_peers import duckdb_month, duckdb_raw, polars_month, polars_raw, spark_month
 from bench.rollup_start import compare as compare_starts
 from bench.table import seconds, show
-from spark_rollups.archive_files import open_archive
-from spark_rollups.progress import Silent
-from spark_rollups.rollup import rollup
-from spark_rollups.rollup_files import open_rollups
-from spark_rollups.rollup_settings import RollupSettings
+from spark_rollups.datasource.archive_files import open_archive
+from spark_rollups.jobs.progress import Silent
+from spark_rollups.jobs.rollup import rollup
+from spark_rollups.jobs.settings import RollupSettings
+from spark_rollups.jobs.spark_runner import SparkRunner
+from spark_rollups.rollup.tables.reader import open_rollups
 from spark_rollups.session import SparkSettings
-from spark_rollups.spark_run import SparkRunner
 
 _MONTH_BAR: Final = 15.0
 _RAW_BAR: Final = 0.7

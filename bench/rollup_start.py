@@ -15,9 +15,9 @@ from bench.table import seconds, show
 _BAR: Final = 8.0
 _CHILD: Final = """
 from spark_rollups.session import SparkSettings
-from spark_rollups.spark_run import SparkRunner
-from spark_rollups.tasks import units_task
-from spark_rollups.units import Job
+from spark_rollups.jobs.spark_runner import SparkRunner
+from spark_rollups.jobs.worker_tasks import units_task
+from spark_rollups.jobs.unit import Job
 
 runner = SparkRunner(SparkSettings(master="local[2]"))
 print(list(runner.run([units_task(Job("", "", "", (), (), (), ()), [])])), flush=True)

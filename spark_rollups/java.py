@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from spark_rollups.places import RollupError
+from spark_rollups.filesystem import RollupError
 
 OLDEST: Final = 17
 _HOW: Final = f"Spark needs Java {OLDEST} or newer: install a JRE (Debian: openjdk-17-jre-headless)"

@@ -10,23 +10,23 @@ from collections.abc import Sequence
 from datetime import date
 from typing import NoReturn
 
-from spark_rollups.identity import FOLDED_LABELS
-from spark_rollups.places import Place, RollupError
-from spark_rollups.progress import Progress
-from spark_rollups.publish import (
+from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.jobs.progress import Progress
+from spark_rollups.jobs.rollup import Result, rollup
+from spark_rollups.jobs.settings import RollupSettings
+from spark_rollups.jobs.spark_runner import SparkRunner
+from spark_rollups.publishing.publication import (
     FILE,
     Publication,
     add_arguments,
     current_gauges,
     publication_of,
 )
-from spark_rollups.publish_text import text_of
-from spark_rollups.rollup import Result, rollup
-from spark_rollups.rollup_files import Rollups
-from spark_rollups.rollup_settings import RollupSettings
+from spark_rollups.publishing.textfile import text_of
+from spark_rollups.rollup.series_identity import FOLDED_LABELS
+from spark_rollups.rollup.tables.reader import Rollups
 from spark_rollups.session import SparkSettings
-from spark_rollups.spark_failure import SparkFailedError
-from spark_rollups.spark_run import SparkRunner
+from spark_rollups.spark_errors import SparkFailedError
 
 
 class _Parser(argparse.ArgumentParser):

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from spark_rollups.filesystem import RollupError
 from spark_rollups.java import FLAGS, ClassArchive, find_java
 from spark_rollups.java_process import end_java, launch_java
-from spark_rollups.package import package_zip
-from spark_rollups.places import RollupError
-from spark_rollups.spark_failure import is_spark, reason_in
+from spark_rollups.spark_errors import is_spark, reason_in
+from spark_rollups.worker_zip import package_zip
 
 _LOG: Final = Path(__file__).with_name("log4j2.properties")
 # The work is done in Python beside the JVM: it only hands out tasks.

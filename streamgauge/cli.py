@@ -17,7 +17,7 @@ ROOMS = {
         "what is wrong before it breaks, with evidence and remedy",
     ),
     "rollup": ("spark_rollups.main", "hours, days and forecasts from the archive, on Spark"),
-    "report": ("spark_rollups.report_main", "the monthly capacity report: HTML, CSV, JSON"),
+    "report": ("spark_rollups.report.main", "the monthly capacity report: HTML, CSV, JSON"),
     "demo": ("streamgauge.demo.main", "the whole pipeline on one machine, with failures to try"),
 }
 # The extra of the wheel with what a room needs, where it is not called like the room.

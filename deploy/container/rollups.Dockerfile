@@ -23,7 +23,7 @@ COPY --from=wheel /wheels /wheels
 RUN python -m venv --without-pip /opt/streamgauge \
     && set -- /wheels/streamgauge-*.whl \
     && pip --python /opt/streamgauge/bin/python install --no-cache-dir --constraint /wheels/constraints.txt "$1[spark]" \
-    && /opt/streamgauge/bin/python -m spark_rollups.package /opt/streamgauge/spark
+    && /opt/streamgauge/bin/python -m spark_rollups.worker_zip /opt/streamgauge/spark
 
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="streamgauge-rollups" \

@@ -14,7 +14,7 @@ from contract.deploy_files import COMPOSE, DEPLOY, ROOT, load, promtool, run
 
 from exporter import catalog
 from exporter.metric import Metric, Subject
-from spark_rollups import questions
+from spark_rollups import metric_selection
 from streamgauge.demo.fetching import cache_folder
 
 CONFIGURATIONS: Final = [*sorted((DEPLOY / "prometheus").glob("*.yml")), COMPOSE / "prometheus.yml"]
@@ -73,10 +73,15 @@ def test_vmagent_accepts_its_files(program: str) -> None:
 
 def asked_by_the_rollups() -> set[str]:
     """By name in the questions, and by attribute of the catalogue anywhere in that room."""
-    lists = (questions.HOURLY, questions.STATES, questions.QUANTILES, questions.TRENDED)
+    lists = (
+        metric_selection.HOURLY,
+        metric_selection.STATES,
+        metric_selection.QUANTILES,
+        metric_selection.TRENDED,
+    )
     names = {name for each in lists for name in each}
-    names |= {name for each in questions.FORECASTED for name in (each.metric, each.limit)}
-    for path in (ROOT / "spark_rollups").glob("*.py"):
+    names |= {name for each in metric_selection.FORECASTED for name in (each.metric, each.limit)}
+    for path in (ROOT / "spark_rollups").rglob("*.py"):
         names |= {metric.name for metric in metrics_named(ast.parse(path.read_text()))}
     return names
 

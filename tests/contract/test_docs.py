@@ -77,7 +77,7 @@ def test_every_flag_named_exists(document: Document) -> None:
 
 def declared_flags(room: str) -> set[str]:
     """As they stand in its source: some rooms have a parser for each of their commands."""
-    sources = (path.read_text() for path in (ROOT / room).glob("*.py"))
+    sources = (path.read_text() for path in (ROOT / room).rglob("*.py"))
     return set(chain.from_iterable(re.findall(r'"(--[a-z-]+)"', text) for text in sources))
 
 

@@ -13,7 +13,7 @@ import pytest_asyncio
 from support.browser import Browser, Page, chromium_path, started_browser
 from support.report_months import report_of, with_everything
 
-from spark_rollups.report_html import html_report
+from spark_rollups.report.rendering.html_document import html_report
 
 pytestmark = [
     pytest.mark.browser,

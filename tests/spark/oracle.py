@@ -12,7 +12,7 @@ from spark.rollup_archive import DAY, HOUR, Labels, Told
 from support.archive_folder import STALE, bits_of
 
 from exporter.catalog import BY_NAME
-from spark_rollups import questions
+from spark_rollups import metric_selection
 
 PLACE = ("system", "account", "stream", "consumer", "server")
 FOLDED = {
@@ -51,7 +51,7 @@ class Oracle:
         return _sorted(
             {**who(key), "hour": _moment(hour), **_rising_only(key, row)}
             for (key, hour), row in self.hours().items()
-            if key[0] in questions.HOURLY
+            if key[0] in metric_selection.HOURLY
         )
 
     def daily(self) -> list[dict[str, Any]]:
@@ -65,7 +65,7 @@ class Oracle:
 
     def quantiles(self) -> list[dict[str, Any]]:
         rows = []
-        for (key, day), samples in self._days(questions.QUANTILES).items():
+        for (key, day), samples in self._days(metric_selection.QUANTILES).items():
             numbers = sorted(v for _, v in samples if v is not None and not math.isnan(v))
             if numbers:
                 told = {f"p{round(q * 100)}": quantile(numbers, q) for q in (0.5, 0.95, 0.99)}
@@ -74,7 +74,7 @@ class Oracle:
 
     def shares(self) -> list[dict[str, Any]]:
         rows = []
-        for (key, day), samples in self._days(questions.STATES).items():
+        for (key, day), samples in self._days(metric_selection.STATES).items():
             held: dict[float, list[int]] = defaultdict(list)
             ends = [time for time, _ in samples[1:]] + [(day + 1) * DAY]
             for (time, value), end in zip(samples, ends, strict=True):

@@ -16,14 +16,14 @@ from spark.generated import told_days
 from spark.rollup_archive import DAY, MONDAY, RollupArchive
 from spark.test_rollup_on_spark import EVER, ROOT, TABLES
 
+from spark_rollups.filesystem import RollupError
 from spark_rollups.java import find_java
-from spark_rollups.package import main as write_package
-from spark_rollups.places import RollupError
-from spark_rollups.progress import Silent
-from spark_rollups.rollup import rollup
-from spark_rollups.rollup_files import open_rollups
-from spark_rollups.rollup_settings import RollupSettings
-from spark_rollups.tasks import Here
+from spark_rollups.jobs.progress import Silent
+from spark_rollups.jobs.rollup import rollup
+from spark_rollups.jobs.settings import RollupSettings
+from spark_rollups.jobs.worker_tasks import Here
+from spark_rollups.rollup.tables.reader import open_rollups
+from spark_rollups.worker_zip import main as write_package
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 

@@ -24,17 +24,17 @@ from spark.rollup_archive import (
     spoil,
 )
 
+from spark_rollups.filesystem import RollupError
 from spark_rollups.java import find_java
-from spark_rollups.places import RollupError
-from spark_rollups.progress import Silent
-from spark_rollups.rollup import Result, rollup
-from spark_rollups.rollup_files import Rollups, open_rollups
-from spark_rollups.rollup_settings import RollupSettings
+from spark_rollups.jobs.progress import Silent
+from spark_rollups.jobs.rollup import Result, rollup
+from spark_rollups.jobs.settings import RollupSettings
+from spark_rollups.jobs.spark_runner import SparkRunner
+from spark_rollups.jobs.unit import Job
+from spark_rollups.jobs.worker_tasks import Here, units_task
+from spark_rollups.rollup.tables.reader import Rollups, open_rollups
 from spark_rollups.session import SparkSettings
-from spark_rollups.spark_failure import SparkFailedError
-from spark_rollups.spark_run import SparkRunner
-from spark_rollups.tasks import Here, units_task
-from spark_rollups.units import Job
+from spark_rollups.spark_errors import SparkFailedError
 
 ROOT = Path(__file__).parent.parent.parent
 EVER = date(2000, 1, 1), date(2100, 1, 1)

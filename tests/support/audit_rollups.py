@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from exporter import catalog
 from exporter.metric import Metric
-from spark_rollups.schemas import DAILY, QUANTILES, ROLLUP_FORMAT
+from spark_rollups.rollup.tables.schemas import DAILY, QUANTILES, ROLLUP_FORMAT
 
 Row = dict[str, Any]
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 from support.report_rollups import LiteralRollups, month_days
 
 from exporter import catalog as c
-from spark_rollups.report_build import build_report
-from spark_rollups.report_model import Report, Table
-from spark_rollups.report_month import Month
+from spark_rollups.report.build import build_report
+from spark_rollups.report.model import Report, Table
+from spark_rollups.report.month import Month
 
 OCTOBER: Final = month_days(2026, 10)
 NOVEMBER: Final = month_days(2026, 11)

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from exporter.metric import Metric
-from spark_rollups.places import Place
-from spark_rollups.rollup_manifest import Day, Manifest, RollupFile, write_manifest
-from spark_rollups.schemas import ASOF_TABLES, DAY_TABLES, FORECASTS, PLACE
+from spark_rollups.filesystem import Place
+from spark_rollups.rollup.tables.manifest import Day, Manifest, RollupFile, write_manifest
+from spark_rollups.rollup.tables.schemas import ASOF_TABLES, DAY_TABLES, FORECASTS, PLACE
 
 ALL_HOURS = 2**24 - 1
 Number = float | Callable[[int], float]  # the same every day, or by the day's place
@@ -27,7 +27,7 @@ def month_days(year: int, month: int) -> list[date]:
 
 
 class LiteralRollups:
-    """Rows are added by the month; the reading side is that of spark_rollups.rollup_files."""
+    """Rows are added by the month; the reading side is that of spark_rollups.rollup.tables.reader."""
 
     def __init__(self) -> None:
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in DAY_TABLES}

@@ -16,7 +16,7 @@ from exporter.audit.history import reader as audit_history
 from exporter.audit.history.queries import RollupHistory, quantile
 from exporter.audit.history.reader import HistoryError, HistoryReader
 from exporter.metric import Metric
-from spark_rollups.schemas import DAILY, QUANTILES, ROLLUP_FORMAT
+from spark_rollups.rollup.tables.schemas import DAILY, QUANTILES, ROLLUP_FORMAT
 
 TODAY = date(2026, 11, 16)
 NEWEST = TODAY - timedelta(days=1)

@@ -17,14 +17,14 @@ import pytest
 
 from exporter import catalog
 from exporter.metric import Metric
-from spark_rollups.capacity import capacity_tables, forecasts_asked, trends_asked
-from spark_rollups.capacity_forecast import ASKED, BY_DESIGN, forecast_batch
-from spark_rollups.capacity_trend import trend_batch
-from spark_rollups.forecast import forecast
-from spark_rollups.places import Place
-from spark_rollups.rollup_files import Rollups, open_rollups
-from spark_rollups.rollup_manifest import Day, Manifest, RollupFile, write_manifest
-from spark_rollups.schemas import DAILY, FORECASTS, HOURLY, PLACE, TRENDS
+from spark_rollups.filesystem import Place
+from spark_rollups.forecasting.forecast_batch import ASKED, BY_DESIGN, forecast_batch
+from spark_rollups.forecasting.models.forecast import forecast
+from spark_rollups.forecasting.snapshot_tables import capacity_tables, forecasts_asked, trends_asked
+from spark_rollups.forecasting.trend_batch import trend_batch
+from spark_rollups.rollup.tables.manifest import Day, Manifest, RollupFile, write_manifest
+from spark_rollups.rollup.tables.reader import Rollups, open_rollups
+from spark_rollups.rollup.tables.schemas import DAILY, FORECASTS, HOURLY, PLACE, TRENDS
 
 AS_OF = date(2026, 11, 15)
 DAYS = 50

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exporter import catalog
-from spark_rollups.capacity_limits import InForce, in_force
-from spark_rollups.capacity_series import (
+from spark_rollups.forecasting.limits import InForce, in_force
+from spark_rollups.forecasting.series_points import (
     Collected,
     Series,
     label,
@@ -19,7 +19,7 @@ from spark_rollups.capacity_series import (
     series_codes,
     series_names,
 )
-from spark_rollups.schemas import LABELS, PLACE
+from spark_rollups.rollup.tables.schemas import LABELS, PLACE
 
 Row = tuple[str, str, dict[str, str], int]  # metric, stream, other labels, time
 NAMES = ("a", "b", "")

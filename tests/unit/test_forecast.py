@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spark_rollups.forecast import LEAST_DAYS, forecast
-from spark_rollups.forecast_backtest import backtest, predict_linear_errors
-from spark_rollups.forecast_models import Model
-from spark_rollups.forecast_result import HORIZONS, Exhaustion, Forecast, Outlook
-from spark_rollups.trend_days import DAY, Dropped, days_of, points_of
-from spark_rollups.trend_past import past_of
+from spark_rollups.forecasting.models.backtest import backtest, predict_linear_errors
+from spark_rollups.forecasting.models.candidates import Model
+from spark_rollups.forecasting.models.daily_levels import DAY, Dropped, days_of, points_of
+from spark_rollups.forecasting.models.forecast import LEAST_DAYS, forecast
+from spark_rollups.forecasting.models.known_history import past_of
+from spark_rollups.forecasting.models.result import HORIZONS, Exhaustion, Forecast, Outlook
 
 Floats = NDArray[np.float64]
 

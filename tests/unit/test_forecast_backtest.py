@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spark_rollups.forecast_backtest import (
+from spark_rollups.forecasting.models.backtest import (
     backtest,
     growth_of_error,
     origins_of,
     predict_linear_errors,
 )
-from spark_rollups.forecast_cycle import cycle_ahead, cycle_of
-from spark_rollups.forecast_linear import predict_linear
-from spark_rollups.forecast_models import MODELS, Model
-from spark_rollups.trend_days import DAY, Days, days_of, points_of
-from spark_rollups.trend_past import past_of
-from spark_rollups.trend_slope import last_change
+from spark_rollups.forecasting.models.candidates import MODELS, Model
+from spark_rollups.forecasting.models.daily_levels import DAY, Days, days_of, points_of
+from spark_rollups.forecasting.models.known_history import past_of
+from spark_rollups.forecasting.models.predict_linear import predict_linear
+from spark_rollups.forecasting.models.purge_cycle import cycle_ahead, cycle_of
+from spark_rollups.forecasting.models.slope import last_change
 
 COUNT = 70
 DAYS = np.arange(float(COUNT))

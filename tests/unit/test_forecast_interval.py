@@ -11,14 +11,14 @@ import pytest
 from numpy.typing import NDArray
 
 from bench.forecast_series import DAY_HOURS, Series, series_set
-from spark_rollups.forecast import forecast
-from spark_rollups.forecast_backtest import backtest, growth_of_error
-from spark_rollups.forecast_interval import Range, range_of
-from spark_rollups.forecast_models import MODELS, Model
-from spark_rollups.forecast_result import Level
-from spark_rollups.questions import FORECASTED
-from spark_rollups.trend_days import DAY, Days
-from spark_rollups.trend_past import past_of
+from spark_rollups.forecasting.models.backtest import backtest, growth_of_error
+from spark_rollups.forecasting.models.candidates import MODELS, Model
+from spark_rollups.forecasting.models.daily_levels import DAY, Days
+from spark_rollups.forecasting.models.forecast import forecast
+from spark_rollups.forecasting.models.interval import Range, range_of
+from spark_rollups.forecasting.models.known_history import past_of
+from spark_rollups.forecasting.models.result import Level
+from spark_rollups.metric_selection import FORECASTED
 from streamgauge.demo.history_grid import make_grid
 from streamgauge.demo.history_recording import record
 

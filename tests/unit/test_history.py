@@ -14,7 +14,7 @@ from alerts import thresholds
 from exporter import catalog
 from exporter.audit.registry import all_checks
 from exporter.metric import Kind, Metric
-from spark_rollups.forecast import forecast
+from spark_rollups.forecasting.models.forecast import forecast
 from streamgauge.demo.history_grid import (
     EXPORTER_STARTS,
     MISSING,

@@ -22,11 +22,11 @@ from support.report_rollups import LiteralRollups, month_days
 
 from alerts import thresholds
 from exporter import catalog as c
-from spark_rollups.findings import Finding, Severity
-from spark_rollups.report_assets import Of
-from spark_rollups.report_facts import Facts, read_facts
-from spark_rollups.report_model import Report
-from spark_rollups.report_values import Level
+from spark_rollups.report.cell_values import Level
+from spark_rollups.report.facts.assets import Of
+from spark_rollups.report.facts.monthly_facts import Facts, read_facts
+from spark_rollups.report.findings.finding import Finding, Severity
+from spark_rollups.report.model import Report
 
 GONE = {"account": "APP", "stream": "GONE"}
 SEPTEMBER = month_days(2026, 9)

@@ -10,14 +10,14 @@ from support.report_rollups import LiteralRollups, month_days
 
 from alerts import thresholds
 from exporter import catalog as c
-from spark_rollups.report_appearing import APPEARING
-from spark_rollups.report_assets import Assets, Of, days_of, two_months
-from spark_rollups.report_facts import Facts, read_facts
-from spark_rollups.report_month import Month, ReportError
-from spark_rollups.report_servers import restarts
-from spark_rollups.report_source import ACCOUNT, slices
-from spark_rollups.report_source import CONSUMER as CONSUMER_LABELS
-from spark_rollups.report_source import STREAM as STREAM_LABELS
+from spark_rollups.report.chapters.servers import restarts
+from spark_rollups.report.facts.assets import Assets, Of, days_of, two_months
+from spark_rollups.report.facts.first_events import APPEARING
+from spark_rollups.report.facts.monthly_facts import Facts, read_facts
+from spark_rollups.report.facts.source import ACCOUNT, slices
+from spark_rollups.report.facts.source import CONSUMER as CONSUMER_LABELS
+from spark_rollups.report.facts.source import STREAM as STREAM_LABELS
+from spark_rollups.report.month import Month, ReportError
 
 
 def streams(rollups: LiteralRollups, *metrics: c.Metric) -> tuple[Assets, Assets]:

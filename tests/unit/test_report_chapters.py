@@ -22,10 +22,10 @@ from support.report_months import (
 from support.report_rollups import LiteralRollups
 
 from exporter import catalog as c
-from spark_rollups.report_model import Chapter, Comparison, Report
-from spark_rollups.report_pictures import DayStrip, Fans, FullRanges, Shares
-from spark_rollups.report_sizing import quantile
-from spark_rollups.report_values import Kind, Level
+from spark_rollups.report.cell_values import Kind, Level
+from spark_rollups.report.chapters.right_sizing import quantile
+from spark_rollups.report.figure_data import DayStrip, Fans, FullRanges, Shares
+from spark_rollups.report.model import Chapter, Comparison, Report
 
 BUCKET = c.CONSUMER_ACK_SECONDS.name + "_bucket"
 

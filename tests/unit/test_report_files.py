@@ -14,15 +14,15 @@ from support.report_months import CONSUMER, NOVEMBER, STREAM, report_of, well, w
 from support.report_rollups import LiteralRollups
 
 from exporter import catalog as c
-from spark_rollups.report_fan import draw_fan
-from spark_rollups.report_files import csv_files, json_text
-from spark_rollups.report_html import html_report
-from spark_rollups.report_main import main
-from spark_rollups.report_markup import clean, escaped
-from spark_rollups.report_model import Column, Report, Row, Table
-from spark_rollups.report_pictures import Ahead, Fan, Name
-from spark_rollups.report_remembered import RememberedRollups
-from spark_rollups.rollup_files import open_rollups
+from spark_rollups.report.facts.cached_rollups import RememberedRollups
+from spark_rollups.report.figure_data import Ahead, Fan, Name
+from spark_rollups.report.main import main
+from spark_rollups.report.model import Column, Report, Row, Table
+from spark_rollups.report.rendering.csv_json import csv_files, json_text
+from spark_rollups.report.rendering.fan_chart import draw_fan
+from spark_rollups.report.rendering.html_document import html_report
+from spark_rollups.report.rendering.markup import clean, escaped
+from spark_rollups.rollup.tables.reader import open_rollups
 
 HOSTILE = "<script>alert(1)</script>\"'&\u202egnp.exe\x00"
 VOID = {"meta", "br", "rect", "line", "circle", "polyline", "polygon"}

@@ -27,9 +27,9 @@ from support.report_rollups import LiteralRollups
 
 from alerts import thresholds
 from exporter import catalog as c
-from spark_rollups import findings_codes
-from spark_rollups.findings import Finding, Severity, Subject, found
-from spark_rollups.report_build import build_report
+from spark_rollups.report.build import build_report
+from spark_rollups.report.findings import codes
+from spark_rollups.report.findings.finding import Finding, Severity, Subject, found
 
 Fault = Callable[[LiteralRollups], None]
 PROGRAMS: Final = {"nats", "chronyc", "timedatectl", "streamgauge"}
@@ -252,7 +252,7 @@ def test_a_good_month_has_no_finding() -> None:
 
 
 def test_every_code_has_a_fault_that_raises_it() -> None:
-    assert set(PROVOKED) == set(findings_codes.BY_CODE)
+    assert set(PROVOKED) == set(codes.BY_CODE)
 
 
 @pytest.mark.parametrize("code", PROVOKED)
@@ -281,15 +281,15 @@ def test_every_command_is_one_that_the_programs_have(code: str) -> None:
 
 
 def test_commands_that_change_something_only_show_what_they_would_change() -> None:
-    lines = [command for definition in findings_codes.ALL for command in definition.commands]
+    lines = [command for definition in codes.ALL for command in definition.commands]
     edits = [line for line in lines if " edit " in line]
     assert len(edits) > 5
     assert all(line.endswith("--dry-run") for line in edits)
     assert not [line for line in lines if re.search(r" (rm|rmm|purge|reset|restore)\b", line)]
 
 
-@pytest.mark.parametrize("definition", findings_codes.ALL, ids=lambda each: each.code)
-def test_a_definition_is_whole(definition: findings_codes.Definition) -> None:
+@pytest.mark.parametrize("definition", codes.ALL, ids=lambda each: each.code)
+def test_a_definition_is_whole(definition: codes.Definition) -> None:
     assert re.fullmatch(r"[A-Z]{3,4}(-[A-Z]+)+", definition.code)
     assert definition.why.endswith(".")
     assert definition.remedy.endswith(".")
@@ -300,13 +300,13 @@ def test_a_definition_is_whole(definition: findings_codes.Definition) -> None:
 
 def test_names_are_quoted_for_the_shell() -> None:
     subject = Subject("prod", "APP", "a; rm -rf /", "$(reboot)")
-    finding = found(findings_codes.NOT_WELL, Severity.NOTE, subject, "x.", [], LAST)
+    finding = found(codes.NOT_WELL, Severity.NOTE, subject, "x.", [], LAST)
     assert finding.commands[0] == "nats consumer info 'a; rm -rf /' '$(reboot)'"
 
 
 def test_a_command_without_its_values_is_left_out() -> None:
     subject = Subject("prod", "APP", "S")
-    finding = found(findings_codes.STREAM_FULL, Severity.CRITICAL, subject, "x.", [], LAST)
+    finding = found(codes.STREAM_FULL, Severity.CRITICAL, subject, "x.", [], LAST)
     assert finding.commands == ("nats consumer report S",)
 
 
@@ -359,4 +359,4 @@ def test_the_gravest_come_first_and_then_the_soonest() -> None:
 def test_the_page_on_the_report_knows_every_code_and_no_other() -> None:
     text = (ROOT / "docs/report.md").read_text()
     named = set(re.findall(r"\b(?:CAP|CON|SIZE|PUB|SRV|CLK|CHG|CFG|DATA)(?:-[A-Z]+)+\b", text))
-    assert named == set(findings_codes.BY_CODE)
+    assert named == set(codes.BY_CODE)

@@ -4,9 +4,9 @@ from datetime import date
 
 import pytest
 
-from spark_rollups import report_words as words
-from spark_rollups.report_month import Month, ReportError, parse_month
-from spark_rollups.report_values import Kind, Measured, Value, plain_of, text_of
+from spark_rollups.report import formatting as words
+from spark_rollups.report.cell_values import Kind, Measured, Value, plain_of, text_of
+from spark_rollups.report.month import Month, ReportError, parse_month
 
 
 def plain(text: str) -> str:

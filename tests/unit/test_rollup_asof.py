@@ -7,13 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from spark_rollups import asof, asof_batches
-from spark_rollups.capacity_trend import TREND_ASKED, trend_batch
-from spark_rollups.places import Place, RollupError
-from spark_rollups.progress import Silent
-from spark_rollups.rollup_days import missing_spans, month_ends, newest_whole_day
-from spark_rollups.rollup_manifest import Day, Manifest
-from spark_rollups.tasks import Here
+from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.forecasting import snapshot, snapshot_batches
+from spark_rollups.forecasting.trend_batch import TREND_ASKED, trend_batch
+from spark_rollups.jobs.changed_days import missing_spans, month_ends, newest_whole_day
+from spark_rollups.jobs.progress import Silent
+from spark_rollups.jobs.worker_tasks import Here
+from spark_rollups.rollup.tables.manifest import Day, Manifest
 
 WHOLE = (1 << 24) - 1
 
@@ -23,7 +23,7 @@ def day(hours: int = WHOLE, mark: str = "mark") -> Day:
 
 
 def made(tmp_path: Path, manifest: Manifest) -> Manifest:
-    return asof.make_asof(Place(str(tmp_path)), manifest, "stamp", Here(), Silent())
+    return snapshot.make_asof(Place(str(tmp_path)), manifest, "stamp", Here(), Silent())
 
 
 def test_the_newest_day_is_whole_when_its_last_hour_is_there() -> None:
@@ -95,7 +95,7 @@ def test_too_many_series_are_told_in_one_line(
     def failing(*_: object) -> None:
         raise error
 
-    monkeypatch.setitem(asof._ASKED, "trends", failing)
+    monkeypatch.setitem(snapshot._ASKED, "trends", failing)
     with pytest.raises(RollupError, match=f"forecasts as of 2026-09-30 cannot be made: {told}"):
         made(tmp_path, Manifest(days={"2026-09-30": day()}))
 
@@ -110,12 +110,12 @@ def trend_rows(number: int) -> pa.Table:
     return pa.Table.from_pylist([row], schema=TREND_ASKED)
 
 
-@pytest.mark.parametrize("count", [0, 1, asof_batches.FEW, asof_batches.FEW + 3])
+@pytest.mark.parametrize("count", [0, 1, snapshot_batches.FEW, snapshot_batches.FEW + 3])
 def test_many_batches_go_to_workers_and_say_the_same_in_the_same_order(
     count: int, tmp_path: Path
 ) -> None:
     batches = [trend_rows(number) for number in range(count)]
     as_of, place = date(2026, 9, 28), Place(str(tmp_path))
-    found = list(asof_batches.worked_out("trends", batches, as_of, place, "stamp", Here()))
+    found = list(snapshot_batches.worked_out("trends", batches, as_of, place, "stamp", Here()))
     assert found == [trend_batch(batch, as_of) for batch in batches]
     assert place.walk("") == [], "what was asked is taken away again"

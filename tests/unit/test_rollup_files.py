@@ -7,12 +7,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from spark_rollups.identity import kind_of
-from spark_rollups.places import Place, RollupError
-from spark_rollups.rollup_files import open_rollups
-from spark_rollups.rollup_manifest import Day, Manifest, decoded, encoded, write_manifest
-from spark_rollups.schemas import DAILY, DAY_TABLES, FORECASTS, TRENDS
-from spark_rollups.tables_out import write_table
+from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.rollup.series_identity import kind_of
+from spark_rollups.rollup.tables.manifest import Day, Manifest, decoded, encoded, write_manifest
+from spark_rollups.rollup.tables.reader import open_rollups
+from spark_rollups.rollup.tables.schemas import DAILY, DAY_TABLES, FORECASTS, TRENDS
+from spark_rollups.rollup.tables.writer import write_table
 
 FIRST, SECOND = date(2026, 9, 28), date(2026, 9, 29)
 

@@ -8,8 +8,8 @@ from spark.oracle import identity as wanted_identity
 from spark.oracle import who
 
 from archive.tables.schema import SERIES_SCHEMA
-from spark_rollups.identities import Identities, identities_of
-from spark_rollups.identity import FOLDED_LABELS, identity_rows, kind_of, rises
+from spark_rollups.rollup.identity_index import Identities, identities_of
+from spark_rollups.rollup.series_identity import FOLDED_LABELS, identity_rows, kind_of, rises
 
 CONSUMER = {"system": "s", "account": "A", "stream": "S", "consumer": "c"}
 LAG = {"__name__": "streamgauge_consumer_lag_seconds", **CONSUMER}

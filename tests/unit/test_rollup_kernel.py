@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spark.oracle import quantile
 
-from spark_rollups import kernel
-from spark_rollups.kernel import chunk_statistics, quantiles
-from spark_rollups.states import state_shares
+from spark_rollups.rollup import kernel
+from spark_rollups.rollup.kernel import chunk_statistics, quantiles
+from spark_rollups.rollup.state_durations import state_shares
 
 NUMBERS = st.one_of(
     st.integers(-1000, 2**40).map(float),

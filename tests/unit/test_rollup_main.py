@@ -12,12 +12,12 @@ import pytest
 from spark.rollup_archive import DAY, MINUTE, MONDAY, RollupArchive, labels
 
 from spark_rollups import main as command
+from spark_rollups.filesystem import RollupError
 from spark_rollups.java import find_java, java_version
-from spark_rollups.places import RollupError
+from spark_rollups.jobs.spark_runner import local_slots
+from spark_rollups.jobs.worker_tasks import Here
 from spark_rollups.session import SparkSettings, open_session
-from spark_rollups.spark_failure import SparkFailedError, reason_in
-from spark_rollups.spark_run import local_slots
-from spark_rollups.tasks import Here
+from spark_rollups.spark_errors import SparkFailedError, reason_in
 
 
 class HereWithEnd(Here):

@@ -11,11 +11,11 @@ from spark.oracle import Oracle, differences, order
 from spark.rollup_archive import DAY, HOUR, RollupArchive, Told, rows_of
 from support.servers import long_run
 
-from spark_rollups.progress import Silent
-from spark_rollups.rollup import rollup
-from spark_rollups.rollup_files import Rollups, open_rollups
-from spark_rollups.rollup_settings import RollupSettings
-from spark_rollups.tasks import Here
+from spark_rollups.jobs.progress import Silent
+from spark_rollups.jobs.rollup import rollup
+from spark_rollups.jobs.settings import RollupSettings
+from spark_rollups.jobs.worker_tasks import Here
+from spark_rollups.rollup.tables.reader import Rollups, open_rollups
 
 EVER = date(2000, 1, 1), date(2100, 1, 1)
 # The nights in which clocks are put back and forward in Europe, and ends of months and of a year.

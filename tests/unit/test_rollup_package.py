@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from spark_rollups.package import main, write_zip
+from spark_rollups.worker_zip import main, write_zip
 
 
 def test_the_zip_alone_can_do_a_task(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_of_other_rooms_only_what_may_cross_is_in_it(room: str, tmp_path: Path) 
     write_zip(tmp_path / "one.zip")
     allowed = {
         "exporter": {"__init__.py", "catalog.py", "metric.py"},
-        "archive": {"__init__.py", "schema.py"},
+        "archive": {"__init__.py", "tables/__init__.py", "tables/schema.py"},
     }
     names = zipfile.ZipFile(tmp_path / "one.zip").namelist()
     assert {name.partition("/")[2] for name in names if name.startswith(room)} == allowed[room]

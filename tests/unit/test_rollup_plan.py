@@ -9,16 +9,16 @@ import pyarrow.parquet as pq
 import pytest
 from spark.rollup_archive import DAY, MINUTE, MONDAY, RollupArchive, labels
 
-from spark_rollups import parquet_in
-from spark_rollups import plan as plan_module
-from spark_rollups.archive_files import Archive, open_archive
-from spark_rollups.plan import Asked, groups, plan
-from spark_rollups.progress import Silent
-from spark_rollups.rollup import rollup
-from spark_rollups.rollup_files import open_rollups
-from spark_rollups.rollup_settings import RollupSettings
-from spark_rollups.tasks import Here
-from spark_rollups.units import Unit, units_from, units_text
+from spark_rollups.datasource import parquet_reader
+from spark_rollups.datasource.archive_files import Archive, open_archive
+from spark_rollups.jobs import plan as plan_module
+from spark_rollups.jobs.plan import Asked, groups, plan
+from spark_rollups.jobs.progress import Silent
+from spark_rollups.jobs.rollup import rollup
+from spark_rollups.jobs.settings import RollupSettings
+from spark_rollups.jobs.unit import Unit, units_from, units_text
+from spark_rollups.jobs.worker_tasks import Here
+from spark_rollups.rollup.tables.reader import open_rollups
 
 ORDER = ("metric", "consumer", "day", "hour", "value")
 EVER = date(2000, 1, 1), date(2100, 1, 1)
@@ -89,7 +89,7 @@ def test_cut_as_small_as_can_be_the_tables_are_the_same(
     whole = tables("whole")
     for name in ("MOST_ROWS", "LEAST_ROWS", "MOST_SAMPLES", "LEAST_SAMPLES"):
         monkeypatch.setattr(plan_module, name, 50)
-    monkeypatch.setattr(parquet_in, "_BATCH_ROWS", 1)
+    monkeypatch.setattr(parquet_reader, "_BATCH_ROWS", 1)
     units = plan(archive, DAYS, ASKED, slots=2)
     assert min(unit.buckets for unit in units) > 1
     assert all(len(unit.metrics or ()) == 1 for unit in units)
@@ -120,7 +120,7 @@ def test_the_parts_of_a_large_metric_do_not_read_each_others_rows(tmp_path: Path
     table = pa.table({"metric": ["m"] * 100, "series": pa.array(range(100), pa.int32())})
     pq.write_table(table, tmp_path / "x.parquet", row_group_size=10)
     metadata = pq.ParquetFile(tmp_path / "x.parquet").metadata
-    assert parquet_in.groups_with(metadata, ["m"], np.arange(20, 40)) == [2, 3]
-    assert parquet_in.groups_with(metadata, ["m"], np.array([5, 95])) == [0, 9]
-    assert parquet_in.groups_with(metadata, ["m"]) == list(range(10))
-    assert parquet_in.groups_with(metadata, ["other"], np.arange(100)) == []
+    assert parquet_reader.groups_with(metadata, ["m"], np.arange(20, 40)) == [2, 3]
+    assert parquet_reader.groups_with(metadata, ["m"], np.array([5, 95])) == [0, 9]
+    assert parquet_reader.groups_with(metadata, ["m"]) == list(range(10))
+    assert parquet_reader.groups_with(metadata, ["other"], np.arange(100)) == []

@@ -16,10 +16,10 @@ from prometheus_client.parser import text_string_to_metric_families as plain_tex
 from exporter import catalog
 from exporter.metric import Kind, Origin
 from exporter.polling.forecast_file import read_forecasts
-from spark_rollups.places import RollupError
-from spark_rollups.publish_gauges import PUBLISHED, Gauge, Gauges, gauges_of
-from spark_rollups.publish_text import text_of, write_textfile
-from spark_rollups.schemas import FORECASTS, HORIZONS, QUANTILES_AHEAD
+from spark_rollups.filesystem import RollupError
+from spark_rollups.publishing.gauges import PUBLISHED, Gauge, Gauges, gauges_of
+from spark_rollups.publishing.textfile import text_of, write_textfile
+from spark_rollups.rollup.tables.schemas import FORECASTS, HORIZONS, QUANTILES_AHEAD
 from streamgauge.demo.programs import prometheus
 
 AS_OF = date(2026, 11, 15)

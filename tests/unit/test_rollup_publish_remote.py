@@ -21,22 +21,23 @@ from support.remote_write_process import archiving, ran
 from support.waiting import until
 
 from exporter import catalog
-from spark_rollups import publish, publish_main
-from spark_rollups.places import Place, RollupError
-from spark_rollups.publish import (
+from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.publishing import main
+from spark_rollups.publishing import publication as publish
+from spark_rollups.publishing.gauges import Gauge, Gauges
+from spark_rollups.publishing.publication import (
     Publication,
     add_arguments,
     current_gauges,
     last_success,
     publication_of,
 )
-from spark_rollups.publish_gauges import Gauge, Gauges
-from spark_rollups.publish_remote import Receiver, basic, bearer, send, write_request
-from spark_rollups.publish_text import text_of
-from spark_rollups.rollup_files import open_rollups
-from spark_rollups.rollup_manifest import Manifest, write_manifest
-from spark_rollups.schemas import FORECASTS
-from spark_rollups.tables_out import write_table
+from spark_rollups.publishing.remote_write import Receiver, basic, bearer, send, write_request
+from spark_rollups.publishing.textfile import text_of
+from spark_rollups.rollup.tables.manifest import Manifest, write_manifest
+from spark_rollups.rollup.tables.reader import open_rollups
+from spark_rollups.rollup.tables.schemas import FORECASTS
+from spark_rollups.rollup.tables.writer import write_table
 from streamgauge.demo.fetching import ProgramMissingError
 from streamgauge.demo.ports import free_ports
 from streamgauge.demo.programs import prometheus
@@ -288,7 +289,7 @@ def test_the_command_writes_the_file_and_sends(
     token.write_text("abc\n")
     target = tmp_path / "out.prom"
     with door(204) as seen:
-        done = publish_main.main(
+        done = main.main(
             ["--rollups", str(rollups(tmp_path / "rollups")), "--textfile", str(target),
              "--remote-write", seen.url, "--remote-write-token-file", str(token)]
         )  # fmt: skip
@@ -318,9 +319,9 @@ def test_a_receiver_that_was_away_gets_what_is_newest_and_each_change_is_told_on
         if pauses == 8:
             raise EnoughError
 
-    monkeypatch.setattr(publish_main.time, "sleep", pause)
+    monkeypatch.setattr(main.time, "sleep", pause)
     with door(204, 204, 401, 401, 204) as seen, pytest.raises(EnoughError):
-        publish_main.main(
+        main.main(
             ["--rollups", str(folder), "--remote-write", seen.url, "--every", "60"]
         )  # fmt: skip
     assert len(seen.bodies) == 6
@@ -348,10 +349,10 @@ def test_nobody_there_does_not_end_what_is_sent_every_minute(
             raise EnoughError
 
     monkeypatch.setattr(publish, "send", gives_up)
-    monkeypatch.setattr(publish_main.time, "sleep", pause)
+    monkeypatch.setattr(main.time, "sleep", pause)
     flags = ["--rollups", str(rollups(tmp_path)), "--remote-write", url, "--every", "60"]
     with pytest.raises(EnoughError):
-        publish_main.main(flags)
+        main.main(flags)
     (line,) = capsys.readouterr().err.splitlines()
     assert line == f"streamgauge: {url}: given up after 6 attempts: refused; trying again"
 
@@ -407,7 +408,7 @@ def test_a_password_is_never_shown(tmp_path: Path) -> None:
 def test_the_command_tells_in_one_line_what_is_missing(
     flags: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert publish_main.main(["--rollups", str(tmp_path), *flags]) == 2
+    assert main.main(["--rollups", str(tmp_path), *flags]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert reason in line
 

@@ -4,14 +4,15 @@ import pytest
 
 from exporter.catalog import BY_NAME
 from exporter.metric import Kind
-from spark_rollups import questions, schemas
+from spark_rollups import metric_selection
+from spark_rollups.rollup.tables import schemas
 
 LISTS = {
-    "HOURLY": questions.HOURLY,
-    "TRENDED": questions.TRENDED,
-    "STATES": questions.STATES,
-    "QUANTILES": questions.QUANTILES,
-    "FORECASTED": tuple(name for asked in questions.FORECASTED for name in asked[:2]),
+    "HOURLY": metric_selection.HOURLY,
+    "TRENDED": metric_selection.TRENDED,
+    "STATES": metric_selection.STATES,
+    "QUANTILES": metric_selection.QUANTILES,
+    "FORECASTED": tuple(name for asked in metric_selection.FORECASTED for name in asked[:2]),
 }
 
 
@@ -23,7 +24,7 @@ def test_every_name_is_in_the_catalogue_and_stands_once(name: str) -> None:
 
 
 def test_a_level_and_its_limit_speak_of_the_same_thing() -> None:
-    for asked in questions.FORECASTED:
+    for asked in metric_selection.FORECASTED:
         level, limit = BY_NAME[asked.metric], BY_NAME[asked.limit]
         assert level.labels == limit.labels
         assert level.unit == limit.unit
@@ -31,11 +32,11 @@ def test_a_level_and_its_limit_speak_of_the_same_thing() -> None:
 
 
 def test_what_is_forecast_is_kept_by_the_hour() -> None:
-    assert {asked.metric for asked in questions.FORECASTED} <= set(questions.HOURLY)
+    assert {asked.metric for asked in metric_selection.FORECASTED} <= set(metric_selection.HOURLY)
 
 
 def test_states_and_quantiles_are_of_gauges() -> None:
-    for name in (*questions.STATES, *questions.QUANTILES):
+    for name in (*metric_selection.STATES, *metric_selection.QUANTILES):
         assert BY_NAME[name].kind is Kind.GAUGE
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_rollups.folding import telling, told_by_one, with_steps_into
-from spark_rollups.rows import DayRows, HourRows, day_parts, whole_days
+from spark_rollups.rollup.deduplication import telling, told_by_one, with_steps_into
+from spark_rollups.rollup.rows import DayRows, HourRows, day_parts, whole_days
 
 HOUR = 3_600_000
 

@@ -11,16 +11,17 @@ from pathlib import Path
 import pytest
 from spark.rollup_archive import DAY, HOUR, MINUTE, MONDAY, RollupArchive, Told, labels, spoil
 
-from spark_rollups import asof_batches, rollup_cleaning
-from spark_rollups import rollup as rollup_run
-from spark_rollups.places import Place, RollupError
-from spark_rollups.progress import Silent
-from spark_rollups.rollup import Result, rollup
-from spark_rollups.rollup_files import open_rollups
-from spark_rollups.rollup_manifest import newest_manifest
-from spark_rollups.rollup_settings import RollupSettings
-from spark_rollups.spark_failure import SparkFailedError
-from spark_rollups.tasks import Here
+from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.forecasting import snapshot_batches
+from spark_rollups.jobs import cleanup
+from spark_rollups.jobs import rollup as rollup_run
+from spark_rollups.jobs.progress import Silent
+from spark_rollups.jobs.rollup import Result, rollup
+from spark_rollups.jobs.settings import RollupSettings
+from spark_rollups.jobs.worker_tasks import Here
+from spark_rollups.rollup.tables.manifest import newest_manifest
+from spark_rollups.rollup.tables.reader import open_rollups
+from spark_rollups.spark_errors import SparkFailedError
 
 EVER = date(2000, 1, 1), date(2100, 1, 1)
 NAMES = ("2026-09-28", "2026-09-29", "2026-09-30")
@@ -280,12 +281,12 @@ def test_files_of_earlier_results_go_when_nobody_can_read_them_any_more(
     for turn in range(3):
         run(archive, from_raw=turn % 2 == 0)
     assert first <= set(out.glob("daily/*/*.parquet")), "a young file is nobody's yet"
-    monkeypatch.setattr(rollup_cleaning, "GRACE_MS", -HOUR)
+    monkeypatch.setattr(cleanup, "GRACE_MS", -HOUR)
     last = run(archive, from_raw=True, folded=())
     left = {path.relative_to(out).as_posix() for path in out.glob("daily/*/*.parquet")}
     assert not first & set(out.glob("daily/*/*.parquet"))
     assert {path for path in last.manifest.paths() if path.startswith("daily/")} <= left
-    assert len(list((out / "rollup").glob("*.json"))) == rollup_cleaning.KEPT_MANIFESTS
+    assert len(list((out / "rollup").glob("*.json"))) == cleanup.KEPT_MANIFESTS
 
 
 def test_what_killed_runs_left_half_done_goes_when_it_is_old(archive: RollupArchive) -> None:
@@ -370,7 +371,7 @@ def told_of_failure(archive: RollupArchive, at: str, **more: object) -> str:
 def test_a_failure_of_spark_says_what_is_left_to_readers(
     archive: RollupArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asof_batches, "FEW", 0)
+    monkeypatch.setattr(snapshot_batches, "FEW", 0)
     assert told_of_failure(archive, "units") == "there is no result yet"
     first = run(archive, last=date(2026, 9, 28), forecasts=False).manifest
     assert told_of_failure(archive, "units") == "the old result stays"

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from spark_rollups.capacity_series import Collected, series_names
-from spark_rollups.schemas import LABELS, PLACE
+from spark_rollups.forecasting.series_points import Collected, series_names
+from spark_rollups.rollup.tables.schemas import LABELS, PLACE
 
 
 def identities(*streams: str, tier: str = "") -> Any:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spark_rollups.seasons import profile_ahead, weekly_profile
-from spark_rollups.trend import Direction, trend
-from spark_rollups.trend_days import DAY
-from spark_rollups.trend_past import past_of, steps_in
-from spark_rollups.trend_slope import last_change, slope_range, theil_sen
+from spark_rollups.forecasting.models.daily_levels import DAY
+from spark_rollups.forecasting.models.known_history import past_of, steps_in
+from spark_rollups.forecasting.models.slope import last_change, slope_range, theil_sen
+from spark_rollups.forecasting.models.trend import Direction, trend
+from spark_rollups.forecasting.models.weekly_season import profile_ahead, weekly_profile
 
 Floats = NDArray[np.float64]
 

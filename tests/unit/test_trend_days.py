@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from spark_rollups.trend_days import DAY, Dropped, days_of, points_of
+from spark_rollups.forecasting.models.daily_levels import DAY, Dropped, days_of, points_of
 
 HOUR = 3600.0
 

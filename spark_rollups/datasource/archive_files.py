@@ -1,0 +1,101 @@
+"""The archive as its newest manifest names it: days, their files, the files of the series."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from archive.tables.schema import (
+    HOUR_MS,
+    MANIFEST,
+    day_time,
+    manifest_files,
+    manifest_path,
+    manifest_publication,
+)
+from spark_rollups.filesystem import Place, RollupError
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFile:
+    path: str
+    size: int
+    sha256: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveDay:
+    hourly: tuple[ArchiveFile, ...]
+    samples: tuple[ArchiveFile, ...]
+    hours: int  # bit n is set when hour n (UTC) was published
+
+    @property
+    def files(self) -> tuple[ArchiveFile, ...]:
+        return (*self.hourly, *self.samples)
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    place: Place
+    series: tuple[ArchiveFile, ...]
+    days: Mapping[str, ArchiveDay]
+
+    def between(self, first: date | None, last: date | None) -> list[str]:
+        """The days asked for. A bound without data is a mistake, a gap between them is not."""
+        if not self.days:
+            raise RollupError(f"{self.place}: the archive is empty")
+        oldest, newest = min(self.days), max(self.days)
+        low, high = (first.isoformat() if first else oldest, last.isoformat() if last else newest)
+        if low > high:
+            raise RollupError(f"--from {low} is after --to {high}")
+        for bound in (first, last):
+            if bound and bound.isoformat() not in self.days:
+                raise RollupError(
+                    f"{self.place}: the archive has no day {bound} (it has {oldest} to {newest})"
+                )
+        return [day for day in sorted(self.days) if low <= day <= high]
+
+
+def open_archive(text: str) -> Archive:
+    place = Place(text)
+    published = (manifest_publication(name) for name in place.names(MANIFEST))
+    newest = max((number for number in published if number is not None), default=None)
+    if newest is None:
+        raise RollupError(f"{place}: there is no archive here (no manifest)")
+    path = manifest_path(newest)
+    return _archive(place, place.read(path), f"{place}/{path}")
+
+
+def _archive(place: Place, data: bytes, where: str) -> Archive:
+    try:
+        manifest_files(data)  # refuses what a newer program wrote
+        inner = json.loads(data)["manifest"]
+        days = {day: _day(day, entry) for day, entry in sorted(inner["days"].items())}
+        return Archive(place, _files(inner["series"]), days)
+    except ValueError as error:
+        raise RollupError(f"{where}: {error}") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RollupError(f"{where}: is no manifest of an archive ({error!r})") from error
+
+
+def _day(day: str, entry: Mapping[str, Any]) -> ArchiveDay:
+    start = day_time(day)
+    bits = sum(1 << (int(hour) - start) // HOUR_MS for hour in entry["hours"])
+    return ArchiveDay(_files(entry["hourly"]), _files(entry["samples"]), bits)
+
+
+def _files(entries: Iterable[Mapping[str, Any]]) -> tuple[ArchiveFile, ...]:
+    return tuple(
+        ArchiveFile(each["path"], each["size"], each["sha256"], each["rows"]) for each in entries
+    )
+
+
+def fingerprint(files: Iterable[ArchiveFile], *about: str) -> str:
+    """Of the files' contents and of the settings that matter: when it changes, read again."""
+    text = "\n".join([*about, *sorted(f"{each.path} {each.sha256}" for each in files)])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,0 +1,113 @@
+"""Reading the archive's Parquet files through pyarrow, batch by batch, with errors that name them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from archive.tables.schema import FORMAT_VERSION, META_FORMAT
+from spark_rollups.filesystem import Place, RollupError
+
+# About as many rows, or samples, are held at once.
+_BATCH_ROWS: Final = 262_144
+_BATCH_SAMPLES: Final = 1_000_000
+_SAMPLES_COLUMN: Final = "ts.list.element"
+
+
+@contextlib.contextmanager
+def opened(place: Place, path: str) -> Iterator[Any]:
+    """A file of the archive; an error when a newer program wrote it."""
+    with place.open(path) as source:
+        file = pq.ParquetFile(source)
+        version = int((file.schema_arrow.metadata or {}).get(META_FORMAT, b"0"))
+        if version > FORMAT_VERSION:
+            raise RollupError(
+                f"{place}/{path}: format {version} is newer than this program, "
+                f"which reads {FORMAT_VERSION}"
+            )
+        yield file
+
+
+def read_columns(place: Place, path: str, columns: Sequence[str]) -> Any:
+    with opened(place, path) as file:
+        return file.read(columns=list(columns), use_threads=False)
+
+
+def row_batches(
+    place: Place,
+    path: str,
+    columns: Sequence[str],
+    metrics: Collection[str] | None,
+    series: Any = None,
+) -> Iterator[Any]:
+    """Tables of the row groups that may hold these metrics and series (sorted); None: of all."""
+    with opened(place, path) as file:
+        groups = groups_with(file.metadata, metrics, series)
+        for portion in _portions(file.metadata, groups):
+            yield file.read_row_groups(portion, columns=list(columns), use_threads=False)
+
+
+def groups_with(metadata: Any, metrics: Collection[str] | None, series: Any = None) -> list[int]:
+    return [
+        group
+        for group in range(metadata.num_row_groups)
+        if (metrics is None or _may_hold(metric_range(metadata, group), metrics))
+        and (series is None or _overlaps(_range(metadata, group, "series"), series))
+    ]
+
+
+def _overlaps(span: tuple[Any, Any] | None, series: Any) -> bool:
+    if span is None:
+        return True
+    return bool(np.searchsorted(series, span[0]) < np.searchsorted(series, span[1], "right"))
+
+
+def _may_hold(span: tuple[str, str] | None, metrics: Collection[str]) -> bool:
+    return span is None or any(span[0] <= metric <= span[1] for metric in metrics)
+
+
+def metric_range(metadata: Any, group: int) -> tuple[str, str] | None:
+    """The first and the last metric of a row group; None where the file does not tell."""
+    found = _range(metadata, group, "metric")
+    return None if found is None else (str(found[0]), str(found[1]))
+
+
+def _range(metadata: Any, group: int, name: str) -> tuple[Any, Any] | None:
+    column = metadata.row_group(group).column(metadata.schema.names.index(name))
+    found = column.statistics if column.is_stats_set else None
+    return None if found is None or not found.has_min_max else (found.min, found.max)
+
+
+def _portions(metadata: Any, groups: list[int]) -> Iterator[list[int]]:
+    held: list[int] = []
+    rows = samples = 0
+    for group in groups:
+        held.append(group)
+        rows += metadata.row_group(group).num_rows
+        samples += samples_of(metadata, group)
+        if rows >= _BATCH_ROWS or samples >= _BATCH_SAMPLES:
+            yield held
+            held, rows, samples = [], 0, 0
+    if held:
+        yield held
+
+
+def samples_of(metadata: Any, group: int) -> int:
+    """How many samples a row group of chunks holds; 0 in a table of statistics."""
+    row_group = metadata.row_group(group)
+    for place in range(row_group.num_columns):
+        column = row_group.column(place)
+        if column.path_in_schema == _SAMPLES_COLUMN:
+            return int(column.num_values)
+    return 0
+
+
+def one_array(table: Any, name: str) -> Any:
+    """A column in one piece."""
+    column = table.column(name)
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -1,0 +1,150 @@
+"""One series' forecast: the model that its own past speaks for, its levels and its date.
+
+Pure: points and a limit in, a frozen result out. Series without a limit get levels and no date.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spark_rollups.forecasting.models.backtest import (
+    LEAST_ORIGINS,
+    LEAST_TRAINING_DAYS,
+    LONGEST_LEAD_DAYS,
+    ORIGIN_STEP_DAYS,
+    Backtest,
+    backtest,
+    growth_of_error,
+    predict_linear_errors,
+)
+from spark_rollups.forecasting.models.candidates import MODELS, Model
+from spark_rollups.forecasting.models.daily_levels import DAY, Days, Points, days_of, points_of
+from spark_rollups.forecasting.models.exhaustion_date import exhaustion_of, unknown
+from spark_rollups.forecasting.models.interval import Range, range_of
+from spark_rollups.forecasting.models.known_history import past_of
+from spark_rollups.forecasting.models.result import (
+    HORIZONS,
+    Accuracy,
+    Exhaustion,
+    Forecast,
+    Level,
+    Outlook,
+)
+
+LEAST_DAYS = LEAST_TRAINING_DAYS + LEAST_ORIGINS * ORIGIN_STEP_DAYS
+# Of the last four weeks at least as many days must be there: a forecast starts from them.
+_RECENT_DAYS, _LEAST_RECENT = 28, 14
+# A series whose newest point is older has ended, or is not measured any more.
+_STALE_DAYS = 7
+
+
+def forecast(
+    times: ArrayLike,
+    values: ArrayLike,
+    limit: float | None = None,
+    *,
+    highs: ArrayLike | None = None,
+    now: float | None = None,
+) -> Forecast:
+    """Hourly or daily points, seconds since 1970; gaps, any order and impossible values allowed.
+
+    `highs` are the highest values within each point's period, `now` tells how old the newest is.
+    """
+    points = points_of(times, values, highs)
+    if not len(points.times):
+        return _unknown(points, None, "no points")
+    days = days_of(points)
+    if stale := _stale(days, now):
+        return _unknown(points, days, stale)
+    if too_little := _too_little(days):
+        return _without_model(points, days, limit, too_little)
+    past = past_of(days.closes, days.highs)
+    tested = backtest(days, past)
+    paths = {model: draw(past, HORIZONS[-1]) for model, draw in MODELS.items()}
+    fitting = {model: path for model, path in paths.items() if path is not None}
+    model = tested.best(fitting)
+    if model is None:
+        reason = f"fewer than {LEAST_ORIGINS} origins for a backtest"
+        return _without_model(points, days, limit, reason)
+    ahead = range_of(fitting[model], model, tested)
+    newest = float(points.values[-1])
+    return Forecast(
+        _exhaustion(ahead, max(newest, past.last), limit, days.end),
+        points.dropped,
+        days.observed,
+        as_of=days.end,
+        level=newest,
+        levels=tuple(_level(ahead, horizon) for horizon in HORIZONS),
+        model=model,
+        accuracy=_accuracy(points, days, tested, model),
+    )
+
+
+def _exhaustion(ahead: Range, level: float, limit: float | None, now: float) -> Exhaustion:
+    if limit is None:
+        return unknown("no limit")
+    if not (math.isfinite(limit) and limit > 0):
+        return unknown(f"a limit of {limit:g} is none")
+    return exhaustion_of(ahead, level, limit, now)
+
+
+def _stale(days: Days, now: float | None) -> str:
+    if now is None or now - days.end <= _STALE_DAYS * DAY:
+        return ""
+    return f"the newest point is {(now - days.end) / DAY:.0f} days old"
+
+
+def _too_little(days: Days) -> str:
+    """Why the days are no base for a forecast; "" when they are."""
+    if days.observed < LEAST_DAYS:
+        return f"{days.observed} days with points, {LEAST_DAYS} are needed"
+    recent = int(np.count_nonzero(~np.isnan(days.closes[-_RECENT_DAYS:])))
+    if recent < _LEAST_RECENT:
+        return f"points on only {recent} of the last {_RECENT_DAYS} days"
+    return ""
+
+
+def _without_model(points: Points, days: Days, limit: float | None, reason: str) -> Forecast:
+    """That a limit is reached needs no history: the newest level tells."""
+    found = _unknown(points, days, reason)
+    if limit is None or not (math.isfinite(limit) and limit > 0) or points.values[-1] < limit:
+        return found
+    return replace(found, exhaustion=Exhaustion(Outlook.REACHED, days.end, days.end, days.end))
+
+
+def _unknown(points: Points, days: Days | None, reason: str) -> Forecast:
+    return Forecast(
+        unknown(reason),
+        points.dropped,
+        0 if days is None else days.observed,
+        as_of=None if days is None else days.end,
+        level=None if days is None else float(points.values[-1]),
+        reason=reason,
+    )
+
+
+def _level(ahead: Range, horizon: int) -> Level:
+    low, median, high = (float(q[horizon - 1]) for q in (ahead.low, ahead.median, ahead.high))
+    return Level(horizon, low, median, high)
+
+
+def _accuracy(points: Points, days: Days, tested: Backtest, model: Model) -> Accuracy:
+    at_30_days = float(growth_of_error(30.0)) / _size(points)
+    lines = predict_linear_errors(points, days, tested.origins)
+    window = min(lines, key=lines.__getitem__, default=None)
+    return Accuracy(
+        origins=len(tested.origins),
+        longest_lead_days=min(LONGEST_LEAD_DAYS, len(days.closes) - 1 - tested.origins[-1].day),
+        error=tested.error(model) * at_30_days,
+        predict_linear_error=None if window is None else lines[window] * at_30_days,
+        predict_linear_days=window,
+    )
+
+
+def _size(points: Points) -> float:
+    """What an error is a share of; a series of zeros has errors of 0, whatever divides them."""
+    return float(points.values[-1]) or float(points.values.mean()) or 1.0

@@ -1,0 +1,109 @@
+"""What was known at the end of a day: levels without gaps, their increments, and the steps in them.
+
+A step is a purge, a bulk load or a reset: it moved the level and says nothing about growth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_rollups.forecasting.models.weekly_season import weekday_medians
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+# An increment is a step when it leaves its weekday's median by as many robust deviations and by
+# as many usual increments: the first alone would call the noise of a quiet series steps.
+_DEVIATIONS = 6.0
+_USUAL = 3.0
+_SIGMA = 1.4826
+# A level that comes back within so many days was an excursion (a restart, a repair), no level.
+_EXCURSION_DAYS = 2
+# More of them are the way of the series.
+_EXCURSIONS = 3
+# As many bulk loads are a part of the growth.
+_RECURRING = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """Days of one series up to a day, the newest last."""
+
+    levels: Floats
+    highs: Floats  # within each day; the level itself on days without points
+    increments: Floats
+    steps: Flags  # which increments are steps
+    over: float  # how far the top of a usual day lies above its end
+
+    @property
+    def last(self) -> float:
+        return float(self.levels[-1])
+
+    @property
+    def purges(self) -> NDArray[np.intp]:
+        """The days whose increment is a step down, as places in `increments`."""
+        return np.flatnonzero(self.steps & (self.increments < 0))
+
+    @property
+    def growing(self) -> Flags:
+        """Which increments tell of growth: all but steps; bulk loads that recur belong to it."""
+        loads = self.steps & (self.increments > 0)
+        if np.count_nonzero(loads) >= _RECURRING:
+            return ~self.steps | loads
+        return ~self.steps
+
+
+def past_of(closes: Floats, highs: Floats) -> Past:
+    """Of the days given and no others. The first and the last must be observed."""
+    levels = without_gaps(_without_excursions(closes))
+    increments = np.diff(levels)
+    steps = steps_in(increments)
+    known = np.where(np.isnan(highs), levels, highs)
+    return Past(levels, known, increments, steps, _over(closes, highs))
+
+
+def without_gaps(closes: Floats) -> Floats:
+    """Missing days lie on the line between their neighbours."""
+    seen = ~np.isnan(closes)
+    if seen.all():
+        return closes
+    place = np.arange(len(closes))
+    return np.interp(place, place[seen], closes[seen])
+
+
+def steps_in(increments: Floats) -> Flags:
+    if len(increments) < 3:
+        return np.zeros(len(increments), np.bool_)
+    apart = np.abs(increments - weekday_medians(increments))
+    deviation = _SIGMA * float(np.median(apart))
+    scale = max(_DEVIATIONS * deviation, _USUAL * float(np.median(np.abs(increments))))
+    floor = 1e-9 * float(np.abs(increments).max())
+    return np.asarray(apart > max(scale, floor), np.bool_)
+
+
+def _without_excursions(closes: Floats) -> Floats:
+    """A few days that left and came back become missing ones."""
+    seen = np.flatnonzero(~np.isnan(closes))
+    increments = np.diff(closes[seen])
+    steps = np.flatnonzero(steps_in(increments))
+    found = []
+    for away, back in pairwise(steps):
+        left_over = abs(increments[away] + increments[back])
+        if back - away <= _EXCURSION_DAYS and left_over <= 0.2 * abs(increments[away]):
+            found.append((away, back))
+    if not 0 < len(found) <= _EXCURSIONS:
+        return closes
+    cleaned = closes.copy()
+    for away, back in found:
+        cleaned[seen[away + 1 : back + 1]] = np.nan
+    return cleaned
+
+
+def _over(closes: Floats, highs: Floats) -> float:
+    """The median of the last four weeks: neither spikes nor the tops before purges are usual."""
+    above = (highs - closes)[~np.isnan(closes)][-28:]
+    return max(0.0, float(np.median(above)))

@@ -1,0 +1,82 @@
+"""Where a series is going: a robust slope, whether chance explains it, and what steps added.
+
+For series without a limit (backlogs, redeliveries, numbers of assets), and beside every forecast.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spark_rollups.forecasting.models.daily_levels import Dropped, days_of, points_of
+from spark_rollups.forecasting.models.known_history import Past, past_of
+from spark_rollups.forecasting.models.slope import slope_range
+
+Floats = NDArray[np.float64]
+
+TREND_DAYS = 28
+_LEAST_DAYS = 14
+
+
+class Direction(StrEnum):
+    GROWING = "growing"
+    FALLING = "falling"
+    STEADY = "steady"  # chance alone explains what moved
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Change a day over the last four weeks, steps left out; low to high holds it with 95 %."""
+
+    direction: Direction
+    dropped: Dropped
+    observed_days: int
+    per_day: float | None = None
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+    stepped: float = 0.0  # the sum of the steps left out: purges below 0, bulk loads above
+    reason: str = ""  # of an unknown one
+
+
+def trend(times: ArrayLike, values: ArrayLike) -> Trend:
+    """Of hourly or daily points, seconds since 1970; gaps and impossible values allowed."""
+    points = points_of(times, values)
+    if not len(points.times):
+        return Trend(Direction.UNKNOWN, points.dropped, 0, reason="no points")
+    days = days_of(points)
+    closes, highs = days.closes[-TREND_DAYS:], days.highs[-TREND_DAYS:]
+    first = int(np.argmin(np.isnan(closes)))
+    observed = int(np.count_nonzero(~np.isnan(closes)))
+    if observed < _LEAST_DAYS:
+        reason = f"points on {observed} of the last {TREND_DAYS} days, {_LEAST_DAYS} are needed"
+        return Trend(Direction.UNKNOWN, points.dropped, observed, reason=reason)
+    past = past_of(closes[first:], highs[first:])
+    per_day, low, high = slope_range(_without_steps(past))
+    return Trend(
+        _direction(low, high),
+        points.dropped,
+        observed,
+        per_day,
+        low,
+        high,
+        level=float(points.values[-1]),
+        stepped=float(past.increments[~past.growing].sum()),
+    )
+
+
+def _without_steps(past: Past) -> Floats:
+    """The levels as if each step had been a usual day."""
+    usual = float(np.median(past.increments[past.growing])) if past.growing.any() else 0.0
+    grown = np.where(past.growing, past.increments, usual)
+    return np.concatenate([[0.0], np.cumsum(grown)])
+
+
+def _direction(low: float, high: float) -> Direction:
+    if low > 0:
+        return Direction.GROWING
+    return Direction.FALLING if high < 0 else Direction.STEADY

@@ -1,0 +1,87 @@
+"""Forecasts and trends as of a day: for the newest whole day, and for each month's end."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Final
+
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.forecasting.snapshot_batches import worked_out
+from spark_rollups.forecasting.snapshot_tables import forecasts_asked, trends_asked
+from spark_rollups.jobs.changed_days import month_ends, newest_whole_day
+from spark_rollups.jobs.progress import Progress
+from spark_rollups.jobs.runner import Runner
+from spark_rollups.rollup.tables.manifest import Manifest, RollupFile
+from spark_rollups.rollup.tables.reader import Rollups
+from spark_rollups.rollup.tables.schemas import ASOF_TABLES
+from spark_rollups.rollup.tables.writer import write_table
+from spark_rollups.spark_errors import leaving
+
+Tables = dict[str, tuple[RollupFile, ...]]
+
+# A day that changed matters to what is made as of the next months; models look no further back.
+_LOOK_BACK_DAYS: Final = 365
+_ASKED: Final = {"forecasts": forecasts_asked, "trends": trends_asked}
+
+
+def make_asof(
+    out: Place,
+    manifest: Manifest,
+    stamp: str,
+    runner: Runner,
+    progress: Progress,
+) -> Manifest:
+    """The same manifest with what the next one should name; itself where nothing had to be made."""
+    marks = {day: _mark(day, manifest) for day in _wanted(manifest)}
+    kept = {day for day in marks if manifest.asof_marks.get(day) == marks[day]} & {*manifest.asof}
+    outdated = [day for day in marks if day not in kept]
+    if not outdated:
+        return manifest
+    rollups = Rollups(out, manifest)
+    made = {day: manifest.asof[day] for day in kept}
+    progress.begin("forecasts", len(outdated))
+    for day in outdated:
+        made[day] = _made_of(rollups, day, stamp, runner)
+        progress.step(1)
+    progress.end()
+    return replace(manifest, asof=dict(sorted(made.items())), asof_marks=marks)
+
+
+def _made_of(rollups: Rollups, day: str, stamp: str, runner: Runner) -> Tables:
+    as_of = date.fromisoformat(day)
+    try:
+        with leaving("the days are there, forecasts stay as they were"):
+            return {name: (_made(name, rollups, as_of, stamp, runner),) for name in _ASKED}
+    except (pa.ArrowException, MemoryError) as error:
+        reason = (str(error).splitlines() or ["no memory left"])[0]
+        raise RollupError(
+            f"{rollups.place}: forecasts as of {day} cannot be made: {reason}; "
+            "the days are there, and --no-forecasts leaves these out"
+        ) from error
+
+
+def _made(name: str, rollups: Rollups, day: date, stamp: str, runner: Runner) -> RollupFile:
+    batches = _ASKED[name](rollups, day)
+    found = worked_out(name, batches, day, rollups.place, stamp, runner)
+    table = pa.concat_tables([ASOF_TABLES[name].empty_table(), *found])
+    return write_table(rollups.place, f"{name}/asof={day}/{stamp}.parquet", name, table)
+
+
+def _wanted(manifest: Manifest) -> list[str]:
+    newest = newest_whole_day(manifest.days)
+    return sorted({*month_ends(manifest.days), *([newest] if newest else [])})
+
+
+def _mark(day: str, manifest: Manifest) -> str:
+    """Changes with any day that it is made from, whichever run changed that day."""
+    first = (date.fromisoformat(day) - timedelta(days=_LOOK_BACK_DAYS)).isoformat()
+    told = [
+        f"{each} {entry.fingerprint}"
+        for each, entry in sorted(manifest.days.items())
+        if first <= each <= day
+    ]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:32]

@@ -1,0 +1,71 @@
+"""Many forecasts and trends at once: batches of series are worked out here, or by Spark's workers.
+
+What is asked of a worker lies beside the rollups meanwhile; its answer is small and travels back.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Iterator
+from datetime import date
+from itertools import chain, islice
+from typing import Any, Final
+
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from spark_rollups.filesystem import Place, place_at
+from spark_rollups.forecasting.forecast_batch import forecast_batch
+from spark_rollups.forecasting.trend_batch import trend_batch
+from spark_rollups.jobs.runner import Runner
+
+# So few are done before Spark has handed them out.
+FEW: Final = 4
+FOLDER: Final = "asked"
+_WORK: Final = {"forecasts": forecast_batch, "trends": trend_batch}
+
+
+def worked_out(
+    name: str, batches: Iterable[Any], as_of: date, out: Place, stamp: str, runner: Runner
+) -> Iterator[Any]:
+    """The answers' tables, in the order of the batches."""
+    waiting = iter(batches)
+    first = list(islice(waiting, FEW + 1))
+    if len(first) <= FEW:
+        yield from (_WORK[name](batch, as_of) for batch in first)
+        return
+    paths = []
+    try:
+        for place, batch in enumerate(chain(first, waiting)):
+            paths.append(f"{FOLDER}/{stamp}-{name}-{as_of}-{place:05d}.arrow")
+            out.write(paths[-1], to_bytes(batch))
+        answers = dict(runner.run([_task(name, path, as_of, out) for path in paths]))
+    finally:
+        for path in paths:
+            out.delete(path)
+    yield from (from_bytes(base64.b64decode(answers[place])) for place in sorted(answers))
+
+
+def _task(name: str, path: str, as_of: date, out: Place) -> str:
+    words = {"name": name, "path": path, "as_of": as_of.isoformat(), "out": out.text}
+    return json.dumps({"batch": words})
+
+
+def do_batch(name: str, path: str, as_of: str, out: str) -> str:
+    """In a worker."""
+    asked = from_bytes(place_at(out).read(path))
+    found = _WORK[name](asked, date.fromisoformat(as_of))
+    return base64.b64encode(to_bytes(found)).decode()
+
+
+def to_bytes(table: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def from_bytes(data: bytes) -> Any:
+    with pa.ipc.open_stream(data) as stream:
+        return stream.read_all()

@@ -1,0 +1,146 @@
+"""From days to pieces of work: their size comes from the data, so that memory is bounded.
+
+A piece holds whole metrics, since series of one metric may be one identity. Pure but for footers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import Final
+
+from archive.tables.schema import HOURLY, SAMPLES
+from spark_rollups.datasource.archive_files import Archive, ArchiveFile
+from spark_rollups.datasource.parquet_footers import Weights, added_up, weights_of
+from spark_rollups.jobs.unit import Unit
+
+# A worker holds a piece at once: about 100 bytes a row, 30 a sample.
+MOST_ROWS: Final = 4_000_000
+MOST_SAMPLES: Final = 16_000_000
+# Smaller pieces cost more in tasks than they win in balance.
+LEAST_ROWS: Final = 200_000
+LEAST_SAMPLES: Final = 2_000_000
+# Pieces for each slot: the last ones to end are then short.
+_ROUNDS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a run makes: days from statistics or from samples, and of which metrics more."""
+
+    metrics: tuple[str, ...]  # all that the archive knows
+    states: tuple[str, ...]
+    quantiles: tuple[str, ...]
+    from_raw: bool
+
+
+def plan(archive: Archive, days: Sequence[str], asked: Asked, slots: int) -> list[Unit]:
+    """All units of these days, a day's together and in the order of days."""
+    drafts = [draft for day in days for draft in _drafts(archive, day, asked)]
+    weights = {
+        table: weights_of(
+            archive.place,
+            sorted({path for draft in drafts if draft.source == table for path in draft.files}),
+            table,
+            asked.metrics,
+        )
+        for table in (HOURLY, SAMPLES)
+    }
+    sized = [
+        (draft, _wanted(draft, added_up(weights[draft.source][path] for path in draft.files)))
+        for draft in drafts
+    ]
+    targets = {table: _target(table, sized, slots) for table in (HOURLY, SAMPLES)}
+    units = [unit for draft, weight in sized for unit in _cut(draft, weight, targets[draft.source])]
+    return [replace(unit, name=f"{place:05d}") for place, unit in enumerate(units)]
+
+
+def _drafts(archive: Archive, day: str, asked: Asked) -> Iterator[Unit]:
+    """A day whole: what is read for which tables."""
+    found = archive.days[day]
+    statistics, samples = _paths(found.hourly), _paths(found.samples)
+    if asked.from_raw or not statistics:
+        earlier = archive.days.get((date.fromisoformat(day) - timedelta(days=1)).isoformat())
+        before = (earlier.hourly or earlier.samples) if earlier else ()
+        yield Unit(
+            day, SAMPLES, samples, None, "days", 0,
+            before_source=HOURLY if earlier and earlier.hourly else SAMPLES, before=_paths(before),
+        )  # fmt: skip
+    else:
+        yield Unit(day, HOURLY, statistics, None, "days", 0)
+    for makes, metrics in (("shares", asked.states), ("quantiles", asked.quantiles)):
+        known = tuple(sorted(set(metrics) & set(asked.metrics)))
+        if samples and known:
+            yield Unit(day, SAMPLES, samples, known, makes, 0)
+
+
+def _wanted(draft: Unit, weights: Weights) -> Weights:
+    if draft.metrics is None:
+        return weights
+    return {name: weight for name, weight in weights.items() if name in draft.metrics}
+
+
+def _target(source: str, sized: Iterable[tuple[Unit, Weights]], slots: int) -> int:
+    """How much one piece should hold: all slots busy, none for long at the end."""
+    most, least = (MOST_ROWS, LEAST_ROWS) if source == HOURLY else (MOST_SAMPLES, LEAST_SAMPLES)
+    total = sum(sum(weights.values()) for draft, weights in sized if draft.source == source)
+    return min(most, max(least, total // (slots * _ROUNDS)))
+
+
+def _cut(draft: Unit, weights: Weights, target: int) -> Iterator[Unit]:
+    total = sum(weights.values())
+    if total <= target:
+        # The rows themselves say what is there: no footer is needed to be right about metrics.
+        yield replace(draft, weight=total)
+        return
+    for metrics in _portions(weights, target):
+        weight = sum(weights[name] for name in metrics)
+        buckets = -(-weight // (MOST_ROWS if draft.source == HOURLY else MOST_SAMPLES))
+        for bucket in range(max(buckets, 1)):
+            yield replace(
+                draft, metrics=metrics, weight=weight // max(buckets, 1),
+                bucket=bucket, buckets=max(buckets, 1),
+            )  # fmt: skip
+
+
+def _portions(weights: Weights, target: int) -> Iterator[tuple[str, ...]]:
+    """Metrics in their order, which is that of the files, about as much in each portion."""
+    held: list[str] = []
+    weight = 0
+    for name in sorted(weights):
+        if held and weight + weights[name] > target:
+            yield tuple(held)
+            held, weight = [], 0
+        held.append(name)
+        weight += weights[name]
+    if held:
+        yield tuple(held)
+
+
+def groups(units: Iterable[Unit], slots: int) -> list[list[Unit]]:
+    """Units that one task does one after the other: small days would else be all overhead.
+
+    A small day stays in one task, so that it is finished, and kept, as soon as can be.
+    """
+    units = list(units)
+    share = sum(map(cost, units)) / max(slots * _ROUNDS, 1)
+    packed: list[list[Unit]] = []
+    held = 0.0
+    for unit in units:
+        begins = bool(packed) and unit.day != packed[-1][-1].day
+        if not packed or held >= LEAST_ROWS or (begins and held >= share):
+            packed.append([])
+            held = 0.0
+        packed[-1].append(unit)
+        held += cost(unit)
+    return packed
+
+
+def cost(unit: Unit) -> float:
+    """In rows of statistics: a sample costs a tenth of one; opening and writing files a thousand."""
+    return 1_000 + unit.weight * (1.0 if unit.source == HOURLY else 0.1)
+
+
+def _paths(files: Iterable[ArchiveFile]) -> tuple[str, ...]:
+    return tuple(each.path for each in files)

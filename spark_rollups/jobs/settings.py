@@ -1,0 +1,33 @@
+"""What one run of the rollups is asked to do."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import date
+
+from spark_rollups import metric_selection
+from spark_rollups.rollup.series_identity import FOLDED_LABELS
+from spark_rollups.rollup.tables.schemas import ROLLUP_FORMAT
+
+# Raised when the same files would give other numbers: then every day is read again.
+_ENGINE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RollupSettings:
+    archive: str
+    out: str
+    first: date | None = None
+    last: date | None = None
+    from_raw: bool = False
+    forecasts: bool = True  # and trends, as of the newest whole day and of the ends of months
+    folded: tuple[str, ...] = FOLDED_LABELS
+    hourly: tuple[str, ...] = metric_selection.HOURLY
+    states: tuple[str, ...] = metric_selection.STATES
+    quantiles: tuple[str, ...] = metric_selection.QUANTILES
+
+    def meaning(self) -> str:
+        """What decides about the numbers, apart from the archive's files."""
+        lists = (self.folded, self.hourly, self.states, self.quantiles)
+        return json.dumps([ROLLUP_FORMAT, _ENGINE, self.from_raw, *map(sorted, lists)])

@@ -1,0 +1,103 @@
+"""Tasks on Spark: a list of them becomes a few jobs, each task a partition, done by mapInArrow."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from functools import partial
+from typing import Any, Final
+
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from spark_rollups.jobs.worker_tasks import do_task
+from spark_rollups.session import Session, SparkSettings, open_session
+from spark_rollups.spark_errors import told_as_spark_failure
+
+_ANSWER: Final = "place long, answer string"
+# Of a cluster whose executors are still coming, or a server that does not tell.
+_SLOTS_UNKNOWN: Final = 16
+# While one job's last tasks end, the next one's have begun.
+_JOBS_AT_ONCE: Final = 3
+_ROUNDS_A_JOB: Final = 2
+
+
+class SparkRunner:
+    """Spark starts in the background: meanwhile the run is planned."""
+
+    def __init__(self, settings: SparkSettings) -> None:
+        self._settings = settings
+        self._starter = ThreadPoolExecutor(1)
+        self._starting: Future[Session] = self._starter.submit(open_session, settings)
+
+    @property
+    def slots(self) -> int:
+        if self._settings.local and not self._settings.submitted:
+            return local_slots(self._settings.master)
+        if self._settings.remote:
+            return _SLOTS_UNKNOWN
+        context = self.session().spark.sparkContext
+        return max(int(context.defaultParallelism), _SLOTS_UNKNOWN)
+
+    def run(self, tasks: Sequence[str]) -> Iterator[tuple[int, str]]:
+        """A fault in one job ends the run; what the others still do is of no use then."""
+        spark = self.session().spark
+        size = max(self.slots * _ROUNDS_A_JOB, 1)
+        with ThreadPoolExecutor(_JOBS_AT_ONCE) as threads:
+            jobs = [
+                threads.submit(_job, spark, tasks[first : first + size], first)
+                for first in range(0, len(tasks), size)
+            ]
+            try:
+                for job in as_completed(jobs):
+                    yield from job.result()
+            except BaseException:
+                for job in jobs:
+                    job.cancel()
+                self._interrupt(spark)
+                raise
+
+    def _interrupt(self, spark: Any) -> None:
+        """Else the end of this run would wait for tasks whose answers nobody wants."""
+        if self._settings.remote:
+            spark.interruptAll()
+        else:
+            spark.sparkContext.cancelAllJobs()
+
+    def session(self) -> Session:
+        """Waits until Spark has started, or tells why it has not."""
+        return self._starting.result()
+
+    def close(self) -> None:
+        try:
+            self.session().close()
+        finally:
+            self._starter.shutdown()
+
+
+def local_slots(master: str) -> int:
+    """`local` is one, `local[3]` three, `local[*]` as many as there are cores."""
+    told = re.fullmatch(r"local(?:\[([\d*]+)(?:,\s*\d+)?\])?", master or "local[*]")
+    if told is None or told[1] == "*":
+        return os.cpu_count() or 1
+    return int(told[1]) if told[1] else 1
+
+
+def _job(spark: Any, tasks: Sequence[str], first: int) -> list[tuple[int, str]]:
+    places = spark.range(0, len(tasks), 1, len(tasks))
+    with told_as_spark_failure():
+        answers = places.mapInArrow(partial(_answers, list(tasks)), _ANSWER).collect()
+    return [(first + row["place"], row["answer"]) for row in answers]
+
+
+def _answers(tasks: list[str], batches: Iterator[Any]) -> Iterator[Any]:
+    """In a worker: the places of its tasks come in, the answers go out."""
+    for batch in batches:
+        for place in batch.column("id").to_pylist():
+            yield pa.RecordBatch.from_pydict(
+                {
+                    "place": pa.array([place], pa.int64()),
+                    "answer": pa.array([do_task(tasks[place])]),
+                }
+            )

@@ -1,0 +1,65 @@
+"""What travels to a worker and back, as text, and who does it: this process, or Spark's workers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.forecasting.snapshot_batches import do_batch
+from spark_rollups.jobs.unit import (
+    Job,
+    Outcome,
+    Unit,
+    job_from,
+    outcome_from,
+    units_from,
+    units_text,
+)
+from spark_rollups.jobs.unit_execution import do_unit
+from spark_rollups.rollup.series_identity import write_identities
+
+
+class Here:
+    """Without Spark, one after the other: for tests, and for what is too small to send away."""
+
+    slots = 1
+
+    def run(self, tasks: Sequence[str]) -> Iterator[tuple[int, str]]:
+        for place, task in enumerate(tasks):
+            yield place, do_task(task)
+
+
+def units_task(job: Job, units: list[Unit]) -> str:
+    return json.dumps({"job": job.text(), "units": units_text(units)})
+
+
+def identities_task(archive: str, path: str, out: str, to: str, folded: Sequence[str]) -> str:
+    words = {"archive": archive, "path": path, "out": out, "to": to, "folded": list(folded)}
+    return json.dumps({"identities": words})
+
+
+def do_task(text: str) -> str:
+    task = json.loads(text)
+    if "batch" in task:
+        return do_batch(**task["batch"])
+    if "identities" in task:
+        return _write_identities(**task["identities"])
+    job = job_from(task["job"])
+    return json.dumps([do_unit(job, unit).text() for unit in units_from(task["units"])])
+
+
+def outcomes_from(answer: str) -> list[Outcome]:
+    return [outcome_from(each) for each in json.loads(answer)]
+
+
+def _write_identities(archive: str, path: str, out: str, to: str, folded: list[str]) -> str:
+    try:
+        rows = write_identities(Place(archive), path, Place(out), to, folded)
+    except RollupError as error:
+        return _one(Outcome("", error=str(error)))
+    return _one(Outcome("", rows=rows))
+
+
+def _one(outcome: Outcome) -> str:
+    return json.dumps([outcome.text()])

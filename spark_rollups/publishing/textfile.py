@@ -1,0 +1,64 @@
+"""Gauges as text that is OpenMetrics and Prometheus' own format at once, and its file.
+
+The textfile collector reads the latter: so no timestamps, and nothing but gauges.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+from exporter.metric import Metric
+from spark_rollups.filesystem import RollupError
+from spark_rollups.publishing.gauges import Gauge
+
+END: Final = "# EOF\n"
+_READABLE_BY_ALL: Final = 0o644
+
+
+def text_of(gauges: Iterable[Gauge]) -> bytes:
+    """`gauges` are in the order of their metrics."""
+    lines: list[str] = []
+    for metric, group in groupby(gauges, key=lambda gauge: gauge.metric):
+        lines += _header(metric)
+        lines += (_line(gauge) for gauge in group)
+    return ("".join(lines) + END).encode("utf-8", "replace")
+
+
+def write_textfile(path: Path, text: bytes) -> None:
+    """Whole or not at all. The unfinished one has another ending: collectors read all *.prom."""
+    scratch = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with scratch.open("wb") as sink:
+            sink.write(text)
+            sink.flush()
+            os.fsync(sink.fileno())
+        scratch.chmod(_READABLE_BY_ALL)  # whoever collects it is mostly another user
+        scratch.rename(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            scratch.unlink(missing_ok=True)
+        raise RollupError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _header(metric: Metric) -> Iterator[str]:
+    yield f"# TYPE {metric.name} gauge\n"
+    if metric.unit.value:
+        yield f"# UNIT {metric.name} {metric.unit.value}\n"
+    yield f"# HELP {metric.name} {_escaped(metric.help)}\n"
+
+
+def _line(gauge: Gauge) -> str:
+    names = gauge.metric.labels
+    pairs = [f'{key}="{_escaped(value)}"' for key, value in zip(names, gauge.labels, strict=True)]
+    labels = "{" + ",".join(pairs) + "}" if pairs else ""
+    return f"{gauge.metric.name}{labels} {gauge.value!r}\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')

@@ -1,0 +1,96 @@
+"""From the rollups to a report: read the facts, draw the chapters, gather the findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from alerts import thresholds as t
+from alerts.quantity import Threshold
+from spark_rollups.report.chapters.abandoned_messages import abandoned_chapter
+from spark_rollups.report.chapters.capacity import capacity_chapter
+from spark_rollups.report.chapters.changes import changes_chapter
+from spark_rollups.report.chapters.clocks import clocks_chapter
+from spark_rollups.report.chapters.configuration import configuration_chapter, failing_checks
+from spark_rollups.report.chapters.consumers import consumer_month, consumers_chapter
+from spark_rollups.report.chapters.data_quality import gaps_of, quality_chapter
+from spark_rollups.report.chapters.front_page import front_page
+from spark_rollups.report.chapters.method import checked_forecasts, method_chapter
+from spark_rollups.report.chapters.month_over_month import months_chapter
+from spark_rollups.report.chapters.publishing import publishing_chapter, rejections_of
+from spark_rollups.report.chapters.right_sizing import sizing_chapter, sizing_of
+from spark_rollups.report.chapters.servers import restarts, servers_chapter
+from spark_rollups.report.chapters.streams import streams_chapter
+from spark_rollups.report.facts.events import events_of
+from spark_rollups.report.facts.monthly_facts import Facts, read_facts
+from spark_rollups.report.facts.source import Source
+from spark_rollups.report.findings.capacity import capacity_findings
+from spark_rollups.report.findings.changes import (
+    change_findings,
+    configuration_findings,
+    data_findings,
+)
+from spark_rollups.report.findings.consumers import consumer_findings
+from spark_rollups.report.findings.finding import by_urgency
+from spark_rollups.report.findings.servers import publishing_findings, server_findings
+from spark_rollups.report.model import Report
+from spark_rollups.report.month import Month
+
+
+def build_report(
+    source: Source, month: Month, made: datetime, thresholds: Mapping[str, Threshold] = t.BY_NAME
+) -> Report:
+    facts = read_facts(source, month, thresholds)
+    consumers, sizing = consumer_month(facts), sizing_of(facts)
+    started = restarts(facts)
+    events, checks = events_of(facts, started), failing_checks(facts)
+    rejections, gaps = rejections_of(facts), gaps_of(facts)
+    findings = by_urgency(
+        [
+            *capacity_findings(facts),
+            *consumer_findings(facts, consumers, sizing),
+            *server_findings(facts),
+            *publishing_findings(facts, rejections),
+            *change_findings(facts, events),
+            *configuration_findings(facts, checks),
+            *data_findings(facts, gaps),
+        ]
+    )
+    front = front_page(facts, consumers, findings)
+    return Report(
+        month=month,
+        made=made,
+        systems=_systems(facts),
+        covered=facts.days,
+        front=front,
+        findings=findings,
+        chapters=(
+            months_chapter(facts, front),
+            capacity_chapter(facts),
+            streams_chapter(facts),
+            consumers_chapter(facts, consumers),
+            servers_chapter(facts, started),
+            clocks_chapter(facts),
+            publishing_chapter(facts, rejections),
+            abandoned_chapter(facts),
+            configuration_chapter(facts, checks),
+            sizing_chapter(facts, sizing),
+            changes_chapter(facts, events),
+            quality_chapter(facts, consumers, gaps),
+            method_chapter(facts, checked_forecasts(facts)),
+        ),
+    )
+
+
+def _systems(facts: Facts) -> tuple[str, ...]:
+    pairs = (facts.streams, facts.consumers, facts.servers, facts.systems)
+    return tuple(
+        sorted(
+            {
+                name[0]
+                for pair in pairs
+                for name, seen in zip(pair.now.names, pair.now.seen, strict=True)
+                if seen
+            }
+        )
+    )

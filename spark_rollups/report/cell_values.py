@@ -1,0 +1,86 @@
+"""What stands in a cell: its kind, and its text on the page and in a file. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import date
+from enum import Enum, IntEnum
+
+from spark_rollups.report import formatting as words
+
+Value = str | float | int | date | None
+
+
+class Kind(Enum):
+    """How the values of a column are written."""
+
+    TEXT = "text"
+    COUNT = "count"
+    BYTES = "bytes"
+    SECONDS = "seconds"
+    SHARE = "share"
+    DAY = "day"
+
+
+class Measured(float):
+    """A number in a column of several kinds: it brings its own along."""
+
+    kind: Kind
+
+    def __new__(cls, value: float, kind: Kind) -> Measured:
+        made = super().__new__(cls, value)
+        made.kind = kind
+        return made
+
+
+class Level(IntEnum):
+    CALM = 0
+    LOOK = 1
+    WRONG = 2
+
+
+_WRITTEN: dict[Kind, Callable[[float], str]] = {
+    Kind.COUNT: words.count,
+    Kind.BYTES: words.bytes_text,
+    Kind.SECONDS: words.span,
+    Kind.SHARE: words.share,
+}
+
+
+def known(value: float | None) -> float | None:
+    """A number or None: what is not a number was not measured."""
+    return None if value is None or math.isnan(value) else float(value)
+
+
+def is_unknown(value: Value) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def text_of(kind: Kind, value: Value) -> str:
+    """For people. Unknown is said as unknown, a limit of infinity as none."""
+    if is_unknown(value):
+        return words.UNKNOWN
+    if isinstance(value, date):
+        return words.day(value)
+    if isinstance(value, str):
+        return value
+    number = float(value or 0)
+    if math.isinf(number):
+        return words.NO_LIMIT
+    own = value.kind if isinstance(value, Measured) else kind
+    return _WRITTEN.get(own, words.count)(number)
+
+
+def plain_of(value: Value) -> str | float | int | None:
+    """For programs: None is unknown, whole numbers are whole, no limit is a word."""
+    if is_unknown(value):
+        return None
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, str):
+        return value
+    number = float(value or 0)
+    if math.isinf(number):
+        return "unlimited"
+    return int(number) if number == int(number) and abs(number) < 2**53 else number

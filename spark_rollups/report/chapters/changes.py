@@ -1,0 +1,89 @@
+"""The chapter on changes: what was made again, removed, restored, restarted and elected."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from spark_rollups.report import formatting as words
+from spark_rollups.report.cell_values import Kind, Level
+from spark_rollups.report.facts.events import Event
+from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.model import Chapter, Column, Row, Table
+
+# Everyday business: summed up in one table, and not listed day by day.
+FREQUENT = ("elections", "messages purged")
+_GRAVE = ("went back", "lost its quorum")
+_LOOK = ("recreated", "restored", "durable consumers removed", "recreated or reset")
+_PLACE = ("system", "account", "stream", "consumer", "server")
+
+
+def changes_chapter(facts: Facts, events: Sequence[Event]) -> Chapter:
+    rare = [event for event in events if event.what not in FREQUENT]
+    return Chapter(
+        "changes", "Changes", (_sentence(events),), (_table(rare), _frequent_table(facts, events))
+    )
+
+
+def _sentence(events: Sequence[Event]) -> str:
+    if not events:
+        return "Nothing was made again, removed, restored or restarted, as far as could be seen."
+    counted = Counter(event.what for event in events if event.what not in FREQUENT)
+    parts = [f"{what} {number:,}" for what, number in counted.most_common()]
+    if not parts:
+        return "Only elections and purges were seen."
+    return f"Counted by days: {words.listed(parts, shown=8)}."
+
+
+def _table(events: Sequence[Event]) -> Table:
+    return Table(
+        "changes",
+        "Day by day",
+        tuple(Column(label, label.capitalize()) for label in _PLACE),
+        (
+            Column("what", "What happened"),
+            Column("day", "Day", Kind.DAY),
+            Column("number", "Times", Kind.COUNT),
+            Column("note", "More"),
+        ),
+        [_row(event) for event in events],
+        note="The newest first. Several on one day stand in one row.",
+        empty="Nothing was seen.",
+    )
+
+
+def _row(event: Event) -> Row:
+    place = tuple(getattr(event.subject, label) for label in _PLACE)
+    number = "" if event.number is None else event.number
+    return Row((*place, event.what, event.day, number, event.note), _level(event.what))
+
+
+def _level(what: str) -> Level:
+    return Level.WRONG if what in _GRAVE else Level.LOOK if what in _LOOK else Level.CALM
+
+
+def _frequent_table(facts: Facts, events: Sequence[Event]) -> Table:
+    totals: dict[tuple[tuple[str, ...], str], list[Event]] = {}
+    for event in events:
+        if event.what in FREQUENT:
+            place = tuple(getattr(event.subject, label) for label in _PLACE)
+            totals.setdefault((place, event.what), []).append(event)
+    rows = [
+        Row((*place, what, sum(each.number or 0 for each in group), float(len(group)),
+             max(group, key=lambda each: each.number or 0).day))
+        for (place, what), group in totals.items()
+    ]  # fmt: skip
+    rows.sort(key=lambda row: (str(row.values[5]), -float(str(row.values[6]))))
+    return Table(
+        "elections",
+        "Elections and purges",
+        tuple(Column(label, label.capitalize()) for label in _PLACE),
+        (
+            Column("what", "What"),
+            Column("number", "In the month", Kind.COUNT),
+            Column("days", "On days", Kind.COUNT),
+            Column("worst_day", "Most on", Kind.DAY),
+        ),
+        rows,
+        empty="None was seen.",
+    )

@@ -1,0 +1,235 @@
+"""The chapter month over month: numbers of the whole system beside those of the month before."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from exporter import catalog as c
+from exporter.metric import Metric
+from spark_rollups.report import formatting as words
+from spark_rollups.report.cell_values import Kind, Level, Measured, Value, text_of
+from spark_rollups.report.chapters.consumers import WELL, ConsumerMonth
+from spark_rollups.report.facts.assets import Assets, Of
+from spark_rollups.report.facts.forecasts import Trend
+from spark_rollups.report.facts.monthly_facts import Facts, Pair
+from spark_rollups.report.facts.source import Floats
+from spark_rollups.report.model import Chapter, Column, Comparison, Front, Row, Table
+from spark_rollups.report.table_rows import highest, total
+
+_A_DAY, _WORST, _OVER = "a day", "at its worst", "over the month"
+_WORSE_WHEN_GROWING = (c.CONSUMER_NUM_PENDING, c.CONSUMER_LAG_SECONDS, c.CONSUMER_REDELIVERY_RATIO,
+                       c.CONSUMER_EXHAUSTED_MESSAGES, c.STREAM_EPHEMERAL_CONSUMERS)  # fmt: skip
+_BAD_TRENDS = {metric.name for metric in _WORSE_WHEN_GROWING}
+# Below these levels nobody cares which way it goes.
+_LEAST = {
+    c.CONSUMER_NUM_PENDING.name: 100.0,
+    c.CONSUMER_NUM_ACK_PENDING.name: 100.0,
+    c.CONSUMER_LAG_SECONDS.name: 60.0,
+    c.CONSUMER_REDELIVERY_RATIO.name: 0.01,
+    c.STREAM_DEDUPE_IDS.name: 10_000.0,
+    c.SERVER_PROCESS_MEMORY_BYTES.name: float(64 << 20),
+}
+_MOVED = 0.05  # of the level, within a month
+_KINDS = {"_bytes": Kind.BYTES, "_seconds": Kind.SECONDS, "_ratio": Kind.SHARE}
+_TREND_WORDS = {
+    c.CONSUMER_NUM_PENDING.name: "messages pending",
+    c.CONSUMER_NUM_ACK_PENDING.name: "messages unacknowledged",
+    c.CONSUMER_LAG_SECONDS.name: "lag",
+    c.CONSUMER_REDELIVERY_RATIO.name: "share of repeated deliveries",
+    c.CONSUMER_EXHAUSTED_MESSAGES.name: "abandoned messages",
+    c.STREAM_DEDUPE_IDS.name: "ids in the duplicate window",
+    c.STREAM_CONSUMERS.name: "consumers",
+    c.STREAM_EPHEMERAL_CONSUMERS.name: "ephemeral consumers",
+    c.ACCOUNT_STREAMS.name: "streams",
+    c.ACCOUNT_CONSUMERS.name: "consumers",
+    c.SERVER_HA_ASSETS.name: "HA assets",
+    c.SERVER_STREAM_LEADERS.name: "streams led",
+    c.SERVER_CONSUMER_LEADERS.name: "consumers led",
+    c.SERVER_PROCESS_MEMORY_BYTES.name: "memory of the process",
+}
+
+
+def comparisons(facts: Facts, month: ConsumerMonth) -> list[Comparison]:
+    streams, consumers, servers = facts.streams, facts.consumers, facts.servers
+    return [
+        Comparison("bytes", "Held by streams", Kind.BYTES, *_at_end(streams, c.STREAM_BYTES)),
+        _a_day(facts, "stored", "Messages stored", streams, c.STREAM_STORED_MESSAGES, None),
+        _a_day(facts, "deliveries", "Deliveries", consumers, c.CONSUMER_DELIVERIES, None),
+        Comparison(
+            "redelivery", "Repeated deliveries", Kind.SHARE, _redelivered(consumers.now),
+            _redelivered(consumers.before), True, _OVER,
+        ),
+        _a_day(facts, "lost", "Messages lost", consumers, c.CONSUMER_LOST_MESSAGES, True),
+        Comparison(
+            "abandoned", "Abandoned messages lying in streams", Kind.COUNT,
+            *_at_end(consumers, c.CONSUMER_EXHAUSTED_MESSAGES), True,
+        ),
+        Comparison(
+            "not_well", "Consumers' time not well", Kind.SHARE, _ill(month.verdicts),
+            _ill(month.verdicts_before), True, _OVER,
+        ),
+        Comparison(
+            "lag", "Worst lag", Kind.SECONDS, highest(month.lag), highest(month.lag_before), True, _WORST,
+        ),
+        _a_day(facts, "unstored", "Publishes not stored", streams, c.STREAM_PUBLISHES_UNSTORED, True),
+        Comparison(
+            "storage", "Storage used on servers", Kind.BYTES,
+            *_at_end(servers, c.SERVER_STORAGE_USED_BYTES),
+        ),
+        Comparison(
+            "ha_assets", "HA assets on the server with most", Kind.COUNT,
+            highest(servers.now.at_end(c.SERVER_HA_ASSETS)),
+            highest(servers.before.at_end(c.SERVER_HA_ASSETS)),
+        ),
+        Comparison("streams", "Streams", Kind.COUNT, *_seen(streams), None, _OVER),
+        Comparison("consumers", "Consumers", Kind.COUNT, *_seen(consumers), None, _OVER),
+    ]  # fmt: skip
+
+
+def _both(pair: Pair, metric: Metric, number: Of) -> tuple[float | None, float | None]:
+    return total(pair.now.of(metric, number)), total(pair.before.of(metric, number))
+
+
+def _at_end(pair: Pair, metric: Metric) -> tuple[float | None, float | None]:
+    return total(pair.now.at_end(metric)), total(pair.before.at_end(metric))
+
+
+def _seen(pair: Pair) -> tuple[float | None, float | None]:
+    now, before = (float(assets.seen.sum()) or None for assets in (pair.now, pair.before))
+    return now, before
+
+
+def _a_day(
+    facts: Facts, key: str, title: str, pair: Pair, metric: Metric, bad: bool | None
+) -> Comparison:
+    """Months differ in their days with data, so sums are divided by them."""
+    now, before = _both(pair, metric, Of.INCREASE)
+    return Comparison(
+        key, title, Kind.COUNT, None if now is None else now / len(facts.days),
+        None if before is None else before / len(facts.days_before), bad, _A_DAY,
+    )  # fmt: skip
+
+
+def _redelivered(assets: Assets) -> float | None:
+    again = total(assets.of(c.CONSUMER_REDELIVERIES, Of.INCREASE))
+    whole = total(assets.of(c.CONSUMER_DELIVERIES, Of.INCREASE))
+    return again / whole if again is not None and whole else None
+
+
+def _ill(seconds: Floats) -> float | None:
+    """Share of all consumers' time in a state that is not well."""
+    whole = float(seconds.sum())
+    bad = [place for place, verdict in enumerate(c.VERDICTS) if verdict not in WELL]
+    return float(seconds[:, bad].sum()) / whole if whole else None
+
+
+def compared(each: Comparison) -> str:
+    """One sentence about a number that moved."""
+    now, before = text_of(each.kind, each.now), text_of(each.kind, each.before)
+    change = words.change(each.now, each.before)
+    by_day = f" {_A_DAY}" if each.basis == _A_DAY else ""
+    return f"{each.title}: {now}{by_day} after {before}{f' ({change})' if change else ''}."
+
+
+def is_better(each: Comparison) -> bool:
+    if each.more_is_bad is None or each.now is None or each.before is None:
+        return False
+    gain = each.before - each.now if each.more_is_bad else each.now - each.before
+    return gain > 0 and gain >= 0.1 * abs(each.before)
+
+
+def months_chapter(facts: Facts, front: Front) -> Chapter:
+    """Every number that the first page compares, moved or not, and where single assets go."""
+    before = facts.month.before.title
+    said = (
+        f"{facts.month.title} against {before}. Sums are divided by the days with data, "
+        f"{len(facts.days)} and {len(facts.days_before)}, so that months can be compared."
+        if facts.days_before
+        else f"There is no data of {before}, so nothing can be compared."
+    )
+    tables = (_table(facts, front), _trend_table(facts))
+    return Chapter("months", "Month over month", (said,), tables)
+
+
+def _table(facts: Facts, front: Front) -> Table:
+    rows = [
+        Row((each.title, each.basis, _sized(each, each.now), _sized(each, each.before),
+             words.change(each.now, each.before)), each.level)
+        for each in front.comparisons
+    ]  # fmt: skip
+    return Table(
+        "months",
+        "The whole system",
+        (),
+        (
+            Column("what", "What"),
+            Column("basis", "Taken"),
+            Column("now", facts.month.title, Kind.COUNT),
+            Column("before", facts.month.before.title, Kind.COUNT),
+            Column("change", "Change"),
+        ),
+        rows,
+        note="Marked: worse by a tenth or more.",
+    )
+
+
+def _sized(each: Comparison, value: float | None) -> Value:
+    """One column holds shares, bytes and times, so each value brings its unit along."""
+    return None if value is None else Measured(value, each.kind)
+
+
+def _trend_table(facts: Facts) -> Table:
+    moving = [
+        each for each in facts.trends if each.direction in ("growing", "falling") and _matters(each)
+    ]
+    moving.sort(key=lambda each: (not _is_bad(each), -_weight(each), each.name, each.metric))
+    return Table(
+        "trends",
+        "What grew or fell over the last four weeks",
+        tuple(Column(label, label.capitalize()) for label in _PLACE),
+        (
+            Column("what", "What"),
+            Column("direction", "Direction"),
+            Column("level", "Level", Kind.COUNT),
+            Column("per_day", "A day", Kind.COUNT),
+            Column("low", "At least", Kind.COUNT, "the slope lies between these with 95 %"),
+            Column("high", "At most", Kind.COUNT),
+            Column("days", "Days", Kind.COUNT, shown=False),
+        ),
+        [_trend_row(each) for each in moving],
+        note="Steps are left out, and so is what is too small to matter. Noise alone is called a trend in "
+        "about one series of ten: read the range.",
+        empty="Nothing moved more than chance explains, or no trend was made."
+        if facts.forecasts_as_of is not None
+        else "No trend was made for this month: unknown.",
+    )
+
+
+_PLACE = ("system", "account", "stream", "consumer", "server")
+
+
+def _matters(each: Trend) -> bool:
+    return (each.level or 0.0) >= _LEAST.get(each.metric, 1.0) and _weight(each) >= _MOVED
+
+
+def _is_bad(each: Trend) -> bool:
+    return each.metric in _BAD_TRENDS and each.direction == "growing"
+
+
+def _weight(each: Trend) -> float:
+    """A month's change as a share of the level."""
+    change = abs(each.per_day or 0.0) * 30
+    return change / abs(each.level) if each.level else float(np.sign(change))
+
+
+def _trend_row(each: Trend) -> Row:
+    kind = next((kind for end, kind in _KINDS.items() if each.metric.endswith(end)), Kind.COUNT)
+    numbers = (each.level, each.per_day, each.low, each.high)
+    return Row(
+        (
+            *each.name, _TREND_WORDS.get(each.metric, each.metric), each.direction,
+            *(None if number is None else Measured(number, kind) for number in numbers),
+            float(each.days),
+        ),
+        Level.LOOK if _is_bad(each) else Level.CALM,
+    )  # fmt: skip

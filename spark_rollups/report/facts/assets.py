@@ -1,0 +1,195 @@
+"""All streams (consumers, servers ...) of two months, one place each; numbers are arrays by place.
+
+NaN is unknown. Arrays of both months are in the same order, so they can be compared at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+from exporter.metric import Metric
+from spark_rollups.report.facts.source import (
+    Floats,
+    Name,
+    Source,
+    daily_rows,
+    floats,
+    folded,
+    names_in,
+    slices,
+    with_labels,
+)
+
+Places = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+# The newest day may have begun a minute ago, before a slow question was asked.
+_STILL_THERE = timedelta(days=1)
+_JOINT = "\x1f"  # no name of a stream, consumer or server can hold it
+
+
+class Of(StrEnum):
+    """Which number of the month is meant."""
+
+    FIRST = "first"
+    LAST = "last"
+    LOW = "min"
+    HIGH = "max"
+    SUM = "sum"
+    COUNT = "count"
+    INCREASE = "increase"
+    DAYS = "days"  # days with data
+
+
+@dataclass(frozen=True)
+class Assets:
+    labels: Name
+    names: list[Name]
+    keys: Any  # Arrow array of the joined names, to find places by
+    seen: Mask  # who was there at all in this month
+    end: date | None = None  # the newest day with data, of anybody
+    extra: Name = ()  # which of the labels stand in the map of other labels
+    _found: dict[str, tuple[Places, pa.Table]] = field(repr=False, default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def of(self, metric: Metric | str, number: Of) -> Floats:
+        """By place; NaN where the month has no such series."""
+        result = np.full(len(self.names), np.nan)
+        found = self._found.get(metric if isinstance(metric, str) else metric.name)
+        if found is not None:
+            places, table = found
+            result[places] = floats(table[number.value])
+        return result
+
+    def at_end(self, metric: Metric) -> Floats:
+        """The last value of who was still there on the newest day or the day before; else NaN."""
+        if self.end is None:
+            return np.full(len(self.names), np.nan)
+        least = self.end - _STILL_THERE
+        there = [day is not None and day >= least for day in self.day(metric, last=True)]
+        return np.where(there, self.of(metric, Of.LAST), np.nan)
+
+    def limit(self, limit: Metric, level: Metric) -> Floats:
+        """In force at the end; one that ended before its level did was taken away: NaN."""
+        days = zip(self.day(limit, last=True), self.day(level, last=True), strict=True)
+        lifted = [until is not None and seen is not None and until < seen for until, seen in days]
+        return np.where(lifted, np.nan, self.at_end(limit))
+
+    def mean(self, metric: Metric) -> Floats:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean: Floats = self.of(metric, Of.SUM) / self.of(metric, Of.COUNT)
+        return mean
+
+    def day(self, metric: Metric, last: bool) -> list[date | None]:
+        """The first or the last day with data."""
+        result: list[date | None] = [None] * len(self.names)
+        if metric.name in self._found:
+            places, table = self._found[metric.name]
+            days = table["last_day" if last else "first_day"].to_pylist()
+            for place, value in zip(places.tolist(), days, strict=True):
+                result[place] = value
+        return result
+
+    def has(self, metric: Metric) -> bool:
+        return metric.name in self._found
+
+    def places(self, table: pa.Table) -> Places:
+        """Of the rows of another table with the same labels; -1 for who is not here."""
+        found = pc.index_in(joined(table, self.labels), value_set=self.keys)
+        return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def joined(table: pa.Table, labels: Sequence[str]) -> Any:
+    columns = [pc.cast(table[label], pa.string()) for label in labels]
+    made = pc.binary_join_element_wise(*columns, _JOINT) if len(columns) > 1 else columns[0]
+    return made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
+
+
+def two_months(
+    source: Source,
+    labels: Name,
+    metrics: Collection[Metric],
+    days: Sequence[date],
+    days_before: Sequence[date],
+    extra: Sequence[str] = (),
+) -> tuple[Assets, Assets]:
+    """This month and the one before, over everybody who was there in either."""
+    names = [metric.name for metric in metrics]
+    tables = [folded(source, names, labels, span, extra) for span in (days, days_before)]
+    all_labels = (*labels, *extra)
+    everybody = _everybody(tables, all_labels)
+    keys = joined(everybody, all_labels)
+    listed = names_in(everybody, all_labels)
+    nobody = np.zeros(len(listed), bool)
+    now, before = (
+        _assets(
+            table,
+            Assets(all_labels, listed, keys, nobody.copy(), max(span, default=None), tuple(extra)),
+        )
+        for table, span in zip(tables, (days, days_before), strict=True)
+    )
+    return now, before
+
+
+def _everybody(tables: Sequence[pa.Table], labels: Sequence[str]) -> pa.Table:
+    parts = [table.select(list(labels)) for table in tables if table.num_rows]
+    if not parts:
+        return pa.table({label: pa.array([], pa.string()) for label in labels})
+    unique = pa.concat_tables(parts).group_by(list(labels), use_threads=False).aggregate([])
+    return unique.sort_by([(label, "ascending") for label in labels])
+
+
+def _assets(table: pa.Table, assets: Assets) -> Assets:
+    """Fills in what the table knows of them."""
+    if not table.num_rows:
+        return assets
+    places = assets.places(table)
+    assets.seen[places] = True
+    metrics = table["metric"].combine_chunks().dictionary_encode()
+    which = metrics.indices.to_numpy(zero_copy_only=False)
+    for number, metric in enumerate(metrics.dictionary.to_pylist()):
+        rows = np.flatnonzero(which == number)
+        assets._found[metric] = (places[rows], table.take(pa.array(rows)))  # noqa: SLF001 - ours
+    return assets
+
+
+def days_of(
+    source: Source, assets: Assets, metric: Metric, wanted: Collection[int], column: str,
+    days: Sequence[date],
+) -> dict[int, list[tuple[date, float]]]:  # fmt: skip
+    """The days of a few assets, oldest first: what a picture needs."""
+    result: dict[int, list[tuple[date, float]]] = {place: [] for place in wanted}
+    for first, last in slices(days):
+        table = rows_between(source, assets, metric, first, last, ("day", column))
+        places = assets.places(table)
+        rows = np.flatnonzero(np.isin(places, list(result)))
+        few = table.take(pa.array(rows))
+        for place, day, value in zip(
+            places[rows].tolist(), few["day"].to_pylist(), few[column].to_pylist(), strict=True
+        ):
+            if value is not None:
+                result[place].append((day, float(value)))
+    return {place: sorted(found) for place, found in result.items()}
+
+
+def rows_between(
+    source: Source, assets: Assets, metric: Metric, first: date, last: date, columns: Sequence[str],
+    table: str = "daily",
+) -> pa.Table:  # fmt: skip
+    """Rows of one metric with the labels of the assets as columns."""
+    plain = [label for label in assets.labels if label not in assets.extra]
+    asked = ["metric", *plain, *columns, *(["labels"] if assets.extra else [])]
+    if table == "daily":
+        return with_labels(daily_rows(source, first, last, asked, [metric.name]), assets.extra)
+    found = source.table(table, first, last, columns=asked, metrics=[metric.name])
+    return with_labels(found, assets.extra)

@@ -1,0 +1,65 @@
+"""Rollups that keep what is small: the report asks for the same days of many metrics one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import date
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+from spark_rollups.rollup.tables.reader import Rollups
+
+_MOST_ROWS = 1_000_000  # kept at once; two months of some hundred consumers fit
+
+
+class RememberedRollups:
+    """As Rollups, but a span of days that is small is read once, with all its metrics."""
+
+    def __init__(self, rollups: Rollups, most_rows: int = _MOST_ROWS) -> None:
+        self._rollups = rollups
+        self._room = most_rows
+        self._kept: dict[tuple[str, date, date], pa.Table] = {}
+
+    def days(self) -> list[date]:
+        return self._rollups.days()
+
+    def hours(self, day: date) -> int:
+        return self._rollups.hours(day)
+
+    def asof_days(self) -> list[date]:
+        return self._rollups.asof_days()
+
+    def asof_table(self, name: str, day: date) -> Any:
+        return self._rollups.asof_table(name, day)
+
+    def table(
+        self,
+        name: str,
+        first_day: date,
+        last_day: date,
+        columns: Sequence[str] | None = None,
+        metrics: Collection[str] | None = None,
+    ) -> Any:
+        kept = self._whole(name, first_day, last_day)
+        if kept is None:
+            return self._rollups.table(name, first_day, last_day, columns, metrics)
+        if metrics is not None:
+            kept = kept.filter(pc.is_in(kept["metric"], pa.array(list(metrics), pa.string())))
+        return kept if columns is None else kept.select(list(columns))
+
+    def _whole(self, name: str, first_day: date, last_day: date) -> pa.Table | None:
+        key = (name, first_day, last_day)
+        if key not in self._kept:
+            rows = self._rows(*key)
+            if rows > self._room:
+                return None
+            self._room -= rows
+            self._kept[key] = self._rollups.table(*key)
+        return self._kept[key]
+
+    def _rows(self, name: str, first_day: date, last_day: date) -> int:
+        """By the manifest, without reading anything."""
+        days = (self._rollups.day(day) for day in self.days() if first_day <= day <= last_day)
+        return sum(each.rows for day in days if day for each in day.tables.get(name, ()))

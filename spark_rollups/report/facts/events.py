@@ -1,0 +1,163 @@
+"""What happened on which day: from counters that rose, names that came and went, and versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+from exporter import catalog as c
+from exporter.metric import Metric
+from spark_rollups.report import formatting as words
+from spark_rollups.report.facts.assets import Assets, Of, rows_between
+from spark_rollups.report.facts.monthly_facts import Facts, Pair
+from spark_rollups.report.facts.source import SERVER, names_in, slices
+from spark_rollups.report.findings.finding import Subject
+from spark_rollups.report.table_rows import subject_of
+
+# Metric and what a rise of it means.
+_STREAM_COUNTERS: tuple[tuple[Metric, str], ...] = (
+    (c.STREAM_RECREATED, "recreated"),
+    (c.STREAM_SEQUENCE_REGRESSIONS, "went back"),
+    (c.STREAM_RESTORES, "restored"),
+    (c.STREAM_QUORUM_LOST, "lost its quorum"),
+    (c.STREAM_CONSUMERS_REMOVED, "durable consumers removed"),
+    (c.STREAM_PURGED_MESSAGES, "messages purged"),
+    (c.STREAM_LEADER_CHANGES, "elections"),
+)
+_CONSUMER_COUNTERS: tuple[tuple[Metric, str], ...] = ((c.CONSUMER_RECREATED, "recreated or reset"),)
+_LIMITS: tuple[tuple[Metric, str], ...] = (
+    (c.STREAM_MAX_BYTES, "max_bytes"),
+    (c.STREAM_MAX_MESSAGES, "max_msgs"),
+    (c.STREAM_MAX_AGE_SECONDS, "max_age"),
+    (c.STREAM_REPLICAS, "replicas"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    day: date
+    what: str
+    subject: Subject
+    number: float | None = None
+    note: str = ""
+
+
+def events_of(facts: Facts, started: Mapping[int, list[date]]) -> list[Event]:
+    """The newest first."""
+    found = [
+        *_rises(facts, facts.streams.now, _STREAM_COUNTERS),
+        *_rises(facts, facts.consumers.now, _CONSUMER_COUNTERS),
+        *_came_and_went(facts, facts.streams, c.STREAM_UP, "stream"),
+        *_came_and_went(facts, facts.consumers, c.CONSUMER_UP, "consumer"),
+        *_limits_changed(facts),
+        *_versions_changed(facts),
+    ]
+    found += [
+        Event(day, "server restarted", subject_of(facts.servers.now, place))
+        for place, days in started.items()
+        for day in days
+    ]
+    return sorted(found, key=lambda each: (-each.day.toordinal(), each.what, each.subject.parts))
+
+
+def _rises(
+    facts: Facts, assets: Assets, counters: tuple[tuple[Metric, str], ...]
+) -> Iterator[Event]:
+    for metric, what in counters:
+        if not assets.has(metric):
+            continue
+        for first, last in slices(facts.days):
+            table = rows_between(facts.source, assets, metric, first, last, ("day", "increase"))
+            rising = pc.greater(pc.fill_null(table["increase"], 0.0), 0.0)
+            rows = table.filter(rising)
+            columns = (rows["day"].to_pylist(), rows["increase"].to_pylist())
+            for place, day, number in zip(assets.places(rows).tolist(), *columns, strict=True):
+                if place >= 0:
+                    yield Event(day, what, subject_of(assets, place), number)
+
+
+def _came_and_went(facts: Facts, pair: Pair, metric: Metric, what: str) -> Iterator[Event]:
+    """Only where the month before is known can somebody be new."""
+    firsts, lasts = pair.now.day(metric, last=False), pair.now.day(metric, last=True)
+    began = facts.days[0] + timedelta(days=1)
+    for place in np.flatnonzero(pair.now.seen).tolist():
+        first, last = firsts[place], lasts[place]
+        if first is None or last is None:
+            continue
+        if facts.days_before and not pair.before.seen[place] and first >= began:
+            yield Event(first, f"{what} first seen", subject_of(pair.now, place))
+        if last < facts.as_of - timedelta(days=1):
+            yield Event(last, f"{what} last seen", subject_of(pair.now, place))
+
+
+def _limits_changed(facts: Facts) -> Iterator[Event]:
+    now, before = facts.streams.now, facts.streams.before
+    for metric, name in _LIMITS:
+        old = before.of(metric, Of.LAST)
+        old = np.where(np.isnan(old), now.of(metric, Of.FIRST), old)
+        new = now.of(metric, Of.LAST)
+        changed = np.flatnonzero(~np.isnan(old) & ~np.isnan(new) & (old != new))
+        days = _days_of_change(facts, metric, set(changed.tolist()))
+        for place in changed.tolist():
+            note = f"{name} from {_value(metric, old[place])} to {_value(metric, new[place])}"
+            yield Event(
+                days.get(place, facts.as_of), "limit changed", subject_of(now, place), note=note
+            )
+
+
+def _days_of_change(facts: Facts, metric: Metric, wanted: set[int]) -> dict[int, date]:
+    """The day on which the value became the final one; the last such day if it came and went."""
+    found: dict[int, date] = {}
+    if not wanted:
+        return found
+    now = facts.streams.now
+    final = now.of(metric, Of.LAST)
+    for first, last in slices(facts.days):
+        table = rows_between(facts.source, now, metric, first, last, ("day", "first", "last"))
+        places = now.places(table)
+        columns = (table[name].to_pylist() for name in ("day", "first", "last"))
+        rows = zip(places.tolist(), *columns, strict=True)
+        for place, day, start, end in sorted(rows, key=lambda row: row[1]):
+            became = end == final[place] if place in wanted else False
+            if became and (start != end or place not in found):
+                found[place] = day
+    return found
+
+
+def _value(metric: Metric, value: float) -> str:
+    if metric.name.endswith("_bytes"):
+        return words.bytes_text(value)
+    return words.span(value) if metric.name.endswith("_seconds") else words.count(value)
+
+
+def _versions_changed(facts: Facts) -> Iterator[Event]:
+    """A server whose version is another one than on the day before that it was seen."""
+    known: dict[tuple[str, ...], str] = {}
+    spans = [*slices(facts.days_before[-1:]), *slices(facts.days)]
+    for first, last in spans:
+        table = facts.source.table(
+            "daily", first, last, columns=["metric", *SERVER, "labels", "day", "last_hour"],
+            metrics=[c.SERVER_INFO.name],
+        )  # fmt: skip
+        for name, labels, day in _in_time(table):
+            version = dict(labels).get("version", "")
+            if name in known and version and known[name] != version:
+                yield Event(
+                    day, "version changed", Subject(system=name[0], server=name[1]),
+                    note=f"from {known[name]} to {version}",
+                )  # fmt: skip
+            known[name] = version or known.get(name, "")
+
+
+def _in_time(table: pa.Table) -> Iterator[tuple[tuple[str, ...], list[tuple[str, str]], date]]:
+    ordered = table.sort_by("last_hour")
+    rows = zip(
+        names_in(ordered, SERVER), ordered["labels"].to_pylist(), ordered["day"].to_pylist(),
+        strict=True,
+    )  # fmt: skip
+    yield from rows

@@ -1,0 +1,71 @@
+"""Counters whose series appears with its first event: what their first value adds.
+
+An increase knows no value before the first sample, so a single restore in a month would be none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import date, timedelta
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from exporter import catalog as c
+from exporter.metric import Kind, Origin, Subject
+from spark_rollups.rollup.tables.schemas import PLACE
+
+APPEARING = frozenset(
+    metric.name
+    for metric in c.ALL
+    if metric.kind is Kind.COUNTER
+    and metric.origin is Origin.EVENT
+    and metric.subject in (Subject.CONSUMER, Subject.STREAM)
+)
+_Series = tuple[Any, ...]  # the metric, its place, its other labels
+_SYSTEM = 1 + PLACE.index("system")
+
+
+def with_first_events(table: Any, before: Any, watched: Collection[tuple[str, date]]) -> Any:
+    """Increases of a span of days with the first values of series that came within it.
+
+    A series came when no earlier row of it was read and its system was watched the day before;
+    one that returns adds what it grew by meanwhile. `before` holds the rows of the days before the
+    span, `watched` the systems and days of which there are polls.
+    """
+    rows = _rows(table)
+    lasts = _last_values(before, _rows(before)) | _last_values(table, rows)
+    days_of: dict[_Series, list[date]] = {}
+    for series, day in sorted(lasts, key=lambda each: each[1]):
+        days_of.setdefault(series, []).append(day)
+    added = []
+    firsts, rises = table["first"].to_pylist(), table["increase"].to_pylist()
+    for (series, day), first, rise in zip(rows, firsts, rises, strict=True):
+        yesterday = day - timedelta(days=1)
+        older = [each for each in days_of[series] if each < day]
+        if first is None or (older and older[-1] == yesterday):
+            added.append(rise)
+        elif older:
+            added.append((rise or 0.0) + _grown_meanwhile(lasts[series, older[-1]], first))
+        else:
+            is_new = (series[_SYSTEM], yesterday) in watched
+            added.append((rise or 0.0) + first if is_new else rise)
+    place = table.column_names.index("increase")
+    return table.set_column(place, "increase", pa.array(added, pa.float64()))
+
+
+def _last_values(
+    table: Any, rows: list[tuple[_Series, date]]
+) -> dict[tuple[_Series, date], float | None]:
+    return dict(zip(rows, table["last"].to_pylist(), strict=True))
+
+
+def _grown_meanwhile(last: float | None, first: float) -> float:
+    """A lower value began anew at an unknown time: how much of it is new is not known."""
+    return first - last if last is not None and last <= first else 0.0
+
+
+def _rows(table: Any) -> list[tuple[_Series, date]]:
+    names = [table[label].to_pylist() for label in ("metric", *PLACE)]
+    labels = [tuple(sorted(each)) for each in table["labels"].to_pylist()]
+    return list(zip(zip(*names, labels, strict=True), table["day"].to_pylist(), strict=True))

@@ -1,0 +1,124 @@
+"""The forecasts and trends that belong to a month, as rows with names. Pure but for the reading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+from spark_rollups.forecasting.models.result import Outlook
+from spark_rollups.report.facts.source import Source
+from spark_rollups.report.figure_data import Ahead
+from spark_rollups.rollup.tables.schemas import HORIZONS
+
+_BAD_NEWS = (Outlook.REACHED, Outlook.ACT, Outlook.EXPECTED, Outlook.WATCH)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """One level against one limit; the words are those of docs/forecast.md."""
+
+    as_of: date
+    subject: str  # stream, server or account
+    metric: str
+    limit_name: str  # bytes, messages, storage or memory; "storage R3" of a tier
+    system: str
+    account: str
+    stream: str
+    server: str
+    level: float | None
+    limit: float | None
+    outlook: str
+    reason: str
+    earliest: date | None
+    likely: date | None
+    latest: date | None
+    not_before: date | None
+    model: str
+    error: float | None
+    linear_error: float | None
+    growth_per_day: float | None
+    days: int
+    dropped: int
+    ahead: tuple[Ahead, ...]
+
+    @property
+    def name(self) -> str:
+        return self.stream or self.server or self.account
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return (self.metric, self.system, self.account, self.stream, self.server, self.limit_name)
+
+    @property
+    def tier(self) -> str:
+        """Of an account with a limit for each tier, as in "storage R3"; else ""."""
+        return self.limit_name.partition(" ")[2]
+
+    @property
+    def is_bytes(self) -> bool:
+        return self.limit_name != "messages"
+
+    @property
+    def fills(self) -> bool:
+        """It is at its limit, or may be within the forecast's horizon."""
+        return self.outlook in _BAD_NEWS
+
+    @property
+    def first_date(self) -> date | None:
+        return self.earliest or self.likely or self.latest
+
+    def at(self, days: int) -> Ahead | None:
+        wanted = self.as_of + timedelta(days=days)
+        return next((ahead for ahead in self.ahead if ahead.day == wanted), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    metric: str
+    name: tuple[str, ...]  # system, account, stream, consumer, server
+    labels: dict[str, str]
+    level: float | None
+    per_day: float | None
+    low: float | None
+    high: float | None
+    direction: str
+    days: int
+
+
+def newest_asof(source: Source, last: date) -> date | None:
+    """The newest day up to this one for which forecasts were made."""
+    return max((day for day in source.asof_days() if day <= last), default=None)
+
+
+def forecasts_of(source: Source, as_of: date | None) -> list[Forecast]:
+    if as_of is None:
+        return []
+    rows = source.asof_table("forecasts", as_of).to_pylist()
+    # Levels without a limit are forecast too; they reach nothing.
+    return [_forecast(row) for row in rows if row["limit"] is not None]
+
+
+def _forecast(row: dict[str, Any]) -> Forecast:
+    ahead = tuple(
+        Ahead(
+            row["as_of"] + timedelta(days=days), *(row[f"level_{days}d_q{q}"] for q in (10, 50, 90))
+        )
+        for days in HORIZONS
+        if row[f"level_{days}d_q50"] is not None
+    )
+    fields = {name: row[name] for name in Forecast.__slots__ if name != "ahead"}
+    return Forecast(**fields, ahead=ahead)
+
+
+def trends_of(source: Source, as_of: date | None) -> list[Trend]:
+    if as_of is None:
+        return []
+    place = ("system", "account", "stream", "consumer", "server")
+    return [
+        Trend(
+            row["metric"], tuple(row[name] for name in place), dict(row["labels"]), row["level"], row["per_day"],
+            row["low"], row["high"], row["direction"], row["days"],
+        )
+        for row in source.asof_table("trends", as_of).to_pylist()
+    ]  # fmt: skip

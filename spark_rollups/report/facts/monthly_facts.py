@@ -1,0 +1,171 @@
+"""Everything that the report knows of a month and the one before: read once, then only looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from alerts.quantity import Threshold
+from exporter import catalog as c
+from exporter.metric import Metric
+from spark_rollups.report.facts.assets import Assets, two_months
+from spark_rollups.report.facts.forecasts import (
+    Forecast,
+    Trend,
+    forecasts_of,
+    newest_asof,
+    trends_of,
+)
+from spark_rollups.report.facts.source import (
+    ACCOUNT,
+    CONSUMER,
+    SERVER,
+    STREAM,
+    SYSTEM,
+    Name,
+    Source,
+    latest_labels,
+)
+from spark_rollups.report.month import Month, ReportError
+
+# What the chapters look at; a metric that is in no list here is never read.
+CONSUMER_METRICS = (
+    c.CONSUMER_UP, c.CONSUMER_NUM_PENDING, c.CONSUMER_NUM_ACK_PENDING, c.CONSUMER_LAG_SECONDS,
+    c.CONSUMER_DELIVERIES, c.CONSUMER_REDELIVERIES, c.CONSUMER_REDELIVERY_EXACT,
+    c.CONSUMER_LOST_MESSAGES, c.CONSUMER_LOST_EXACT, c.CONSUMER_PURGED_MESSAGES,
+    c.CONSUMER_RETENTION_HEADROOM_RATIO, c.CONSUMER_RETENTION_HEADROOM_SECONDS,
+    c.CONSUMER_EXHAUSTED_MESSAGES, c.CONSUMER_EXHAUSTED, c.CONSUMER_NAKS, c.CONSUMER_TERMS,
+    c.CONSUMER_DEAD_LETTER_CAPTURED, c.CONSUMER_MAX_ACK_PENDING, c.CONSUMER_ACK_WAIT_SECONDS,
+    c.CONSUMER_MAX_DELIVER, c.CONSUMER_RECREATED, c.CONSUMER_LEADER_CHANGES, c.CONSUMER_VERDICT,
+)  # fmt: skip
+STREAM_METRICS = (
+    c.STREAM_UP, c.STREAM_BYTES, c.STREAM_MESSAGES, c.STREAM_MAX_BYTES, c.STREAM_MAX_MESSAGES,
+    c.STREAM_MAX_AGE_SECONDS, c.STREAM_REPLICAS, c.STREAM_STORED_MESSAGES, c.STREAM_CONSUMERS,
+    c.STREAM_PUBLISHES_RECEIVED, c.STREAM_PUBLISHES_UNSTORED, c.STREAM_DEDUPE_HITS,
+    c.STREAM_DEDUPE_EXACT, c.STREAM_DEDUPE_IDS, c.STREAM_PUBLISH_REJECTIONS,
+    c.STREAM_DUPLICATE_WINDOW_SECONDS, c.STREAM_LOST_MESSAGES, c.STREAM_RECREATED,
+    c.STREAM_SEQUENCE_REGRESSIONS, c.STREAM_LEADER_CHANGES, c.STREAM_RESTORES,
+    c.STREAM_CONSUMERS_REMOVED, c.STREAM_PURGED_MESSAGES, c.STREAM_QUORUM_LOST,
+    c.STREAM_CONFIG_FINDINGS, c.STREAM_EPHEMERAL_CONSUMERS,
+)  # fmt: skip
+SERVER_METRICS = (
+    c.SERVER_UP, c.SERVER_HEALTHY, c.SERVER_CLOCK_OFFSET_SECONDS,
+    c.SERVER_CLOCK_UNCERTAINTY_SECONDS, c.SERVER_START_TIMESTAMP_SECONDS, c.SERVER_CPU_RATIO,
+    c.SERVER_PROCESS_MEMORY_BYTES, c.SERVER_SLOW_CONSUMERS, c.SERVER_STORAGE_USED_BYTES,
+    c.SERVER_STORAGE_RESERVED_BYTES, c.SERVER_STORAGE_MAX_BYTES, c.SERVER_MEMORY_USED_BYTES,
+    c.SERVER_MEMORY_MAX_BYTES, c.SERVER_HA_ASSETS, c.SERVER_STREAM_LEADERS,
+    c.SERVER_API_REQUESTS, c.SERVER_API_ERRORS,
+)  # fmt: skip
+ACCOUNT_METRICS = (
+    c.ACCOUNT_STORAGE_USED_BYTES, c.ACCOUNT_STORAGE_RESERVED_BYTES, c.ACCOUNT_STORAGE_LIMIT_BYTES,
+    c.ACCOUNT_MEMORY_USED_BYTES, c.ACCOUNT_MEMORY_LIMIT_BYTES, c.ACCOUNT_STREAMS,
+    c.ACCOUNT_CONSUMERS,
+)  # fmt: skip
+SYSTEM_METRICS = (
+    c.UP, c.SNAPSHOT_AGE_SECONDS, c.SERIES_DROPPED, c.PUBLISH_ACK_TAP_ACTIVE,
+    c.PUBLISH_ACK_TAP_DROPPED, c.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS, c.META_SIZE,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The same assets in this month and in the one before."""
+
+    now: Assets
+    before: Assets
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    source: Source
+    month: Month
+    days: tuple[date, ...]  # of the month, with data
+    days_before: tuple[date, ...]
+    thresholds: Mapping[str, Threshold]
+    consumers: Pair
+    streams: Pair
+    servers: Pair
+    accounts: Pair
+    systems: Pair
+    forecasts_as_of: date | None
+    forecasts: tuple[Forecast, ...]
+    forecasts_before: tuple[Forecast, ...]  # as they stood at the end of the month before
+    trends: tuple[Trend, ...]
+    stream_info: Mapping[Name, Mapping[str, str]]
+    server_info: Mapping[Name, Mapping[str, str]]
+
+    @property
+    def as_of(self) -> date:
+        return self.days[-1]
+
+    @property
+    def missing(self) -> tuple[date, ...]:
+        """Days of the month without any data; the month goes on after its newest ones are in."""
+        there, last = set(self.days), self.month.last if self.is_over else self.as_of
+        return tuple(day for day in self.month.all_days() if day not in there and day <= last)
+
+    @property
+    def is_over(self) -> bool:
+        """There are data of later months, so that what is missing will not come."""
+        return any(day > self.month.last and self.source.hours(day) for day in self.source.days())
+
+    @property
+    def is_whole(self) -> bool:
+        return self.as_of == self.month.last or self.is_over
+
+    def path(self, parts: Sequence[str]) -> str:
+        """Where something belongs, from the outside in; the only system need not be named."""
+        alone = tuple(parts[:1]) == self._only_system()
+        return " / ".join(filter(None, parts[1:] if alone else parts))
+
+    def _only_system(self) -> tuple[str, ...]:
+        names = {name[0] for pair in (self.systems, self.streams) for name in pair.now.names}
+        return tuple(names) if len(names) == 1 else ()
+
+    def value(self, threshold: Threshold) -> float:
+        return self.thresholds[threshold.name].value
+
+
+def read_facts(source: Source, month: Month, thresholds: Mapping[str, Threshold]) -> Facts:
+    days, before = _days_of(source, month), _days_of(source, month.before)
+    if not days:
+        raise ReportError(f"month {month}: the rollups have no day of it; {_what_there_is(source)}")
+
+    def pair(labels: Name, metrics: Sequence[Metric], extra: Sequence[str] = ()) -> Pair:
+        return Pair(*two_months(source, labels, metrics, days, before, extra))
+
+    as_of = newest_asof(source, month.last)
+    as_of = as_of if as_of is not None and as_of >= month.first else None
+    as_of_before = newest_asof(source, month.before.last)
+    if as_of_before is not None and as_of_before < month.before.first:
+        as_of_before = None
+    return Facts(
+        source=source,
+        month=month,
+        days=days,
+        days_before=before,
+        thresholds=thresholds,
+        consumers=pair(CONSUMER, CONSUMER_METRICS),
+        streams=pair(STREAM, STREAM_METRICS),
+        servers=pair(SERVER, SERVER_METRICS),
+        accounts=pair(ACCOUNT, ACCOUNT_METRICS, ("tier",)),
+        systems=pair(SYSTEM, SYSTEM_METRICS),
+        forecasts_as_of=as_of,
+        forecasts=tuple(forecasts_of(source, as_of)),
+        forecasts_before=tuple(forecasts_of(source, as_of_before)),
+        trends=tuple(trends_of(source, as_of)),
+        stream_info=latest_labels(source, c.STREAM_INFO.name, STREAM, days),
+        server_info=latest_labels(source, c.SERVER_INFO.name, SERVER, days),
+    )
+
+
+def _days_of(source: Source, month: Month) -> tuple[date, ...]:
+    """A day of the manifest without an hour of data is a missing one."""
+    inside = (day for day in source.days() if month.first <= day <= month.last)
+    return tuple(day for day in inside if source.hours(day))
+
+
+def _what_there_is(source: Source) -> str:
+    days = [day for day in source.days() if source.hours(day)]
+    return f"they go from {days[0]} to {days[-1]}" if days else "they hold no day at all"

@@ -1,0 +1,123 @@
+"""The report as files for programs: one CSV for each table, and all of it as JSON. Pure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from spark_rollups.report.cell_values import Kind, Value, plain_of
+from spark_rollups.report.findings.finding import Finding
+from spark_rollups.report.model import Column, Report, Table
+from spark_rollups.report.rendering.markup import clean
+
+REPORT_FORMAT = 1
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the start of one
+_FINDING_COLUMNS = (
+    "code", "severity", "system", "account", "stream", "consumer", "server", "by", "says", "evidence",
+    "remedy", "commands",
+)  # fmt: skip
+
+
+def csv_files(report: Report) -> dict[str, str]:
+    """Text by file name. An empty cell is unknown."""
+    texts = {f"{table.key}.csv": _table_csv(table) for table in report.tables()}
+    return {"findings.csv": _findings_csv(report.findings), **texts}
+
+
+def _table_csv(table: Table) -> str:
+    heads = [column.key for column in table.all_columns]
+    return _written(heads, ([_cell(value) for value in row.values] for row in table.rows))
+
+
+def _findings_csv(findings: Iterable[Finding]) -> str:
+    return _written(_FINDING_COLUMNS, (_finding_cells(finding) for finding in findings))
+
+
+def _finding_cells(finding: Finding) -> list[str]:
+    evidence = "; ".join(f"{each.name}: {each.text}" for each in finding.evidence)
+    subject = finding.subject
+    values: tuple[Value, ...] = (
+        finding.code, finding.severity.value, subject.system, subject.account, subject.stream,
+        subject.consumer, subject.server, finding.by, finding.says, evidence,
+        finding.definition.remedy, "\n".join(finding.commands),
+    )  # fmt: skip
+    return [_cell(value) for value in values]
+
+
+def _written(heads: Iterable[str], rows: Iterable[list[str]]) -> str:
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\r\n")
+    writer.writerow(heads)
+    writer.writerows(rows)
+    return sink.getvalue()
+
+
+def _cell(value: Value) -> str:
+    plain = plain_of(value)
+    if plain is None:
+        return ""
+    if not isinstance(plain, str):
+        return repr(plain)
+    text = clean(plain)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def json_text(report: Report) -> str:
+    return json.dumps(_report(report), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _report(report: Report) -> dict[str, Any]:
+    return {
+        "format": REPORT_FORMAT,
+        "month": str(report.month),
+        "made": report.made.isoformat(timespec="seconds"),
+        "systems": [clean(system) for system in report.systems],
+        "days_with_data": [day.isoformat() for day in report.covered],
+        "summary": {
+            "headline": clean(report.front.headline),
+            "sentences": [clean(sentence) for sentence in report.front.sentences],
+            "worse": [clean(sentence) for sentence in report.front.worse],
+            "better": [clean(sentence) for sentence in report.front.better],
+            "unknown": [clean(sentence) for sentence in report.front.unknown],
+        },
+        "findings": [_finding(finding) for finding in report.findings],
+        "tables": {table.key: _table(table) for table in report.tables()},
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    subject = {name: clean(getattr(finding.subject, name)) for name in finding.subject.__slots__}
+    return {
+        "code": finding.code,
+        "severity": finding.severity.value,
+        "subject": {name: value for name, value in subject.items() if value},
+        "says": clean(finding.says),
+        "evidence": {each.name: _plain(each.value) for each in finding.evidence},
+        "by": None if finding.by is None else finding.by.isoformat(),
+        "why": finding.definition.why,
+        "remedy": finding.definition.remedy,
+        "commands": [clean(command) for command in finding.commands],
+        "runbook": finding.definition.runbook or None,
+    }
+
+
+def _table(table: Table) -> dict[str, Any]:
+    keys = [column.key for column in table.all_columns]
+    return {
+        "title": table.title,
+        "columns": [_column(column) for column in table.all_columns],
+        "rows": [dict(zip(keys, map(_plain, row.values), strict=True)) for row in table.rows],
+    }
+
+
+def _column(column: Column) -> dict[str, str]:
+    kind = "" if column.kind is Kind.TEXT else column.kind.value
+    return {"key": column.key, "title": column.title, "kind": kind or "text", "hint": column.hint}
+
+
+def _plain(value: Value) -> str | float | int | None:
+    plain = plain_of(value)
+    return clean(plain) if isinstance(plain, str) else plain

@@ -1,0 +1,143 @@
+"""One small picture of a level: the days behind, the range ahead, and the limit. SVG, pure.
+
+Colours are classes of report.css, so that light, dark and paper each have their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from spark_rollups.report import formatting as words
+from spark_rollups.report.figure_data import Fan
+from spark_rollups.report.rendering.markup import escaped
+
+_WIDTH, _HEIGHT = 320, 150
+_LEFT, _RIGHT, _TOP, _BOTTOM = 6, 314, 18, 130
+_FAR = 4.0  # a limit so many times above everything else would flatten the picture
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    first: date
+    last: date
+    top: float
+
+    def x(self, day: date) -> float:
+        share = (day - self.first).days / max((self.last - self.first).days, 1)
+        return round(_LEFT + share * (_RIGHT - _LEFT), 1)
+
+    def y(self, value: float) -> float:
+        share = min(max(value / self.top, 0.0), 1.0) if self.top else 0.0
+        return round(_BOTTOM - share * (_BOTTOM - _TOP), 1)
+
+    def point(self, day: date, value: float) -> str:
+        return f"{self.x(day)},{self.y(value)}"
+
+
+def draw_fan(fan: Fan) -> str:
+    if not fan.days:
+        return ""
+    scale = _scale(fan)
+    body = "".join((_axis(fan, scale), _band(fan, scale), _past(fan, scale), _limit(fan, scale)))
+    return (
+        f'<svg class="fan" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'aria-label="{escaped(_spoken(fan))}">{body}</svg>'
+    )
+
+
+def _scale(fan: Fan) -> _Scale:
+    values = [value for _, value in fan.days] + [ahead.high for ahead in fan.ahead]
+    top = max(values, default=0.0)
+    if fan.limit is not None and fan.limit <= _FAR * top:
+        top = max(top, fan.limit)
+    last = max([day for day, _ in fan.days] + [ahead.day for ahead in fan.ahead])
+    return _Scale(fan.days[0][0], last, top * 1.08 or 1.0)
+
+
+def amount(fan: Fan, value: float) -> str:
+    return words.bytes_text(value) if fan.is_bytes else words.count(value)
+
+
+def _spoken(fan: Fan) -> str:
+    day, level = fan.days[-1]
+    limit = f", limit {amount(fan, fan.limit)}" if fan.limit is not None else ""
+    return f"{fan.name.text}: {amount(fan, level)} on {words.day(day)}{limit}; {fan.caption}"
+
+
+def _axis(fan: Fan, scale: _Scale) -> str:
+    today = fan.days[-1][0]
+    ticks = [(scale.first, "start"), (today, "middle"), (scale.last, "end")]
+    if scale.x(today) - _LEFT < 70:
+        ticks = ticks[1:]
+    labels = "".join(
+        f'<text class="tick" x="{scale.x(day)}" y="{_HEIGHT - 6}" text-anchor="{anchor}">'
+        f"{day.day} {day:%b}</text>"
+        for day, anchor in dict.fromkeys(ticks)
+    )
+    x = scale.x(today)
+    return (
+        f'<line class="axis" x1="{_LEFT}" x2="{_RIGHT}" y1="{_BOTTOM}" y2="{_BOTTOM}"/>'
+        f'<line class="today" x1="{x}" x2="{x}" y1="{_TOP - 6}" y2="{_BOTTOM}"/>{labels}'
+    )
+
+
+def _band(fan: Fan, scale: _Scale) -> str:
+    if not fan.ahead:
+        return ""
+    start = scale.point(*fan.days[-1])
+    highs = [scale.point(ahead.day, ahead.high) for ahead in fan.ahead]
+    lows = [scale.point(ahead.day, ahead.low) for ahead in reversed(fan.ahead)]
+    middle = [scale.point(ahead.day, ahead.middle) for ahead in fan.ahead]
+    return (
+        f'<polygon class="band" points="{" ".join((start, *highs, *lows))}"/>'
+        f'<polyline class="ahead" points="{" ".join((start, *middle))}"/>'
+    )
+
+
+def _past(fan: Fan, scale: _Scale) -> str:
+    lines = []
+    for run in _runs(fan.days):
+        points = " ".join(scale.point(day, value) for day, value in run)
+        lines.append(f'<polyline class="past" points="{points}"/>')
+    day, level = fan.days[-1]
+    x, y = scale.x(day), scale.y(level)
+    # Left of the point and above the line: the fan lies to the right.
+    anchor, shift = ("end", -5) if x > _LEFT + 60 else ("start", 5)
+    above = y - 8 if y > _TOP + 12 else y + 16
+    lines.append(
+        f'<circle class="now" cx="{x}" cy="{y}" r="3"/>'
+        f'<text class="value" x="{x + shift}" y="{above:.1f}" text-anchor="{anchor}">'
+        f"{amount(fan, level)}</text>"
+    )
+    return "".join(lines)
+
+
+def _runs(days: Sequence[tuple[date, float]]) -> Iterator[list[tuple[date, float]]]:
+    """Days that follow one another; a gap is not drawn over."""
+    run: list[tuple[date, float]] = []
+    for day, value in days:
+        if run and day - run[-1][0] > timedelta(days=1):
+            yield run
+            run = []
+        run.append((day, value))
+    yield run
+
+
+def _limit(fan: Fan, scale: _Scale) -> str:
+    if fan.limit is None:
+        return ""
+    text = f"limit {amount(fan, fan.limit)}"
+    if fan.limit > scale.top:
+        return f'<text class="tick" x="{_LEFT}" y="{_TOP - 6}">{text}, above the picture</text>'
+    y = scale.y(fan.limit)
+    # Above its line on the left, unless the number of today stands there.
+    if y < scale.y(fan.days[-1][1]) - 26:
+        spot = f'x="{_LEFT}" y="{y - 4}"'
+    else:
+        spot = f'x="{_RIGHT}" y="{y + 12}" text-anchor="end"'
+    return (
+        f'<line class="limit" x1="{_LEFT}" x2="{_RIGHT}" y1="{y}" y2="{y}"/>'
+        f'<text class="limit-text" {spot}>{text}</text>'
+    )

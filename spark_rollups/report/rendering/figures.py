@@ -1,0 +1,271 @@
+"""The pictures of a report: each kind as a figure of rows or of small SVGs. Pure.
+
+Bars stand in percent of their row, so that a phone shows the same text size as a desk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date, timedelta
+
+from spark_rollups.report import formatting as words
+from spark_rollups.report.figure_data import (
+    DayRow,
+    DayStrip,
+    Fans,
+    Fill,
+    Fills,
+    FullRange,
+    FullRanges,
+    Name,
+    Offset,
+    Offsets,
+    Picture,
+    ShareRow,
+    Shares,
+)
+from spark_rollups.report.rendering.fan_chart import draw_fan
+from spark_rollups.report.rendering.markup import escaped
+
+_LEAST = 0.4  # percent: a bar that is there must be seen
+_LABELLED = 0.22  # share from which on a piece of a bar has room for its word
+
+
+def figure(picture: Picture) -> str:
+    body = _body(picture)
+    return (
+        f'<figure class="{_CLASSES[type(picture)]}"><figcaption><h3>{escaped(picture.title)}</h3>'
+        f"<p>{escaped(picture.caption)}</p></figcaption>{body}</figure>"
+    )
+
+
+_CLASSES: dict[type, str] = {
+    FullRanges: "ranges", Fans: "fans", Shares: "shares", DayStrip: "strip", Offsets: "offsets",
+    Fills: "fills",
+}  # fmt: skip
+
+
+def _body(picture: Picture) -> str:
+    match picture:
+        case FullRanges():
+            return _ranges(picture)
+        case Fans():
+            return _fans(picture)
+        case Shares():
+            return _shares(picture)
+        case DayStrip():
+            return _strip(picture)
+        case Offsets():
+            return _offsets(picture)
+        case Fills():
+            return _fills(picture)
+
+
+def _row(name: Name, graphic: str, text: str, spoken: str) -> str:
+    path = f"<small>{escaped(name.path)}</small>" if name.path else ""
+    said = f"{name.text}: {spoken}"
+    return (
+        f'<div class="row"><p class="who"><b>{escaped(name.text)}</b> {path}</p>'
+        f'<svg class="bar" role="img" aria-label="{escaped(said)}">{graphic}</svg>'
+        f'<p class="what">{escaped(text)}</p></div>'
+    )
+
+
+def _rows(rows: Iterable[str], axis: str = "") -> str:
+    foot = (
+        f'<div class="row foot"><p class="who"></p><svg class="axis" aria-hidden="true">{axis}</svg>'
+        '<p class="what"></p></div>'
+    )
+    return f'<div class="rows">{"".join(rows)}{foot if axis else ""}</div>'
+
+
+def _rect(kind: str, left: float, width: float, height: str = "60%", top: str = "20%") -> str:
+    shown = max(min(width, 100 - left), _LEAST)
+    return f'<rect class="{kind}" x="{left:.2f}%" width="{shown:.2f}%" y="{top}" height="{height}" rx="2"/>'
+
+
+def _upright(kind: str, at: float) -> str:
+    return f'<line class="{kind}" x1="{at:.2f}%" x2="{at:.2f}%" y1="0" y2="100%"/>'
+
+
+# --- what will be full, and when ------------------------------------------------------------------
+
+
+def _ranges(picture: FullRanges) -> str:
+    months = _months(picture)
+    grid = "".join(_upright("grid", _at(picture, month)) for month in months)
+    rows = [_range_row(picture, row, grid) for row in picture.rows]
+    labels = [f'<text x="0%" text-anchor="start" y="14">{_short(picture.start)}</text>']
+    labels += [
+        f'<text x="{_at(picture, month):.2f}%" text-anchor="middle" y="14">{_short(month)}</text>'
+        for month in months
+        if 12 < _at(picture, month) < 88
+    ]
+    labels.append(f'<text x="100%" text-anchor="end" y="14">{_short(picture.end)}</text>')
+    return _rows(rows, "".join(labels))
+
+
+def _months(picture: FullRanges) -> list[date]:
+    days = (picture.end - picture.start).days
+    every = (picture.start + timedelta(days=day) for day in range(1, days))
+    return [day for day in every if day.day == 1]
+
+
+def _at(picture: FullRanges, day: date) -> float:
+    whole = max((picture.end - picture.start).days, 1)
+    return min(max((day - picture.start).days / whole, 0.0), 1.0) * 100
+
+
+def _short(day: date) -> str:
+    return f"{day.day} {day:%b}"
+
+
+def _range_row(picture: FullRanges, row: FullRange, grid: str) -> str:
+    left = _at(picture, row.earliest)
+    right = 100.0 if row.latest is None else _at(picture, row.latest)
+    kind = "bad" if row.urgent else "warn"
+    fade = " open" if row.latest is None else ""
+    graphic = grid + _rect(f"{kind}{fade}", left, right - left)
+    if row.likely is not None:
+        graphic += _upright("likely", min(_at(picture, row.likely), 99.6))
+    if row.latest is not None and row.latest <= picture.start:
+        when = "full now"
+    elif row.likely is not None:
+        when = f"around {words.day(row.likely)}"
+    else:
+        when = f"{words.day(row.earliest)} at the earliest"
+    return _row(row.name, graphic, f"{when} · {row.note}", f"{when}, {row.note}")
+
+
+# --- small multiples ------------------------------------------------------------------------------
+
+
+def _fans(picture: Fans) -> str:
+    cells = (
+        f'<div class="cell"><p class="who"><b>{escaped(fan.name.text)}</b> '
+        f"<small>{escaped(fan.name.path)}</small></p>{draw_fan(fan)}"
+        f'<p class="what">{escaped(words.capital(fan.caption))}</p></div>'
+        for fan in picture.fans
+    )
+    return f'<div class="cells">{"".join(cells)}</div>'
+
+
+# --- shares ---------------------------------------------------------------------------------------
+
+
+def _shares(picture: Shares) -> str:
+    used = [
+        place
+        for place in range(len(picture.words))
+        if any(row.shares[place] > 0 for row in picture.rows)
+    ]
+    keys = "".join(
+        f'<li><i class="key s-{picture.classes[place]}"></i>{escaped(picture.words[place])}</li>'
+        for place in used
+    )
+    return f'<ul class="legend">{keys}</ul>' + _rows(
+        _share_row(picture, row) for row in picture.rows
+    )
+
+
+def _share_row(picture: Shares, row: ShareRow) -> str:
+    pieces, left, bad = [], 0.0, 0.0
+    for place, share in enumerate(row.shares):
+        if not share > 0:
+            continue
+        kind = f"s-{picture.classes[place]}"
+        pieces.append(_rect(kind, left, share * 100, "70%", "15%"))
+        if share >= _LABELLED:
+            pieces.append(
+                f'<text class="in t-{picture.classes[place]}" x="{left + 1:.2f}%" y="50%" '
+                f'dominant-baseline="central">{escaped(picture.words[place])}</text>'
+            )
+        left += share * 100
+    spoken = ", ".join(
+        f"{picture.words[place]} {words.share(share)}"
+        for place, share in enumerate(row.shares)
+        if share > 0
+    )
+    bad = 1 - sum(row.shares[:3])
+    return _row(row.name, "".join(pieces), f"{words.share(max(bad, 0.0))} not well", spoken)
+
+
+# --- days, clocks, fill ---------------------------------------------------------------------------
+
+
+def _strip(picture: DayStrip) -> str:
+    length = len(picture.rows[0].days) if picture.rows else 1
+    labels = "".join(
+        f'<text x="{(day + 0.5) / length * 100:.2f}%" text-anchor="middle" y="14">{day + 1}</text>'
+        for day in range(0, length, 7)
+    )
+    return _rows((_day_row(row) for row in picture.rows), labels)
+
+
+def _day_row(row: DayRow) -> str:
+    width = 100 / len(row.days)
+    cells = []
+    for place, share in enumerate(row.days):
+        left = place * width + 0.15 * width
+        cells.append(_rect("none", left, 0.7 * width, "100%", "0"))
+        if share is not None:
+            cells.append(
+                _rect(
+                    "there", left, 0.7 * width, f"{share * 100:.0f}%", f"{100 - share * 100:.0f}%"
+                )
+            )
+    there = sum(share is not None for share in row.days)
+    text = f"{there} of {len(row.days)} days"
+    return _row(row.name, "".join(cells), text, text)
+
+
+def _offsets(picture: Offsets) -> str:
+    reach = max(
+        [
+            picture.line * 1.25,
+            *(max(abs(row.low), abs(row.high)) + row.uncertainty for row in picture.rows),
+        ]
+    )
+    rows = (_offset_row(picture, row, reach) for row in picture.rows)
+    line = words.span(picture.line)
+    labels = "".join(
+        f'<text x="{_place(value, reach):.2f}%" text-anchor="middle" y="14">{escaped(text)}</text>'
+        for value, text in ((-picture.line, f"−{line}"), (0.0, "0"), (picture.line, f"+{line}"))
+    )
+    return _rows(rows, labels)
+
+
+def _place(value: float, reach: float) -> float:
+    return 50 + value / reach * 49
+
+
+def _offset_row(picture: Offsets, row: Offset, reach: float) -> str:
+    low, high = _place(row.low, reach), _place(row.high, reach)
+    pale = _place(row.low - row.uncertainty, reach), _place(row.high + row.uncertainty, reach)
+    off = max(abs(row.low), abs(row.high)) - row.uncertainty > picture.line
+    graphic = (
+        _upright("grid", 50)
+        + _upright("limit", _place(-picture.line, reach))
+        + _upright("limit", _place(picture.line, reach))
+        + _rect("pale", pale[0], pale[1] - pale[0], "30%", "35%")
+        + _rect("bad" if off else "fine", low, high - low)
+    )
+    text = f"{words.span(row.low)} to {words.span(row.high)}"
+    return _row(row.name, graphic, text, text)
+
+
+def _fills(picture: Fills) -> str:
+    return _rows(_fill_row(picture, row) for row in picture.rows)
+
+
+def _fill_row(picture: Fills, row: Fill) -> str:
+    used = row.used / row.limit
+    kind = "bad" if used > picture.line else "fine"
+    graphic = _rect("track", 0, 100, "60%", "20%")
+    if row.expected is not None and row.expected > row.used:
+        graphic += _rect("expected", 0, min(row.expected / row.limit, 1.0) * 100)
+    graphic += _rect(kind, 0, min(used, 1.0) * 100) + _upright("limit", picture.line * 100)
+    text = f"{words.share(used)} of {words.bytes_text(row.limit)}"
+    if row.expected is not None:
+        text += f", {words.share(row.expected / row.limit)} in 30 days"
+    return _row(row.name, graphic, text, text)

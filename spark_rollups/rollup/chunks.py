@@ -1,0 +1,120 @@
+"""The archive's chunks as flat numpy columns: values, times, and how many of them a chunk has.
+
+FORMAT.md, section 2: whole numbers with a scale, or the values themselves; markers apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from spark_rollups.datasource.parquet_reader import one_array
+from spark_rollups.rollup.kernel import Floats, Int64s
+from spark_rollups.rollup.rows import Ranks
+
+VALUE_COLUMNS: Final = ("series", "hour", "scale", "iv", "fv")
+TIME_COLUMNS: Final = (*VALUE_COLUMNS, "ts", "stale")
+_POWERS: Final = 10.0 ** np.arange(10)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    series: Ranks
+    hour: Int64s
+    counts: Int64s  # values of each chunk
+    values: Floats  # of all chunks, one after the other
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+    def take(self, chosen: Int64s) -> Chunks:
+        counts = self.counts[chosen]
+        return Chunks(
+            self.series[chosen], self.hour[chosen], counts, self.values[places(self, chosen)]
+        )
+
+
+def places(chunks: Chunks, chosen: Int64s) -> Int64s:
+    """Where the values of these chunks stand in the flat column."""
+    return ranges(starts_of(chunks.counts)[chosen], chunks.counts[chosen])
+
+
+def ranges(starts: Int64s, counts: Int64s) -> Int64s:
+    """start, start + 1, ... of each, as many as its count."""
+    shift = starts - starts_of(counts)
+    return np.repeat(shift, counts) + np.arange(int(counts.sum()))
+
+
+def starts_of(counts: Int64s) -> Int64s:
+    return np.cumsum(counts) - counts
+
+
+def chunks_of(table: Any) -> Chunks:
+    """Of a table with VALUE_COLUMNS."""
+    whole, whole_counts = _lists(table, "iv")
+    plain, plain_counts = _lists(table, "fv")
+    series = one_array(table, "series").to_numpy()
+    hour = one_array(table, "hour").cast("int64").to_numpy()
+    scale = one_array(table, "scale").fill_null(0).to_numpy()
+    values = _whole_values(whole, whole_counts, scale)
+    if len(plain):
+        values = _mixed(values, whole_counts, plain, plain_counts)
+    return Chunks(series, hour, whole_counts + plain_counts, values)
+
+
+def _lists(table: Any, name: str) -> tuple[Any, Int64s]:
+    """All items of a column of lists, and how many each has: none where there is no list."""
+    lists = one_array(table, name)
+    offsets = lists.offsets.to_numpy()
+    items = lists.values.slice(offsets[0], offsets[-1] - offsets[0])
+    return items.to_numpy(), np.diff(offsets).astype(np.int64)
+
+
+def _whole_values(items: Any, counts: Int64s, scale: Any) -> Floats:
+    values: Floats = items.astype(np.float64)
+    scaled = scale > 0
+    if not scaled.any():
+        return values
+    if scaled.all() and (scale == scale[0]).all():
+        values /= _POWERS[scale[0]]
+    else:
+        values /= np.repeat(_POWERS[scale], counts)
+    return values
+
+
+def _mixed(whole: Floats, whole_counts: Int64s, plain: Floats, plain_counts: Int64s) -> Floats:
+    """A chunk has the one or the other; they are put back in the order of chunks."""
+    if not whole_counts.any():
+        return plain
+    starts = starts_of(whole_counts + plain_counts)
+    values = np.empty(len(whole) + len(plain))
+    values[ranges(starts, whole_counts)] = whole
+    values[ranges(starts, plain_counts)] = plain
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class TimedSamples:
+    """Values and stale markers (as NaN) of chunks, with their times in milliseconds since 1970."""
+
+    chunk: Int64s  # the place of the chunk that each is in
+    time: Int64s
+    value: Floats
+
+
+def timed_samples(table: Any, chunks: Chunks) -> TimedSamples:
+    """Of a table with TIME_COLUMNS, in the order of chunks and time."""
+    chunk = np.repeat(np.arange(len(chunks)), chunks.counts)
+    offsets, _ = _lists(table, "ts")
+    time = offsets.astype(np.int64) + chunks.hour[chunk]
+    marks, mark_counts = _lists(table, "stale")
+    if len(marks) == 0:
+        return TimedSamples(chunk, time, chunks.values)
+    marked = np.repeat(np.arange(len(chunks)), mark_counts)
+    ended = marks.astype(np.int64) + chunks.hour[marked]
+    chunk, time = np.concatenate([chunk, marked]), np.concatenate([time, ended])
+    value = np.concatenate([chunks.values, np.full(len(ended), np.nan)])
+    order = np.lexsort((time, chunk))
+    return TimedSamples(chunk[order], time[order], value[order])

@@ -1,0 +1,78 @@
+"""Several series that are one identity: per hour, the one with most samples tells, but for the
+lowest and the highest number, which are those of all. Pure.
+
+The steps of counters from one hour into the next are added here, where neighbours are known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from archive.tables.schema import HOUR_MS, LOOKBACK_HOURS
+from spark_rollups.rollup.kernel import Floats, Int64s, rise
+from spark_rollups.rollup.rows import HourRows
+
+
+def telling(who: Any, hour: Int64s, count: Int64s, order: Any) -> Int64s:
+    """The places of the rows that tell, sorted by identity and hour.
+
+    `order` settles ties: it ranks the series' fingerprints, the smallest first.
+    """
+    sorted_places: Int64s = np.lexsort((order, -count, hour, who))
+    whose, when = who[sorted_places], hour[sorted_places]
+    first = np.append(True, (whose[1:] != whose[:-1]) | (when[1:] != when[:-1]))
+    chosen: Int64s = sorted_places[first[: len(sorted_places)]]
+    return chosen
+
+
+def told_by_one(rows: HourRows, order: Any) -> HourRows:
+    """One row for each identity and hour. Its extremes are those of all series: a pod that came
+    within the hour may have seen what the one before it did not. They cannot count twice.
+    """
+    chosen = rows.take(telling(rows.who, rows.hour, rows.count, order))
+    places = np.lexsort((rows.hour, rows.who))
+    whose, when = rows.who[places], rows.hour[places]
+    first = np.append(True, (whose[1:] != whose[:-1]) | (when[1:] != when[:-1]))
+    starts = np.flatnonzero(first[: len(places)])
+    if len(starts) == len(rows):
+        return chosen
+    return replace(
+        chosen,
+        min=np.minimum.reduceat(rows.min[places], starts),
+        max=np.maximum.reduceat(rows.max[places], starts),
+    )
+
+
+def with_steps_into(
+    rows: HourRows, series: Any, earlier: tuple[Any, Int64s, Floats]
+) -> tuple[HourRows, Any]:
+    """Adds each hour's first step, from the newest earlier number of its series.
+
+    `earlier` are series, hour and last number of the day before, sorted by series. The rows come
+    back sorted by series and hour, with their series.
+    """
+    order = np.lexsort((rows.hour, series))
+    rows, series = rows.take(order), series[order]
+    before, since = np.full(len(rows), np.nan), np.zeros(len(rows), np.int64)
+    follows = series[1:] == series[:-1]
+    before[1:][follows], since[1:][follows] = rows.last[:-1][follows], rows.hour[:-1][follows]
+    firsts = np.flatnonzero(np.append(True, ~follows)[: len(rows)])
+    before[firsts], since[firsts] = _earlier(series[firsts], earlier)
+    near = rows.hour - since <= LOOKBACK_HOURS * HOUR_MS
+    known = near & ~np.isnan(before) & ~np.isnan(rows.increase)  # gauges have no increase
+    steps, fell = rise(before, rows.first)
+    with np.errstate(invalid="ignore", over="ignore"):
+        increase = rows.increase + np.where(known, steps, 0.0)
+    return replace(rows, increase=increase, resets=rows.resets + (known & fell)), series
+
+
+def _earlier(series: Any, earlier: tuple[Any, Int64s, Floats]) -> tuple[Floats, Int64s]:
+    known, hours, lasts = earlier
+    if len(known) == 0:
+        return np.full(len(series), np.nan), np.zeros(len(series), np.int64)
+    place = np.minimum(np.searchsorted(known, series), len(known) - 1)
+    found = known[place] == series
+    return np.where(found, lasts[place], np.nan), np.where(found, hours[place], 0)

@@ -1,0 +1,147 @@
+"""The identities of a few metrics in memory: which rank a series has, and the columns of a rank.
+
+Ranks are in the order of the identities, so that sorting by rank sorts a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from spark_rollups.filesystem import Place, place_at
+from spark_rollups.rollup.kernel import Int64s, Mask
+from spark_rollups.rollup.rows import Ranks
+from spark_rollups.rollup.series_identity import rises
+from spark_rollups.rollup.tables.schemas import IDENTITY, PLACE
+
+_NAMES = ("metric", "kind", *PLACE)
+
+
+@dataclass(frozen=True, slots=True)
+class Identities:
+    table: Any  # the columns IDENTITY, one row per rank, in the order of ranks
+    rank_of: Ranks  # by the series' number; -1 for a series of another metric
+    order_of: Ranks  # by the series' number: the place of its fingerprint among them
+    shared: Mask  # by rank: several series are this identity
+    rising: Mask  # by rank: counters, and the parts of histograms
+    keeper: Ranks  # by rank: the smallest number among its series
+
+    def ranks(self, series: Any) -> Ranks:
+        """Of series by number; -1 for those of other metrics."""
+        if len(self.rank_of) == 0:
+            return np.full(len(series), -1, np.int32)
+        known = np.minimum(series, len(self.rank_of) - 1)
+        return np.where(series < len(self.rank_of), self.rank_of[known], np.int32(-1))
+
+    def buckets(self, count: int) -> Any:
+        """By rank: which of so many parts it is in. A part is a range of series' numbers, so that
+        it lies together in files, which are sorted by them."""
+        parts = np.empty(len(self.keeper), np.int64)
+        parts[np.argsort(self.keeper, kind="stable")] = np.arange(len(self.keeper))
+        return parts * count // max(len(self.keeper), 1)
+
+    def about(self, metrics: Collection[str]) -> Mask:
+        """By rank: whether it is one of these metrics."""
+        asked = pc.is_in(self.table.column("metric"), pa.array(sorted(metrics), pa.string()))
+        found: Mask = asked.to_numpy()
+        return found
+
+    def columns(self, ranks: Any) -> dict[str, Any]:
+        """The identity columns of a table with these ranks."""
+        rows = self.table.take(pa.array(ranks))
+        return {name: rows.column(name) for name in IDENTITY}
+
+
+@lru_cache(maxsize=4)
+def load_identities(
+    place: str, paths: tuple[str, ...], metrics: tuple[str, ...] | None
+) -> Identities:
+    """Kept between the tasks of a worker. None: of all metrics."""
+    where = place_at(place)
+    parts = [_part(where, path, metrics) for path in paths]
+    return identities_of(pa.concat_tables(parts).combine_chunks())
+
+
+def metrics_of(place: Place, paths: Sequence[str]) -> tuple[str, ...]:
+    """Every metric that has a series."""
+    found: set[str] = set()
+    for path in paths:
+        with place.told("read", path), place.open(path) as source:
+            file = pq.ParquetFile(source, read_dictionary=["metric"])
+            column = file.read(columns=["metric"]).column("metric")
+            found.update(column.unique().to_pylist())
+    return tuple(sorted(found))
+
+
+def _part(place: Place, path: str, metrics: Sequence[str] | None) -> Any:
+    asked = None if metrics is None else pc.field("metric").isin(list(metrics))
+    with place.told("read", path):
+        return pq.read_table(
+            place.at(path),
+            filesystem=place.files,
+            filters=asked,
+            partitioning=None,
+            use_threads=False,
+        )
+
+
+def identities_of(rows: Any) -> Identities:
+    """Of a table as `identity_rows` makes it."""
+    keys = _keys(rows).dictionary_encode()
+    order = pc.sort_indices(keys.dictionary).to_numpy()
+    rank_of_code = np.empty(len(order), np.int32)
+    rank_of_code[order] = np.arange(len(order), dtype=np.int32)
+    ranks: Ranks = rank_of_code[keys.indices.to_numpy()]
+    _, firsts = np.unique(ranks, return_index=True)
+    table = rows.take(pa.array(firsts)).select(list(IDENTITY))
+    kinds = table.column("kind").to_pylist()
+    series = rows.column("series").to_numpy()
+    by_mark: Int64s = pc.sort_indices(rows.column("fingerprint").cast(pa.binary())).to_numpy()
+    return Identities(
+        table=_with_dictionaries(table),
+        rank_of=_by_number(series, ranks),
+        order_of=_by_number(series[by_mark], np.arange(len(series), dtype=np.int32)),
+        shared=np.bincount(ranks, minlength=len(order)) > 1,
+        rising=np.array([rises(kind) for kind in kinds], bool),
+        keeper=_smallest(ranks, series, len(order)),
+    )
+
+
+def _smallest(ranks: Ranks, series: Any, count: int) -> Ranks:
+    found = np.full(count, np.iinfo(np.int32).max, np.int32)
+    np.minimum.at(found, ranks, series)
+    return found
+
+
+def _by_number(series: Any, values: Ranks) -> Ranks:
+    wide = np.full(int(series.max()) + 1 if len(series) else 0, -1, np.int32)
+    wide[series] = values
+    return wide
+
+
+def _keys(rows: Any) -> Any:
+    """One key for each row; 0xFE and 0xFF are in no UTF-8 text, so no two identities share one."""
+    columns = [rows.column(name).cast(pa.binary()).combine_chunks() for name in _NAMES]
+    labels = rows.column("labels").combine_chunks()
+    pairs = pc.binary_join_element_wise(
+        labels.keys.cast(pa.binary()), labels.items.cast(pa.binary()), pa.scalar(b"\xfe")
+    )
+    texts = pc.binary_join(
+        pa.ListArray.from_arrays(labels.offsets, pairs), pa.scalar(b"\xff", pa.binary())
+    )
+    return pc.binary_join_element_wise(*columns, texts, pa.scalar(b"\xff"))
+
+
+def _with_dictionaries(table: Any) -> Any:
+    """Names repeat: taken and written as numbers they cost a tenth."""
+    for place, name in enumerate(table.column_names):
+        if name != "labels":
+            table = table.set_column(place, name, table.column(name).dictionary_encode())
+    return table.unify_dictionaries().combine_chunks()

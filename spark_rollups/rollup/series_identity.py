@@ -1,0 +1,132 @@
+"""Who a series is about: its labels as columns, without those that name who scraped it.
+
+Built once for each file of the archive's `series/`, sorted by metric, and kept beside the rollups.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from exporter.catalog import BY_NAME
+from exporter.metric import Kind
+from spark_rollups.datasource.archive_files import ArchiveFile
+from spark_rollups.datasource.parquet_reader import read_columns
+from spark_rollups.filesystem import Place
+from spark_rollups.rollup.tables.schemas import LABELS, PLACE
+
+FOLDER: Final = "identities"
+# Who scraped, ran or forwarded it: the same consumer, seen by two exporters, is one consumer.
+FOLDED_LABELS: Final = (
+    "job", "instance", "pod", "namespace", "endpoint", "container", "service", "prometheus",
+    "prometheus_replica",
+)  # fmt: skip
+NAME_LABEL: Final = "__name__"
+_HISTOGRAM_PARTS: Final = ("_bucket", "_sum", "_count")
+_ROW_GROUP: Final = 65_536
+_SCHEMA: Final = pa.schema(
+    [
+        pa.field("series", pa.int32()),
+        pa.field("fingerprint", pa.binary(16)),
+        *(pa.field(name, pa.string()) for name in ("metric", "kind", *PLACE)),
+        pa.field("labels", LABELS),
+    ]
+)
+
+
+def kind_of(metric: str) -> str:
+    """The catalogue's word; of a metric that is not ours the name has to tell."""
+    known = BY_NAME.get(metric)
+    if known is not None:
+        return str(known.kind.value)
+    for part in _HISTOGRAM_PARTS:
+        whole = BY_NAME.get(metric.removesuffix(part)) if metric.endswith(part) else None
+        if whole is not None and whole.kind is Kind.HISTOGRAM:
+            return str(Kind.HISTOGRAM.value)
+    if metric.endswith("_bucket"):
+        return str(Kind.HISTOGRAM.value)
+    return str((Kind.COUNTER if metric.endswith("_total") else Kind.GAUGE).value)
+
+
+def rises(kind: str) -> bool:
+    """Whether an increase means something."""
+    return kind in (Kind.COUNTER.value, Kind.HISTOGRAM.value)
+
+
+def identity_path(file: ArchiveFile, folded: Iterable[str]) -> str:
+    """The same file with the same settings has the same name: it is written once."""
+    text = "\n".join((file.path, file.sha256, *sorted(folded)))
+    return f"{FOLDER}/{hashlib.sha256(text.encode()).hexdigest()[:32]}.parquet"
+
+
+def write_identities(
+    source: Place, path: str, target: Place, to: str, folded: Sequence[str]
+) -> int:
+    """Reads one file of `series/`; says how many series there are."""
+    table = read_columns(source, path, ("series", "labels", "fingerprint"))
+    rows = identity_rows(table, folded)
+    with target.create(to) as sink:
+        pq.write_table(rows, sink, compression="zstd", row_group_size=_ROW_GROUP)
+    return int(rows.num_rows)
+
+
+def identity_rows(series: Any, folded: Sequence[str]) -> Any:
+    """The columns of one identity each, of a table of `series/`; sorted by metric and series."""
+    pairs = _Pairs(series.column("labels").combine_chunks())
+    columns = {name: pairs.column(name) for name in PLACE}
+    metric = pairs.column(NAME_LABEL).dictionary_encode()
+    kinds = pa.array([kind_of(name) for name in metric.dictionary.to_pylist()], pa.string())
+    rows = pa.table(
+        {
+            "series": series.column("series"),
+            "fingerprint": series.column("fingerprint"),
+            "metric": metric.cast(pa.string()),
+            "kind": kinds.take(metric.indices),
+            **columns,
+            "labels": pairs.others({*PLACE, NAME_LABEL, *folded}),
+        },
+        schema=_SCHEMA,
+    )
+    return rows.sort_by([("metric", "ascending"), ("series", "ascending")])
+
+
+class _Pairs:
+    """The pairs of a column of label maps, flat, each with the row that it belongs to."""
+
+    def __init__(self, labels: Any) -> None:
+        self._rows = len(labels)
+        lengths = np.diff(labels.offsets.to_numpy())
+        self._row_of = np.repeat(np.arange(self._rows), lengths)
+        first, last = labels.offsets[0].as_py(), labels.offsets[-1].as_py()
+        names = labels.keys.slice(first, last - first).dictionary_encode()
+        self._names = names.dictionary.to_pylist()
+        self._codes = names.indices.to_numpy()
+        self._flat_names = labels.keys.slice(first, last - first)
+        self._values = labels.items.slice(first, last - first)
+
+    def column(self, name: str) -> Any:
+        """The label's value in each row, "" where it is not there."""
+        if name not in self._names:
+            return pa.array([""], pa.string()).take(pa.array(np.zeros(self._rows, np.int64)))
+        places = np.flatnonzero(self._codes == self._names.index(name))
+        where = np.full(self._rows, -1, np.int64)
+        where[self._row_of[places]] = places
+        found = self._values.take(pa.array(where, mask=where < 0))
+        return pc.fill_null(found, "").cast(pa.string())
+
+    def others(self, known: set[str]) -> Any:
+        """Maps of all labels but these."""
+        wanted = np.array([name not in known for name in self._names], bool)
+        kept = np.flatnonzero(wanted[self._codes]) if len(wanted) else np.empty(0, np.int64)
+        counts = np.bincount(self._row_of[kept], minlength=self._rows)
+        offsets = np.append(0, np.cumsum(counts)).astype(np.int32)
+        chosen = pa.array(kept)
+        return pa.MapArray.from_arrays(
+            pa.array(offsets), self._flat_names.take(chosen), self._values.take(chosen)
+        )

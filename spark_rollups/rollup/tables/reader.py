@@ -1,0 +1,100 @@
+"""Reading the rollups: `open_rollups(path)` and the tables by day. Needs pyarrow alone, no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import date
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.rollup.tables.manifest import Day, Manifest, RollupFile, newest_manifest
+from spark_rollups.rollup.tables.schemas import ASOF_TABLES, DAY_TABLES
+
+
+class Rollups:
+    """One result: it keeps to the manifest that it was opened with."""
+
+    def __init__(self, place: Place, manifest: Manifest) -> None:
+        self.place = place
+        self.manifest = manifest
+
+    def days(self) -> list[date]:
+        """The days that are there, oldest first. A day between them may be missing."""
+        return [date.fromisoformat(day) for day in sorted(self.manifest.days)]
+
+    def day(self, day: date) -> Day | None:
+        """What the manifest says of a day: its hours with data, and whether samples were there."""
+        return self.manifest.days.get(day.isoformat())
+
+    def hours(self, day: date) -> int:
+        """Bit n is set when hour n (UTC) of the day has data; 0 for a day that is missing."""
+        found = self.day(day)
+        return 0 if found is None else found.hours
+
+    def table(
+        self,
+        name: str,
+        first_day: date,
+        last_day: date,
+        columns: Sequence[str] | None = None,
+        metrics: Collection[str] | None = None,
+    ) -> pa.Table:
+        """The rows of these days, both included; all days of the archive that are missing have none."""
+        if name not in DAY_TABLES:
+            raise RollupError(f"there is no table {name}; there are {', '.join(DAY_TABLES)}")
+        files = [
+            each
+            for day in self.days()
+            if first_day <= day <= last_day
+            for each in self.manifest.days[day.isoformat()].tables.get(name, ())
+        ]
+        return self._read(files, DAY_TABLES[name], columns, metrics)
+
+    def asof_days(self) -> list[date]:
+        """The days for which forecasts and trends were made, oldest first."""
+        return [date.fromisoformat(day) for day in sorted(self.manifest.asof)]
+
+    def asof_table(self, name: str, day: date) -> pa.Table:
+        """`forecasts` or `trends` as they were on a day; an error when none were made for it."""
+        if name not in ASOF_TABLES:
+            raise RollupError(f"there is no table {name}; there are {', '.join(ASOF_TABLES)}")
+        found = self.manifest.asof.get(day.isoformat())
+        if found is None:
+            raise RollupError(f"{self.place}: no {name} as of {day}")
+        return self._read(found.get(name, ()), ASOF_TABLES[name], None, None)
+
+    def _read(
+        self,
+        files: Iterable[RollupFile],
+        schema: Any,
+        columns: Sequence[str] | None,
+        metrics: Collection[str] | None,
+    ) -> pa.Table:
+        wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+        parts = [self._part(each.path, wanted, metrics) for each in files]
+        return pa.concat_tables([wanted.remove_metadata().empty_table(), *parts])
+
+    def _part(self, path: str, wanted: Any, metrics: Collection[str] | None) -> pa.Table:
+        asked = None if metrics is None else pc.field("metric").isin(pa.array(metrics, pa.string()))
+        with self.place.told("read", path):
+            found = pq.read_table(
+                self.place.at(path),
+                filesystem=self.place.files,
+                columns=wanted.names,
+                filters=asked,
+                partitioning=None,
+            )
+            return found.select(wanted.names).cast(wanted.remove_metadata())
+
+
+def open_rollups(path: str) -> Rollups:
+    """The newest result; an error when there is none, or a newer program wrote it."""
+    place = Place(str(path))
+    manifest = newest_manifest(place)
+    if manifest is None:
+        raise RollupError(f"{place}: there are no rollups here; `streamgauge rollup` makes them")
+    return Rollups(place, manifest)

@@ -1,0 +1,62 @@
+"""What Spark throws, in one line with the whole story beside it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Final
+
+from spark_rollups.filesystem import RollupError
+
+_FOREIGN: Final = ("pyspark", "py4j", "grpc")
+_MOST: Final = 300
+
+
+class SparkFailedError(RollupError):
+    """A job that ended badly. The text must be had at once: with Java it would be gone."""
+
+    def __init__(self, story: str, left: str = "") -> None:
+        self.story = story
+        super().__init__(f"Spark failed: {reason_in(story)}{left and f'; {left}'}")
+
+
+@contextlib.contextmanager
+def told_as_spark_failure() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if not is_spark(error):
+            raise
+        raise SparkFailedError(str(error).strip()) from error
+
+
+@contextlib.contextmanager
+def leaving(left: str) -> Iterator[None]:
+    """Only the caller knows what a failure leaves to readers: an old result, none, or new days."""
+    try:
+        yield
+    except SparkFailedError as error:
+        raise SparkFailedError(error.story, left) from error
+
+
+def is_spark(error: Exception) -> bool:
+    return type(error).__module__.partition(".")[0] in _FOREIGN
+
+
+def reason_in(story: str) -> str:
+    """The Python error of a worker, which ends its traceback; else the first line with a cause."""
+    lines = [line.strip() for line in story.splitlines() if line.strip()]
+    for place, line in enumerate(lines):
+        if line.startswith("Traceback"):
+            after = [each for each in lines[place + 1 :] if _is_error(each)]
+            if after:
+                return after[0][:_MOST]
+    causes = [line for line in lines if "Exception" in line or "Error" in line]
+    return (causes or lines or ["no reason given"])[0].removeprefix(": ")[:_MOST]
+
+
+def _is_error(line: str) -> bool:
+    name = line.partition(":")[0]
+    return name.replace(".", "").isidentifier() and name.endswith(
+        ("Error", "Exception", "Interrupt")
+    )

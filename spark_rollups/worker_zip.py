@@ -1,0 +1,72 @@
+"""The few modules that workers need, as a zip: for clusters that do not have Streamgauge installed.
+
+`python -m spark_rollups.worker_zip FOLDER` writes it for spark-submit, with the program beside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+ZIP: Final = "streamgauge-spark.zip"
+PROGRAM: Final = "streamgauge-rollup.py"
+# Whole rooms would bring what no worker needs; these import nothing beyond themselves.
+_MODULES: Final = ("archive/__init__.py", "archive/tables/__init__.py", "archive/tables/schema.py", "exporter/__init__.py",
+                   "exporter/catalog.py", "exporter/metric.py")  # fmt: skip
+_ROOM: Final = "spark_rollups"
+_TEXT: Final = '''"""For spark-submit: `spark-submit --py-files streamgauge-spark.zip streamgauge-rollup.py ...`."""
+
+import sys
+
+from spark_rollups.main import main
+
+sys.exit(main(sys.argv[1:]))
+'''
+
+
+def root() -> Path:
+    """The folder that holds the rooms."""
+    spec = find_spec(_ROOM)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(_ROOM)
+    return Path(spec.origin).parent.parent
+
+
+def write_zip(path: Path) -> None:
+    """The same bytes from the same sources: times are not those of the checkout."""
+    base = root()
+    own = (each.relative_to(base).as_posix() for each in (base / _ROOM).rglob("*.py"))
+    names = [*_MODULES, *own]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as target:
+        for name in sorted(names):
+            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            target.writestr(entry, (base / name).read_bytes())
+
+
+@contextlib.contextmanager
+def package_zip() -> Iterator[Path]:
+    """For one session: executors fetch it from the driver when they start."""
+    with tempfile.TemporaryDirectory(prefix="streamgauge-") as folder:
+        path = Path(folder, ZIP)
+        write_zip(path)
+        yield path
+
+
+def main(argv: list[str]) -> int:
+    folder = Path(argv[0] if argv else "dist")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_zip(folder / ZIP)
+    (folder / PROGRAM).write_text(_TEXT)
+    sys.stdout.write(f"{folder / ZIP}\n{folder / PROGRAM}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
