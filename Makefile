@@ -23,11 +23,11 @@ run: $(READY) ## the whole pipeline on this machine, with failures to try; Ctrl-
 	@$(BIN)/streamgauge demo
 
 test: $(READY) ## the tests on the oldest and the newest server
-	@$(BIN)/python -m streamgauge.demo.programs tests
+	@$(BIN)/python -m streamgauge.demo.processes.programs tests
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 test-long: $(READY) ## every server version, longer workloads
-	@$(BIN)/python -m streamgauge.demo.programs all
+	@$(BIN)/python -m streamgauge.demo.processes.programs all
 	@STREAMGAUGE_LONG=1 $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 check: $(READY) ## ruff, format, mypy --strict, import rules

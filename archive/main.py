@@ -15,9 +15,9 @@ from archive.settings.options import Options, read_options
 from archive.tables.manifest_store import ManifestError
 from archive.tables.storage import StorageError
 from archive.wal.errors import WalError
-from streamgauge.serving.live_web_config import LiveWebConfig
 from streamgauge.serving.logs import configure_logs
-from streamgauge.serving.settings import SettingsError
+from streamgauge.serving.settings.loader import SettingsError
+from streamgauge.serving.web.live_config import LiveWebConfig
 
 
 def main(argv: Sequence[str]) -> int:

@@ -24,9 +24,9 @@ from archive.http.write_endpoint import WriteDesk
 from archive.self_metrics import SelfMetrics
 from archive.settings.config import ArchiveSettings, is_loopback, listen_address
 from archive.settings.options import Options
-from streamgauge.serving.live_web_config import LiveWebConfig
 from streamgauge.serving.log_format import exception_text
 from streamgauge.serving.logs import StateLog, event
+from streamgauge.serving.web.live_config import LiveWebConfig
 
 logger = logging.getLogger(__name__)
 

@@ -8,26 +8,27 @@ import importlib
 import sys
 from typing import Final
 
-from bench import do_no_harm, do_no_harm_sources, poll_cost, scrape_cost
+from bench import poll_cost, scrape_cost
 from bench.big_server import Size, big_server
+from bench.do_no_harm import per_request, polling_sources
 from bench.exposition_writer import main as exposition_writer
 
 # On one server with many consumers.
 ON_A_SERVER: Final = {
     "poll": poll_cost.compare,
     "scrape": scrape_cost.compare,
-    "harm": do_no_harm.compare,
-    "sources": do_no_harm_sources.compare,
+    "harm": per_request.compare,
+    "sources": polling_sources.compare,
 }
 USUAL: Final = ("writer", "poll", "scrape", "harm")
 # Programs of their own; options after their name go to them.
 OTHERS: Final = {
-    "archive": ("bench.archive_ingest", "bench.archive_size", "bench.archive_restart"),
-    "archive_ingest": ("bench.archive_ingest",),
-    "archive_size": ("bench.archive_size",),
-    "archive_restart": ("bench.archive_restart",),
+    "archive": ("bench.archive.ingest", "bench.archive.size", "bench.archive.restart"),
+    "archive_ingest": ("bench.archive.ingest",),
+    "archive_size": ("bench.archive.size",),
+    "archive_restart": ("bench.archive.restart",),
     "forecast": ("bench.forecast",),
-    "rollup": ("bench.rollup",),
+    "rollup": ("bench.rollup.compare",),
     "audit": ("bench.audit",),
 }
 _EPILOG: Final = """\

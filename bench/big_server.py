@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from bench.population import populate
-from streamgauge.demo.natsd import NatsServer
-from streamgauge.demo.natsd_options import NatsOptions, sample_accounts
+from streamgauge.demo.nats_server.options import NatsOptions, sample_accounts
+from streamgauge.demo.nats_server.server import NatsServer
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import NoReturn
 from dashboards.boards import all_boards
 from dashboards.formats import FORMATS, Json
 from dashboards.limits import limits
-from streamgauge.serving.one_line import one_line
+from streamgauge.serving.log_escape import one_line
 
 PROGRAM = "streamgauge dashboards"
 _MOST_UID_CHARACTERS = 40  # Grafana refuses longer ones

@@ -3,7 +3,7 @@
 StreamgaugeError
 + QuestionError          a question to NATS that brought no usable answer; never ends a poll
   + MalformedAnswerError an answer that is not what a NATS server writes
-Mistakes in files and flags are streamgauge.serving.settings.SettingsError.
+Mistakes in files and flags are streamgauge.serving.settings.loader.SettingsError.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ from exporter.settings.config import ExporterSettings
 from exporter.settings.options import Options, read_options
 from exporter.version import VERSION
 from exporter.web import make_app
-from streamgauge.serving.live_web_config import LiveWebConfig
 from streamgauge.serving.logs import configure_logs, event
-from streamgauge.serving.settings import SettingsError
+from streamgauge.serving.settings.loader import SettingsError
+from streamgauge.serving.web.live_config import LiveWebConfig
 
 logger = logging.getLogger(__name__)
 

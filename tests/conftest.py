@@ -9,7 +9,7 @@ import pytest
 from blockbuster import blockbuster_ctx
 from support.servers import NatsCluster, NatsServer, default_options, long_run, versions
 
-from streamgauge.demo.fetching import ProgramMissingError
+from streamgauge.demo.processes.program_cache import ProgramMissingError
 from streamgauge.serving.logs import StreamgaugeHandler
 
 INTEGRATION = Path(__file__).parent / "integration"

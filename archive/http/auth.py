@@ -11,10 +11,10 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from archive.ingest.receiver import SENDER
-from streamgauge.serving.basic_auth import credentials
-from streamgauge.serving.live_web_config import LiveWebConfig
 from streamgauge.serving.logs import StateLog
-from streamgauge.serving.settings import Secret, SettingsError, read_secret
+from streamgauge.serving.settings.loader import Secret, SettingsError, read_secret
+from streamgauge.serving.web.basic_auth import credentials
+from streamgauge.serving.web.live_config import LiveWebConfig
 
 logger = logging.getLogger(__name__)
 

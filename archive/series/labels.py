@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Final, NoReturn
 
 from archive.settings.limits import Limits
-from streamgauge.serving.one_line import one_line
+from streamgauge.serving.log_escape import one_line
 
 NAME: Final = "__name__"
 _SHOWN: Final = 120

@@ -12,7 +12,7 @@ from archive.settings.limits import Limits
 from archive.settings.publishing import PublishSettings
 from archive.settings.wal import WalSettings
 from streamgauge.serving.logs import LogFormat, LogLevel
-from streamgauge.serving.settings import REQUIRED, InvalidSettingError, Size, setting
+from streamgauge.serving.settings.loader import REQUIRED, InvalidSettingError, Size, setting
 
 DEFAULT_LISTEN = "127.0.0.1:7779"
 _LISTEN = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:\s]*):(?P<port>[0-9]{1,5})")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from archive.settings.config import ArchiveSettings
-from streamgauge.serving.flags import (
+from streamgauge.serving.settings.flags import (
     ENVIRONMENT,
     Flag,
     add_flags,
@@ -23,7 +23,7 @@ from streamgauge.serving.flags import (
     parse,
     variable_text,
 )
-from streamgauge.serving.settings import (
+from streamgauge.serving.settings.loader import (
     SettingsError,
     build,
     environment_overrides,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streamgauge.serving.settings import Duration, Size, setting
+from streamgauge.serving.settings.loader import Duration, Size, setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

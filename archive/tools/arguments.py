@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from datetime import UTC, datetime
 
 from archive.tools.errors import ToolError
-from streamgauge.serving.durations import parse_duration
+from streamgauge.serving.settings.durations import parse_duration
 
 TIME_HELP = "2026-01-31, 2026-01-31T12:00 (UTC unless it says otherwise) or seconds since 1970"
 

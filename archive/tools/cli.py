@@ -20,7 +20,7 @@ from archive.tools.importing import import_command
 from archive.tools.inspecting import inspect_command
 from archive.tools.verifying import verify_command
 from archive.wal.errors import WalError
-from streamgauge.serving.one_line import one_line
+from streamgauge.serving.log_escape import one_line
 
 COMMANDS = {
     "inspect": (inspect_command, "what an archive holds: days, series, bytes per sample, gaps"),

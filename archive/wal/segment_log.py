@@ -27,7 +27,7 @@ from archive.wal.segment_writer import SegmentWriter
 from archive.wal.series_checkpoint import SeriesFile
 from archive.wal.tail_check import EndingKind
 from streamgauge.serving.logs import event
-from streamgauge.serving.sizes import format_size
+from streamgauge.serving.settings.sizes import format_size
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from exporter.samples.self_metrics import SelfSample
 from exporter.settings.config import ExporterSettings, SystemSettings
 from streamgauge.serving.log_format import exception_text
 from streamgauge.serving.logs import configure_logs, event
-from streamgauge.serving.settings import SettingsError
+from streamgauge.serving.settings.loader import SettingsError
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from exporter.sources.transport.credentials import NatsAccess, TlsAccess
-from streamgauge.serving.settings import InvalidSettingError, Secret, setting
+from streamgauge.serving.settings.loader import InvalidSettingError, Secret, setting
 
 WAYS_IN = ("user", "token", "token_file", "nkey_seed_file", "creds_file")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
-from streamgauge.serving.settings import InvalidSettingError
+from streamgauge.serving.settings.loader import InvalidSettingError
 
 _SCHEMES = {
     "account": ("nats", "tls", "ws", "wss"),

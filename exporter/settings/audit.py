@@ -8,7 +8,7 @@ from pathlib import Path
 
 from exporter.audit.context import DEFAULT_PUBLISH_RETRY_HORIZON, AuditSettings
 from exporter.audit.registry import codes, near_code
-from streamgauge.serving.settings import Duration, InvalidSettingError, setting
+from streamgauge.serving.settings.loader import Duration, InvalidSettingError, setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from exporter.settings.audit import AuditingSettings
 from exporter.settings.events import EventSettings, check_events
 from exporter.sources.subsz.reader import CEILING
 from streamgauge.serving.logs import LogFormat, LogLevel
-from streamgauge.serving.settings import Duration, InvalidSettingError, Secret, Size, setting
+from streamgauge.serving.settings.loader import Duration, InvalidSettingError, Secret, Size, setting
 
 SourceName = Literal["account", "system", "monitor"]
 

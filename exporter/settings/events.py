@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.settings.access import TlsSettings, chosen_ways_in
-from streamgauge.serving.settings import InvalidSettingError, Secret, Size, setting
+from streamgauge.serving.settings.loader import InvalidSettingError, Secret, Size, setting
 
 # The exporter's own questions use this inbox while the tap listens to the usual one.
 OWN_INBOX_PREFIX = "_INBOX_streamgauge"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from exporter.settings.addresses import without_credentials
-from streamgauge.serving import flags
-from streamgauge.serving.flags import add_flags, add_help_and_config, empty_parser
+from streamgauge.serving.settings import flags
+from streamgauge.serving.settings.flags import add_flags, add_help_and_config, empty_parser
 
 PREFIX = "STREAMGAUGE_"
 _SYSTEM = "systems[0]."

@@ -15,16 +15,16 @@ from typing import Any, Final, get_origin
 from exporter.settings.config import ExporterSettings
 from exporter.settings.flags import CONFIG_VARIABLE, FLAGS, PREFIX, Flag, parse, parser
 from exporter.settings.referenced_files import beside, check_readable
-from streamgauge.serving.flags import ENVIRONMENT, config_file, variable_text
-from streamgauge.serving.settings import (
+from streamgauge.serving.settings.declaration import declared_settings
+from streamgauge.serving.settings.flags import ENVIRONMENT, config_file, variable_text
+from streamgauge.serving.settings.loader import (
     SettingsError,
     build,
     environment_overrides,
     load_yaml,
     merge,
 )
-from streamgauge.serving.settings_declaration import declared_settings
-from streamgauge.serving.settings_scalars import without_none
+from streamgauge.serving.settings.scalars import without_none
 
 # A password may come by the environment, but never by a flag: every user of the machine sees flags.
 SECRET_VARIABLES = {

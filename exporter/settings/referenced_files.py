@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from exporter.settings.config import ExporterSettings
-from streamgauge.serving.settings import SettingsError
+from streamgauge.serving.settings.loader import SettingsError
 
 Section = TypeVar("Section")
 

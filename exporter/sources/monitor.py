@@ -33,7 +33,7 @@ from exporter.sources.servers.snapshot import (
 from exporter.sources.subsz.publish_counts import PublishReading
 from exporter.sources.subsz.transport import SubszOverHttp
 from exporter.sources.transport.credentials import TlsAccess, without_secrets
-from streamgauge.serving.settings import SettingsError, read_secret
+from streamgauge.serving.settings.loader import SettingsError, read_secret
 
 _ACCOUNTS_PER_PAGE = 1024
 _READ_BYTES = 1024 * 1024

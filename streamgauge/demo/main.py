@@ -5,12 +5,12 @@ import asyncio
 import sys
 from collections.abc import Sequence
 
-from streamgauge.demo.cast import BROKEN_AT_FIRST, NAMES
-from streamgauge.demo.child import ChildError
-from streamgauge.demo.fetching import ProgramMissingError
-from streamgauge.demo.remote import NoDemoError, list_faults, turn
+from streamgauge.demo.console import say
+from streamgauge.demo.faults.registry import BROKEN_AT_FIRST, NAMES
+from streamgauge.demo.processes.child import ChildError
+from streamgauge.demo.processes.program_cache import ProgramMissingError
 from streamgauge.demo.run import DEFAULT_SPEED, PORTS, Plan, WorkloadError, until_told
-from streamgauge.demo.text import say
+from streamgauge.demo.web.client import NoDemoError, list_faults, turn
 
 
 def main(argv: Sequence[str] | None = None) -> int:

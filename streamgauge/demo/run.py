@@ -13,27 +13,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from streamgauge.demo import services
-from streamgauge.demo.alerting import alertmanager_command, write_alertmanager, write_rules
-from streamgauge.demo.cast import BROKEN_AT_FIRST
-from streamgauge.demo.child import Child, ChildError
-from streamgauge.demo.clock_proxy import WrongClock, nats_with_clock
-from streamgauge.demo.fetching import ProgramMissingError
-from streamgauge.demo.front import RUNBOOKS, Front, serving
-from streamgauge.demo.grafana import HOW as NO_GRAFANA
-from streamgauge.demo.grafana import Engine, find_engine, grafana
-from streamgauge.demo.natsd import NatsServer, PortTakenError
-from streamgauge.demo.natsd_cluster import NatsCluster
-from streamgauge.demo.natsd_options import NatsOptions, Ports, sample_accounts
-from streamgauge.demo.pages import Place
-from streamgauge.demo.past import Past
-from streamgauge.demo.ports import free_ports, is_free
-from streamgauge.demo.programs import Programs
-from streamgauge.demo.programs import prometheus as find_prometheus
-from streamgauge.demo.remote import findable
-from streamgauge.demo.services import Wiring
-from streamgauge.demo.stage import UNHEARD
-from streamgauge.demo.text import guide, say
+from streamgauge.demo.actors.context import UNHEARD
+from streamgauge.demo.console import guide, say
+from streamgauge.demo.faults.registry import BROKEN_AT_FIRST
+from streamgauge.demo.nats_server.clock_proxy import WrongClock, nats_with_clock
+from streamgauge.demo.nats_server.cluster import NatsCluster
+from streamgauge.demo.nats_server.options import NatsOptions, Ports, sample_accounts
+from streamgauge.demo.nats_server.server import NatsServer, PortTakenError
+from streamgauge.demo.pipeline import services
+from streamgauge.demo.pipeline.alerting import alertmanager_command, write_alertmanager, write_rules
+from streamgauge.demo.pipeline.grafana import HOW as NO_GRAFANA
+from streamgauge.demo.pipeline.grafana import Engine, find_engine, grafana
+from streamgauge.demo.pipeline.history_and_report import Past
+from streamgauge.demo.pipeline.services import Wiring
+from streamgauge.demo.processes.child import Child, ChildError
+from streamgauge.demo.processes.ports import free_ports, is_free
+from streamgauge.demo.processes.program_cache import ProgramMissingError
+from streamgauge.demo.processes.programs import Programs
+from streamgauge.demo.processes.programs import prometheus as find_prometheus
+from streamgauge.demo.web.client import findable
+from streamgauge.demo.web.pages import Place
+from streamgauge.demo.web.server import RUNBOOKS, Front, serving
 from streamgauge.demo.workload import Workload, workload
 
 NATS_PORTS: Final = Ports(client=4222, monitor=8222, cluster=6222)

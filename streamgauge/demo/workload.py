@@ -9,11 +9,11 @@ from typing import Final
 
 import nats
 
-from streamgauge.demo.actors import orders, settings
-from streamgauge.demo.cast import BROKEN_AT_FIRST, Cast
-from streamgauge.demo.clock_proxy import WrongClock
-from streamgauge.demo.natsd_cluster import NatsCluster
-from streamgauge.demo.stage import PATIENCE_SECONDS, Stage
+from streamgauge.demo.actors import key_value_bucket, orders
+from streamgauge.demo.actors.context import PATIENCE_SECONDS, Stage
+from streamgauge.demo.faults.registry import BROKEN_AT_FIRST, Cast
+from streamgauge.demo.nats_server.clock_proxy import WrongClock
+from streamgauge.demo.nats_server.cluster import NatsCluster
 
 # Patient: a busy laptop is no reason to end the demo.
 ANSWER_SECONDS: Final = 30.0
@@ -67,7 +67,7 @@ async def workload(
 
 async def _prepared(stage: Stage, broken: Iterable[str]) -> Cast:
     cast = Cast(stage)
-    for room in (orders, settings):
+    for room in (orders, key_value_bucket):
         await room.prepare(stage)
     await cast.prepare()
     for name in broken:
@@ -82,7 +82,7 @@ async def _say(error: Exception) -> None:
 
 async def _act(stage: Stage, cast: Cast) -> None:
     """Until one of them fails, or everybody is told to end."""
-    actors = (*orders.actors(stage), *settings.actors(stage), *cast.actors())
+    actors = (*orders.actors(stage), *key_value_bucket.actors(stage), *cast.actors())
     tasks = [asyncio.create_task(actor) for actor in actors]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)

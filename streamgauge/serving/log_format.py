@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from streamgauge.serving.one_line import one_line
+from streamgauge.serving.log_escape import one_line
 
 _LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 _NEEDS_QUOTES = frozenset(' "=\\')

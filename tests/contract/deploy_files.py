@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import yaml
 
-from streamgauge.demo.fetching import ProgramMissingError
-from streamgauge.demo.programs import prometheus
+from streamgauge.demo.processes.program_cache import ProgramMissingError
+from streamgauge.demo.processes.programs import prometheus
 
 ROOT: Final = Path(__file__).parents[2]
 DEPLOY: Final = ROOT / "deploy"

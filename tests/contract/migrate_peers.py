@@ -24,9 +24,9 @@ from support.waiting import until
 
 from alerts.compatibility import EXPORTER, ROOT, SURVEYOR
 from exporter import catalog
-from streamgauge.demo.child import Child
-from streamgauge.demo.natsd_options import SYSTEM_ACCOUNT
-from streamgauge.demo.ports import free_ports
+from streamgauge.demo.nats_server.options import SYSTEM_ACCOUNT
+from streamgauge.demo.processes.child import Child
+from streamgauge.demo.processes.ports import free_ports
 
 RECORDED: Final = ROOT / "tests" / "recorded" / "peers"
 PEERS: Final = ("prometheus-nats-exporter", "nats-surveyor")

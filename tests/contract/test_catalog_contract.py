@@ -26,7 +26,7 @@ from exporter.polling.supervisor import system_samples
 from exporter.samples.render import Rendered, Renderer
 from exporter.samples.selection import Selection
 from exporter.samples.self_metrics import SelfMetrics, SelfSample
-from streamgauge.demo.programs import prometheus
+from streamgauge.demo.processes.programs import prometheus
 
 ALL = recordings()
 SYSTEM = "nats"

@@ -9,8 +9,8 @@ import pytest
 
 from alerts.rules import BY_NAME
 from exporter.catalog import VERDICTS
-from streamgauge.demo.cast import BROKEN_AT_FIRST, KINDS, NAMES
 from streamgauge.demo.faults.fault import Fault
+from streamgauge.demo.faults.registry import BROKEN_AT_FIRST, KINDS, NAMES
 
 PAGE = Path(__file__).parents[2] / "docs" / "demo.md"
 

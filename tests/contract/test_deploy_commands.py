@@ -25,7 +25,7 @@ from archive.settings.options import FLAGS as ARCHIVE_FLAGS
 from exporter.settings.config import ExporterSettings
 from exporter.settings.flags import CONFIG_VARIABLE
 from exporter.settings.options import setting_variables
-from streamgauge.serving.settings import build
+from streamgauge.serving.settings.loader import build
 
 COMMANDS: Final = all_commands()
 VARIABLE: Final = re.compile(r"\bSTREAMGAUGE_[A-Z_]+")

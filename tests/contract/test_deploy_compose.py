@@ -18,11 +18,11 @@ from promtool.alertmanager_process import amtool
 from support.documents import read_document
 from support.exporter_process import ran, read_series
 
-from streamgauge.demo.child import Child
-from streamgauge.demo.fetching import cached, unpack_debian_packages
-from streamgauge.demo.ports import free_ports
-from streamgauge.demo.programs import nats_server
-from streamgauge.demo.readiness import wait_until_ready
+from streamgauge.demo.processes.child import Child
+from streamgauge.demo.processes.ports import free_ports
+from streamgauge.demo.processes.program_cache import cached, unpack_debian_packages
+from streamgauge.demo.processes.programs import nats_server
+from streamgauge.demo.processes.readiness import wait_until_ready
 
 SERVICES: Final[dict[str, dict[str, Any]]] = load(COMPOSE / "compose.yaml")["services"]
 OURS: Final = [name for name, service in SERVICES.items() if "build" in service]

@@ -17,9 +17,9 @@ from contract.container_tree import Built, Stage
 from contract.deploy_files import CONTAINER_FILES, ROOT, instructions, run
 from support.exporter_process import NOBODY
 
-from streamgauge.demo.child import Child
-from streamgauge.demo.ports import free_ports
-from streamgauge.demo.readiness import wait_until_ready
+from streamgauge.demo.processes.child import Child
+from streamgauge.demo.processes.ports import free_ports
+from streamgauge.demo.processes.readiness import wait_until_ready
 
 each_file = pytest.mark.parametrize("path", CONTAINER_FILES, ids=lambda path: path.stem)
 WITH_JAVA: Final = "rollups"

@@ -19,11 +19,11 @@ from support.remote_write_published import read_published
 from support.servers import NEWEST, NatsServer, connected, default_options
 from support.waiting import until
 
-from streamgauge.demo.child import Child
-from streamgauge.demo.fetching import ProgramMissingError, cache_folder
-from streamgauge.demo.ports import free_ports
-from streamgauge.demo.programs import prometheus
-from streamgauge.demo.readiness import wait_until_ready
+from streamgauge.demo.processes.child import Child
+from streamgauge.demo.processes.ports import free_ports
+from streamgauge.demo.processes.program_cache import ProgramMissingError, cache_folder
+from streamgauge.demo.processes.programs import prometheus
+from streamgauge.demo.processes.readiness import wait_until_ready
 
 
 def configuration(exporter: int, archive: int) -> str:

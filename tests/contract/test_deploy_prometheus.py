@@ -15,7 +15,7 @@ from contract.deploy_files import COMPOSE, DEPLOY, ROOT, load, promtool, run
 from exporter import catalog
 from exporter.metric import Metric, Subject
 from spark_rollups import metric_selection
-from streamgauge.demo.fetching import cache_folder
+from streamgauge.demo.processes.program_cache import cache_folder
 
 CONFIGURATIONS: Final = [*sorted((DEPLOY / "prometheus").glob("*.yml")), COMPOSE / "prometheus.yml"]
 Relabelling = list[dict[str, Any]]

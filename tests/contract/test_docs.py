@@ -14,7 +14,7 @@ from exporter import catalog
 from exporter.audit.command.flags import parser as audit_parser
 from exporter.settings.config import ExporterSettings
 from exporter.settings.flags import parser
-from streamgauge.serving.settings import build
+from streamgauge.serving.settings.loader import build
 
 DOCUMENTS: Final = {document.name: document for document in all_documents()}
 each_document = pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS.keys())

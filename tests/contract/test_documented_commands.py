@@ -59,7 +59,7 @@ EXAMPLES: Final = {
     r"nsc add user .*": "nsc is not a program of ours; test_permissions.py tries the same permissions",
     r"PYTHONPATH=tests python -m support\.\w+.*": "draws pictures of a system that is watched for minutes",
     r"python -m bench\b.*": "measures for minutes",
-    r"python -m streamgauge\.demo\.history .*": "writes sixty days; its own tests write fewer",
+    r"python -m streamgauge\.demo\.history\.main .*": "writes sixty days; its own tests write fewer",
     r"(\S*/)?spark-submit .*": "the tests of the rollups submit to a cluster of their own",
 }
 

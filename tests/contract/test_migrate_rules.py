@@ -14,8 +14,8 @@ from contract.migrate_peers import OURS, PEERS, Moment, Sample, missing_peers, r
 
 from alerts.compatibility import FOLDER, ROOT, SETS
 from alerts.compatibility_names import Old
-from streamgauge.demo.fetching import ProgramMissingError
-from streamgauge.demo.programs import prometheus
+from streamgauge.demo.processes.program_cache import ProgramMissingError
+from streamgauge.demo.processes.programs import prometheus
 
 # They differ from one moment to the next; that they are there, for the same subjects, is compared.
 MOVING: Final = (

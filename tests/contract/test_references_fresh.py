@@ -14,9 +14,9 @@ from exporter.pages.reference.generate import DOCS, REFERENCES, write
 from exporter.settings.config import ExporterSettings
 from exporter.settings.flags import CONFIG_VARIABLE, FLAGS, parser
 from exporter.settings.options import read_options, setting_variables
-from streamgauge.serving.settings_declaration import declared_settings
-from streamgauge.serving.settings_scalars import without_none
-from streamgauge.serving.web_settings import WebSettings
+from streamgauge.serving.settings.declaration import declared_settings
+from streamgauge.serving.settings.scalars import without_none
+from streamgauge.serving.web.settings import WebSettings
 
 
 def committed(name: str) -> str:

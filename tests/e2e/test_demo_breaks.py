@@ -12,8 +12,8 @@ import pytest
 from support.browser import chromium_path, started_browser
 from support.demo_process import Demo, running_demo, text_of
 
-from streamgauge.demo.cast import KINDS
 from streamgauge.demo.faults.fault import Fault
+from streamgauge.demo.faults.registry import KINDS
 
 FEW: Final = ("outage", "retention", "nak-loop", "clock")
 ALL: Final = tuple(kind.name for kind in KINDS)

@@ -33,12 +33,12 @@ from archive.tools.importing.batch import NORMAL_NAN, ImportBatch, ImportedSerie
 from archive.tools.importing.targets import ServerTarget
 from archive.tools.opaque_messages import Exemplar as ToldExemplar
 from archive.tools.opaque_messages import Metadata, write_exemplar, write_metadata
-from bench.archive_ingest import victoria_metrics
+from bench.archive.ingest import victoria_metrics
 from bench.process import free_port
-from streamgauge.demo.child import Child
-from streamgauge.demo.fetching import ProgramMissingError
-from streamgauge.demo.programs import Programs, prometheus
-from streamgauge.demo.readiness import wait_until_ready
+from streamgauge.demo.processes.child import Child
+from streamgauge.demo.processes.program_cache import ProgramMissingError
+from streamgauge.demo.processes.programs import Programs, prometheus
+from streamgauge.demo.processes.readiness import wait_until_ready
 
 MINUTE = 60_000
 TEXT = """\

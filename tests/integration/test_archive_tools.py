@@ -21,7 +21,7 @@ from support.archive_folder import (
 from archive.batch import OpaqueKind
 from archive.tools.cli import main
 from archive.tools.opaque_messages import Exemplar, Metadata, write_exemplar, write_metadata
-from streamgauge.demo.programs import Programs, prometheus
+from streamgauge.demo.processes.programs import Programs, prometheus
 
 MINUTE = 60_000
 PUBLISHED: list[Told] = [

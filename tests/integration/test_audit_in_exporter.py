@@ -13,7 +13,7 @@ from support.exporter_process import Exporter, Series, exporting
 from support.servers import NatsServer, Permissions, User, connected, default_options
 from support.waiting import until
 
-from streamgauge.demo.natsd_options import sample_accounts
+from streamgauge.demo.nats_server.options import sample_accounts
 
 SETTINGS = """\
 interval: 1s

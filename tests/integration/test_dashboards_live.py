@@ -21,7 +21,7 @@ from support.waiting import until
 from dashboards.colours import NOT_WELL
 from exporter import catalog
 from exporter.metric import Origin
-from streamgauge.demo.programs import prometheus as find_prometheus
+from streamgauge.demo.processes.programs import prometheus as find_prometheus
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -37,7 +37,7 @@ from exporter.events.subscriptions import Surroundings, make_hearing
 from exporter.settings.events import EventSettings
 from exporter.sources.transport.connection import NatsLink
 from exporter.sources.transport.credentials import NatsAccess
-from streamgauge.serving.settings import build
+from streamgauge.serving.settings.loader import build
 
 AS_APP = {"user": "app", "password": "app"}
 

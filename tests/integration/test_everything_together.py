@@ -21,7 +21,7 @@ from exporter.polling.loop import SystemPoller
 from exporter.settings.config import ExactSettings, PublishSettings, SourceName, SystemSettings
 from exporter.settings.events import EventAccountSettings, EventSettings, PublishAckTapSettings
 from exporter.signals.publishes.engine import RESTED_AFTER_SECONDS
-from streamgauge.serving.settings import Secret
+from streamgauge.serving.settings.loader import Secret
 
 APP_PASSWORD = Secret(APP.password)
 each_source = pytest.mark.parametrize("source", ["account", "system", "monitor"])

@@ -29,7 +29,7 @@ from exporter.settings.options import read_options
 from exporter.sources.account import AccountSource
 from exporter.sources.request_context import Asking
 from exporter.sources.source import Source
-from streamgauge.demo.ports import free_ports
+from streamgauge.demo.processes.ports import free_ports
 
 PAGE: Final = read_document("docs/permissions.md")
 SECTIONS: Final = {

@@ -19,7 +19,7 @@ import pytest
 from aiohttp import web
 from support.certificates import Authority, Certificate
 
-from streamgauge.serving.live_web_config import LiveWebConfig
+from streamgauge.serving.web.live_config import LiveWebConfig
 
 HASH = bcrypt.hashpw(b"hunter2", bcrypt.gensalt(4)).decode()
 OTHER_HASH = bcrypt.hashpw(b"swordfish", bcrypt.gensalt(4)).decode()

@@ -22,7 +22,7 @@ from support.exporter_process import read_series
 from support.servers import NEWEST, NatsServer, connected, default_options
 
 from streamgauge.cli import EXTRAS, ROOMS
-from streamgauge.demo.fetching import ProgramMissingError
+from streamgauge.demo.processes.program_cache import ProgramMissingError
 
 ROOT: Final = Path(__file__).parents[2]
 PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
 
-from streamgauge.demo.alerting import alertmanager_command
-from streamgauge.demo.child import Child
-from streamgauge.demo.fetching import ProgramMissingError
-from streamgauge.demo.ports import free_ports
-from streamgauge.demo.programs import alertmanager
-from streamgauge.demo.readiness import wait_until_ready
+from streamgauge.demo.pipeline.alerting import alertmanager_command
+from streamgauge.demo.processes.child import Child
+from streamgauge.demo.processes.ports import free_ports
+from streamgauge.demo.processes.program_cache import ProgramMissingError
+from streamgauge.demo.processes.programs import alertmanager
+from streamgauge.demo.processes.readiness import wait_until_ready
 
 
 @cache

@@ -15,8 +15,8 @@ from promtool.scenarios import SCENARIOS
 
 from alerts.generate import ROOT
 from alerts.rules import ALERTS
-from streamgauge.demo.fetching import ProgramMissingError
-from streamgauge.demo.programs import prometheus
+from streamgauge.demo.processes.program_cache import ProgramMissingError
+from streamgauge.demo.processes.programs import prometheus
 
 _FILE = re.compile(r"^Unit Testing:\s+(\S+)$", re.MULTILINE)
 

@@ -27,11 +27,11 @@ from support.waiting import until
 
 from alerts.render import rule_files
 from alerts.terms import Terms
-from streamgauge.demo.child import Child
-from streamgauge.demo.fetching import ProgramMissingError
-from streamgauge.demo.ports import free_ports
-from streamgauge.demo.programs import Programs, prometheus
-from streamgauge.demo.readiness import wait_until_ready
+from streamgauge.demo.processes.child import Child
+from streamgauge.demo.processes.ports import free_ports
+from streamgauge.demo.processes.program_cache import ProgramMissingError
+from streamgauge.demo.processes.programs import Programs, prometheus
+from streamgauge.demo.processes.readiness import wait_until_ready
 
 
 @dataclass

@@ -12,7 +12,7 @@ from alerts import thresholds
 from alerts.generate import ROOT
 from alerts.quantity import format_duration, parse_duration
 from alerts.terms import Terms, Timing
-from streamgauge.demo.alerting import SMALL_NUMBERS, hurry
+from streamgauge.demo.pipeline.alerting import SMALL_NUMBERS, hurry
 
 SYSTEM: Final = "trial"
 POLL_SECONDS: Final = 2

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from streamgauge.demo.ports import free_ports
+from streamgauge.demo.processes.ports import free_ports
 
 DEADLINE_SECONDS: Final = 140.0  # below the limit of a test, so that the failure says why
 WATCHDOG: Final = "JetStreamWatchdog"

@@ -9,7 +9,12 @@ from contextlib import asynccontextmanager
 import aiohttp
 from aiohttp import web
 
-from streamgauge.demo.clock_proxy import HOST, WrongClock, moved_moments, nats_with_clock
+from streamgauge.demo.nats_server.clock_proxy import (
+    HOST,
+    WrongClock,
+    moved_moments,
+    nats_with_clock,
+)
 
 __all__ = ["WrongClock", "http_with_clock", "moved_moments", "nats_with_clock"]
 

@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Literal
 
-from streamgauge.serving.settings import (
+from streamgauge.serving.settings.loader import (
     REQUIRED,
     Duration,
     InvalidSettingError,

@@ -18,8 +18,8 @@ from nats.js.api import ConsumerConfig
 from prometheus_client.parser import text_string_to_metric_families
 from support.waiting import until
 
-from streamgauge.demo.child import Child
-from streamgauge.demo.ports import free_ports
+from streamgauge.demo.processes.child import Child
+from streamgauge.demo.processes.ports import free_ports
 
 COMMAND: Final = (sys.executable, "-m", "streamgauge.cli", "exporter")
 NOBODY: Final = "nats://127.0.0.1:1"  # a port that nothing listens on

@@ -17,7 +17,7 @@ from exporter.polling.supervisor import system_samples
 from exporter.polling.wiring import make_poller
 from exporter.samples.self_metrics import SelfMetrics, SelfSample
 from exporter.settings.config import ExporterSettings, SourceName, SystemSettings
-from streamgauge.serving.settings import Secret
+from streamgauge.serving.settings.loader import Secret
 
 SOURCES: Final[tuple[SourceName, ...]] = ("account", "system", "monitor")
 SYSTEM_NAME: Final = "test"

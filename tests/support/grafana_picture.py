@@ -22,7 +22,7 @@ from support.grafana_stage import Stage, stage
 from support.grafana_workload import LEDGER
 from support.servers import APP
 
-from streamgauge.demo.programs import prometheus as find_prometheus
+from streamgauge.demo.processes.programs import prometheus as find_prometheus
 
 PICTURES: Final = ROOT / "docs/pictures"
 SCRAPE_SECONDS: Final = 5

@@ -18,7 +18,7 @@ from typing import Any, Final
 from support.grafana_recorded import FOLDER, SAMPLE_TABLE, path_of
 
 from dashboards.tables import transformations
-from streamgauge.demo.fetching import ProgramMissingError, cached, run
+from streamgauge.demo.processes.program_cache import ProgramMissingError, cached, run
 
 GRAFANA: Final = "13.2.3"
 PACKAGES: Final = {

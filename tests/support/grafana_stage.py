@@ -14,11 +14,11 @@ from typing import Final
 from support.grafana_boards import ROOT
 from support.servers import NatsCluster, default_options
 
-from streamgauge.demo.child import Child
-from streamgauge.demo.natsd_options import Account, sample_accounts
-from streamgauge.demo.ports import free_ports
-from streamgauge.demo.programs import Programs
-from streamgauge.demo.readiness import wait_until_ready
+from streamgauge.demo.nats_server.options import Account, sample_accounts
+from streamgauge.demo.processes.child import Child
+from streamgauge.demo.processes.ports import free_ports
+from streamgauge.demo.processes.programs import Programs
+from streamgauge.demo.processes.readiness import wait_until_ready
 
 SYSTEM: Final = "demo"
 JOB: Final = "streamgauge"

@@ -25,7 +25,7 @@ from archive.self_metrics import SelfMetrics, Tally
 from archive.series.table import SeriesTable
 from archive.settings.limits import Limits
 from archive.wal.group_commit import Done
-from streamgauge.demo.ports import free_ports
+from streamgauge.demo.processes.ports import free_ports
 
 WRITTEN: Final = [
     f"X-Prometheus-Remote-Write-{what}-Written" for what in ("Samples", "Histograms", "Exemplars")

@@ -19,8 +19,8 @@ from support import remote_write as rw
 from support.exporter_process import Answer, Ended, Series, read_series
 from support.waiting import until
 
-from streamgauge.demo.child import Child
-from streamgauge.demo.ports import free_ports
+from streamgauge.demo.processes.child import Child
+from streamgauge.demo.processes.ports import free_ports
 
 COMMAND: Final = (sys.executable, "-m", "archive.main")
 

@@ -16,11 +16,11 @@ from support.exporter_process import Series, read_series
 from support.remote_write import bits_of
 from support.waiting import until
 
-from streamgauge.demo.child import Child
-from streamgauge.demo.fetching import ProgramMissingError
-from streamgauge.demo.ports import free_ports
-from streamgauge.demo.programs import prometheus
-from streamgauge.demo.readiness import wait_until_ready
+from streamgauge.demo.processes.child import Child
+from streamgauge.demo.processes.ports import free_ports
+from streamgauge.demo.processes.program_cache import ProgramMissingError
+from streamgauge.demo.processes.programs import prometheus
+from streamgauge.demo.processes.readiness import wait_until_ready
 
 # Small requests, many of them, and no long pause after a failure: a kill should meet one.
 CONFIG: Final = """\

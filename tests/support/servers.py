@@ -9,9 +9,8 @@ from typing import Final
 import nats
 from nats.aio.client import Client
 
-from streamgauge.demo.natsd import NatsServer, NatsServerError
-from streamgauge.demo.natsd_cluster import Login, NatsCluster
-from streamgauge.demo.natsd_options import (
+from streamgauge.demo.nats_server.cluster import Login, NatsCluster
+from streamgauge.demo.nats_server.options import (
     Account,
     NatsOptions,
     Permissions,
@@ -19,7 +18,8 @@ from streamgauge.demo.natsd_options import (
     User,
     sample_accounts,
 )
-from streamgauge.demo.programs import NATS_SERVER_VERSIONS
+from streamgauge.demo.nats_server.server import NatsServer, NatsServerError
+from streamgauge.demo.processes.programs import NATS_SERVER_VERSIONS
 
 __all__ = [
     "APP",

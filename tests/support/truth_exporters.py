@@ -13,7 +13,7 @@ from support.whole_poller import polled, whole_poller
 from exporter.polling.loop import SystemPoller
 from exporter.settings.config import PublishSettings, SourceName, SystemSettings
 from exporter.settings.events import EventAccountSettings, EventSettings
-from streamgauge.serving.settings import Secret
+from streamgauge.serving.settings.loader import Secret
 
 PREFIX: Final = "streamgauge_consumer_"
 

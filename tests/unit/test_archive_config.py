@@ -11,7 +11,7 @@ from archive.http.auth import BearerTokens
 from archive.main import main
 from archive.settings.config import DEFAULT_LISTEN, ArchiveSettings, is_loopback, listen_address
 from archive.settings.options import FLAGS, PREFIX, parser, read_options
-from streamgauge.serving.settings import SettingsError
+from streamgauge.serving.settings.loader import SettingsError
 
 
 def load(*argv: str, **environ: str) -> ArchiveSettings:

@@ -10,7 +10,7 @@ import pytest
 from archive.http.auth import BearerTokens
 from archive.serve import Archive, _repeat, _tell_end
 from archive.settings.options import read_options
-from streamgauge.serving.live_web_config import LiveWebConfig
+from streamgauge.serving.web.live_config import LiveWebConfig
 
 
 def archive_in(folder: Path) -> Archive:

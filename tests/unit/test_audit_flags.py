@@ -6,7 +6,7 @@ from exporter.audit.check import Severity
 from exporter.audit.command.flags import OutputFormat, parser, read_request
 from exporter.audit.command.main import main
 from exporter.settings.audit import AuditingSettings
-from streamgauge.serving.settings import InvalidSettingError, SettingsError
+from streamgauge.serving.settings.loader import InvalidSettingError, SettingsError
 
 
 @pytest.fixture(autouse=True)

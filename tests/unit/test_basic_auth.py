@@ -9,8 +9,8 @@ import bcrypt
 import pytest
 from support.web_config_files import HASH
 
-from streamgauge.serving.basic_auth import PasswordCheck, credentials
-from streamgauge.serving.secret import Secret
+from streamgauge.serving.settings.secret import Secret
+from streamgauge.serving.web.basic_auth import PasswordCheck, credentials
 
 OTHER_HASH = bcrypt.hashpw(b"swordfish", bcrypt.gensalt(4)).decode()
 

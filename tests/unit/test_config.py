@@ -13,7 +13,7 @@ from exporter.settings.addresses import listen_address, without_credentials
 from exporter.settings.config import ExporterSettings, SystemSettings
 from exporter.settings.options import read_options
 from streamgauge.serving.logs import LogFormat
-from streamgauge.serving.settings import Secret, SettingsError
+from streamgauge.serving.settings.loader import Secret, SettingsError
 
 MISTAKES = {
     "an unknown key": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from datetime import UTC, datetime
 
-from streamgauge.demo.clock_proxy import WrongClock, moved_body
+from streamgauge.demo.nats_server.clock_proxy import WrongClock, moved_body
 
 SINCE = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 ANSWER = (

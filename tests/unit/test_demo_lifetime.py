@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamgauge.demo.lifetime import Lifetime
+from streamgauge.demo.processes.lifecycle import Lifetime
 
 
 class Recorded(Lifetime):

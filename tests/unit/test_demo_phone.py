@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from streamgauge.demo.pages import phone_page, start_page
-from streamgauge.demo.phone import MESSAGES_KEPT, Phone
+from streamgauge.demo.web.notification_preview import MESSAGES_KEPT, Phone
+from streamgauge.demo.web.pages import phone_page, start_page
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 

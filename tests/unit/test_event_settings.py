@@ -9,7 +9,7 @@ from exporter.settings.events import (
     check_events,
     own_inbox_prefix,
 )
-from streamgauge.serving.settings import InvalidSettingError, SettingsError, build
+from streamgauge.serving.settings.loader import InvalidSettingError, SettingsError, build
 
 
 def test_events_are_heard_and_replies_are_not_when_nothing_is_said() -> None:

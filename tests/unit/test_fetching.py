@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from streamgauge.demo.fetching import ProgramMissingError, cache_folder, cached, run
-from streamgauge.demo.programs import main
+from streamgauge.demo.processes.program_cache import ProgramMissingError, cache_folder, cached, run
+from streamgauge.demo.processes.programs import main
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ from exporter.polling.supervisor import Watch
 from exporter.settings.config import ExporterSettings
 from exporter.settings.options import read_options
 from exporter.web import make_app
-from streamgauge.demo.ports import free_ports
+from streamgauge.demo.processes.ports import free_ports
 
 NOW = 1_794_800_000.0
 DAY = 86_400.0

@@ -19,8 +19,8 @@ from spark_rollups.forecasting.models.interval import Range, range_of
 from spark_rollups.forecasting.models.known_history import past_of
 from spark_rollups.forecasting.models.result import Level
 from spark_rollups.metric_selection import FORECASTED
-from streamgauge.demo.history_grid import make_grid
-from streamgauge.demo.history_recording import record
+from streamgauge.demo.history.recording import record
+from streamgauge.demo.history.time_grid import make_grid
 
 Floats = NDArray[np.float64]
 

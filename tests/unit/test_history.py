@@ -15,16 +15,10 @@ from exporter import catalog
 from exporter.audit.registry import all_checks
 from exporter.metric import Kind, Metric
 from spark_rollups.forecasting.models.forecast import forecast
-from streamgauge.demo.history_grid import (
-    EXPORTER_STARTS,
-    MISSING,
-    Grid,
-    make_grid,
-    season,
-    since_exporter_start,
-    steps_at,
-)
-from streamgauge.demo.history_plan import (
+from streamgauge.demo.history.backlog import queue
+from streamgauge.demo.history.recorded_series import HistoryError, Recorded, Recording
+from streamgauge.demo.history.recording import record
+from streamgauge.demo.history.scenario import (
     ACCOUNTS,
     CONSUMERS,
     CRASH,
@@ -34,9 +28,15 @@ from streamgauge.demo.history_plan import (
     ConsumerPlan,
     stream_plan,
 )
-from streamgauge.demo.history_queue import queue
-from streamgauge.demo.history_recording import record
-from streamgauge.demo.history_series import HistoryError, Recorded, Recording
+from streamgauge.demo.history.time_grid import (
+    EXPORTER_STARTS,
+    MISSING,
+    Grid,
+    make_grid,
+    season,
+    since_exporter_start,
+    steps_at,
+)
 
 UNTIL = date(2026, 11, 15)
 STEP = 600

@@ -19,18 +19,18 @@ from archive.tables.storage import open_storage
 from archive.tools.importing.batch import ImportBatch, ImportedSeries
 from archive.tools.importing.targets import FolderTarget
 from exporter import catalog
-from streamgauge.demo import history
-from streamgauge.demo.history_archive import write_archive
-from streamgauge.demo.history_grid import make_grid
-from streamgauge.demo.history_recording import record
-from streamgauge.demo.history_series import HistoryError, Recording
+from streamgauge.demo.history import main
+from streamgauge.demo.history.archive_writer import write_archive
+from streamgauge.demo.history.recorded_series import HistoryError, Recording
+from streamgauge.demo.history.recording import record
+from streamgauge.demo.history.time_grid import make_grid
 
 UNTIL = date(2026, 10, 26)
 DAYS, STEP = 4, 600
 
 
 def written(folder: Path) -> Path:
-    history.write_history(folder, UNTIL, DAYS, STEP)
+    main.write_history(folder, UNTIL, DAYS, STEP)
     return folder
 
 
@@ -106,7 +106,7 @@ def test_a_folder_that_is_an_archive_already_is_left_alone(
 ) -> None:
     written(tmp_path)
     before = sorted(tmp_path.rglob("*"))
-    assert history.main(["--out", str(tmp_path), "--days", "1"]) == 2
+    assert main.main(["--out", str(tmp_path), "--days", "1"]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
         f"history: {tmp_path}: is an archive already; give a folder that is none"
     )
@@ -123,7 +123,7 @@ def test_a_series_that_is_recorded_twice_is_refused(tmp_path: Path) -> None:
 
 def test_the_command_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["--out", str(tmp_path), "--until", "2026-11-15", "--days", "1", "--step", "600"]
-    assert history.main(flags) == 0
+    assert main.main(flags) == 0
     told = r"[\d,]{7} samples of \d{3} series on 1 day, 0\.\d MB, in " + re.escape(str(tmp_path))
     assert re.fullmatch(told, capsys.readouterr().out.strip())
 
@@ -143,7 +143,7 @@ def test_a_mistake_in_the_flags_ends_with_2(
 ) -> None:
     out = ["--out", str(tmp_path)] if flags else []
     with pytest.raises(SystemExit) as ended:
-        history.main([*out, *flags])
+        main.main([*out, *flags])
     assert ended.value.code == 2
     assert reason in capsys.readouterr().err
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamgauge.serving.log_escape import one_line
 from streamgauge.serving.log_format import JsonFormatter, TextFormatter
 from streamgauge.serving.logs import StateLog, configure_logs, event
-from streamgauge.serving.one_line import one_line
 
 log = logging.getLogger("exporter.polling.loop")
 

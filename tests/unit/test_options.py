@@ -14,8 +14,8 @@ from exporter.settings.config import ExporterSettings
 from exporter.settings.flags import FLAGS
 from exporter.settings.options import read_options, setting_variables
 from streamgauge.serving.logs import LogLevel
-from streamgauge.serving.settings import Secret, SettingsError
-from streamgauge.serving.settings_reference import render_reference
+from streamgauge.serving.settings.loader import Secret, SettingsError
+from streamgauge.serving.settings.reference import render_reference
 
 TWO_SYSTEMS = "systems: [{name: a}, {name: b}]"
 

@@ -20,7 +20,7 @@ from spark_rollups.filesystem import RollupError
 from spark_rollups.publishing.gauges import PUBLISHED, Gauge, Gauges, gauges_of
 from spark_rollups.publishing.textfile import text_of, write_textfile
 from spark_rollups.rollup.tables.schemas import FORECASTS, HORIZONS, QUANTILES_AHEAD
-from streamgauge.demo.programs import prometheus
+from streamgauge.demo.processes.programs import prometheus
 
 AS_OF = date(2026, 11, 15)
 SUCCESS = 1_794_800_000.0

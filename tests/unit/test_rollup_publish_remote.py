@@ -38,10 +38,10 @@ from spark_rollups.rollup.tables.manifest import Manifest, write_manifest
 from spark_rollups.rollup.tables.reader import open_rollups
 from spark_rollups.rollup.tables.schemas import FORECASTS
 from spark_rollups.rollup.tables.writer import write_table
-from streamgauge.demo.fetching import ProgramMissingError
-from streamgauge.demo.ports import free_ports
-from streamgauge.demo.programs import prometheus
-from streamgauge.demo.services import running
+from streamgauge.demo.pipeline.services import running
+from streamgauge.demo.processes.ports import free_ports
+from streamgauge.demo.processes.program_cache import ProgramMissingError
+from streamgauge.demo.processes.programs import prometheus
 
 SUCCESS = Gauge(catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS, (), 1_794_800_000.0)
 LEVEL = Gauge(

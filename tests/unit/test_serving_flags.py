@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streamgauge.serving.flags import (
+from streamgauge.serving.settings.flags import (
     Flag,
     add_flags,
     add_help_and_config,
@@ -15,7 +15,7 @@ from streamgauge.serving.flags import (
     empty_parser,
     parse,
 )
-from streamgauge.serving.settings import SettingsError
+from streamgauge.serving.settings.loader import SettingsError
 
 FLAGS = (
     Flag("web-config", "web.config", "FILE", "a file"),

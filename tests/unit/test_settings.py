@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.example_settings import Example, Logs, Source, System, load, write
 
-from streamgauge.serving.settings import (
+from streamgauge.serving.settings.loader import (
     Secret,
     SettingsError,
     build,
@@ -18,7 +18,7 @@ from streamgauge.serving.settings import (
     merge,
     setting,
 )
-from streamgauge.serving.settings_reference import render_reference
+from streamgauge.serving.settings.reference import render_reference
 
 COMPLETE = """
 listen: 127.0.0.1:1

@@ -10,11 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.example_settings import Example, load, write
 
-from streamgauge.serving.settings import (
-    SettingsError,
-    build,
-    load_yaml,
-)
+from streamgauge.serving.settings.loader import SettingsError, build, load_yaml
 
 ONE_SYSTEM = "systems:\n  - name: a\n    "
 MISTAKES = {

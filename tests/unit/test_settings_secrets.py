@@ -8,11 +8,7 @@ from pathlib import Path
 import pytest
 from support.example_settings import System
 
-from streamgauge.serving.settings import (
-    Secret,
-    SettingsError,
-    read_secret,
-)
+from streamgauge.serving.settings.loader import Secret, SettingsError, read_secret
 
 
 @pytest.mark.parametrize(

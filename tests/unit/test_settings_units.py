@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamgauge.serving.durations import format_duration, parse_duration
-from streamgauge.serving.sizes import format_size, parse_size
+from streamgauge.serving.settings.durations import format_duration, parse_duration
+from streamgauge.serving.settings.sizes import format_size, parse_size
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from exporter.polling.loop import SystemPoller
 from exporter.polling.supervisor import Watch
 from exporter.samples.render import Renderer
 from exporter.settings.config import ExporterSettings, SystemSettings
-from streamgauge.serving.settings import SettingsError
+from streamgauge.serving.settings.loader import SettingsError
 
 A, B = SystemSettings(name="a"), SystemSettings(name="b")
 AT_START = ExporterSettings(systems=(A,))

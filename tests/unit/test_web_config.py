@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from support.web_config_files import HASH, PAIR, VERIFY, tls, with_certificates, write
 
-from streamgauge.serving.live_web_config import LiveWebConfig
-from streamgauge.serving.settings_error import SettingsError
-from streamgauge.serving.settings_reference import render_reference
-from streamgauge.serving.web_config import WebConfig, load_web_config
-from streamgauge.serving.web_settings import WebSettings
+from streamgauge.serving.settings.errors import SettingsError
+from streamgauge.serving.settings.reference import render_reference
+from streamgauge.serving.web.config import WebConfig, load_web_config
+from streamgauge.serving.web.live_config import LiveWebConfig
+from streamgauge.serving.web.settings import WebSettings
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from support.web_config_files import HASH, PAIR, VERIFY, tls, with_certificates, write
 
-from streamgauge.serving.settings_error import SettingsError
-from streamgauge.serving.web_config import load_web_config
+from streamgauge.serving.settings.errors import SettingsError
+from streamgauge.serving.web.config import load_web_config
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ import pytest
 from support.certificates import Certificate
 from support.web_config_files import PAIR, tls, with_certificates, write
 
-from streamgauge.serving.tls_context import alternative_names
-from streamgauge.serving.tls_names import SUITES
-from streamgauge.serving.web_config import load_web_config
+from streamgauge.serving.web.config import load_web_config
+from streamgauge.serving.web.tls_context import alternative_names
+from streamgauge.serving.web.tls_names import SUITES
 
 
 @pytest.fixture(scope="module")

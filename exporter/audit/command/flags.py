@@ -20,8 +20,8 @@ from exporter.settings.flags import (
     parse,
 )
 from exporter.settings.options import Options, options_of
-from streamgauge.serving.durations import parse_duration
-from streamgauge.serving.settings import InvalidSettingError, SettingsError
+from streamgauge.serving.settings.durations import parse_duration
+from streamgauge.serving.settings.loader import InvalidSettingError, SettingsError
 
 NEVER = "never"
 _SEVERITIES = "|".join(severity.value for severity in Severity)

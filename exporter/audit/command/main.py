@@ -21,9 +21,9 @@ from exporter.audit.registry import chosen
 from exporter.audit.report import Unanswered
 from exporter.main import GC_THRESHOLDS
 from exporter.settings.config import ExporterSettings, SystemSettings
+from streamgauge.serving.log_escape import one_line
 from streamgauge.serving.logs import LogLevel, configure_logs
-from streamgauge.serving.one_line import one_line
-from streamgauge.serving.settings import SettingsError
+from streamgauge.serving.settings.loader import SettingsError
 
 # Nobody waits for the next poll here, so a slow system may take longer than in the exporter.
 _SECONDS_PER_LOOK = 30.0

@@ -17,8 +17,8 @@ from typing import Any
 from exporter import catalog
 from exporter.audit.history import facts
 from exporter.audit.history.queries import RollupHistory
+from streamgauge.serving.log_escape import one_line
 from streamgauge.serving.logs import StateLog
-from streamgauge.serving.one_line import one_line
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace as changed
 
 from exporter.audit.check import Check, Finding
 from exporter.audit.output.remedy_commands import commands_for
-from streamgauge.serving.one_line import one_line
+from streamgauge.serving.log_escape import one_line
 
 # What the account source calls an account whose name it may not read: no name for a command.
 UNKNOWN_ACCOUNT = "account"

@@ -9,7 +9,7 @@ from exporter.audit.check import Check, Severity
 from exporter.audit.output.printed_commands import printed_commands
 from exporter.audit.output.system_audit import Audited
 from exporter.audit.report import Told, Unanswered
-from streamgauge.serving.one_line import one_line
+from streamgauge.serving.log_escape import one_line
 
 WIDTH = 80
 # A check that a thousand consumers fail is one thing to mend; the other formats list them all.

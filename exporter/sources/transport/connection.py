@@ -21,7 +21,7 @@ from nats.errors import NoServersError
 
 from exporter.errors import QuestionError
 from exporter.sources.transport.credentials import NatsAccess, without_secrets
-from streamgauge.serving.settings import SettingsError
+from streamgauge.serving.settings.loader import SettingsError
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from nats.aio.client import RawCredentials
 
-from streamgauge.serving.settings import SettingsError, read_secret
+from streamgauge.serving.settings.loader import SettingsError, read_secret
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from nats.aio.msg import Msg
 
+from streamgauge.demo.actors.context import Stage, ack_all
 from streamgauge.demo.faults.fault import Work
-from streamgauge.demo.stage import Stage, ack_all
 
 ORDERS_PER_SECOND = 10
 # Slower than the publisher for half of the time, faster for the other half.

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from nats.aio.msg import Msg
 
+from streamgauge.demo.actors.context import Stage
 from streamgauge.demo.faults.fault import Settings, Work, WorkerFault
-from streamgauge.demo.stage import Stage
 
 
 class Poison(WorkerFault):

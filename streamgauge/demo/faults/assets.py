@@ -7,8 +7,8 @@ from typing import ClassVar
 from nats.aio.msg import Msg
 from nats.js.api import DeliverPolicy, RetentionPolicy
 
+from streamgauge.demo.actors.context import Stage, ack_all
 from streamgauge.demo.faults.fault import AbsenceFault, Fault, Settings, Work, WorkerFault
-from streamgauge.demo.stage import Stage, ack_all
 
 
 class Recreate(WorkerFault):

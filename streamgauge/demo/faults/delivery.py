@@ -7,8 +7,8 @@ from typing import ClassVar
 from nats.aio.msg import Msg
 from nats.js.api import DiscardPolicy
 
+from streamgauge.demo.actors.context import Stage
 from streamgauge.demo.faults.fault import AbsenceFault, Fault, Settings, Work
-from streamgauge.demo.stage import Stage
 
 
 class Outage(AbsenceFault):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from nats.aio.msg import Msg
 
-from streamgauge.demo.stage import Stage, ack_all
+from streamgauge.demo.actors.context import Stage, ack_all
 
 Work = Coroutine[Any, Any, None]
 Settings = dict[str, Any]

@@ -6,8 +6,8 @@ from itertools import count
 
 from nats.js.api import DiscardPolicy
 
+from streamgauge.demo.actors.context import Stage, ack_all
 from streamgauge.demo.faults.fault import Fault, Work
-from streamgauge.demo.stage import Stage, ack_all
 
 
 class Duplicate(Fault):

@@ -6,9 +6,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import ClassVar
 
+from streamgauge.demo.actors.context import OWNER, Stage
 from streamgauge.demo.faults.fault import Fault, Work
-from streamgauge.demo.natsd import NatsServerError
-from streamgauge.demo.stage import OWNER, Stage
+from streamgauge.demo.nats_server.server import NatsServerError
 
 
 class Clock(Fault):

@@ -1,0 +1,105 @@
+"""How soon the archive is itself again after a restart: to its first answer, and the first round.
+
+A receiver that has to learn its series anew answers slowly for a while, and senders fall behind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bench.archive.ingest import OURS, connected, post, until_ready
+from bench.archive.remote_write_load import INTERVAL_MS, METRICS, Load
+from bench.process import child, cpu_seconds, free_port
+from bench.table import seconds, show
+
+SERIES: Final = 1_000_000
+Bodies = list[list[bytes]]  # of each connection
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One sample of every series."""
+
+    wall: float
+    cpu: float
+    answers: Sequence[float]
+
+    def cells(self, name: str, series: int) -> tuple[str, ...]:
+        return (
+            name,
+            seconds(self.wall),
+            f"{series / self.wall / 1000:.0f}",
+            f"{series / self.cpu / 1000:.0f}",
+            seconds(statistics.median(self.answers)),
+            seconds(max(self.answers)),
+        )
+
+
+async def measure(load: Load) -> None:
+    first_time = time.time_ns() // 1_000_000 - 5 * INTERVAL_MS
+    rounds = list(load.rounds(first_time, 4))
+    with tempfile.TemporaryDirectory() as folder:
+        port = free_port()
+        command = OURS.command(Path(folder), port)
+        async with child(*command) as process:
+            await until_ready(OURS, port)
+            told = [("new series", await _round(process.pid, port, rounds[0]))]
+            told.append(("known series", await _round(process.pid, port, rounds[1])))
+            process.kill()
+            await process.wait()
+        started = time.perf_counter()
+        async with child(*command) as process:
+            await until_ready(OURS, port)
+            ready = time.perf_counter() - started
+            told.append(("the first after a kill", await _round(process.pid, port, rounds[2])))
+            told.append(("the one after it", await _round(process.pid, port, rounds[3])))
+    title = f"a round of {load.series:,} series, {load.labels} labels, {load.per_request} a request"
+    header = ("", "takes", "k/s", "k/CPU-s", "an answer", "the slowest")
+    show(title, header, [each.cells(name, load.series) for name, each in told])
+    print(f"  ready to receive {seconds(ready)} after the start")
+
+
+async def _round(pid: int, port: int, bodies: Bodies) -> Round:
+    answers: list[float] = []
+    threads = [threading.Thread(target=_send, args=(port, each, answers)) for each in bodies]
+    cpu, started = cpu_seconds(pid), time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        await asyncio.to_thread(thread.join)
+    wall = time.perf_counter() - started
+    if len(answers) < sum(map(len, bodies)):
+        raise RuntimeError("the archive refused a request")
+    return Round(wall, cpu_seconds(pid) - cpu, answers)
+
+
+def _send(port: int, bodies: Sequence[bytes], answers: list[float]) -> None:
+    with connected(port) as connection:
+        for body in bodies:
+            began = time.perf_counter()
+            if post(connection, OURS.path, body):
+                return
+            answers.append(time.perf_counter() - began)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.archive.restart", description=__doc__)
+    parser.add_argument("--series", type=int, default=SERIES)
+    parser.add_argument("--labels", type=int, default=20)
+    parser.add_argument("--connections", type=int, default=4)
+    words = parser.parse_args()
+    load = Load(words.series // METRICS, words.labels, 2_000, words.connections)
+    asyncio.run(measure(load))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Questions about single consumers and messages, as the exact signals ask them: what each costs."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from bench.big_server import BigServer
+from bench.do_no_harm.publisher import CONSUMER, FILTERS, STREAM, SUBJECT
+from bench.process import cpu_seconds
+from bench.table import show
+from exporter.sources.exact_requests.reader import PreciseOptions
+from exporter.sources.transport.connection import NatsLink
+
+_API = "$JS.API"
+_DEFAULTS = PreciseOptions()
+_TIMES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SingleQuestion:
+    name: str
+    subject: str
+    payload: bytes = b""
+    in_a_round: int = 1  # the most that one poll, or one round of counts, asks by default
+    times: int = _TIMES
+
+
+def single_questions() -> Iterator[SingleQuestion]:
+    """Filters by the number of subjects that pass: that number is what their cost goes with."""
+    first = msgspec.json.encode({"seq": 1, "next_by_subj": f"{SUBJECT}.>"})
+    counts, lags = _DEFAULTS.counts_per_round, _DEFAULTS.lags_per_poll
+    info = f"{_API}.CONSUMER.INFO.{STREAM}.{CONSUMER}"
+    yield SingleQuestion("consumer_info", info, in_a_round=2 * counts)
+    yield SingleQuestion("direct_get", f"{_API}.DIRECT.GET.{STREAM}", first, lags)
+    yield SingleQuestion("msg_get", f"{_API}.STREAM.MSG.GET.{STREAM}", first, lags)
+    for wide, number in FILTERS.items():
+        yield SingleQuestion(
+            f"filter {number // 1000}k",
+            f"{_API}.STREAM.INFO.{STREAM}",
+            msgspec.json.encode({"subjects_filter": wide}),
+            # As many as all answers of a round may name.
+            in_a_round=min(counts, _DEFAULTS.most_subjects // number),
+            times=max(10, _TIMES * 1000 // number),
+        )
+
+
+def at_once(link: NatsLink, question: SingleQuestion) -> Callable[[], Awaitable[None]]:
+    """A whole round of them, so many at the same time as a poll has under way."""
+
+    async def ask() -> None:
+        left = iter(range(question.in_a_round))
+
+        async def worker() -> None:
+            for _ in left:
+                await link.ask(question.subject, question.payload, timeout=30)
+
+        await asyncio.gather(*(worker() for _ in range(_DEFAULTS.at_once)))
+
+    return ask
+
+
+async def show_costs(big: BigServer, link: NatsLink) -> None:
+    rows = [await _cost(big, link, question) for question in single_questions()]
+    header = ("question", "p50", "max", "server CPU", "answer", "in a round")
+    show("one question after the other, each in ms", header, rows)
+
+
+async def _cost(big: BigServer, link: NatsLink, question: SingleQuestion) -> tuple[str, ...]:
+    took, size, before = [], 0, cpu_seconds(big.server.pid)
+    for _ in range(question.times):
+        started = time.perf_counter()
+        size = len((await link.ask(question.subject, question.payload, timeout=30)).data)
+        took.append(time.perf_counter() - started)
+    cpu = (cpu_seconds(big.server.pid) - before) / question.times
+    cells = [f"{one * 1000:.2f}" for one in (statistics.median(took), max(took), cpu)]
+    return (question.name, *cells, f"{size / 1000:,.1f} kB", str(question.in_a_round))

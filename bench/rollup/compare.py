@@ -1,0 +1,219 @@
+"""Rollups beside DuckDB, Polars and Spark's own functions, on the same files and in one run.
+
+Warm: Spark has started and run once. Figures are printed, never asserted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from bench.rollup.cpu_time import tree_cpu_seconds
+from bench.rollup.generated_archive import METRICS, write_day, write_month
+from bench.rollup.peers import duckdb_month, duckdb_raw, polars_month, polars_raw, spark_month
+from bench.rollup.spark_start import compare as compare_starts
+from bench.table import seconds, show
+from spark_rollups.datasource.archive_files import open_archive
+from spark_rollups.jobs.progress import Silent
+from spark_rollups.jobs.rollup import rollup
+from spark_rollups.jobs.settings import RollupSettings
+from spark_rollups.jobs.spark_runner import SparkRunner
+from spark_rollups.rollup.tables.reader import open_rollups
+from spark_rollups.session import SparkSettings
+
+_MONTH_BAR: Final = 15.0
+_RAW_BAR: Final = 0.7
+_GROWTH: Final = (1, 2, 4, 8)
+_EVER: Final = (date(2000, 1, 1), date(2100, 1, 1))
+
+Work = Callable[[], Any]
+
+
+class Taken(NamedTuple):
+    wall: float
+    cpu: float  # of all processes; on a busy machine the better measure
+
+    def least(self, other: Taken) -> Taken:
+        return Taken(min(self.wall, other.wall), min(self.cpu, other.cpu))
+
+
+def in_turns(works: dict[str, Work], turns: int) -> dict[str, Taken]:
+    """One after the other, again and again; the best of each: the rest was somebody else's."""
+    best = dict.fromkeys(works, Taken(float("inf"), float("inf")))
+    for _ in range(turns):
+        for name, work in works.items():
+            began, cpu = time.perf_counter(), tree_cpu_seconds()
+            work()
+            taken = Taken(time.perf_counter() - began, tree_cpu_seconds() - cpu)
+            best[name] = best[name].least(taken)
+    return best
+
+
+class Ours:
+    """The rollup as the command does it, each time from nothing; forecasts are another bench."""
+
+    def __init__(self, runner: SparkRunner, archive: Path, out: Path) -> None:
+        self._runner, self.out = runner, out
+        self._settings = RollupSettings(
+            str(archive), str(out), forecasts=False, states=(), quantiles=()
+        )
+        self._days = sorted(open_archive(str(archive)).days)
+
+    def of_days(self, days: int) -> None:
+        self._roll(replace(self._settings, last=date.fromisoformat(self._days[days - 1])))
+
+    def whole(self) -> None:
+        self._roll(self._settings)
+
+    def from_samples(self) -> None:
+        """Every hour is kept with its p95, as the others do it."""
+        self._roll(replace(self._settings, from_raw=True, hourly=tuple(METRICS)))
+
+    def _roll(self, settings: RollupSettings) -> None:
+        shutil.rmtree(self.out, ignore_errors=True)
+        rollup(settings, lambda: self._runner, Silent())
+
+
+def compare_month(folder: Path, runner: SparkRunner, consumers: int, days: int, turns: int) -> None:
+    archive, spark = folder / "month", runner.session().spark
+    rows = write_month(archive, consumers, days)
+    ours = Ours(runner, archive, folder / "out")
+    best = in_turns(
+        {
+            "streamgauge rollup": ours.whole,
+            "DuckDB": lambda: duckdb_month(archive, folder / "duckdb.parquet"),
+            "Polars": lambda: polars_month(archive, folder / "polars.parquet"),
+            "Spark data frames": lambda: spark_month(spark, archive, folder / "spark"),
+        },
+        turns,
+    )
+    title = f"{days} days from hourly statistics: {rows:,} rows to days"
+    _show(
+        title, best, f"the bar is {_MONTH_BAR:.0f} s at 43 million rows, labels and files included"
+    )
+    theirs = pq.read_table(folder / "duckdb.parquet").sort_by(
+        [("series", "ascending"), ("day", "ascending")]
+    )
+    _say_equal(_in_order(ours.out, "daily", "day"), theirs, ("count", "min", "max", "sum", "last"))
+    _compare_growth(ours, consumers, days, turns)
+
+
+def _compare_growth(ours: Ours, consumers: int, days: int, turns: int) -> None:
+    unit = days // _GROWTH[-1]
+    if unit == 0:
+        return
+    works: dict[str, Work] = {f"{n}x": lambda n=n: ours.of_days(n * unit) for n in _GROWTH}  # type: ignore[misc]
+    best = in_turns(works, turns)
+    rows = [
+        (name, f"{n * unit * consumers * len(METRICS) * 24:,}", seconds(best[name].wall),
+         f"{best[name].wall / best['1x'].wall:.2f}x", f"{best[name].cpu / best['1x'].cpu:.2f}x")
+        for n, name in zip(_GROWTH, works, strict=True)
+    ]  # fmt: skip
+    show(
+        "growth: at most linear is the bar",
+        ("data", "rows", "time", "beside 1x", "CPU beside 1x"),
+        rows,
+    )
+
+
+def compare_raw(folder: Path, runner: SparkRunner, consumers: int, turns: int) -> None:
+    archive = folder / "raw"
+    samples = write_day(archive, consumers)
+    ours = Ours(runner, archive, folder / "out-raw")
+    best = in_turns(
+        {
+            "streamgauge rollup": ours.from_samples,
+            "DuckDB": lambda: duckdb_raw(archive, folder / "duckdb-raw.parquet"),
+            "Polars": lambda: polars_raw(archive, folder / "polars-raw.parquet"),
+        },
+        turns,
+    )
+    beside = best["streamgauge rollup"].wall / best["DuckDB"].wall
+    _show(f"a day of samples: {samples:,} to hours and days", best,
+          f"{beside:.2f}x DuckDB; the bar is {_RAW_BAR}x")  # fmt: skip
+    theirs = pq.read_table(folder / "duckdb-raw.parquet").sort_by(
+        [("series", "ascending"), ("hour", "ascending")]
+    )
+    names = ("count", "min", "max", "sum", "first", "last", "p95")
+    _say_equal(_in_order(ours.out, "hourly", "hour"), theirs, names)
+
+
+def _in_order(out: Path, table: str, time_column: str) -> Any:
+    """In the order of series, which is that of metric and consumer here."""
+    found = open_rollups(str(out)).table(table, *_EVER)
+    keys = [(name, "ascending") for name in ("metric", "consumer", time_column)]
+    return found.sort_by(keys)
+
+
+def _say_equal(ours: Any, theirs: Any, names: Sequence[str]) -> None:
+    worst = max(_difference(ours.column(name), theirs.column(name)) for name in names)
+    rows = f"{ours.num_rows:,} rows beside {theirs.num_rows:,}"
+    print(f"  DuckDB's answer beside ours: {rows}, largest relative difference {worst:.1e}")
+
+
+def _difference(ours: Any, theirs: Any) -> float:
+    left, right = (
+        np.asarray(each.cast("double").to_numpy(), np.float64) for each in (ours, theirs)
+    )
+    return float(np.max(np.abs(left - right) / np.maximum(np.abs(right), 1e-9), initial=0.0))
+
+
+def _show(title: str, best: dict[str, Taken], note: str) -> None:
+    ours = best["streamgauge rollup"]
+    rows = [
+        (name, seconds(taken.wall), f"{ours.wall / taken.wall:.2f}x", seconds(taken.cpu),
+         f"{ours.cpu / taken.cpu:.2f}x")
+        for name, taken in best.items()
+    ]  # fmt: skip
+    show(title, ("way", "time", "ours beside it", "CPU", "ours beside it"), rows)
+    print(f"  {note}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.rollup.compare", description=__doc__)
+    add = parser.add_argument
+    add("--consumers", type=int, default=5000, help="of the month, 12 series each (default 5000)")
+    add("--days", type=int, default=30, help="of the month (default 30)")
+    add("--raw-consumers", type=int, default=1000,
+        help="of the day of samples (default 1000, a fifth of the bar's day; 5000 takes 8 GB)")  # fmt: skip
+    add("--turns", type=int, default=3, help="the best of so many counts (default 3)")
+    add("--only", choices=("month", "raw", "start"), help="one of the three")
+    words = parser.parse_args()
+    if words.only in (None, "start"):
+        compare_starts(words.turns)
+    if words.only != "start":
+        _compare_work(words)
+
+
+def _compare_work(words: argparse.Namespace) -> None:
+    runner = SparkRunner(SparkSettings(master="local[2]"))
+    with tempfile.TemporaryDirectory(prefix="streamgauge-bench-") as name:
+        folder = Path(name)
+        try:
+            _warm(folder, runner)
+            if words.only != "raw":
+                compare_month(folder, runner, words.consumers, words.days, words.turns)
+            if words.only != "month":
+                compare_raw(folder, runner, words.raw_consumers, words.turns)
+        finally:
+            runner.close()
+
+
+def _warm(folder: Path, runner: SparkRunner) -> None:
+    write_day(folder / "warm", 10)
+    for _ in range(2):
+        Ours(runner, folder / "warm", folder / "warm-out").from_samples()
+
+
+if __name__ == "__main__":
+    main()

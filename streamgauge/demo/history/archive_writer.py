@@ -1,0 +1,163 @@
+"""Writes a recording into a new archive folder, with the archive's own rows, files and manifest.
+
+A day at a time and without a log: publication hour by hour would take three times as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from archive.maintenance.file_writer import target_writers
+from archive.maintenance.rewrite_targets import Target
+from archive.publishing.hour_counts import HourTally
+from archive.tables.arrow import Table
+from archive.tables.chunk_encoder import Chunks, cut, rows
+from archive.tables.hourly_statistics import hourly_rows, statistics
+from archive.tables.manifest import DayEntry, FileEntry, Manifest
+from archive.tables.manifest_store import new_stamp, read_manifest, write_manifest
+from archive.tables.sample_columns import Floats, Int64s, Samples
+from archive.tables.schema import (
+    DAY_MS,
+    HOUR_MS,
+    HOURLY,
+    LOOKBACK_HOURS,
+    SAMPLES,
+    STALE_BITS,
+    day_name,
+)
+from archive.tables.series import SeriesBook, write_series
+from archive.tables.storage import Storage, open_storage
+from streamgauge.demo.history.recorded_series import HistoryError, Recording
+from streamgauge.demo.history.time_grid import DAY
+
+_GROUP_ROWS: Final = 30_000
+_KEY: Final = ("metric", "series", "hour")
+
+Step = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    samples: int
+    series: int
+    days: int
+    size: int
+
+
+def write_archive(recording: Recording, folder: Path, step: Step = lambda _: None) -> Written:
+    """`step` is called after each day. Nothing is visible before the last one is written."""
+    storage = open_storage(folder)
+    if read_manifest(storage).publication:
+        raise HistoryError(f"{folder}: is an archive already; give a folder that is none")
+    book = SeriesBook(storage, ())
+    numbers = [book.number(each.labels) for each in recording.series]
+    manifest = Manifest()
+    writer = _Days(storage, book, _matrix(recording, numbers), new_stamp(manifest))
+    for first in range(0, len(recording.grid), DAY // recording.grid.step):
+        writer.write(recording, first, first + DAY // recording.grid.step)
+        step(1)
+    done = manifest.after(
+        int(recording.grid.times[-1]) * 1000,
+        days=writer.entries,
+        series=(write_series(storage, book.new_rows(), writer.stamp),),
+        next_series=book.next_number,
+    )
+    write_manifest(storage, done)
+    days = done.days.values()
+    return Written(
+        sum(day.sample_count for day in days), len(numbers), len(days),
+        sum(entry.size for entry in done.files()),
+    )  # fmt: skip
+
+
+def _matrix(recording: Recording, numbers: Sequence[int]) -> Floats:
+    """A row for each number of the book."""
+    found = np.empty((len(numbers), len(recording.grid)))
+    taken: set[int] = set()
+    for number, each in zip(numbers, recording.series, strict=True):
+        if number in taken:
+            raise HistoryError(f"{each.labels}: is recorded twice")
+        taken.add(number)
+        found[number] = each.values
+    return found
+
+
+@dataclass(slots=True)
+class _Days:
+    storage: Storage
+    book: SeriesBook
+    values: Floats  # by series and moment
+    stamp: str
+    entries: dict[str, DayEntry] = field(default_factory=dict)
+    _last: Floats = field(init=False)  # of each series, and when
+    _last_time: Int64s = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._last = np.full(len(self.values), np.nan)
+        self._last_time = np.zeros(len(self.values), np.int64)
+
+    def write(self, recording: Recording, first: int, last: int) -> None:
+        times = recording.grid.times[first:last].astype(np.int64) * 1000
+        samples = self._samples(times, first, last)
+        if not len(samples):
+            return
+        chunks = cut(samples)
+        table = rows(chunks, self.book.metrics(chunks.series), [""])
+        found = statistics(chunks.values, chunks.counts, self._before(chunks))
+        day = int(times[0] - times[0] % DAY_MS)
+        tally = HourTally(day)
+        tally.add(table)
+        hours = tally.entries(int(times[-1]))
+        self.entries[day_name(day)] = DayEntry(
+            samples=self._file(SAMPLES, table, sorted(hours)),
+            hourly=self._file(HOURLY, hourly_rows(table.select(_KEY), found), sorted(hours)),
+            hours=hours,
+        )
+
+    def _samples(self, times: Int64s, first: int, last: int) -> Samples:
+        """In the order of metric, series and time, with a marker where a series ends."""
+        order = np.argsort(self.book.ranks())
+        part = self.values[order, first:last]
+        present = ~np.isnan(part)
+        before = np.zeros_like(present)
+        before[:, 1:] = present[:, :-1]
+        if first:
+            before[:, 0] = ~np.isnan(self.values[order, first - 1])
+        # When nobody scraped, nobody wrote a marker either.
+        ended = before & ~present & present.any(axis=0)
+        bits = part.view(np.uint64).copy()
+        bits[ended] = STALE_BITS
+        row, column = np.nonzero(present | ended)
+        return Samples(
+            order[row].astype(np.int32),
+            np.zeros(len(row), np.int32),
+            times[column],
+            bits[row, column],
+        )
+
+    def _before(self, chunks: Chunks) -> Floats:
+        """The last number before each chunk: of the same day, else of the day before."""
+        filled = chunks.counts > 0
+        last = np.full(len(chunks), np.nan)
+        last[filled] = chunks.values[np.cumsum(chunks.counts)[filled] - 1]
+        earlier = np.maximum.accumulate(np.where(filled, np.arange(len(chunks)), -1))
+        earlier = np.concatenate(([-1], earlier[:-1]))
+        same = (earlier >= 0) & (chunks.series[earlier] == chunks.series)
+        near = chunks.hours - self._last_time[chunks.series] <= LOOKBACK_HOURS * HOUR_MS
+        carried = np.where(near, self._last[chunks.series], np.nan)
+        newest = np.flatnonzero(filled)  # of one series the last one stays
+        self._last[chunks.series[newest]] = last[newest]
+        self._last_time[chunks.series[newest]] = chunks.hours[newest]
+        return np.where(same, last[earlier], carried)
+
+    def _file(self, table: str, content: Table, hours: Sequence[int]) -> tuple[FileEntry, ...]:
+        target = Target(table, (), tuple(hours))
+        with target_writers(self.storage, [target], self.stamp) as (writer,):
+            parts = range(0, content.num_rows, _GROUP_ROWS)
+            writer.write(content.slice(first, _GROUP_ROWS) for first in parts)
+        return tuple(writer.entries)

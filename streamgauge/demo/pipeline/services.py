@@ -1,0 +1,157 @@
+"""The programs of the demo as it starts them: command, configuration, readiness."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from streamgauge.demo.pipeline.alerting import alertmanager_command
+from streamgauge.demo.processes.child import STREAMGAUGE, Child
+from streamgauge.demo.processes.programs import Programs
+from streamgauge.demo.processes.readiness import wait_until_ready
+
+POLL_SECONDS: Final = 2
+SYSTEM_NAME: Final = "demo"
+
+EXPORTER_CONFIG: Final = """\
+listen: 127.0.0.1:{port}
+interval: {seconds}s
+timeout: {seconds}s
+detail: full
+systems:
+  - name: {name}
+    source: system
+    urls: [{url}]
+    user: sys
+    password: sys
+    config_interval: {seconds}s
+    health_interval: 5s
+    publishes: {{interval: 10s}}
+    exact: {{lag: true}}
+    events:
+      account: {{name: APP, user: app, password: app}}
+      publish_ack_tap: {{enabled: true}}
+"""
+PROMETHEUS_CONFIG: Final = """\
+global:
+  scrape_interval: {seconds}s
+  scrape_timeout: {seconds}s
+  evaluation_interval: {seconds}s
+scrape_configs:
+  - job_name: streamgauge
+    static_configs:
+      - targets: ["127.0.0.1:{port}"]
+"""
+RULES_CONFIG: Final = """\
+rule_files: ["{rules}/*.yml"]
+alerting:
+  alertmanagers:
+    - static_configs:
+        - targets: ["{alertmanager}"]
+"""
+ARCHIVE_CONFIG: Final = """\
+  - job_name: streamgauge-archive
+    static_configs:
+      - targets: ["{archive}"]
+remote_write:
+  - url: http://{archive}/api/v1/write
+"""
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """Whom Prometheus asks, tells and feeds, as host:port; None where there is nobody."""
+
+    exporter: int
+    rules: Path | None = None
+    alertmanager: str | None = None
+    archive: str | None = None
+
+    def config(self) -> str:
+        text = PROMETHEUS_CONFIG.format(seconds=POLL_SECONDS, port=self.exporter)
+        if self.archive:
+            text += ARCHIVE_CONFIG.format(archive=self.archive)
+        if self.alertmanager:
+            text += RULES_CONFIG.format(rules=self.rules, alertmanager=self.alertmanager)
+        return text
+
+
+@asynccontextmanager
+async def exporter(folder: Path, port: int, nats_url: str) -> AsyncIterator[Child]:
+    """Asks the servers' system account; ready when its first poll is served."""
+    config = folder / "exporter.yml"
+    text = EXPORTER_CONFIG.format(port=port, seconds=POLL_SECONDS, name=SYSTEM_NAME, url=nats_url)
+    await asyncio.to_thread(config.write_text, text)
+    command = (*STREAMGAUGE, "exporter", "--config", str(config))
+    async with running("exporter", folder, command, f"http://127.0.0.1:{port}/-/ready") as child:
+        yield child
+
+
+@asynccontextmanager
+async def prometheus(
+    programs: Programs, folder: Path, port: int, wiring: Wiring
+) -> AsyncIterator[Child]:
+    """Its data goes with the demo's folder."""
+    config = folder / "prometheus.yml"
+    await asyncio.to_thread(config.write_text, wiring.config())
+    command = [
+        str(programs.prometheus),
+        f"--config.file={config}",
+        f"--storage.tsdb.path={folder / 'prometheus-data'}",
+        f"--web.listen-address=127.0.0.1:{port}",
+        # What fired before it knew its Alertmanager is sent again after this time.
+        "--rules.alert.resend-delay=6s",
+        "--log.level=warn",
+    ]
+    if programs.pages is not None:
+        command.append(f"--web.local-assets={programs.pages}")
+    async with running("prometheus", folder, command, f"http://127.0.0.1:{port}/-/ready") as child:
+        yield child
+
+
+@asynccontextmanager
+async def alertmanager(folder: Path, config: Path, port: int) -> AsyncIterator[Child]:
+    command = [
+        *await asyncio.to_thread(alertmanager_command),
+        f"--config.file={config}",
+        f"--storage.path={folder / 'alertmanager-data'}",
+        f"--web.listen-address=127.0.0.1:{port}",
+        "--cluster.listen-address=",
+    ]
+    ready = f"http://127.0.0.1:{port}/-/ready"
+    async with running("alertmanager", folder, command, ready) as child:
+        yield child
+
+
+@asynccontextmanager
+async def archive(folder: Path, data: Path, port: int) -> AsyncIterator[Child]:
+    command = (*STREAMGAUGE, "archive", "--data", str(data), "--listen", f"127.0.0.1:{port}")
+    async with running("archive", folder, command, f"http://127.0.0.1:{port}/-/ready") as child:
+        yield child
+
+
+@asynccontextmanager
+async def running(
+    name: str, folder: Path, command: Sequence[str], ready: str
+) -> AsyncIterator[Child]:
+    """The program, from the moment at which it answers 200 at `ready`."""
+    child = Child(name, folder / f"{name}.log")
+    await child.start(*command, environment=plain_environment())
+    try:
+        await wait_until_ready(child, ready)
+        yield child
+    finally:
+        await child.stop()
+
+
+def plain_environment() -> dict[str, str]:
+    """The visitor's own settings (STREAMGAUGE_LISTEN, ...) are meant for their programs, not ours."""
+    kept = ("STREAMGAUGE_CACHE",)
+    return {
+        name: text
+        for name, text in os.environ.items()
+        if name in kept or not name.startswith("STREAMGAUGE_")
+    }

@@ -1,0 +1,116 @@
+"""Settings by flags and variables: what the command lines of the programs have in common."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from streamgauge.serving.settings.errors import SettingsError
+
+ENVIRONMENT = "environment"
+"""How an error calls the place of a variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    name: str  # without the dashes
+    key: str  # of the setting that it overrides, as an error would call it
+    metavar: str  # FILE or DIR: a path, relative to where the command was given
+    help: str
+    repeats: bool = False
+    prefix: str = "STREAMGAUGE_"  # of its variable
+
+    @property
+    def text(self) -> str:
+        return f"--{self.name}"
+
+    @property
+    def variable(self) -> str:
+        return self.prefix + self.name.upper().replace("-", "_")
+
+    @property
+    def is_path(self) -> bool:
+        return self.metavar in ("DIR", "FILE")
+
+    @property
+    def is_switch(self) -> bool:
+        return not self.metavar
+
+    def absolute(self, value: object) -> object:
+        """A path on the command line is relative to where the command was given, not to the file."""
+        is_one = self.is_path and isinstance(value, str) and value
+        return str(Path(str(value)).absolute()) if is_one else value
+
+
+class FlagParser(argparse.ArgumentParser):
+    """Complains in one line that names the flag, like every other mistake in the settings."""
+
+    def error(self, message: str) -> NoReturn:
+        named = re.fullmatch(r"argument (--[a-z-]+)(?:/\S+)?: (.*)", message)
+        if named:
+            raise SettingsError(named[1], "", named[2])
+        raise SettingsError("command line", "", message)
+
+
+def empty_parser(prog: str, description: str, epilog: str = "") -> argparse.ArgumentParser:
+    return FlagParser(
+        prog=prog,
+        # An abbreviation that works today would be ambiguous with the next flag.
+        allow_abbrev=False,
+        add_help=False,  # ours: argparse's own words follow the language of the machine
+        description=description,
+        epilog=epilog,
+    )
+
+
+def add_help_and_config(made: argparse.ArgumentParser) -> None:
+    made.add_argument("-h", "--help", action="help", help="show this help and exit")
+    made.add_argument("--config", metavar="FILE", help="settings file (YAML)")
+
+
+def add_flags(made: argparse.ArgumentParser, title: str, flags: Iterable[Flag]) -> None:
+    group = made.add_argument_group(title)
+    for flag in flags:
+        if flag.is_switch:
+            group.add_argument(flag.text, action="store_const", const=True, help=flag.help)
+        else:
+            action = "append" if flag.repeats else "store"
+            group.add_argument(flag.text, action=action, metavar=flag.metavar, help=flag.help)
+
+
+def parse(
+    argv: Sequence[str], made: argparse.ArgumentParser, shown: Callable[[str], str] = str
+) -> dict[str, Any]:
+    """By the flag's name; what was not given is None. `shown` is how an unknown word is told."""
+    known, unknown = made.parse_known_args(argv)
+    for word in unknown:
+        raise SettingsError(shown(word.partition("=")[0]), "", _unknown_reason(made, word))
+    return {name.replace("_", "-"): value for name, value in vars(known).items()}
+
+
+def config_file(given: str | None, environ: Mapping[str, str], variable: str) -> Path | None:
+    """The settings file, by the flag `--config` or by this variable."""
+    config = variable_text(environ, variable) if given is None else given
+    if config == "":
+        raise SettingsError("--config", "", "is empty, a file was expected")
+    return Path(config) if config else None
+
+
+def variable_text(environ: Mapping[str, str], name: str) -> str | None:
+    text = environ.get(name)
+    if text == "":
+        raise SettingsError(ENVIRONMENT, name, "is empty (unset it to get the default)")
+    return text
+
+
+def _unknown_reason(made: argparse.ArgumentParser, word: str) -> str:
+    if not word.startswith("-"):
+        return "is not a flag (settings are given as --flag value)"
+    known = [text for action in made._actions for text in action.option_strings]  # noqa: SLF001  no public list
+    near = difflib.get_close_matches(word.partition("=")[0], known, n=1)
+    return f"unknown flag (did you mean {near[0]}?)" if near else "unknown flag (see --help)"

@@ -1,0 +1,114 @@
+"""The web configuration file (TLS, basic authentication, headers) and how a server obeys it.
+
+The format is that of Prometheus' exporter-toolkit.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from streamgauge.serving.settings.builder import build_section
+from streamgauge.serving.settings.declaration import declared_settings
+from streamgauge.serving.settings.errors import Place
+from streamgauge.serving.settings.secret import Secret
+from streamgauge.serving.settings.strict_yaml import load_yaml
+from streamgauge.serving.web.basic_auth import PasswordCheck, credentials
+from streamgauge.serving.web.settings import HeaderSettings, WebSettings
+from streamgauge.serving.web.tls_context import certificate_files, server_context
+
+# Once, not for every answer: it reads type hints.
+_HEADERS = tuple((each.key, each.name) for each in declared_settings(HeaderSettings))
+_CHALLENGE = 'Basic realm="streamgauge", charset="UTF-8"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebConfig:
+    """A checked web configuration; without a file it asks for nothing and serves plain HTTP."""
+
+    file: Path | None = None
+    settings: WebSettings = field(default_factory=WebSettings)
+
+    @property
+    def users(self) -> Mapping[str, Secret]:
+        return self.settings.basic_auth_users
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        headers = self.settings.http_server_config.headers
+        named = {key: getattr(headers, name) for key, name in _HEADERS}
+        return {name: value for name, value in named.items() if value}
+
+    @property
+    def uses_tls(self) -> bool:
+        return self.settings.tls_server_config is not None
+
+    def ssl_context(self) -> ssl.SSLContext | None:
+        """A new context from the certificates as they are on disk now. Blocks."""
+        tls = self.settings.tls_server_config
+        if tls is None:
+            return None
+        place = Place(str(self.file), "tls_server_config")
+        return server_context(tls, self._directory, place)
+
+    def files(self) -> tuple[Path, ...]:
+        """Every file whose content matters, for whoever watches them."""
+        tls = self.settings.tls_server_config
+        own = (self.file,) if self.file else ()
+        return own + (certificate_files(tls, self._directory) if tls else ())
+
+    @property
+    def _directory(self) -> Path:
+        return self.file.parent if self.file else Path()
+
+
+def load_web_config(path: Path) -> WebConfig:
+    """Reads and checks the file and every certificate that it names. Blocks."""
+    mapping = load_yaml(path)
+    place = Place(str(path))
+    _refuse_what_would_be_lost(mapping, place)
+    config = WebConfig(file=path, settings=build_section(WebSettings, mapping, place))
+    config.ssl_context()  # a wrong certificate must be found now, not at the first connection
+    return config
+
+
+def _refuse_what_would_be_lost(mapping: Mapping[str, object], place: Place) -> None:
+    if "rate_limit" in mapping:
+        raise place.child("rate_limit").error("is not supported here (limit in a proxy in front)")
+    # Whoever left only the heading wanted TLS, and must not get plain HTTP without a word.
+    if mapping.get("tls_server_config", "") is None:
+        raise place.child("tls_server_config").error("is empty (leave it out for plain HTTP)")
+
+
+def basic_auth_middleware(
+    get_config: Callable[[], WebConfig], passwords: PasswordCheck | None = None
+) -> Middleware:
+    """Lets only the configured users in; everybody when there are none."""
+    check = passwords or PasswordCheck()
+
+    @web.middleware
+    async def authenticate(request: web.Request, handler: Handler) -> web.StreamResponse:
+        users = get_config().users
+        if users:
+            given = credentials(request.headers.get("Authorization"))
+            if given is None or not await check.allows(users, *given):
+                raise web.HTTPUnauthorized(headers={"WWW-Authenticate": _CHALLENGE})
+        return await handler(request)
+
+    return authenticate
+
+
+def response_headers(
+    get_config: Callable[[], WebConfig],
+) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
+    """For `on_response_prepare`: unlike a middleware it also reaches errors and streams."""
+
+    async def add_headers(_request: web.Request, response: web.StreamResponse) -> None:
+        response.headers.update(get_config().headers)
+
+    return add_headers
