@@ -37,8 +37,8 @@ check: $(READY) ## ruff, format, mypy --strict, import rules
 	@$(BIN)/lint-imports --no-cache
 
 record: $(READY) ## record answers of real servers into tests/recorded
-	@PYTHONPATH=tests $(BIN)/python -m support.record
-	@PYTHONPATH=tests $(BIN)/python -m support.grafana_record
+	@PYTHONPATH=tests $(BIN)/python -m support.recordings.record
+	@PYTHONPATH=tests $(BIN)/python -m support.grafana.record
 
 generate: $(READY) ## write the generated references, rule files and boards
 	@$(BIN)/python -m exporter.pages.reference.generate

@@ -71,6 +71,6 @@ Prometheus. To leave grafanalib, write that one module anew.
 The pictures above are drawn anew, after a while of demo on three servers, by:
 
 ```sh
-PYTHONPATH=tests python -m support.grafana_picture 30
+PYTHONPATH=tests python -m support.grafana.pictures 30
 ```
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from blockbuster import blockbuster_ctx
-from support.servers import NatsCluster, NatsServer, default_options, long_run, versions
+from support.nats.servers import NatsCluster, NatsServer, default_options, long_run, versions
 
 from streamgauge.demo.processes.program_cache import ProgramMissingError
 from streamgauge.serving.logs import StreamgaugeHandler

@@ -18,8 +18,8 @@ from typing import Final
 
 import pytest
 import yaml
-from support.exporter_process import read_series
-from support.servers import NEWEST, NatsServer, connected, default_options
+from support.exporter.process import read_series
+from support.nats.servers import NEWEST, NatsServer, connected, default_options
 
 from streamgauge.cli import EXTRAS, ROOMS
 from streamgauge.demo.processes.program_cache import ProgramMissingError

@@ -8,10 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from promtool.alert_files import GENERATED, write_row
-from promtool.alert_table import ROWS
-from promtool.scenario_files import write_scenario
-from promtool.scenarios import SCENARIOS
+from support.promtool.alert_table import ROWS
+from support.promtool.rule_test_files import GENERATED, write_row
+from support.promtool.scenario_test_files import write_scenario
+from support.promtool.scenarios import SCENARIOS
 
 from alerts.generate import ROOT
 from alerts.rules import ALERTS

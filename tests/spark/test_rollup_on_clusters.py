@@ -12,9 +12,9 @@ from typing import IO, Any
 
 import pyarrow as pa
 import pytest
-from spark.generated import told_days
-from spark.rollup_archive import DAY, MONDAY, RollupArchive
 from spark.test_rollup_on_spark import EVER, ROOT, TABLES
+from support.rollups.archive import DAY, MONDAY, RollupArchive
+from support.rollups.generated_samples import told_days
 
 from spark_rollups.filesystem import RollupError
 from spark_rollups.java import find_java

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.generated import told_days
-from spark.oracle import Oracle, differences, order
-from spark.rollup_archive import (
+from support.rollups.archive import (
     DAY,
     HOUR,
     MINUTE,
@@ -23,6 +21,8 @@ from spark.rollup_archive import (
     rows_of,
     spoil,
 )
+from support.rollups.generated_samples import told_days
+from support.rollups.oracle import Oracle, differences, order
 
 from spark_rollups.filesystem import RollupError
 from spark_rollups.java import find_java
@@ -127,7 +127,7 @@ def test_the_archive_is_open_to_data_frames_and_gives_the_same_days(
     runner: SparkRunner, generated: tuple[Path, list[Told]], tmp_path: Path
 ) -> None:
     """Spark's own reader, join, window and functions, with no Python function among them."""
-    from spark.data_frames import days_by_data_frames
+    from support.rollups.data_frames import days_by_data_frames
 
     archive, _ = generated
     run(runner, archive, tmp_path / "out")

@@ -1,0 +1,264 @@
+"""A page sends somebody to a runbook: it is there, whole, and everything in it exists."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from typing import Any, Final
+
+import promql_parser
+import pytest
+import yaml
+from support.documents import ROOT, Document, read_document
+from support.nats.cli_commands import nats_cli, programs_called
+
+from exporter import catalog
+
+FOLDER: Final = ROOT / "docs/runbooks"
+INDEX: Final = read_document("docs/runbooks/README.md")
+RUNBOOKS: Final = {
+    path.stem: Document(path, path.read_text()) for path in sorted(FOLDER.glob("JetStream*.md"))
+}
+each_runbook = pytest.mark.parametrize("runbook", RUNBOOKS.values(), ids=RUNBOOKS.keys())
+with_index = pytest.mark.parametrize(
+    "page", [INDEX, *RUNBOOKS.values()], ids=["index", *RUNBOOKS.keys()]
+)
+
+HEADINGS: Final = ["Meaning", "Impact", "Diagnosis", "Mitigation", "What it is not"]
+SECTIONS: Final = {
+    "critical": "Pages",
+    "warning": "Tickets",
+    "info": "Information",
+    "none": "Information",
+}
+# Beside nats: what somebody on call has at hand.
+PROGRAMS: Final = {
+    "nats", "jq", "curl", "df", "du", "free", "journalctl", "systemctl", "chronyc", "timedatectl",
+    "date", "streamgauge", "promtool",
+}  # fmt: skip
+# Each of them takes something away that no other command brings back.
+DESTROYS: Final = {
+    ("stream", "rm"), ("stream", "rmm"), ("stream", "purge"), ("stream", "cluster", "peer-remove"),
+    ("stream", "seal"), ("consumer", "rm"), ("consumer", "reset"), ("consumer", "next"),
+    ("server", "cluster", "peer-remove"), ("server", "account", "purge"), ("kv", "del"),
+    ("kv", "purge"), ("object", "del"),
+}  # fmt: skip
+SHELL: Final = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# What a scrape adds to every series, and what Prometheus makes by itself.
+SCRAPED: Final = {"job", "instance"}
+OF_PROMETHEUS: Final = {"up", "ALERTS"}
+LONGEST: Final = 110
+
+
+@cache
+def rules() -> list[dict[str, Any]]:
+    """Alerts and recordings as they are rendered."""
+    files = sorted((ROOT / "alerts/generated").glob("*.rules.yml"))
+    groups = [group for path in files for group in yaml.safe_load(path.read_text())["groups"]]
+    return [rule for group in groups for rule in group["rules"]]
+
+
+def alerts() -> dict[str, str]:
+    """Severity of every alert, by name."""
+    return {rule["alert"]: rule["labels"]["severity"] for rule in rules() if "alert" in rule}
+
+
+def not_of_the_exporter() -> set[str]:
+    return {rule["record"] for rule in rules() if "record" in rule} | OF_PROMETHEUS
+
+
+def selectors(expression: object) -> Iterator[promql_parser.VectorSelector]:
+    if isinstance(expression, promql_parser.VectorSelector):
+        yield expression
+    for name in ("lhs", "rhs", "expr", "param", "vector_selector"):
+        if (part := getattr(expression, name, None)) is not None:
+            yield from selectors(part)
+    for argument in getattr(expression, "args", ()):
+        yield from selectors(argument)
+
+
+def labels_of(expression: Any) -> frozenset[str] | None:
+    """The labels of its result; None for a number. A pair that cannot match is an error."""
+    match expression:
+        case promql_parser.VectorSelector():
+            metric = catalog.BY_NAME.get(expression.name or "")
+            return frozenset({*metric.labels, *SCRAPED}) if metric else frozenset()
+        case promql_parser.MatrixSelector():
+            return labels_of(expression.vector_selector)
+        case promql_parser.Call():
+            found = [labels_of(argument) for argument in expression.args]
+            return next((labels for labels in found if labels is not None), None)
+        case promql_parser.AggregateExpr() if expression.modifier is not None:
+            return frozenset(expression.modifier.labels)
+        case promql_parser.BinaryExpr():
+            return labels_of_pair(expression)
+        case promql_parser.NumberLiteral() | promql_parser.StringLiteral():
+            return None
+    return labels_of(expression.expr)
+
+
+def labels_of_pair(pair: Any) -> frozenset[str] | None:
+    left, right = labels_of(pair.lhs), labels_of(pair.rhs)
+    if left is None or right is None:
+        return right if left is None else left
+    matched = pair.modifier is not None and pair.modifier.matching is not None
+    if not matched and str(pair.op) != "or":
+        assert left == right, f"no result: {sorted(left ^ right)} on one side of {pair.op} only"
+    return left
+
+
+def test_every_alert_has_its_runbook_and_every_runbook_its_alert() -> None:
+    assert set(RUNBOOKS) == set(alerts())
+
+
+def test_every_alert_sends_to_its_own_runbook() -> None:
+    for rule in (rule for rule in rules() if "alert" in rule):
+        assert rule["annotations"]["runbook_url"].endswith(f"/runbooks/{rule['alert']}.md")
+
+
+def test_the_index_has_every_alert_once_below_its_severity() -> None:
+    for severity, section in SECTIONS.items():
+        listed = [link for link in INDEX.section(section).links() if link.startswith("JetStream")]
+        wanted = {f"{name}.md" for name, found in alerts().items() if SECTIONS[found] == section}
+        assert sorted(listed) == sorted(wanted), severity
+
+
+@each_runbook
+def test_a_runbook_has_the_headings_in_order(runbook: Document) -> None:
+    titles = re.findall(r"^(#+) (.+)$", runbook.prose(), re.MULTILINE)
+    assert titles == [("#", runbook.path.stem), *(("##", heading) for heading in HEADINGS)]
+    for heading in HEADINGS:
+        assert runbook.section(heading).text.strip(), heading
+
+
+@each_runbook
+def test_a_runbook_asks_before_it_tells(runbook: Document) -> None:
+    """The question, the command, how to read its answer."""
+    diagnosis = runbook.section("Diagnosis").text.strip()
+    assert re.match(r"\*\*1\. [^*]+\?\*\*", diagnosis), "begins with its first question"
+    questions = re.findall(r"^\*\*(\d+)\. [^*]+\?\*\*", diagnosis, re.MULTILINE)
+    assert questions == [str(number) for number in range(1, len(questions) + 1)]
+    assert "```" in diagnosis
+
+
+@each_runbook
+def test_a_runbook_is_short_enough_for_the_night(runbook: Document) -> None:
+    lines = runbook.text.splitlines()
+    assert len(lines) <= LONGEST
+    assert max(len(line) for line in lines if not line.startswith("|")) <= 120
+
+
+@with_index
+def test_every_nats_command_is_one_that_the_cli_has(page: Document) -> None:
+    for words in commands(page):
+        if words[0] == "nats":
+            assert nats_cli().complaint(words[1:]) is None, " ".join(words)
+
+
+@with_index
+def test_every_program_called_is_one_at_hand(page: Document) -> None:
+    for words in commands(page):
+        assert words[0] in PROGRAMS, words
+
+
+def commands(page: Document) -> Iterator[list[str]]:
+    for block in page.blocks("sh"):
+        yield from programs_called(block)
+    for piece in re.findall(r"`(nats [^`\n]+)`", page.prose()):
+        yield from programs_called(piece)
+
+
+@with_index
+def test_what_destroys_something_is_marked_and_says_what_is_lost(page: Document) -> None:
+    for block in SHELL.finditer(page.text):
+        destroys = [words for words in programs_called(block[1]) if is_destroying(words)]
+        before = page.text[: block.start()].rstrip().rpartition("\n\n")[2]
+        assert not destroys or before.startswith("**Danger:**"), destroys[0]
+
+
+def is_destroying(words: list[str]) -> bool:
+    if words[:3] == ["nats", "consumer", "next"]:
+        return "--no-ack" not in words
+    pairs = {f"{flag} {value}" for flag, value in pairwise(words)}
+    return (
+        any(tuple(words[1 : 1 + len(command)]) == command for command in DESTROYS)
+        or bool(pairs & {"--discard old", "--replicas 1"})
+        or any(word.startswith(("$JS.ACK.", "$JS.API.META.RESCUE")) for word in words)
+    )
+
+
+@with_index
+def test_every_promql_metric_and_label_exists(page: Document) -> None:
+    for block in page.blocks("promql"):
+        for selector in selectors(promql_parser.parse(block)):
+            assert selector.name is not None, block
+            if selector.name in not_of_the_exporter():
+                continue
+            assert selector.name in catalog.BY_NAME, selector.name
+            labels = {matcher.name for matcher in selector.matchers.matchers}
+            assert labels <= {*catalog.BY_NAME[selector.name].labels, *SCRAPED}, block
+
+
+@with_index
+def test_both_sides_of_a_promql_operation_can_match(page: Document) -> None:
+    for block in page.blocks("promql"):
+        labels_of(promql_parser.parse(block))
+
+
+def test_sides_that_cannot_match_are_found() -> None:
+    up, size = "streamgauge_server_up", "streamgauge_meta_size"
+    with pytest.raises(AssertionError, match="instance"):
+        labels_of(promql_parser.parse(f"{size} - sum by (system) ({up})"))
+    aggregated = labels_of(promql_parser.parse(f"max by (system) ({size}) - time()"))
+    assert aggregated == frozenset({"system"})
+
+
+@with_index
+def test_every_link_leads_to_a_file(page: Document) -> None:
+    for link in page.links():
+        path, _, anchor = link.partition("#")
+        target = (page.path.parent / path).resolve() if path else page.path
+        assert target.is_file() or target.is_dir(), link
+        if anchor:
+            assert anchor in Document(target, target.read_text()).anchors(), link
+
+
+def test_the_checks_above_see_something() -> None:
+    """A pattern that matches nothing would find no fault either."""
+    every = Document(FOLDER / "x.md", "\n".join(page.text for page in RUNBOOKS.values()))
+    called = list(commands(every))
+    assert len(RUNBOOKS) > 50
+    assert len([words for words in called if words[0] == "nats"]) > 150
+    assert len([words for words in called if is_destroying(words)]) > 10
+    assert len(every.blocks("promql")) > 40
+    assert len(list(selectors(promql_parser.parse("sum(rate(a[5m])) / on (x) -b")))) == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "fault"),
+    [
+        ("nats consumer purge S C", "consumer has no sub-command purge"),
+        ("nats consumer config S C", "consumer has no sub-command config"),
+        ("nats server log", "server has no sub-command log"),
+        ("nats stream edit S --dedupe-window 5m", "stream edit has no flag --dedupe-window"),
+        ("nats consumer add S C --ack-policy=all", "consumer add has no flag --ack-policy"),
+        ("nats stream backup S", "stream backup takes <stream> <target>, not S"),
+        ("nats stream info S C", "stream info takes [<stream>], not S C"),
+        ("nats consumer info S C", None),
+        ("nats event --js-advisory", None),
+        ("nats server check stream --stream S --format=json", None),
+        ("nats consumer next S C --no-ack --context APP", None),
+    ],
+)
+def test_a_command_that_the_cli_lacks_is_found(command: str, fault: str | None) -> None:
+    (words,) = programs_called(command)
+    assert nats_cli().complaint(words[1:]) == fault
+
+
+def test_commands_are_found_wherever_a_shell_would_run_them() -> None:
+    shell = "for s in 1 2; do nats stream get S $s; done\nnats stream info S \\\n  --json | jq .x\n"
+    assert list(programs_called(shell)) == [
+        ["nats", "stream", "get", "S", "$s"],
+        ["nats", "stream", "info", "S", "--json"],
+        ["jq", ".x"],
+    ]

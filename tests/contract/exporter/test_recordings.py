@@ -1,0 +1,124 @@
+"""The recorded answers themselves: complete, small, true to the byte and free of this machine."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from support.nats.servers import NEWEST, OLDEST, VERSIONS
+from support.recordings.recorded_sources import (
+    FOLDER,
+    SOURCES,
+    NotRecordedError,
+    Player,
+    Recording,
+    recordings,
+)
+from support.recordings.replay import Exchange, Tape, TapedError, TapedReply
+
+ALL = recordings()
+MOST_BYTES = 3_000_000
+A_PATH_OF_A_MACHINE = re.compile(r"/(tmp|home|root|work|Users|var)/")
+AN_ADDRESS = re.compile(r"\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b")
+
+every_recording = pytest.mark.parametrize("recording", ALL, ids=str)
+
+
+def test_every_version_is_recorded_alone_and_the_outermost_as_a_cluster() -> None:
+    scenes = {(version, "standalone") for version in VERSIONS}
+    scenes |= {
+        (version, scene) for version in (OLDEST, NEWEST) for scene in ("cluster", "one-down")
+    }
+    assert set(ALL) == {Recording(*scene, source) for scene in scenes for source in SOURCES}
+
+
+def test_the_folder_stays_small() -> None:
+    assert sum(path.stat().st_size for path in FOLDER.rglob("*.json")) < MOST_BYTES
+
+
+@every_recording
+def test_a_recording_says_where_it_comes_from(recording: Recording) -> None:
+    tape = Tape.load(recording.path)
+    assert sorted(tape.about) == ["command", "date", "server"]
+    answers = [reply.text for each in tape.exchanges.values() for reply in each.replies]
+    said = re.findall(r'"(?:ver|version)":\s*"([0-9.]+)"', "".join(answers))
+    assert set(said) == {recording.version} == {tape.about["server"]}
+
+
+@every_recording
+def test_nothing_of_the_recording_machine_is_left(recording: Recording) -> None:
+    text = recording.path.read_text(encoding="utf-8")
+    assert A_PATH_OF_A_MACHINE.findall(text) == []
+    addresses = set(AN_ADDRESS.findall(text)) - {"127.0.0.1", "0.0.0.0"}  # noqa: S104
+    assert addresses == set()
+
+
+def test_the_traps_that_the_decoder_must_catch_are_recorded() -> None:
+    """Else the tests that none of them is exposed would prove nothing."""
+    whole = "".join(each.path.read_text(encoding="utf-8") for each in ALL)
+    for trap in (
+        '"0001-01-01T00:00:00Z"',
+        ": 18446744073709551615",
+        ": 18446744073709551614",
+        '"max_bytes": -1',
+        '"active": -1',
+    ):
+        assert trap in whole
+
+
+def tape_of(*replies: TapedReply, error: TapedError | None = None) -> Tape:
+    tape = Tape({"server": "1"}, {"server_name": "n1"})
+    tape.keep(Exchange("A.QUESTION {}", 1000.5, replies, error))
+    return tape
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a":1,"b":[1,2],"c":{}}',
+        '{\n  "a": 1,\n  "b": []\n}',
+        '{"subject":"orders.\\u003e"}',
+        '{"a": 1}',
+        '{"twice":1,"twice":2}',
+        '{"cpu":1e-7}',
+        '{"n":18446744073709551615}',
+        "no JSON at all",
+        "",
+        '{"word":"\\u00e9 é \\n"}',
+    ],
+)
+def test_an_answer_comes_back_byte_by_byte(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "scene" / "source.json"
+    tape = tape_of(TapedReply(text, {"Content-Encoding": "gzip"}, 0.25, 200))
+    tape.save(path)
+    assert Tape.load(path) == tape
+
+
+def test_a_failure_comes_back(tmp_path: Path) -> None:
+    tape = tape_of(error=TapedError("timeout", "nobody spoke"))
+    tape.save(tmp_path / "source.json")
+    assert Tape.load(tmp_path / "source.json") == tape
+
+
+@every_recording
+def test_a_file_is_as_the_recorder_would_write_it(recording: Recording, tmp_path: Path) -> None:
+    again = tmp_path / "again.json"
+    Tape.load(recording.path).save(again)
+    assert again.read_text(encoding="utf-8") == recording.path.read_text(encoding="utf-8")
+
+
+def test_a_question_that_was_not_recorded_fails_and_names_it() -> None:
+    player = Player(tape_of(TapedReply("{}", {}, 0.1)))
+    with pytest.raises(NotRecordedError, match=r"ANOTHER\.QUESTION"):
+        player.answer("ANOTHER.QUESTION")
+
+
+@every_recording
+def test_answers_are_kept_so_that_a_change_can_be_read(recording: Recording) -> None:
+    """As JSON values, not as one long text."""
+    exchanges = json.loads(recording.path.read_text(encoding="utf-8"))["exchanges"]
+    replies = [reply for each in exchanges for reply in each.get("replies", ())]
+    assert replies != []
+    assert [reply for reply in replies if "text" in reply] == []

@@ -1,0 +1,72 @@
+"""Whatever the signals can tell and the events can say has its series, and nothing else has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from support.exporter.models import consumer, consumer_config, server, snapshot, stream
+from support.exporter.rendered_series import FULL
+
+from exporter import catalog
+from exporter.events.counts import ConsumerCounts, EventCounts, StreamCounts, TapState
+from exporter.exposition.histogram import Histogram
+from exporter.metric import Metric, Origin, Subject
+from exporter.samples.events import event_self_samples
+from exporter.samples.render import Renderer
+from exporter.signals.publishes.engine import ConsumerReplies, PublishSignals, StreamPublishes
+from exporter.signals.results import ConsumerSignals, Signals, StreamSignals
+
+STREAM, CONSUMER = ("APP", "ORDERS"), ("APP", "ORDERS", "worker")
+SIGNALS = (Origin.DERIVED, Origin.EVENT)
+# Told by the sources and the audit, each with tests of its own.
+ELSEWHERE = {
+    catalog.SERVER_CLOCK_OFFSET_SECONDS,
+    catalog.SERVER_CLOCK_UNCERTAINTY_SECONDS,
+    catalog.SERVER_ROUND_TRIP_SECONDS,
+    catalog.STREAM_CONFIG_FINDINGS,
+    catalog.CONSUMER_CONFIG_FINDING,
+}
+
+
+def filled(kind: type[Any]) -> Any:
+    """With a value in every field."""
+    return kind(**{
+        each.name: (("n2", 5),) if each.name == "divergence" else 1
+        for each in msgspec.structs.fields(kind)
+    })  # fmt: skip
+
+
+def served() -> set[Metric]:
+    asset = consumer(config=consumer_config(max_deliver=3, max_ack_pending=9), num_redelivered=1)
+    signals = Signals({CONSUMER: filled(ConsumerSignals)}, {STREAM: filled(StreamSignals)})
+    published = PublishSignals(
+        {STREAM: filled(StreamPublishes)}, {CONSUMER: filled(ConsumerReplies)}
+    )
+    heard = EventCounts(
+        {CONSUMER: ConsumerCounts(1, 1, 7, frozenset({7}), (("client", 1),), Histogram((1.0,), (1, 0), 0.5))},
+        {STREAM: StreamCounts(1, 1, 1, ((10071, 1),))},
+        {("APP", "stream_created"): 1},
+        12.5,
+        TapState("APP", active=True),
+    )  # fmt: skip
+    page = Renderer("nats", FULL).render(
+        snapshot(stream(), asset, server("n1")), signals, published, heard
+    )
+    blocks = {block.metric for block in page.blocks}
+    return blocks | {sample.metric for sample in event_self_samples("nats", heard)}
+
+
+def test_every_derived_and_heard_metric_has_its_series() -> None:
+    wanted = {metric for metric in catalog.ALL if metric.origin in SIGNALS} - ELSEWHERE
+    assert sorted(metric.name for metric in wanted - served()) == []
+
+
+def test_what_only_the_exporter_knows_of_its_listening_is_said() -> None:
+    of_events = {
+        catalog.PUBLISH_ACK_TAP_ACTIVE,
+        catalog.PUBLISH_ACK_TAP_DROPPED,
+        catalog.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS,
+    }
+    assert of_events <= served()
+    assert {metric.subject for metric in of_events} == {Subject.EXPORTER}

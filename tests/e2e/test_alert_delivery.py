@@ -1,0 +1,135 @@
+"""Faults on a living server, from the first sign to the person, and back by the runbook's remedy."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+from support.alert_pipeline.config import Tempo
+from support.alert_pipeline.pipeline import Pipeline, pipeline
+from support.faults.cluster_alerts import ALERTS as OF_A_CLUSTER
+from support.faults.delivery import (
+    AckFloorStalled,
+    AckWaitTooShort,
+    MessagesAbandoned,
+    MessagesLost,
+    NakLoop,
+    NobodyPulls,
+    NotBound,
+    Stalled,
+)
+from support.faults.fault import (
+    Expected,
+    Fault,
+    Site,
+    all_happen,
+    assert_told_once,
+    prepared,
+    ticket,
+)
+from support.faults.missing_assets import (
+    ConsumerRecreated,
+    ConsumerRemoved,
+    InterestStreamDiscarding,
+    PublishesNotStored,
+    StreamRecreated,
+    WorkqueueStuck,
+)
+from support.faults.reached_limits import (
+    LIMIT_BYTES,
+    LIMITED,
+    AccountStorageFull,
+    AckPendingFull,
+    AckPendingHigh,
+    OwnerLimitExceeded,
+    StreamFull,
+)
+from support.nats.servers import APP, Account, Login, NatsServer, User, connected, default_options
+from support.recordings.scenario import Api
+
+from alerts.rule import Severity
+from alerts.rules import ALERTS
+
+FASTEST: Final = Tempo(speed=200)
+FAST: Final = Tempo(speed=60)
+FAULTS: Final[tuple[type[Fault], ...]] = (
+    StreamFull,
+    AccountStorageFull,
+    Stalled,
+    AckPendingFull,
+    MessagesLost,
+    OwnerLimitExceeded,
+    AckPendingHigh,
+    NobodyPulls,
+    NotBound,
+    NakLoop,
+    AckWaitTooShort,
+    AckFloorStalled,
+    MessagesAbandoned,
+    ConsumerRemoved,
+    ConsumerRecreated,
+    StreamRecreated,
+    InterestStreamDiscarding,
+    WorkqueueStuck,
+    PublishesNotStored,
+)
+
+
+@asynccontextmanager
+async def trial(
+    folder: Path, faults: Sequence[Fault], tempo: Tempo
+) -> AsyncIterator[tuple[Site, Pipeline]]:
+    """One server with the assets of all these faults, and everybody watches."""
+    limit = f"jetstream {{ max_file: {LIMIT_BYTES}, max_mem: {LIMIT_BYTES} }}"
+    limited = Account(LIMITED, (User("limited", "limited"),), jetstream=False, extra=(limit,))
+    options = default_options(accounts=(*default_options().accounts, limited))
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(NatsServer(options=options))
+        app = await stack.enter_async_context(connected(server, APP))
+        other = await stack.enter_async_context(connected(server, Login("limited", "limited")))
+        site = await stack.enter_async_context(prepared(faults, Api(app), Api(other)))
+        watched = await stack.enter_async_context(pipeline(folder, [server.url], tempo))
+        yield site, watched
+
+
+def alerts_of(faults: Iterable[Fault | type[Fault]]) -> list[Expected]:
+    return [alert for fault in faults for alert in fault.alerts]
+
+
+def beside(faults: Iterable[Fault]) -> list[Expected]:
+    return [alert for fault in faults for alert in fault.beside]
+
+
+async def test_a_full_stream_and_a_blocked_consumer_each_page_once_until_mended(
+    tmp_path: Path,
+) -> None:
+    faults = (StreamFull(), AckPendingFull())
+    async with trial(tmp_path, faults, FASTEST) as (site, watched):
+        await all_happen(faults, site, watched)
+        assert_told_once(watched.inbox, alerts_of(faults), beside(faults))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+async def test_each_fault_of_one_server_is_told_once_until_mended(tmp_path: Path) -> None:
+    faults = [kind() for kind in FAULTS]
+    async with trial(tmp_path, faults, FAST) as (site, watched):
+        await watched.until_no_asset_is_young()
+        await all_happen(faults, site, watched)
+        down = ticket("ExporterDown", job="streamgauge", instance=watched.exporter.instance)
+        await watched.exporter.stop()
+        await watched.inbox.until_firing(down)
+        await watched.exporter.start()
+        await watched.inbox.until_resolved(down)
+        assert_told_once(watched.inbox, [*alerts_of(faults), down], beside(faults))
+
+
+def test_every_page_and_many_a_ticket_are_among_the_faults() -> None:
+    provoked = {alert["alertname"] for alert in (*alerts_of(FAULTS), *OF_A_CLUSTER)}
+    pages = {alert.full_name for alert in ALERTS if alert.severity is Severity.CRITICAL}
+    assert len(pages) == 10
+    assert pages - provoked == set()
+    assert len(provoked - pages) >= 8

@@ -1,0 +1,108 @@
+"""A disk that breaks under the log: the kernel makes it read-only, and what was kept stays."""
+
+import asyncio
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from support.archive.wal_batches import EAGER, append, batch, batches_of, plain
+
+from archive.wal.errors import WalUnavailableError
+from archive.wal.write_ahead_log import Wal
+
+IMAGE_BYTES = 16 * 1024**2
+BROKEN = r"Read-only file system|Input/output error|Structure needs cleaning"
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A file with an ext4 in it, mounted; such a one can be told that it is broken."""
+
+    image: Path
+    folder: Path
+
+    def mount(self) -> None:
+        run("mount", "-o", "loop,errors=remount-ro", str(self.image), str(self.folder))
+
+    def remount(self, mode: str) -> None:
+        run("mount", "-o", f"remount,{mode}", str(self.folder))
+
+    def unmount(self) -> None:
+        run("umount", str(self.folder))
+
+    def break_it(self) -> None:
+        device = run("findmnt", "-n", "-o", "SOURCE", str(self.folder)).strip()
+        Path("/sys/fs/ext4", Path(device).name, "trigger_fs_error").write_text("1")
+
+    def repair(self) -> None:
+        """The program answers with 1 when it has repaired something."""
+        subprocess.run(["e2fsck", "-fy", str(self.image)], capture_output=True, check=False)
+
+
+def run(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise OSError(f"{' '.join(command)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    made = Disk(tmp_path / "image", tmp_path / "disk")
+    made.folder.mkdir()
+    made.image.write_bytes(bytes(IMAGE_BYTES))
+    try:
+        run("mkfs.ext4", "-q", str(made.image))
+        made.mount()
+    except OSError as error:
+        pytest.skip(f"cannot make a disk of a file here: {error}")
+    yield made
+    # Lazily: a test that failed may still have files open, and must not leave a disk behind.
+    run("umount", "--lazy", str(made.folder))
+
+
+async def refused(wal: Wal) -> None:
+    with pytest.raises(WalUnavailableError, match=BROKEN):
+        await append(wal, batch([0], sender="refused"))
+    await asyncio.sleep(2 * EAGER.retry)
+
+
+async def test_a_disk_that_breaks_keeps_what_was_acknowledged(disk: Disk) -> None:
+    folder = disk.folder / "wal"
+    wal = await asyncio.to_thread(Wal.open, folder, EAGER)
+    kept = [batch([number], sender=str(number)) for number in range(20)]
+    for each in kept:
+        await append(wal, each)
+    await asyncio.to_thread(disk.break_it)
+    for _ in range(3):
+        await refused(wal)
+    expected = [plain(each) for each in kept]
+    assert await asyncio.to_thread(batches_of, folder) == expected
+    await wal.close()
+
+    await asyncio.to_thread(disk.unmount)
+    await asyncio.to_thread(disk.repair)
+    await asyncio.to_thread(disk.mount)
+    wal = await asyncio.to_thread(Wal.open, folder, EAGER)
+    after = batch([3, 20], sender="after")
+    await append(wal, after)
+    await wal.close()
+    assert await asyncio.to_thread(batches_of, folder) == [*expected, plain(after)]
+
+
+async def test_a_read_only_disk_is_refused_at_the_start_and_read_all_the_same(disk: Disk) -> None:
+    folder = disk.folder / "wal"
+    wal = await asyncio.to_thread(Wal.open, folder, EAGER)
+    kept = batch([0, 1])
+    await append(wal, kept)
+    await wal.close()
+    await asyncio.to_thread(disk.remount, "ro")
+    with pytest.raises(WalUnavailableError, match=f"{folder}: Read-only file system"):
+        await asyncio.to_thread(Wal.open, folder, EAGER)
+    assert await asyncio.to_thread(batches_of, folder) == [plain(kept)]
+    await asyncio.to_thread(disk.remount, "rw")
+    wal = await asyncio.to_thread(Wal.open, folder, EAGER)
+    await append(wal, kept)
+    await wal.close()

@@ -1,0 +1,227 @@
+"""The archive as a process: what it acknowledged is published, also after a kill; the door, the end."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import re
+import signal
+import ssl
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+import bcrypt
+import pytest
+from support.archive.process import ArchiveProcess, archiving, ran
+from support.archive.published import read_published
+from support.certificates import Authority
+from support.remote_write import messages as rw
+from support.waiting import until
+
+from exporter import catalog
+from exporter.metric import Origin
+
+LABELS: Final = {"account": "A", "stream": "ORDERS"}
+
+
+def now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@pytest.fixture
+async def archive(tmp_path: Path) -> AsyncIterator[ArchiveProcess]:
+    async with archiving(tmp_path) as running:
+        yield running
+
+
+def request_of(version: str, *series: rw.Series) -> bytes:
+    return rw.request_v1(*series) if version == rw.V1 else rw.request_v2(*series)
+
+
+async def test_what_was_acknowledged_is_published_at_the_end_in_either_version(
+    archive: ArchiveProcess,
+) -> None:
+    at = now() - 60_000
+    for turn, version in enumerate([rw.V1, rw.V2, rw.V1, rw.V2]):
+        series = [rw.later(each, turn * 1000) for each in rw.many(100, LABELS, at)]
+        series.append(rw.series("gone", rw.Sample(at + turn, rw.STALE)))
+        assert (await archive.write(request_of(version, *series), version)).status == 204
+    assert await archive.stop() == 0
+    published = await asyncio.to_thread(read_published, archive.data)
+    assert published.count == 404
+    name = ("__name__", "streamgauge_test")
+    for place in range(100):
+        labels = tuple(sorted([*LABELS.items(), name, ("consumer", f"consumer-{place}")]))
+        expected = [(at + turn * 1000, rw.bits_of(place % 7)) for turn in range(4)]
+        assert published.points[labels] == expected
+    assert published.points[("__name__", "gone"),] == [(at + n, rw.STALE) for n in range(4)]
+    assert any(line.endswith("archive.serve  stopping") for line in await archive.log_lines())
+    assert await asyncio.to_thread(list, (archive.data / "wal").glob("*.wal")) == []
+
+
+async def test_a_kill_loses_nothing_and_a_repeated_request_doubles_nothing(
+    archive: ArchiveProcess,
+) -> None:
+    at = now() - 60_000
+    first = rw.request_v1(*rw.many(50, LABELS, at))
+    assert (await archive.write(first)).status == 204
+    await archive.child.kill()
+    await archive.start()
+    await archive.ready()
+    # As a sender would whose answer was lost.
+    assert (await archive.write(first)).status == 204
+    assert (await archive.write(rw.request_v1(*rw.many(60, LABELS, at + 1)))).status == 204
+    assert (await archive.scrape()).value("archive_series") == 60
+    assert await archive.stop() == 0
+    published = await asyncio.to_thread(read_published, archive.data)
+    assert published.count == 110
+
+
+async def test_what_it_does_is_told_by_its_metrics(archive: ArchiveProcess) -> None:
+    at = now()
+    await archive.write(rw.request_v2(*rw.many(5, LABELS, at)), rw.V2)
+    await archive.write(rw.request_v1(rw.Series([("job", "x")], [rw.sample(1, at)])))
+    series = await archive.scrape()
+    assert series.value("archive_requests_total", code="204") == 1
+    assert series.value("archive_requests_total", code="400") == 1
+    assert series.value("archive_samples_total") == 5
+    assert series.value("archive_quarantined_requests_total") == 1
+    assert series.value("archive_duplicate_samples_total") == 0
+    assert series.value("archive_series") == 5
+    wal = series.value("archive_wal_bytes")
+    assert wal is not None
+    assert wal > 0
+    assert series.value("archive_wal_oldest_timestamp_seconds") == pytest.approx(at / 1000, abs=60)
+    newest = series.value("archive_newest_sample_timestamp_seconds", sender="127.0.0.1")
+    assert newest == pytest.approx(at / 1000)
+    assert series.value("archive_compaction_last_success_timestamp_seconds") is None
+    assert series.value("archive_refused_requests_total", reason="parts") == 1
+    assert series.value("archive_refused_samples_total", reason="no metric name") == 1
+    for reason in ("conflict", "other_replica", "unknown_series", "misplaced"):
+        assert series.value("archive_left_out_samples_total", reason=reason) == 0
+    promised = {metric.name for metric in catalog.ALL if metric.origin is Origin.ARCHIVE}
+    text = (await archive.ask("/metrics")).text
+    served = set(re.findall(r"^(streamgauge_\w+)", text, re.MULTILINE))
+    assert promised - served == {"streamgauge_archive_compaction_last_success_timestamp_seconds"}
+    assert served <= promised
+
+
+async def test_a_large_request_does_not_hold_up_the_others(archive: ArchiveProcess) -> None:
+    """A request of the largest kind is read in a thread of its own."""
+    crowd = rw.request_v1(*(rw.many(1, {"zone": f"{n}" * 20}, now())[0] for n in range(20_000)))
+    large = asyncio.create_task(archive.write(crowd))
+    while not large.done():
+        assert (await archive.ask("/-/healthy")).status == 200
+    assert (await large).status == 204
+
+
+# --- the door -------------------------------------------------------------------------------------
+
+
+async def test_users_and_tokens_may_write_and_nobody_else(tmp_path: Path) -> None:
+    hashed = bcrypt.hashpw(b"pass", bcrypt.gensalt(4)).decode()
+    files = {
+        "web.yml": f"basic_auth_users:\n  eve: {hashed}\nhttp_server_config:\n"
+        "  headers: {X-Frame-Options: deny}\n",
+        "eu.token": "secret-eu\n",
+        "archive.yml": "web_config: web.yml\nbearer_tokens: {eu: eu.token}\n",
+    }
+    config = ("--config", str(tmp_path / "archive.yml"))
+    basic = {"Authorization": "Basic " + base64.b64encode(b"eve:pass").decode()}
+    bearer = {"Authorization": "Bearer secret-eu"}
+    async with archiving(tmp_path, *config, headers=basic, files=files) as archive:
+        message = rw.request_v1(*rw.many(1, LABELS, now()))
+        answer = await archive.write(message)
+        assert (answer.status, answer.headers["X-Frame-Options"]) == (204, "deny")
+        assert (await archive.write(message, headers=bearer)).status == 204
+        wrong = ("Bearer secret-us", "Bearer ", "Basic " + base64.b64encode(b"eve:no").decode())
+        for header in wrong:
+            answer = await archive.write(message, headers={"Authorization": header})
+            assert answer.status == 401
+        series = await archive.scrape()
+        assert series.value("archive_requests_total", code="401") == len(wrong)
+        for sender in ("eve", "eu"):
+            assert series.named("archive_newest_sample_timestamp_seconds", sender=sender)
+        answer = await archive.ask("/metrics", headers={"Authorization": "Bearer x"})
+        assert answer.status == 401
+
+
+async def test_a_token_alone_closes_the_door_too(tmp_path: Path) -> None:
+    files = {"eu.token": "secret-eu\n", "archive.yml": "bearer_tokens: {eu: eu.token}\n"}
+    config = ("--config", str(tmp_path / "archive.yml"))
+    bearer = {"Authorization": "Bearer secret-eu"}
+    async with archiving(tmp_path, *config, headers=bearer, files=files) as archive:
+        message = rw.request_v1(*rw.many(1, LABELS, now()))
+        assert (await archive.write(message)).status == 204
+        answer = await archive.write(message, headers={"Authorization": ""})
+        assert answer.status == 401
+        assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+async def test_it_is_served_by_tls(tmp_path: Path) -> None:
+    authority = await asyncio.to_thread(Authority.create, tmp_path / "tls")
+    server = await asyncio.to_thread(authority.issue, "server")
+    settings = f"tls_server_config:\n  cert_file: {server.cert}\n  key_file: {server.key}\n"
+    flags = ("--web-config", str(tmp_path / "web.yml"))
+    trust = await asyncio.to_thread(ssl.create_default_context, cafile=str(authority.cert))
+    async with archiving(tmp_path, *flags, tls=trust, files={"web.yml": settings}) as archive:
+        assert (await archive.write(rw.request_v1(*rw.many(1, LABELS, now())))).status == 204
+
+
+async def test_listening_to_everybody_without_a_door_is_warned_of(tmp_path: Path) -> None:
+    async with archiving(tmp_path, host="0.0.0.0") as archive:  # noqa: S104  that is the point
+        warned = [line for line in await archive.log_lines() if " WARN " in line]
+    assert len(warned) == 1
+    assert "anybody who reaches this address can write" in warned[0]
+
+
+# --- the beginning and the end --------------------------------------------------------------------
+
+
+async def test_two_archives_in_one_folder_are_refused(archive: ArchiveProcess) -> None:
+    ended = await ran("--data", str(archive.data), "--listen", "127.0.0.1:0")
+    assert ended.code == 2
+    assert ended.err.startswith("streamgauge: ")
+    assert str(archive.data) in ended.err
+    assert len(ended.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        ((), "streamgauge: --data: is missing, and it has no default"),
+        (("--data", "x", "--listen", "y"), 'streamgauge: --listen: "y" is no address (write HOST:PORT)'),
+        (("--data", "x", "--config", "/nowhere.yml"), "streamgauge: /nowhere.yml: cannot be read: No such file or directory"),
+    ],
+)  # fmt: skip
+async def test_a_mistake_is_one_line_and_exit_2(flags: tuple[str, ...], line: str) -> None:
+    ended = await ran(*flags)
+    assert (ended.code, ended.err) == (2, line + "\n")
+
+
+async def test_sighup_ends_nothing_and_says_what_is_followed(archive: ArchiveProcess) -> None:
+    os.kill(archive.child.pid, signal.SIGHUP)
+
+    async def said() -> bool:
+        return "nothing to reload" in await archive.child.log_text()
+
+    await until(said, bool, "SIGHUP was not heard")
+    assert (await archive.write(rw.request_v1(*rw.many(1, LABELS, now())))).status == 204
+
+
+async def test_a_sender_that_never_ends_its_request_does_not_hold_up_the_end(
+    archive: ArchiveProcess,
+) -> None:
+    assert (await archive.write(rw.request_v1(*rw.many(3, LABELS, now())))).status == 204
+    reader, writer = await asyncio.open_connection("127.0.0.1", archive.port)
+    head = "".join(f"{name}: {text}\r\n" for name, text in rw.headers().items())
+    writer.write(f"POST /api/v1/write HTTP/1.1\r\nHost: x\r\n{head}".encode())
+    writer.write(b"Content-Length: 100\r\n\r\nhello")
+    await writer.drain()
+    assert await archive.stop() == 0
+    assert b" 204 " not in await reader.read()
+    writer.close()
+    assert (await asyncio.to_thread(read_published, archive.data)).count == 3

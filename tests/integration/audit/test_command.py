@@ -1,0 +1,350 @@
+"""`streamgauge audit` on real servers: what it prints, what it cannot see, and how it ends."""
+
+import asyncio
+import json
+import os
+import sys
+import xml.etree.ElementTree as ET
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+from support.audit.command import audit
+from support.exporter.process import NOBODY
+from support.nats.servers import (
+    APP,
+    NEWEST,
+    SYS,
+    Account,
+    Login,
+    NatsCluster,
+    NatsOptions,
+    NatsServer,
+    Permissions,
+    User,
+    connected,
+    default_options,
+    versions,
+)
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+COMMAND: Final = (sys.executable, "-m", "streamgauge.cli", "audit")
+SECOND: Final = 10**9
+WIDTH: Final = 80
+# A stream and its workers as our own documents would have them.
+ADVISORY: Final = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>"
+GOOD_STREAM: Final = {
+    "subjects": ["orders.>"],
+    "max_age": 7 * 86_400 * SECOND,
+    "max_bytes": 100_000_000,
+    "duplicate_window": 600 * SECOND,
+    "allow_direct": True,
+}
+GOOD_CONSUMER: Final = {
+    "durable_name": "worker",
+    "ack_policy": "explicit",
+    "ack_wait": 60 * SECOND,
+    "max_deliver": 6,
+    "backoff": [60 * SECOND, 120 * SECOND, 300 * SECOND, 600 * SECOND, 1800 * SECOND],
+    "max_ack_pending": 500,
+    "sample_freq": "10%",
+}
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    out: str
+    err: str
+
+
+async def ran(*flags: str, environ: Mapping[str, str] | None = None, stdout: int = PIPE) -> Ended:
+    """The command as a process of its own."""
+    clean = {name: text for name, text in os.environ.items() if "STREAMGAUGE_" not in name}
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND,
+        *flags,
+        stdin=DEVNULL,
+        stdout=stdout,
+        stderr=PIPE,
+        env={**clean, "PYTHONWARNINGS": "error", **(environ or {})},
+    )
+    out, err = await process.communicate()
+    assert process.returncode is not None
+    return Ended(process.returncode, (out or b"").decode(), err.decode())
+
+
+async def ask(client: Client, subject: str, request: Mapping[str, Any]) -> None:
+    reply = await client.request(f"$JS.API.{subject}", json.dumps(request).encode(), timeout=5)
+    answer = json.loads(reply.data)
+    assert "error" not in answer, answer
+
+
+async def add_stream(client: Client, name: str, **config: object) -> None:
+    await ask(client, f"STREAM.CREATE.{name}", {"name": name, "num_replicas": 1, **config})
+
+
+async def add_consumer(client: Client, stream: str, **config: Any) -> None:
+    subject = f"CONSUMER.DURABLE.CREATE.{stream}.{config['durable_name']}"
+    await ask(client, subject, {"stream_name": stream, "config": config})
+
+
+async def add_good_system(client: Client) -> None:
+    await add_stream(client, "ORDERS", **GOOD_STREAM)
+    await add_consumer(client, "ORDERS", **GOOD_CONSUMER)
+    # What ran out of deliveries is kept, and somebody looks at it.
+    dead = {"subjects": [ADVISORY], "max_age": 30 * 86_400 * SECOND, "max_bytes": 10_000_000}
+    await add_stream(client, "DEAD", **{**GOOD_STREAM, **dead})
+    await add_consumer(client, "DEAD", **{**GOOD_CONSUMER, "durable_name": "clerk"})
+    for number in range(5):
+        headers = {"Nats-Msg-Id": f"order-{number}"}
+        await client.jetstream().publish("orders.new", b"1", headers=headers)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=versions())
+async def good(request: pytest.FixtureRequest) -> AsyncIterator[NatsServer]:
+    async with NatsServer(request.param, default_options()) as server:
+        async with connected(server) as client:
+            await add_good_system(client)
+        yield server
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def bad() -> AsyncIterator[NatsServer]:
+    """One that no check is pleased with; one mute of each kind."""
+    async with NatsServer(NEWEST, default_options()) as server, connected(server) as client:
+        muted = {"io.streamgauge.ignore": "no-ack, no-such-check"}
+        await add_stream(client, "LOOSE", subjects=["loose.>"], no_ack=True)
+        await add_stream(client, "QUIET", subjects=["quiet.>"], no_ack=True, metadata=muted)
+        endless = {"durable_name": "endless", "ack_policy": "explicit", "max_deliver": -1}
+        await add_consumer(client, "LOOSE", **endless)
+        own = {"metadata": {"io.streamgauge.ignore": "max-deliver-unlimited"}}
+        await add_consumer(client, "LOOSE", **{**endless, "durable_name": "meant", **own})
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("source", "login"), [("account", APP), ("system", SYS), ("monitor", None)]
+)
+async def test_a_well_configured_system_has_nothing_above_info(
+    good: NatsServer, source: str, login: Login | None
+) -> None:
+    found = await audit(good, login, "--watch", "1s", "--sample-messages", source=source)
+    assert [one for one in found.findings if one["severity"] != "info"] == []
+    assert found.broken == []
+    assert (found.code, found.complaints) == (0, "")
+    assert found.system["streams"] == 2
+
+
+async def test_what_is_wrong_is_found_with_evidence_and_a_command(bad: NatsServer) -> None:
+    found = await audit(bad)
+    assert found.code == 1
+    assert {("no-ack", "LOOSE", ""), ("max-deliver-unlimited", "LOOSE", "endless")} <= found.found
+    (told,) = [one for one in found.findings if one["check"] == "no-ack" and not one["muted_by"]]
+    assert told["commands"][0] == "nats stream edit LOOSE --ack"
+    assert told["evidence"]
+
+
+async def test_mutes_are_shown_and_a_misspelt_one_is_told(bad: NatsServer) -> None:
+    found = await audit(bad)
+    muted = {(one["check"], one["stream"], one["muted_by"]) for one in found.findings}
+    assert ("no-ack", "QUIET", "stream metadata") in muted
+    assert ("max-deliver-unlimited", "LOOSE", "consumer metadata") in muted
+    assert found.system["muted"] == 2
+    assert found.system["mutes_of_no_check"] == [{"code": "no-such-check", "subject": "QUIET"}]
+
+
+async def test_what_is_muted_fails_no_pipeline(bad: NatsServer, tmp_path: Path) -> None:
+    settings = tmp_path / "settings.yml"
+    text = "systems:\n  - name: prod\n    audit:\n      ignore: [no-ack, max-deliver-unlimited]\n"
+    await asyncio.to_thread(settings.write_text, text)
+    only = ("--only", "no-ack,max-deliver-unlimited")
+    found = await audit(bad, APP, "--config", str(settings), *only)
+    assert found.code == 0
+    assert {one["muted_by"] for one in found.findings} == {"configuration"}
+    assert (await audit(bad, APP, *only)).code == 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [(("--fail-on", "crit"), 0), (("--fail-on", "never"), 0), (("--fail-on", "info"), 1)],
+)
+async def test_who_asks_decides_what_fails(
+    bad: NatsServer, flags: tuple[str, ...], code: int
+) -> None:
+    assert (await audit(bad, APP, "--only", "no-ack", *flags)).code == code
+
+
+async def test_checks_can_be_chosen(bad: NatsServer) -> None:
+    one = await audit(bad, APP, "--only", "no-ack", "--only", "no-limits")
+    assert one.system["checks"] == ["no-ack", "no-limits"]
+    rest = await audit(bad, APP, "--skip", "no-ack")
+    assert "no-ack" not in rest.system["checks"]
+    assert "no-ack" not in {check for check, _, _ in rest.found}
+
+
+def address(server: NatsServer, login: Login) -> str:
+    return server.url.replace("//", f"//{login.user}:{login.password}@")
+
+
+async def test_the_report_for_people_fits_eighty_columns(bad: NatsServer) -> None:
+    ended = await ran("--nats", address(bad, APP))
+    assert ended.code == 1
+    lines = ended.out.splitlines()
+    assert lines[0].startswith("nats (account): 2 streams, 2 consumers, ")
+    wide = [line for line in lines if len(line) > WIDTH]
+    assert all(line.strip().startswith("nats ") for line in wide), wide
+    assert "    nats stream edit LOOSE --ack" in lines
+    assert "Not judged" in lines
+    assert "\x1b" not in ended.out
+
+
+async def test_the_account_source_says_which_checks_need_servers(bad: NatsServer) -> None:
+    lacks = {one["check"]: one["reason"] for one in (await audit(bad)).system["not_judged"]}
+    assert "the system or the monitor source" in lacks["auth-off"]
+    seen = (await audit(bad, SYS, source="system")).system["not_judged"]
+    assert "auth-off" not in {one["check"] for one in seen}
+
+
+async def test_junit_and_markdown_are_what_others_read(bad: NatsServer) -> None:
+    made = await audit(bad, APP, "--format", "junit", "--fail-on", "warn")
+    cases = list(ET.fromstring(made.printed).iter("testcase"))  # noqa: S314  our own
+    failed = {case.get("name") for case in cases if case.find("failure") is not None}
+    assert {"no-ack", "max-deliver-unlimited"} <= failed
+    assert made.code == 1
+    made = await audit(bad, APP, "--format", "markdown", "--severity", "warn")
+    assert made.printed.startswith("# Audit of nats\n")
+    assert "\n| LOOSE | " in made.printed
+
+
+async def test_a_second_look_sees_what_moves(bad: NatsServer) -> None:
+    async with connected(bad) as client:
+        await add_stream(client, "NOBODY", subjects=["nobody.>"], retention="interest")
+        looked = asyncio.Event()
+        running = asyncio.create_task(
+            audit(bad, SYS, "--watch", "1s", source="system", looked=looked)
+        )
+        await looked.wait()
+        for _ in range(20):
+            await client.jetstream().publish("nobody.home", b"1")
+        found = await running
+        await ask(client, "STREAM.DELETE.NOBODY", {})
+    assert ("interest-orphan", "NOBODY", "") in found.found
+    assert found.code == 1
+
+
+async def test_messages_are_sampled_only_when_asked_for(bad: NatsServer) -> None:
+    window = {"subjects": ["ids.>"], "duplicate_window": 600 * SECOND}
+    async with connected(bad) as client:
+        await add_stream(client, "IDS", **window)
+        for number in range(30):
+            headers = {"Nats-Msg-Id": str(number)} if number % 2 else None
+            await client.jetstream().publish("ids.x", b"secret", headers=headers)
+        without = await audit(bad, APP, "--only", "ids-missing")
+        sampled = await audit(bad, APP, "--only", "ids-missing", "--sample-messages")
+        await ask(client, "STREAM.DELETE.IDS", {})
+    assert [one["check"] for one in without.system["not_judged"]] == ["ids-missing"]
+    assert sampled.about("ids-missing") == {"IDS"}
+    assert "secret" not in sampled.printed
+
+
+async def test_several_systems_of_a_file_are_audited_each(bad: NatsServer, tmp_path: Path) -> None:
+    settings = tmp_path / "settings.yml"
+    urls = {"one": address(bad, APP), "two": bad.monitor_url}
+    systems = [
+        {"name": name, "urls": [url], "source": "monitor" if name == "two" else "account"}
+        for name, url in urls.items()
+    ]
+    await asyncio.to_thread(settings.write_text, json.dumps({"systems": systems}))
+    ended = await ran("--config", str(settings), "--format", "json")
+    told = {one["system"]: one for one in json.loads(ended.out)["systems"]}
+    sources = {name: one["source"] for name, one in told.items()}
+    assert sources == {"one": "account", "two": "monitor"}
+    assert all(one["counts"]["warn"] > 0 for one in told.values())
+
+
+@pytest.mark.parametrize("form", ["json", "junit"])
+async def test_a_system_that_nobody_answers_for_is_in_the_report_of_the_others(
+    bad: NatsServer, tmp_path: Path, form: str
+) -> None:
+    settings = tmp_path / "settings.yml"
+    urls = {"there": address(bad, APP), "gone": NOBODY}
+    systems = [{"name": name, "urls": [url]} for name, url in urls.items()]
+    await asyncio.to_thread(settings.write_text, json.dumps({"systems": systems}))
+    ended = await ran("--config", str(settings), "--format", form, "--fail-on", "never")
+    assert ended.code == 2
+    if form == "json":
+        told = {one["system"]: one["not_answered"] for one in json.loads(ended.out)["systems"]}
+        assert told["there"] == []
+        assert told["gone"][0].startswith("stream_list failed (connection): ")
+    else:
+        suites = ET.fromstring(ended.out)  # noqa: S314  our own
+        assert {one.get("name"): one.get("errors") for one in suites} == {"there": "0", "gone": "1"}
+
+
+async def test_a_stream_whose_server_is_down_is_a_gap_and_not_a_clean_report() -> None:
+    async with NatsCluster(3, NEWEST, default_options()) as cluster:
+        async with connected(cluster.nodes[0]) as client:
+            for number in range(6):
+                await add_stream(client, f"R1_{number}", subjects=[f"r{number}.>"])
+            reply = await client.request("$JS.API.STREAM.INFO.R1_0", b"", timeout=5)
+        holder = json.loads(reply.data)["cluster"]["leader"]
+        await cluster.stop(holder)
+        await cluster.settle()
+        alive = next(one for one in cluster.nodes if one.running)
+        found = await audit(alive, APP, "--fail-on", "never", "--timeout", "10s")
+    assert found.code == 2
+    assert any("not answer: " in gap and "R1_0" in gap for gap in found.system["not_answered"])
+
+
+async def test_nobody_there_is_one_line_and_exit_code_2() -> None:
+    found = await audit(NOBODY, APP, "--format", "table")
+    assert found.code == 2
+    assert found.printed.startswith("nats (account): NOT ANSWERED, nothing was judged: ")
+    assert found.complaints.startswith("streamgauge: nats: stream_list failed (connection): ")
+    assert found.complaints.count("\n") == 1
+
+
+async def test_a_wrong_password_is_told_and_not_shown(bad: NatsServer) -> None:
+    found = await audit(bad, Login("app", "hunter2"), "--format", "table")
+    assert found.code == 2
+    assert found.printed.startswith("nats (account): NOT ANSWERED, nothing was judged: ")
+    assert "hunter2" not in found.printed
+    assert found.complaints.startswith("streamgauge: nats: ")
+    assert "hunter2" not in found.complaints
+
+
+@asynccontextmanager
+async def denying(*subjects: str) -> AsyncIterator[NatsServer]:
+    denied = Permissions(publish_deny=subjects)
+    users = (User("app", "app"), User("some", "some", permissions=denied))
+    accounts = (Account("APP", users, jetstream=True),)
+    async with NatsServer(NEWEST, NatsOptions(accounts=accounts)) as server:
+        yield server
+
+
+async def test_what_may_not_be_asked_is_a_gap_and_not_a_clean_report() -> None:
+    async with denying("$JS.API.CONSUMER.LIST.>") as server:
+        async with connected(server, Login("app", "app")) as client:
+            await add_good_system(client)
+        found = await audit(server, Login("some", "some"))
+        assert found.code == 2
+        assert found.system["not_answered"][0].startswith("consumer_list (permission): ")
+        assert "not answered: consumer_list (permission)" in found.complaints
+
+
+async def test_nobody_who_reads_on_is_no_mistake(bad: NatsServer) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = await ran("--nats", address(bad, APP), stdout=writing)
+    finally:
+        os.close(writing)
+    assert (ended.code, ended.err) == (1, "")

@@ -1,0 +1,154 @@
+"""The audit inside a running exporter: series, status page and log, as a configuration changes."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nats.aio.client import Client
+from support.exporter.process import Exporter, Series, exporting
+from support.nats.servers import NatsServer, Permissions, User, connected, default_options
+from support.waiting import until
+
+from streamgauge.demo.nats_server.options import sample_accounts
+
+SETTINGS = """\
+interval: 1s
+detail: full
+logs: {{format: json}}
+systems:
+  - name: prod
+    source: {source}
+    urls: [{url}]
+    user: {user}
+    password: {user}
+    config_interval: 1s
+    audit:
+      interval: 1s
+      ignore: [no-limits]
+"""
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[NatsServer]:
+    async with NatsServer(options=default_options()) as running:
+        yield running
+
+
+async def ask(client: Client, subject: str, request: dict[str, Any]) -> None:
+    reply = await client.request(f"$JS.API.{subject}", json.dumps(request).encode(), timeout=5)
+    answer = json.loads(reply.data)
+    assert "error" not in answer, answer
+
+
+async def put_worker(client: Client, **changes: Any) -> None:
+    """Made or edited; on a stream that fails a muted check."""
+    config = {"durable_name": "worker", "ack_policy": "explicit", "max_deliver": -1, **changes}
+    request = {"stream_name": "ORDERS", "config": config}
+    await ask(client, "CONSUMER.DURABLE.CREATE.ORDERS.worker", request)
+
+
+async def put_orders(client: Client, **changes: Any) -> None:
+    await client.jetstream().add_stream(name="ORDERS", subjects=["orders.>"], **changes)
+
+
+async def written(folder: Path, server: NatsServer, source: str, user: str) -> str:
+    path = folder / "settings.yml"
+    text = SETTINGS.format(source=source, url=server.url, user=user)
+    await asyncio.to_thread(path.write_text, text)
+    return str(path)
+
+
+async def counted(exporter: Exporter, check: str, wanted: float | None) -> Series:
+    """Once that many assets of ORDERS fail it."""
+
+    def holds(found: Series) -> bool:
+        value = found.value("stream_config_findings", stream="ORDERS", check=check)
+        return value == wanted and bool(found.named("stream_messages", stream="ORDERS"))
+
+    return await until(exporter.scrape, holds, f"{check} is not {wanted}")
+
+
+async def logged(exporter: Exporter, message: str, check: str) -> dict[str, Any]:
+    async def lines() -> list[dict[str, Any]]:
+        return [json.loads(line) for line in await exporter.log_lines()]
+
+    def of_it(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        asked = [one for one in found if one["msg"] == message]
+        return [one for one in asked if one["fields"].get("check") == check]
+
+    found = of_it(await until(lines, lambda seen: bool(of_it(seen)), f"no {message} {check}"))
+    assert len(found) == 1, "one line, and not one for each audit"
+    return {"level": found[0]["level"], **found[0]["fields"]}
+
+
+@pytest.mark.parametrize(("source", "user"), [("account", "app"), ("system", "sys")])
+async def test_a_finding_comes_and_goes_with_the_configuration(
+    server: NatsServer, tmp_path: Path, source: str, user: str
+) -> None:
+    code = "max-deliver-unlimited"
+    async with connected(server) as client:
+        await put_orders(client)
+        settings = await written(tmp_path, server, source, user)
+        async with exporting(tmp_path, "--config", settings) as exporter:
+            await exporter.ready()
+            await counted(exporter, code, None)
+            await put_worker(client)
+            found = await counted(exporter, code, 1.0)
+            labels = {"stream": "ORDERS", "consumer": "worker", "severity": "warn", "check": code}
+            assert found.value("consumer_config_finding", **labels) == 1.0
+            line = await logged(exporter, "finding", code)
+            assert (line["level"], line["subject"]) == ("WARN", "ORDERS > worker")
+            page = (await exporter.ask("/")).text
+            assert "nats consumer edit ORDERS worker --max-deliver" in page
+            await put_worker(client, max_deliver=5, backoff=[60 * 10**9, 120 * 10**9])
+            await counted(exporter, code, None)
+            await logged(exporter, "finding is gone", code)
+
+
+async def test_a_mute_leaves_the_series_and_stays_on_the_page(
+    server: NatsServer, tmp_path: Path
+) -> None:
+    async with connected(server) as client:
+        await put_orders(client)
+        await put_worker(client)
+        settings = await written(tmp_path, server, "account", "app")
+        async with exporting(tmp_path, "--config", settings) as exporter:
+            await exporter.ready()
+            found = await counted(exporter, "max-deliver-unlimited", 1.0)
+            assert found.value("stream_config_findings", check="no-limits") is None
+            assert "muted by configuration" in (await exporter.ask("/")).text
+            muted = {"io.streamgauge.ignore": "max-deliver-unlimited"}
+            await put_worker(client, metadata=muted)
+            await counted(exporter, "max-deliver-unlimited", None)
+            line = await logged(exporter, "finding is muted", "max-deliver-unlimited")
+            assert line["by"] == "consumer metadata"
+            assert "muted by consumer metadata" in (await exporter.ask("/")).text
+
+
+async def test_settings_that_may_not_be_read_leave_the_poll_complete(tmp_path: Path) -> None:
+    """As for a user whose permissions are older than this question."""
+    denied = Permissions(publish_deny=("$SYS.REQ.SERVER.PING.VARZ",))
+    reader = User("reader", "reader", permissions=denied)
+    accounts = tuple(
+        replace(account, users=(*account.users, reader)) if account.name == "SYS" else account
+        for account in sample_accounts()
+    )
+    async with NatsServer(options=default_options(accounts=accounts)) as server:
+        async with connected(server) as client:
+            await put_orders(client)
+        settings = await written(tmp_path, server, "system", "reader")
+        async with exporting(tmp_path, "--config", settings) as exporter:
+            await exporter.ready()
+            found = await until(
+                exporter.scrape,
+                lambda seen: bool(seen.named("question_skipped", question="varz")),
+                "nothing is skipped",
+            )
+            assert found.value("up", system="prod") == 1.0
+            assert found.value("question_success", question="varz") == 0.0
+            page = (await exporter.ask("/")).text
+            assert "the server&#x27;s settings (VARZ) are not known: " in page

@@ -1,0 +1,276 @@
+"""Advisories captured in a stream: none is lost over a break, none is counted twice."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from nats.aio.client import Client
+from nats.js.client import JetStreamContext
+from support.exporter.event_listeners import (
+    access_to,
+    ask,
+    new_book,
+    running,
+    until_connected,
+    worker_of,
+)
+from support.nats.servers import (
+    NEWEST,
+    Account,
+    Login,
+    NatsOptions,
+    NatsServer,
+    Permissions,
+    User,
+    connected,
+    default_options,
+)
+from support.waiting import until
+
+from exporter.events.capture import Capture
+from exporter.events.listener import Listener, Listening
+from exporter.settings.events import OWN_INBOX_PREFIX
+from exporter.sources.transport.connection import NatsLink
+
+STREAM = "ADVISORIES"
+CAPTURED = "$JS.EVENT.ADVISORY.CONSUMER.>"
+
+
+async def make_capture(client: Client, subject: str = CAPTURED, **more: Any) -> None:
+    await ask(client, f"STREAM.CREATE.{STREAM}", {"name": STREAM, "subjects": [subject], **more})
+
+
+async def make_orders(client: Client) -> JetStreamContext.PullSubscription:
+    await ask(client, "STREAM.CREATE.ORDERS", {"name": "ORDERS", "subjects": ["orders.>"]})
+    await ask(client, "CONSUMER.DURABLE.CREATE.ORDERS.worker",
+              {"stream_name": "ORDERS", "config":
+               # Short: a restarted server has forgotten the nak, and waits for so long.
+               {"durable_name": "worker", "ack_policy": "explicit",
+                "ack_wait": 1_000_000_000}})  # fmt: skip
+    await client.jetstream().publish("orders.new", b"x")
+    return await client.jetstream().pull_subscribe_bind("worker", "ORDERS")
+
+
+class Naks:
+    """Naks the one order again and again, and waits until the server has stored that."""
+
+    def __init__(self) -> None:
+        self.done = 0
+
+    async def more(self, client: Client, count: int) -> None:
+        orders = await client.jetstream().pull_subscribe_bind("worker", "ORDERS")
+        before = await self._stored(client)
+        for _ in range(count):
+            (message,) = await orders.fetch(1, timeout=20)
+            await message.nak()
+        await client.flush()
+        await until(lambda: self._stored(client), lambda now: now >= before + count, "not stored")
+        self.done += count
+
+    async def _stored(self, client: Client) -> int:
+        info = await ask(client, f"STREAM.INFO.{STREAM}")
+        last: int = info["state"]["last_seq"]
+        return last
+
+
+@asynccontextmanager
+async def capturing(
+    server: NatsServer, login: Login | None = None, **how: Any
+) -> AsyncIterator[Capture]:
+    access = access_to(server, login or Login("app", "app"), inbox_prefix=OWN_INBOX_PREFIX)
+    link = NatsLink(access, "capture")
+    try:
+        yield Capture(link, new_book(), how.pop("stream", STREAM), **how)
+    finally:
+        await link.close()
+
+
+@asynccontextmanager
+async def orders_captured(server: NatsServer, **how: Any) -> AsyncIterator[tuple[Client, Capture]]:
+    """A consumer whose advisories a stream keeps, and who reads them."""
+    async with connected(server) as client, capturing(server, **how) as capture:
+        await make_capture(client)
+        await make_orders(client)
+        yield client, capture
+
+
+async def look(capture: Capture) -> int:
+    await capture.catch_up(time.monotonic() + 20)
+    return worker_of(capture.book.taken()).naks
+
+
+async def test_counting_begins_with_the_first_look_and_misses_nothing_after_it(
+    nats_server: NatsServer,
+) -> None:
+    naks = Naks()
+    async with orders_captured(nats_server) as (client, capture):
+        await naks.more(client, 5)
+        assert await look(capture) == 0
+        await naks.more(client, 70)
+        assert await look(capture) == 70
+        assert await look(capture) == 70
+        await naks.more(client, 1)
+        assert await look(capture) == 71
+        assert (capture.trouble, capture.behind) == ("", 0)
+        info = await ask(client, f"STREAM.INFO.{STREAM}")
+        assert info["state"]["consumer_count"] == 0
+
+
+async def test_over_breaks_of_the_connection_nothing_is_lost_or_counted_twice(
+    nats_server: NatsServer,
+) -> None:
+    """The live listener beside it leaves consumer advisories alone."""
+    naks = Naks()
+    async with capturing(nats_server) as capture:
+        async with connected(nats_server) as client:
+            await make_capture(client)
+            await make_orders(client)
+        plan = Listening(access_to(nats_server), "test", consumer_advisories=False)
+        listener = Listener(plan, capture.book)
+        async with running(listener):
+            await look(capture)
+            async with connected(nats_server) as client:
+                await naks.more(client, 3)
+                assert await look(capture) == 3
+                await capture.link.close()  # away while it happens
+                await naks.more(client, 40)
+            before = listener.link.connected_since
+            await nats_server.restart()
+            async with connected(nats_server) as client:
+                await naks.more(client, 2)
+                assert await look(capture) == 45
+                await until_connected(listener.link, not_since=before)
+                await naks.more(client, 4)
+                assert await look(capture) == naks.done == 49
+        counts = capture.book.taken()
+    assert counts.advisories["APP", "consumer_msg_naked"] == 49
+
+
+async def test_while_the_server_is_away_the_trouble_is_told_and_later_all_is_counted(
+    nats_server: NatsServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    naks = Naks()
+    async with capturing(nats_server) as capture:
+        async with connected(nats_server) as client:
+            await make_capture(client)
+            await make_orders(client)
+            await look(capture)
+            await naks.more(client, 3)
+        await nats_server.stop()
+        assert await look(capture) == 0
+        assert await look(capture) == 0
+        assert "connection" in capture.trouble
+        await nats_server.restart()
+        assert await look(capture) == 3
+        assert capture.trouble == ""
+    told = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert told == ["captured advisories cannot be read: consumer events are not counted"]
+
+
+async def test_what_one_poll_may_read_is_bounded_and_the_rest_comes_with_the_next(
+    nats_server: NatsServer,
+) -> None:
+    naks = Naks()
+    async with orders_captured(nats_server, most_per_poll=50) as (client, capture):
+        await look(capture)
+        await naks.more(client, 120)
+        assert [(await look(capture), capture.behind) for _ in range(4)] == [
+            (50, 70), (100, 20), (120, 0), (120, 0),
+        ]  # fmt: skip
+
+
+async def test_a_deadline_that_has_passed_reads_nothing_and_loses_nothing(
+    nats_server: NatsServer,
+) -> None:
+    naks = Naks()
+    async with orders_captured(nats_server) as (client, capture):
+        await look(capture)
+        await naks.more(client, 5)
+        await capture.catch_up(time.monotonic() - 1)
+        assert (worker_of(capture.book.taken()).naks, capture.behind) == (0, 5)
+        assert await look(capture) == 5
+
+
+async def test_other_advisories_in_the_same_stream_are_left_to_the_live_listener(
+    nats_server: NatsServer,
+) -> None:
+    naks = Naks()
+    async with connected(nats_server) as client, capturing(nats_server) as capture:
+        await ask(client, f"STREAM.CREATE.{STREAM}",
+                  {"name": STREAM, "subjects": [CAPTURED, "$JS.EVENT.ADVISORY.STREAM.>"]})  # fmt: skip
+        await look(capture)
+        await make_orders(client)
+        await naks.more(client, 2)
+        assert await look(capture) == 2
+        kinds = {kind for _, kind in capture.book.taken().advisories}
+    assert kinds == {"consumer_created", "consumer_msg_naked"}
+
+
+async def test_purged_and_deleted_advisories_are_gaps_and_no_trouble(
+    nats_server: NatsServer,
+) -> None:
+    naks = Naks()
+    async with orders_captured(nats_server) as (client, capture):
+        await look(capture)
+        await naks.more(client, 10)
+        last = (await ask(client, f"STREAM.INFO.{STREAM}"))["state"]["last_seq"]
+        await ask(client, f"STREAM.PURGE.{STREAM}", {"keep": 6})
+        await ask(client, f"STREAM.MSG.DELETE.{STREAM}", {"seq": last - 2})
+        assert await look(capture) == 5
+        await ask(client, f"STREAM.PURGE.{STREAM}")
+        assert await look(capture) == 5
+        await naks.more(client, 1)
+        assert await look(capture) == 6
+        assert capture.trouble == ""
+
+
+async def test_a_stream_that_was_made_again_is_counted_from_its_beginning(
+    nats_server: NatsServer,
+) -> None:
+    naks = Naks()
+    async with orders_captured(nats_server) as (client, capture):
+        await naks.more(client, 3)
+        await look(capture)
+        await ask(client, f"STREAM.DELETE.{STREAM}")
+        await capture.catch_up(time.monotonic() + 20)
+        assert "10059" in capture.trouble  # told, not passed over
+        await asyncio.sleep(1)  # the truth: servers before 2.14 cannot tell a shorter time apart
+        await make_capture(client)
+        await naks.more(client, 8)  # more than there were: the numbers alone would not tell
+        assert await look(capture) == 8
+
+
+async def test_two_questions_to_one_stream_are_all_that_it_needs() -> None:
+    login = Login("restricted", "restricted")
+    permissions = Permissions(
+        publish_allow=(f"$JS.API.STREAM.INFO.{STREAM}", f"$JS.API.STREAM.MSG.GET.{STREAM}"),
+        subscribe_allow=(f"{OWN_INBOX_PREFIX}.>",),
+    )
+    restricted = User(login.user, login.password, permissions=permissions)
+    options = NatsOptions(accounts=(Account("APP", (User("app", "app"), restricted)),))
+    naks = Naks()
+    async with NatsServer(NEWEST, options) as server, connected(server) as client:
+        await make_capture(client)
+        await make_orders(client)
+        async with capturing(server, login) as capture:
+            await look(capture)
+            await naks.more(client, 4)
+            assert await look(capture) == 4
+        assert "Violation" not in await server.log_text()
+        async with capturing(server, login, stream="ORDERS") as denied:
+            await denied.catch_up(time.monotonic() + 5)
+            assert "permission" in denied.trouble
+
+
+async def test_a_domain_is_asked_by_its_own_prefix() -> None:
+    naks = Naks()
+    async with (
+        NatsServer(NEWEST, default_options(domain="hub")) as server,
+        orders_captured(server, domain="hub") as (client, capture),
+    ):
+        await look(capture)
+        await naks.more(client, 2)
+        assert await look(capture) == 2

@@ -1,0 +1,213 @@
+"""A whole hearing as the settings ask for it: which connections, whose names, what a poll takes."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+from nats.aio.client import Client
+from support.exporter.event_listeners import (
+    access_to,
+    ask,
+    ask_until_answered,
+    until_connected,
+    until_heard,
+    worker_of,
+)
+from support.nats.jwt_accounts import JwtAccount, operator_lines
+from support.nats.servers import (
+    NEWEST,
+    OLDEST,
+    SYS,
+    NatsCluster,
+    NatsOptions,
+    NatsServer,
+    connected,
+    default_options,
+)
+from support.waiting import until
+
+from exporter.events.counts import EventCounts
+from exporter.events.session import Hearing
+from exporter.events.subscriptions import Surroundings, make_hearing
+from exporter.settings.events import EventSettings
+from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.credentials import NatsAccess
+from streamgauge.serving.settings.loader import build
+
+AS_APP = {"user": "app", "password": "app"}
+
+
+@asynccontextmanager
+async def hearing_of(settings: dict[str, Any], around: Surroundings) -> AsyncIterator[Hearing]:
+    hearing = make_hearing(build(EventSettings, settings, "test"), around)
+    assert hearing is not None
+    task = asyncio.create_task(hearing.run())
+    try:
+        for listener in hearing.listeners:
+            await until_connected(listener.link)
+        if hearing.tap:
+            await until_connected(hearing.tap.link)
+        yield hearing
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await hearing.close()
+
+
+async def make_orders(client: Client) -> None:
+    await ask(client, "STREAM.CREATE.ORDERS", {"name": "ORDERS", "subjects": ["orders.>"]})
+    await ask(client, "CONSUMER.DURABLE.CREATE.ORDERS.worker",
+              {"stream_name": "ORDERS",
+               "config": {"durable_name": "worker", "ack_policy": "explicit"}})  # fmt: skip
+
+
+async def one_nak_and_one_duplicate(client: Client) -> None:
+    for _ in range(2):
+        await client.request("orders.new", b"x", headers={"Nats-Msg-Id": "a"}, timeout=20)
+    orders = await client.jetstream().pull_subscribe_bind("worker", "ORDERS")
+    (message,) = await orders.fetch(1, timeout=20)
+    await message.nak()
+    await client.flush()
+
+
+async def heard(hearing: Hearing, account: str = "APP") -> EventCounts:
+    def enough(seen: EventCounts) -> bool:
+        worker = seen.consumers.get((account, "ORDERS", "worker"))
+        return worker is not None and worker.naks > 0
+
+    await hearing.catch_up(time.monotonic() + 20)
+    await until_heard(hearing.book, enough)
+    return hearing.taken()
+
+
+async def test_beside_the_account_source_the_same_user_listens(nats_server: NatsServer) -> None:
+    access = access_to(nats_server)
+    around = Surroundings("test", "account", access, NatsLink(access, "source"), account="APP")
+    settings = {"publish_ack_tap": {"enabled": True}}
+    async with connected(nats_server) as client, hearing_of(settings, around) as hearing:
+        await make_orders(client)
+        await one_nak_and_one_duplicate(client)
+        counts = await heard(hearing)
+        assert [listener.plan.of_system_account for listener in hearing.listeners] == [False]
+        assert hearing.troubles() == ()
+    assert worker_of(counts).naks == 1
+    assert counts.streams["APP", "ORDERS"].duplicates == 1
+    assert counts.connected_since is not None
+    assert counts.tap is not None
+    assert counts.tap.active
+
+
+async def test_beside_the_system_source_both_accounts_are_listened_to(
+    nats_server: NatsServer,
+) -> None:
+    settings: dict[str, Any] = {"account": {**AS_APP, "name": "APP"}, "capture_stream": "KEPT"}
+    around = Surroundings("test", "system", access_to(nats_server, SYS))
+    async with connected(nats_server) as client, hearing_of(settings, around) as hearing:
+        await ask(client, "STREAM.CREATE.KEPT",
+                  {"name": "KEPT", "subjects": ["$JS.EVENT.ADVISORY.CONSUMER.>"]})  # fmt: skip
+        await hearing.catch_up(time.monotonic() + 20)
+        await make_orders(client)
+        await one_nak_and_one_duplicate(client)
+
+        async def caught_up() -> None:
+            while worker_of(hearing.taken()).naks == 0:
+                await hearing.catch_up(time.monotonic() + 20)
+
+        await asyncio.wait_for(caught_up(), 30)
+        counts = hearing.taken()
+        assert [listener.plan.of_system_account for listener in hearing.listeners] == [True, False]
+    assert worker_of(counts).naks == 1
+    assert counts.advisories["APP", "consumer_msg_naked"] == 1
+    assert counts.tap is None
+
+
+async def test_beside_the_monitor_source_the_server_tells_the_accounts_name() -> None:
+    async with (
+        NatsServer(NEWEST, default_options()) as server,
+        connected(server) as client,
+        hearing_of({"account": {**AS_APP, "urls": [server.url]}},
+                   Surroundings("test", "monitor")) as hearing,
+    ):  # fmt: skip
+        assert hearing.book.own_account == "account"
+        await make_orders(client)
+        await one_nak_and_one_duplicate(client)
+        counts = await heard(hearing)
+    assert worker_of(counts).naks == 1
+
+
+async def test_before_2_10_a_name_that_is_not_given_is_asked_for_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with (
+        NatsServer(OLDEST, default_options()) as server,
+        hearing_of({"account": {**AS_APP, "urls": [server.url]}},
+                   Surroundings("test", "monitor")) as hearing,
+    ):  # fmt: skip
+        for _ in range(2):
+            await hearing.catch_up(time.monotonic() + 20)
+        assert hearing.taken().consumers == {}
+    told = [
+        each.getMessage() for each in caplog.records if "events.account.name" in each.getMessage()
+    ]
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("settings", [{"enabled": False}, {}])
+def test_without_anything_to_listen_to_there_is_no_hearing(settings: dict[str, Any]) -> None:
+    around = Surroundings("test", "monitor")
+    assert make_hearing(build(EventSettings, settings, "test"), around) is None
+
+
+@pytest.mark.parametrize("app_is_heard", [True, False])
+async def test_in_operator_mode_copies_give_an_id_and_are_shown_by_the_accounts_name(
+    tmp_path: Path, app_is_heard: bool
+) -> None:
+    system, app = JwtAccount("SYS", jetstream=False), JwtAccount("APP")
+    options = NatsOptions(extra=operator_lines(system, app))
+    creds = {each.name: await asyncio.to_thread(each.write_creds, tmp_path / each.name)
+             for each in (system, app)}  # fmt: skip
+    async with NatsCluster(3, NEWEST, options) as cluster:
+        access = NatsAccess(tuple(cluster.urls), creds_file=creds["SYS"])
+        settings = {"account": {"creds_file": str(creds["APP"])}} if app_is_heard else {}
+        async with hearing_of(settings, Surroundings("test", "system", access)) as hearing:
+            if not app_is_heard:  # as the snapshots of a system source know it
+                hearing.book.account_names = {app.key.public: "APP"}
+            client = await nats.connect(cluster.urls, user_credentials=str(creds["APP"]))
+            await ask_until_answered(
+                client, "STREAM.CREATE.ORDERS",
+                {"name": "ORDERS", "subjects": ["orders.>"], "num_replicas": 3})  # fmt: skip
+            await client.close()
+            # Either copy may be the first; the name becomes known only after them.
+            await until_heard(
+                hearing.book,
+                lambda seen: "stream_leader_elected" in {kind for _, kind in seen.advisories},
+            )
+            await hearing.catch_up(time.monotonic() + 20)
+            counts = hearing.taken()
+    assert {account for account, _ in counts.advisories} <= {"APP", ""}
+    assert counts.advisories["APP", "stream_leader_elected"] == 1
+
+
+async def test_one_listener_that_is_away_breaks_the_whole_hearing() -> None:
+    async with (
+        NatsServer(NEWEST, default_options()) as server,
+        NatsServer(NEWEST, default_options()) as elsewhere,
+    ):
+        settings = {"account": {**AS_APP, "urls": [elsewhere.url], "name": "APP"}}
+        around = Surroundings("test", "system", access_to(server, SYS))
+        async with hearing_of(settings, around) as hearing:
+            assert hearing.connected_since is not None
+            await elsewhere.stop()
+
+            async def since() -> float | None:
+                return hearing.connected_since
+
+            await until(since, lambda seen: seen is None, "still unbroken")
+            assert hearing.listeners[0].connected_since is not None
+            (trouble,) = hearing.troubles()
+            assert trouble.startswith("streamgauge events (test): ")

@@ -1,0 +1,285 @@
+"""`streamgauge exporter` as people run it: a process of its own beside a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from nats.js.api import ConsumerConfig
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as openmetrics_families,
+)
+from support.exporter.process import (
+    NOBODY,
+    PLAIN,
+    Exporter,
+    Series,
+    add_orders,
+    exporting,
+    ran,
+    read_series,
+    without_time,
+)
+from support.nats.servers import NatsOptions, NatsServer, connected
+from support.waiting import until
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+# As a Prometheus 2.42 sent it, and as 3.x composes it from its default scrape_protocols.
+PROMETHEUS_2 = (
+    "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
+    "text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+)
+PROMETHEUS_3 = (
+    "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
+    "application/openmetrics-text;version=0.0.1;q=0.5,"
+    "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+)
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+OWN = ("process_", "python_")
+# Another test asks for a reload, and a busy machine may not keep to an interval of a second.
+NOT_ABOUT_NATS = {
+    "configuration reloaded",
+    "a poll takes longer than the interval",
+    "polls keep to the interval again",
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server() -> AsyncIterator[NatsServer]:
+    """Open to everybody, as after `nats-server -js`."""
+    async with NatsServer(options=NatsOptions()) as running:
+        async with connected(running) as client:
+            await add_orders(client)
+        yield running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def exporter(
+    server: NatsServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Exporter]:
+    """Told nothing but `--nats`; the variables only make it fit for a test."""
+    environ = {"STREAMGAUGE_INTERVAL": "1s", "STREAMGAUGE_LOG_FORMAT": "json"}
+    folder = tmp_path_factory.mktemp("exporter")
+    async with exporting(folder, "--nats", server.url, environ=environ) as running:
+        await running.ready()
+        yield running
+
+
+def measured(body: bytes) -> set[bytes]:
+    """The lines that two scrapes of one poll have in common: those about NATS."""
+    about_nats = (b"streamgauge_consumer_", b"streamgauge_stream_", b"streamgauge_server_info")
+    return {line for line in body.splitlines() if line.startswith(about_nats)}
+
+
+# --- scraping -------------------------------------------------------------------------------------
+
+
+async def test_it_works_with_an_address_alone(exporter: Exporter) -> None:
+    series = await exporter.scrape()
+    assert series.named("consumer_num_pending", system="nats", stream="ORDERS") == [5, 5, 5]
+    assert series.value("stream_messages", system="nats", stream="ORDERS") == 5
+    assert series.value("up", system="nats") == 1
+    assert series.value("config_last_reload_success") == 1
+
+
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [(PROMETHEUS_2, OPENMETRICS), (PROMETHEUS_3, OPENMETRICS), ("*/*", TEXT), ("", TEXT)],
+)
+async def test_the_format_follows_the_accept_header(
+    exporter: Exporter, accept: str, content_type: str
+) -> None:
+    answer = await exporter.ask("/metrics", headers={**PLAIN, "Accept": accept})
+    assert (answer.status, answer.headers["Content-Type"]) == (200, content_type)
+    if content_type == OPENMETRICS:
+        names = {family.name for family in openmetrics_families(answer.text)}  # type: ignore[no-untyped-call]
+    else:
+        names = {name.removesuffix("_total") for name in read_series(answer.text)}
+    assert {"streamgauge_consumer_deliveries", "streamgauge_stream_messages"} <= names
+
+
+async def test_gzip_and_plain_hold_the_same(exporter: Exporter) -> None:
+    packed = await exporter.ask("/metrics", headers={"Accept-Encoding": "gzip"})
+    plain = await exporter.ask("/metrics", headers=PLAIN)
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert "Content-Encoding" not in plain.headers
+    assert packed.headers["Vary"] == plain.headers["Vary"] == "Accept, Accept-Encoding"
+    lines = measured(plain.body)
+    assert measured(gzip.decompress(packed.body)) == lines
+    assert len(lines) > 50
+
+
+async def test_head_tells_what_get_would(exporter: Exporter) -> None:
+    for headers in (PLAIN, {"Accept-Encoding": "gzip"}):
+        head = await exporter.ask("/metrics", "HEAD", headers)
+        assert (head.status, head.body) == (200, b"")
+        assert int(head.headers["Content-Length"]) > 1000
+        assert head.headers["Content-Type"] == TEXT
+
+
+async def test_collect_leaves_only_the_chosen_and_its_own(exporter: Exporter) -> None:
+    def subjects(series: Series) -> set[str]:
+        return {
+            name.split("_")[1]
+            for name in series
+            if not name.startswith(OWN) and name.split("_")[1] in wanted
+        }
+
+    wanted = {"consumer", "stream", "server", "account"}
+    everything, chosen = await exporter.scrape(), await exporter.scrape("?collect[]=consumer")
+    assert subjects(everything) == wanted
+    assert subjects(chosen) == {"consumer"}
+    assert chosen.value("up", system="nats") == 1
+
+
+async def test_an_unknown_choice_is_refused_in_words(exporter: Exporter) -> None:
+    answer = await exporter.ask("/metrics?collect[]=queue")
+    assert answer.status == 400
+    assert answer.text == (
+        "unknown parameter collect[]=queue: collect[] takes consumer, stream, server, account\n"
+    )
+
+
+async def test_the_pages_are_there(exporter: Exporter) -> None:
+    status = (await exporter.ask("/")).text
+    assert "worker-0" in status
+    for link in ("docs/metrics", "docs/configuration"):
+        assert f'href="{link}"' in status
+        assert (await exporter.ask(f"/{link}")).status == 200
+
+
+async def test_a_reload_needs_a_post_and_no_file(exporter: Exporter) -> None:
+    assert (await exporter.ask("/-/reload")).status == 405
+    answer = await exporter.ask("/-/reload", "POST")
+    assert (answer.status, answer.text) == (200, "reloaded\n")
+
+
+async def test_five_good_polls_make_no_line_twice(exporter: Exporter) -> None:
+    durations: set[float | None] = set()
+
+    async def different_polls() -> int:
+        durations.add((await exporter.scrape()).value("poll_duration_seconds", system="nats"))
+        return len(durations)
+
+    await until(different_polls, lambda seen: seen >= 5, "no five polls")
+    lines = [json.loads(line) for line in await exporter.log_lines()]
+    told = [line["msg"] for line in lines if line["msg"] not in NOT_ABOUT_NATS]
+    assert sorted(told) == [
+        "first answer",
+        "first audit",
+        "listening",
+        "server answers",
+        "serving",
+    ]
+    assert lines[0]["fields"]["listen"] == exporter.url
+
+
+# --- starting and ending --------------------------------------------------------------------------
+
+
+async def test_it_is_ready_when_the_first_poll_ended_even_without_nats(tmp_path: Path) -> None:
+    connected_to_us = asyncio.Event()
+    hang_up = asyncio.Event()
+
+    async def say_nothing(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connected_to_us.set()
+        await hang_up.wait()
+        writer.close()
+
+    mute = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    port = mute.sockets[0].getsockname()[1]
+    async with mute, exporting(tmp_path, "--nats", f"nats://127.0.0.1:{port}") as exporter:
+        await exporter.listening()
+        await connected_to_us.wait()
+        waiting = await exporter.ask("/-/ready")
+        assert (waiting.status, waiting.text) == (503, "the first poll is not over yet\n")
+        assert (await exporter.scrape()).value("up", system="nats") is None
+        hang_up.set()
+        await exporter.ready()
+        assert (await exporter.ask("/-/healthy")).status == 200
+        assert (await exporter.scrape()).value("up", system="nats") == 0
+
+
+async def test_once_prints_what_a_scrape_would_get(server: NatsServer) -> None:
+    ended = await ran("--nats", server.url, "--once")
+    assert (ended.code, ended.err) == (0, "")
+    series = read_series(ended.out)
+    assert series.named("consumer_num_pending", stream="ORDERS") == [5, 5, 5]
+    assert series.value("up", system="nats") == 1
+
+
+async def test_once_fails_in_words_when_nobody_answers() -> None:
+    ended = await ran("--nats", NOBODY, "--once", "--system", "mine")
+    assert ended.code == 1
+    (line,) = ended.err.splitlines()
+    assert line.startswith(f"streamgauge: mine: stream_list failed (connection): {NOBODY}: ")
+    assert read_series(ended.out).value("up", system="mine") == 0
+
+
+async def test_once_into_a_pipe_that_nobody_reads_is_no_traceback(server: NatsServer) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    try:
+        ended = await ran("--nats", server.url, "--once", stdout=write_end)
+    finally:
+        os.close(write_end)
+    assert (ended.code, ended.err) == (0, "")
+
+
+async def test_a_port_in_use_is_one_line_and_exit_2(exporter: Exporter) -> None:
+    ended = await ran("--nats", NOBODY, "--listen", f"127.0.0.1:{exporter.port}")
+    assert ended.code == 2
+    address = f"127.0.0.1:{exporter.port}"
+    assert ended.err == f"streamgauge: --listen: {address}: Address already in use\n"
+
+
+async def test_sigterm_lets_a_scrape_under_way_finish(tmp_path: Path, server: NatsServer) -> None:
+    async with NatsServer(options=NatsOptions()) as crowded:
+        async with connected(crowded) as client:
+            js = client.jetstream()
+            await js.add_stream(name="CROWD", subjects=["crowd"])
+            names = [f"consumer-with-a-long-name-{'x' * 200}-{number}" for number in range(900)]
+            for name in names:
+                await js.add_consumer("CROWD", ConsumerConfig(durable_name=name, mem_storage=True))
+        flags = ("--nats", crowded.url, "--detail", "full")
+        async with exporting(tmp_path, *flags) as exporter:
+            await exporter.ready()
+            size, body = await _scraped_slowly_while_told_to_end(exporter)
+            assert await exporter.child.ended() == 0
+            log = without_time(await exporter.log_lines())
+    assert len(body) == size
+    assert body.count(b"\nstreamgauge_consumer_num_pending{") == len(names)
+    assert log[-1] == "INFO  exporter.main  stopping"
+
+
+async def _scraped_slowly_while_told_to_end(exporter: Exporter) -> tuple[int, bytes]:
+    """The announced size of the body and the body, most of it read after SIGTERM."""
+    reader_side = socket.socket()
+    # A small window: the kernel must not swallow the whole answer before we are done.
+    reader_side.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    reader_side.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(reader_side, ("127.0.0.1", exporter.port))
+    reader, writer = await asyncio.open_connection(sock=reader_side, limit=4096)
+    writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    head = await reader.readuntil(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 ")
+    size = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+    exporter.signal(signal.SIGTERM)
+
+    async def is_stopping() -> bool:
+        return "stopping" in await exporter.child.log_text()
+
+    await until(is_stopping, bool, "SIGTERM was not heard")
+    body = await reader.read(-1)
+    writer.close()
+    return size, body

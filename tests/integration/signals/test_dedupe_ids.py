@@ -1,0 +1,55 @@
+"""How many message ids a stream holds: as many as it still refuses to store a second time."""
+
+from nats.aio.client import Client
+from support.exporter.source_polls import create_stream
+from support.nats.servers import NatsServer, connected
+from support.signals.ledger import MILLISECOND
+from support.signals.observations import Watches, watches
+from support.signals.publish_accounting import publish
+from support.waiting import until
+
+
+async def _refused(client: Client, subject: str, names: list[str]) -> int:
+    """How many of these ids the server still knows; what it does not know it stores."""
+    acks = [await _publish(client, subject, name) for name in names]
+    return sum(bool(ack.get("duplicate")) for ack in acks)
+
+
+async def _publish(client: Client, subject: str, name: str) -> dict[str, object]:
+    (ack,) = await publish(client, subject, 1, Nats_Msg_Id=name)
+    return ack
+
+
+def _told(seen: Watches, stream: str) -> list[int | None]:
+    return [watch.signals.streams["APP", stream].dedupe_ids for watch in seen.all.values()]
+
+
+async def test_ids_are_held_as_long_as_the_window_says(nats_server: NatsServer) -> None:
+    async with connected(nats_server) as client, watches(nats_server) as seen:
+        await create_stream(client, "SHORT", duplicate_window=1000 * MILLISECOND)
+        await create_stream(client, "WIDE", duplicate_window=600_000 * MILLISECOND)
+        await create_stream(client, "COPY", subjects=[], mirror={"name": "WIDE"})
+        await seen.look()
+        assert (_told(seen, "SHORT"), _told(seen, "COPY")) == ([0, 0], [None, None])
+        early = [f"early-{number}" for number in range(6)]
+        for stream in ("short", "wide"):
+            assert await _refused(client, stream, early) == 0
+        await seen.look()
+        assert _told(seen, "WIDE") == [6, 6]
+
+        async def held() -> list[int | None]:
+            await seen.look()
+            return _told(seen, "SHORT")
+
+        # The window passes, for the exporter as for the server.
+        await until(held, [0, 0].__eq__, "ids are held for ever")
+        late = [f"late-{number}" for number in range(4)]
+        for stream in ("short", "wide"):
+            assert await _refused(client, stream, late) == 0
+        await seen.look()
+        assert _told(seen, "WIDE") == [10, 10]
+        # The truth is the server's own: all of these it refuses, and none of those.
+        assert await _refused(client, "wide", early + late) == 10
+        short = _told(seen, "SHORT")
+        assert await _refused(client, "short", early) == 0
+        assert short == [4, 4]

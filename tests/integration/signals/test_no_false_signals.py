@@ -1,0 +1,177 @@
+"""No false signal: healthy consumers stay healthy through out-of-order acks, deploys, leader moves."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import NoRespondersError
+from nats.js.errors import ServiceUnavailableError
+from support.exporter.source_polls import Place, create_consumer, create_stream
+from support.nats.servers import APP, NatsCluster, NatsServer, connected
+from support.signals.observations import ACCOUNT, Watches, watches
+from support.waiting import until
+
+from exporter.signals.verdict import Verdict
+
+CONSUMERS: Final[dict[str, dict[str, Any]]] = {
+    "plain": {},
+    "wide": {"max_ack_pending": 10_000, "filter_subject": "orders.*"},
+    "narrow": {"max_ack_pending": 8, "filter_subject": "orders.b"},
+    "tries": {"max_deliver": 5},
+    "early": {"deliver_policy": "new", "filter_subject": "orders.never"},
+    "elsewhere": {"filter_subject": "orders.none"},
+}
+BUSY: Final = ("plain", "wide", "narrow", "tries")
+IDLE: Final = ("early", "elsewhere")
+HEALTHY: Final = (None, Verdict.OK, Verdict.IDLE)
+# As far apart as in production; of what happens between two looks there is enough.
+INTERVAL_SECONDS: Final = 15.0
+LOOKS: Final = 26  # more than the window of five minutes
+
+
+@dataclass
+class Crew:
+    """Workers of one consumer: several at once, each takes its time, acks come in any order."""
+
+    client: Client
+    consumer: str
+    share: float = 1.0  # of the messages that are published
+    finished: int = 0
+    _goes_home: bool = False
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    def start(self) -> None:
+        self._goes_home = False
+        self._tasks = [asyncio.create_task(self._work()) for _ in range(2)]
+
+    async def stop(self) -> None:
+        """As a deploy does: what was begun is finished, then nobody asks any more."""
+        self._goes_home = True
+        await asyncio.gather(*self._tasks)
+
+    async def _work(self) -> None:
+        jetstream = self.client.jetstream(timeout=10)
+        puller = await jetstream.pull_subscribe_bind(self.consumer, "ORDERS")
+        while not self._goes_home:
+            try:
+                got = await puller.fetch(5, timeout=0.2)
+            except (TimeoutError, ServiceUnavailableError):
+                continue  # nothing to do, or no leader for a moment
+            await asyncio.gather(*(self._finish(message) for message in got))
+
+    async def _finish(self, message: Msg) -> None:
+        await asyncio.sleep(random.random() * 0.02)
+        await _insist(lambda: self.client.request(message.reply, b"+ACK", timeout=1))
+        self.finished += 1
+
+
+async def _insist(ask: Callable[[], Awaitable[object]]) -> None:
+    """While a leader moves, nobody may hear a question: ask again."""
+    while True:
+        with suppress(TimeoutError, NoRespondersError):
+            await ask()
+            return
+
+
+async def _publish(client: Client, crews: Collection[Crew]) -> None:
+    """No faster than the slowest crew works: none of them falls behind."""
+    published = 0
+    while True:
+        if all(published * crew.share <= crew.finished + 20 for crew in crews):
+            for subject in ("orders.a", "orders.b"):
+                await _insist(partial(client.request, subject, b"x", timeout=1))
+                published += 1
+        await asyncio.sleep(0.005)
+
+
+@asynccontextmanager
+async def _healthy(place: Place) -> AsyncIterator[list[Crew]]:
+    """A stream with busy and idle consumers, worked on until the end of the block."""
+    replicas = len(place.nodes) if isinstance(place, NatsCluster) else 1
+    async with connected(place) as client, connected(place) as publisher:
+        await create_stream(
+            client, "ORDERS", subjects=["orders.>"], storage="file", num_replicas=replicas
+        )
+        for name, config in CONSUMERS.items():
+            await create_consumer(client, "ORDERS", name, **config)
+        crews = [Crew(client, name) for name in BUSY]
+        crews[BUSY.index("narrow")].share = 0.5
+        publishing = asyncio.create_task(_publish(publisher, crews))
+        for crew in crews:
+            crew.start()
+        try:
+            yield crews
+        finally:
+            publishing.cancel()
+            for crew in crews:
+                await crew.stop()
+
+
+async def _look_on(seen: Watches, crews: Sequence[Crew], looks: int) -> None:
+    """Between two looks every crew finishes some; at each, all is well."""
+    for _ in range(looks):
+        goals = [crew.finished + 10 for crew in crews]
+
+        async def left(goals: list[int] = goals) -> int:
+            return sum(crew.finished < goal for crew, goal in zip(crews, goals, strict=True))
+
+        await until(left, lambda lazy: lazy == 0, "a crew does not work")
+        seen.pass_time(INTERVAL_SECONDS)
+        await seen.look()
+        _assert_all_is_well(seen)
+
+
+def _assert_all_is_well(seen: Watches) -> None:
+    for watch in seen.all.values():
+        for name in (*BUSY, *IDLE):
+            told = watch.signals.consumers[ACCOUNT, "ORDERS", name]
+            facts = (name, told, [r for r in watch.snapshot.consumers if r.name == name])
+            assert told.verdict in HEALTHY, facts
+            assert (told.redeliveries, told.lost, told.purged, told.recreated) == (0, 0, 0, 0), (
+                facts
+            )
+            assert (told.lost_waiting or 0, told.floor_exhausted or 0, told.ahead) == (0, 0, None)
+            assert told.redelivery_cause is None, facts
+
+
+async def test_a_healthy_workload_raises_no_signal(nats_server: NatsServer) -> None:
+    async with (
+        connected(nats_server) as after_the_deploy,
+        _healthy(nats_server) as crews,
+        watches(nats_server) as seen,
+    ):
+        await _look_on(seen, crews, LOOKS // 2)
+        # A deploy: one crew after the other goes home, and a new one starts.
+        for crew in crews:
+            await crew.stop()
+            crew.client = after_the_deploy
+            crew.start()
+            await _look_on(seen, crews, 1)
+        await _look_on(seen, crews, LOOKS // 2)
+        _assert_verdicts(seen)
+
+
+async def test_moving_leaders_raise_no_signal(nats_cluster: NatsCluster) -> None:
+    async with _healthy(nats_cluster) as crews, watches(nats_cluster) as seen:
+        await _look_on(seen, crews, 3)
+        for move in (0, 1):
+            await nats_cluster.step_down_consumer(APP, "ORDERS", BUSY[move])
+            await seen.look_until_all_answer()
+            await _look_on(seen, crews, 1)
+        await nats_cluster.step_down_stream(APP, "ORDERS")
+        await seen.look_until_all_answer()
+        await _look_on(seen, crews, 3)
+        _assert_verdicts(seen)
+
+
+def _assert_verdicts(seen: Watches) -> None:
+    for watch in seen.all.values():
+        verdicts = {key[2]: told.verdict for key, told in watch.signals.consumers.items()}
+        assert {verdicts[name] for name in BUSY} == {Verdict.OK}
+        assert {verdicts[name] for name in IDLE} == {Verdict.IDLE}

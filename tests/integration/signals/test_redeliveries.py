@@ -1,0 +1,199 @@
+"""Redeliveries: what the exporter counts against what a workload knows it was sent again."""
+
+from typing import Any
+
+import pytest
+from support.nats.servers import NatsServer, connected
+from support.signals.known_workload import version_of
+from support.signals.ledger import ACK, IN_PROGRESS, MILLISECOND, NAK, TERM, Ledger, Workload
+from support.signals.observations import ACCOUNT, Watches, watches
+
+from exporter.signals.events_input import FilteredCount, Heard
+
+FILTERS: dict[str, dict[str, Any]] = {
+    "literal": {"filter_subject": "orders.b"},
+    "wildcard": {"filter_subject": "orders.*.x"},
+    "several": {"filter_subjects": ["orders.b", "orders.c"]},
+}
+
+
+async def test_every_way_to_be_sent_again_is_counted_exactly(nats_server: NatsServer) -> None:
+    async with connected(nats_server) as client, watches(nats_server) as seen:
+        work = Workload(client, "ORDERS")
+        await work.create()
+        await work.publish(30)
+        mixed = await work.consumer("mixed", max_deliver=3)
+        hasty = await work.consumer("hasty", ack_wait=150 * MILLISECOND, max_ack_pending=5)
+        calm = await work.consumer("calm", filter_subject="*.>")  # lets everything pass
+        await seen.look(mixed, hasty, calm)
+
+        # Acked out of order, refused, ended for good, and asked for more time.
+        await work.fetch("mixed", 10)
+        await work.answer("mixed", [9, 3, 1], ACK)
+        await work.answer("mixed", [2, 4], NAK)
+        await work.answer("mixed", [5], TERM)
+        await work.answer("mixed", [6], IN_PROGRESS)
+        await seen.look(mixed, hasty, calm)
+        await work.fetch("mixed", 2)
+        await seen.look(mixed, hasty, calm)
+
+        # Message 2 runs out of deliveries, message 4 is finished in the end.
+        await work.answer("mixed", [2, 4], NAK)
+        await work.fetch("mixed", 2)
+        await work.answer("mixed", [2], NAK)
+        await work.answer("mixed", [4], ACK)
+        await work.fetch("mixed", 1)
+        await seen.look(mixed, hasty, calm)
+
+        # Nobody answers in time, twice over.
+        await work.fetch("hasty", 5)
+        for _ in range(2):
+            await work.fetch("hasty", 5, wait=True)
+        await seen.look(mixed, hasty, calm)
+        await work.answer("hasty", hasty.held)
+        await work.drain("hasty")
+        await work.drain("calm")
+        await seen.look(mixed, hasty, calm)
+        assert (mixed.redeliveries, calm.redeliveries) == (4, 0)
+        assert hasty.redeliveries >= 10
+        for ledger in (mixed, hasty, calm):
+            for told in seen.told(ledger):
+                assert (told.redelivery_exact, told.lost_exact, told.lost) == (1, 1, 0)
+                assert told.redeliveries == ledger.redeliveries
+
+
+@pytest.mark.parametrize("retention", ["workqueue", "interest"])
+async def test_gaps_that_acks_leave_behind_do_not_blur_the_count(
+    nats_server: NatsServer, retention: str
+) -> None:
+    async with connected(nats_server) as client, watches(nats_server) as seen:
+        work = Workload(client, "JOBS")
+        await work.create(retention=retention)
+        crew = await work.consumer("crew")
+        await seen.look(crew)
+        await work.publish(20)
+        await work.fetch("crew", 10)
+        await work.answer("crew", [2, 3, 5, 7, 8], ACK)
+        await seen.look(crew)
+        state = await work.state()
+        assert state["num_deleted"] > 0  # else this proves nothing
+        await work.answer("crew", [1, 4], NAK)
+        await work.fetch("crew", 4)
+        await seen.look(crew)
+        await work.publish(5)
+        await work.answer("crew", [6, 11], NAK)
+        await work.drain("crew")
+        await seen.look(crew)
+        # Everything is finished, and by that gone: the stream's beginning passes the consumer.
+        await work.publish(6)
+        await work.fetch("crew", 6)
+        await work.answer("crew", [26, 29], NAK)
+        await work.fetch("crew", 2)
+        await work.answer("crew", crew.held, ACK)
+        await seen.look(crew)
+        assert (await work.state())["messages"] == 0
+        assert crew.redeliveries == 6
+        for told in seen.told(crew):
+            assert (told.redeliveries, told.redelivery_exact) == (6, 1)
+            assert (told.lost, told.purged) == (0, 0)
+
+
+async def test_what_is_sent_without_acks_is_never_sent_again(nats_server: NatsServer) -> None:
+    async with connected(nats_server) as client, watches(nats_server) as seen:
+        work = Workload(client, "NEWS")
+        await work.create(max_msgs=10)
+        reader = await work.consumer("reader", ack_policy="none", ack_wait=None)
+        picky = await work.consumer(
+            "picky", ack_policy="none", ack_wait=None, filter_subject="news.b"
+        )
+        await seen.look(reader, picky)
+        for subject in ("a", "b", "c"):
+            await work.publish(6, subject)
+        await work.fetch("reader", 4)
+        await work.fetch("picky", 2)
+        await seen.look(reader, picky)
+        await work.fetch("reader", 50)
+        await work.fetch("picky", 50)
+        await seen.look(reader, picky)
+        assert reader.lost == 8
+        for told in seen.told(reader):
+            assert (told.redeliveries, told.redelivery_exact) == (0, 1)
+            assert (told.lost, told.lost_exact) == (8, 1)
+        for told in seen.told(picky):
+            assert (told.redeliveries, told.redelivery_exact, told.lost_exact) == (0, 1, 0)
+
+
+async def test_where_messages_are_overwritten_only_the_least_is_told(
+    nats_server: NatsServer,
+) -> None:
+    async with connected(nats_server) as client, watches(nats_server) as seen:
+        work = Workload(client, "KV_settings")
+        await work.create(
+            max_msgs_per_subject=1, subjects=["kv_settings.>"], allow_rollup_hdrs=True
+        )
+        watcher = await work.consumer("watcher")
+        latest = await work.consumer(
+            "latest", deliver_policy="last_per_subject", filter_subject="kv_settings.*"
+        )
+        await seen.look(watcher)
+        for turn in range(4):
+            for key in ("colour", "size", "shape"):
+                await work.publish(2, key)
+            await work.fetch("watcher", 2)
+            if turn:
+                await work.answer("watcher", [max(watcher.held)], NAK)
+                await work.fetch("watcher", 1)
+            await seen.look(watcher)
+        await work.fetch("latest", 3)
+        await seen.look(watcher)
+        assert watcher.redeliveries > 0
+        for told in seen.told(watcher):
+            assert told.redelivery_exact == 0
+            assert (told.lost, told.lost_exact, told.lost_waiting) == (None, None, None)
+        for told in seen.told(latest):
+            assert (told.redelivery_exact, told.lost) == (0, None)
+
+
+@pytest.mark.parametrize("how", FILTERS)
+async def test_a_filtered_consumer_has_bounds_and_with_counts_the_truth(
+    nats_server: NatsServer, how: str
+) -> None:
+    filters = FILTERS[how]
+    if how == "several" and version_of(nats_server) < (2, 10):
+        pytest.skip("one filter only before 2.10")
+    async with connected(nats_server) as client, watches(nats_server) as seen:
+        work = Workload(client, "ORDERS")
+        await work.create()
+        eu = await work.consumer("eu", **filters)
+        other = await work.consumer("other", **filters)  # of this one nothing is counted
+        await _look_with_counts(seen, work, eu, other)
+        for turn in range(3):
+            for subject in ("a", "b", "c", "b.x", "c.x", "a.y"):
+                await work.publish(3, subject)
+            for ledger in (eu, other):
+                await work.fetch(ledger.consumer, 5)
+                await work.answer(ledger.consumer, [min(ledger.held), max(ledger.held)], NAK)
+                await work.fetch(ledger.consumer, 2 + turn)
+            await _look_with_counts(seen, work, eu, other)
+        assert eu.redeliveries == other.redeliveries >= 6
+        for told in seen.told(eu):
+            assert (told.redeliveries, told.redelivery_exact) == (eu.redeliveries, 1)
+        for told in seen.told(other):
+            assert told.redelivery_exact == 0
+
+
+async def _look_with_counts(
+    seen: Watches, work: Workload, counted: Ledger, *others: Ledger
+) -> None:
+    heard = Heard(counts={(ACCOUNT, work.stream, counted.consumer): await _count(work, counted)})
+    await seen.look(counted, *others, heard=heard)
+
+
+async def _count(work: Workload, ledger: Ledger) -> FilteredCount:
+    """Nothing moves meanwhile, so the three answers are of one instant."""
+    matching = 0
+    for wanted in ledger.filters:
+        matching += sum(((await work.state(subjects_filter=wanted)).get("subjects") or {}).values())
+    state, info = await work.state(), await work.info(ledger.consumer)
+    removed = state["last_seq"] - state["messages"]
+    return FilteredCount(matching, removed, info["delivered"]["consumer_seq"], info["num_pending"])

@@ -1,0 +1,197 @@
+"""What is set back, made again, purged or killed must not look like redeliveries or losses."""
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.exporter.source_polls import api
+from support.nats.servers import NatsServer, connect, connected
+from support.signals.known_workload import version_of
+from support.signals.ledger import ACK, MILLISECOND, NAK, Ledger, Workload
+from support.signals.observations import Watches, watches
+
+RESET_SINCE = (2, 14)
+
+
+async def _busy(work: Workload, seen: Watches, **config: object) -> Ledger:
+    """Twenty messages, twelve of them sent, three of those again."""
+    await work.create(storage="file")
+    await work.publish(20)
+    worker = await work.consumer("worker", **config)
+    await seen.look(worker)
+    await work.fetch("worker", 12)
+    await work.answer("worker", [3, 5, 8], NAK)
+    await work.fetch("worker", 3)
+    await work.answer("worker", [1, 2, 4], ACK)
+    await seen.look(worker)
+    return worker
+
+
+def _counted(seen: Watches, ledger: Ledger) -> list[tuple[int, int | None, int | None, int]]:
+    return [(t.redeliveries, t.lost, t.purged, t.recreated) for t in seen.told(ledger)]
+
+
+async def test_a_consumer_made_again_starts_from_nothing(nats_server: NatsServer) -> None:
+    async with connected(nats_server) as client, watches(nats_server) as seen:
+        work = Workload(client, "ORDERS")
+        worker = await _busy(work, seen)
+        assert _counted(seen, worker) == [(3, 0, 0, 0)] * 2
+        await api(client, "CONSUMER.DELETE.ORDERS.worker")
+        again = await work.consumer("worker", deliver_policy="new")
+        await work.publish(4)
+        await work.fetch("worker", 2)
+        seen.pass_time(2)
+        await seen.look()
+        assert _counted(seen, again) == [(3, 0, 0, 1)] * 2
+        seen.begin_anew(worker)
+        await seen.look(again)
+        await work.answer("worker", [21], NAK)
+        await work.fetch("worker", 3)
+        await seen.look(again)
+        assert _counted(seen, again) == [(4, 0, 0, 1)] * 2
+
+
+async def test_a_consumer_that_is_gone_is_counted_and_forgotten(nats_server: NatsServer) -> None:
+    async with connected(nats_server) as client, watches(nats_server) as seen:
+        work = Workload(client, "ORDERS")
+        await _busy(work, seen)
+        await api(client, "CONSUMER.DELETE.ORDERS.worker")
+        await seen.look()
+        for watch in seen.all.values():
+            assert watch.signals.consumers == {}
+            assert watch.signals.streams["APP", "ORDERS"].consumers_removed == 1
+
+
+@pytest.mark.parametrize("back_to", [None, 5])
+async def test_a_consumer_set_back_starts_from_nothing(
+    nats_server: NatsServer, back_to: int | None
+) -> None:
+    if version_of(nats_server) < RESET_SINCE:
+        pytest.skip("CONSUMER.RESET came with 2.14")
+    async with connected(nats_server) as client, watches(nats_server) as seen:
+        work = Workload(client, "ORDERS")
+        worker = await _busy(work, seen)
+        request = None if back_to is None else {"seq": back_to}
+        answer = await api(client, "CONSUMER.RESET.ORDERS.worker", request)
+        assert "error" not in answer, answer
+        await seen.look()
+        assert _counted(seen, worker) == [(3, 0, 0, 1)] * 2
+        seen.begin_anew(worker)
+        # What it gets now it had before: for the workload sent again, for the server the first time.
+        await work.fetch("worker", 6)
+        await seen.look()
+        assert _counted(seen, worker) == [(3, 0, 0, 1)] * 2
+
+
+async def test_a_stream_made_again_starts_from_nothing(nats_server: NatsServer) -> None:
+    async with connected(nats_server) as client, watches(nats_server) as seen:
+        work = Workload(client, "ORDERS")
+        await _busy(work, seen)
+        await asyncio.sleep(1.0)  # a time of creation may move by so much and mean nothing
+        await api(client, "STREAM.DELETE.ORDERS")
+        work.stored.clear()
+        await work.create()
+        again = await work.consumer("worker")
+        await work.publish(5)
+        await work.fetch("worker", 2)
+        await seen.look()
+        assert _counted(seen, again) == [(3, 0, 0, 1)] * 2
+        for watch in seen.all.values():
+            stream = watch.signals.streams["APP", "ORDERS"]
+            assert (stream.recreated, stream.regressions, stream.purged) == (1, 0, 0)
+
+
+async def test_a_restart_counts_nothing_by_itself(nats_server: NatsServer) -> None:
+    async with watches(nats_server) as seen:
+        client = await connect(nats_server)
+        work = Workload(client, "ORDERS")
+        worker = await _busy(work, seen, ack_wait=400 * MILLISECOND, max_ack_pending=12)
+        await client.close()
+        await nats_server.restart()
+        await seen.look_until_all_answer(worker)
+        if _forgot(seen, worker):  # seen of 2.10.26 on a busy disk, even when it is ended gently
+            assert _counted(seen, worker) == [(3, 0, 0, 1)] * 2
+            return
+        assert _counted(seen, worker) == [(3, 0, 0, 0)] * 2
+        async with connected(nats_server) as new_client:
+            await work.continue_with(new_client)
+            await work.fetch("worker", 9, wait=True)
+            await seen.look(worker)
+        assert worker.redeliveries > 3
+        assert _counted(seen, worker) == [(worker.redeliveries, 0, 0, 0)] * 2
+        assert [told.redelivery_exact for told in seen.told(worker)] == [1, 1]
+
+
+async def test_acks_that_a_server_forgot_are_redeliveries_but_no_reset(
+    nats_server: NatsServer, tmp_path: Path
+) -> None:
+    """As after a crash: what was delivered was written down, what was acked then was not."""
+    async with watches(nats_server) as seen:
+        client = await connect(nats_server)
+        work = Workload(client, "ORDERS")
+        await work.create(storage="file")
+        await work.publish(20)
+        # No room for new messages beside those nine.
+        narrow = {"ack_wait": 400 * MILLISECOND, "max_ack_pending": 9}
+        worker = await work.consumer("worker", **narrow)
+        picky = await work.consumer("picky", filter_subject="orders.a", **narrow)
+        await seen.look(worker, picky)
+        for name in ("worker", "picky"):
+            await work.fetch(name, 9)
+        await client.close()
+        await _stop_and(nats_server, lambda store: shutil.copytree(store, tmp_path / "store"))
+        async with connected(nats_server) as client:
+            await work.continue_with(client)
+            for name in ("worker", "picky"):
+                await work.answer(name, work.ledgers[name].held, ACK)
+            await seen.look_until_all_answer(worker, picky)
+        acked = [watch.row(worker).ack_floor_stream_seq for watch in seen.all.values()]
+        await _stop_and(nats_server, lambda store: _put_back(tmp_path / "store", store))
+        await seen.look_until_all_answer(worker, picky)
+        floors = [watch.row(worker).ack_floor_stream_seq for watch in seen.all.values()]
+        assert (acked, floors) == ([9, 9], [0, 0])
+        assert _counted(seen, worker) == [(0, 0, 0, 0)] * 2
+        async with connected(nats_server) as client:
+            await work.continue_with(client)
+            for name in ("worker", "picky"):
+                await work.fetch(name, 9, wait=True)
+            await seen.look(worker, picky)
+        for ledger in (worker, picky):
+            assert _counted(seen, ledger) == [(9, 0, 0, 0)] * 2
+
+
+async def test_a_killed_server_makes_no_spike(nats_server: NatsServer) -> None:
+    """It may have forgotten anything of the last tenths of a second, deliveries included."""
+    async with watches(nats_server) as seen:
+        client = await connect(nats_server)
+        work = Workload(client, "ORDERS")
+        worker = await _busy(work, seen)
+        await work.publish(400)
+        got = await work.fetch("worker", 400, wait=True)
+        for message in got[:300]:
+            await client.publish(message.reply, ACK)
+        await client.flush()
+        await seen.look(worker)
+        await client.close()
+        await nats_server.kill()
+        await nats_server.restart()
+        await seen.look_until_all_answer(worker)
+        assert _counted(seen, worker) == [(3, 0, 0, int(_forgot(seen, worker)))] * 2
+
+
+def _forgot(seen: Watches, ledger: Ledger) -> bool:
+    return any(w.row(ledger).delivered_consumer_seq < ledger.deliveries for w in seen.all.values())
+
+
+async def _stop_and(server: NatsServer, act: Callable[[Path], object]) -> None:
+    await server.stop()
+    assert server._folder is not None
+    await asyncio.to_thread(act, server._folder / "store")
+    await server.restart()
+
+
+def _put_back(kept: Path, store: Path) -> None:
+    shutil.rmtree(store)
+    shutil.copytree(kept, store)

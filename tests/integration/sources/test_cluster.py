@@ -1,0 +1,357 @@
+"""Three nodes, one after the other in trouble, read through all three sources.
+
+The cluster is shared; each test leaves it whole again.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, Final
+
+import pytest
+import pytest_asyncio
+from support.exporter.source_polls import (
+    account_source,
+    all_sources,
+    api,
+    consumers,
+    create_consumer,
+    create_stream,
+    failures,
+    nats_access,
+    outcome,
+    poll,
+    streams,
+)
+from support.nats.scenario import (
+    LONE_MESSAGES,
+    NODES,
+    SHARED_MESSAGES,
+    Town,
+    town_of,
+    two_waiting_pulls,
+)
+from support.nats.servers import APP, SYS, connected, long_run, versions
+from support.waiting import until
+
+from exporter.model import Consumer, Snapshot, Stream
+from exporter.sources.source import Source
+from exporter.sources.transport.connection import NatsLink
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+MEASURED: Final = ("num_pending", "num_waiting", "num_ack_pending", "num_redelivered")
+# Short, for polls that are repeated until a state is reached.
+SHORT_POLL_SECONDS: Final = 4.0
+ELECTIONS: Final = 20 if long_run() else 5
+UP: Final = (True, "")
+Told = dict[Any, tuple[bool, str]]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=versions())
+async def shared_town(request: pytest.FixtureRequest) -> AsyncIterator[Town]:
+    async with town_of(request.param) as built:
+        yield built
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def town(shared_town: Town) -> AsyncIterator[Town]:
+    yield shared_town
+    await shared_town.repair()
+
+
+def told(rows: Mapping[Any, Stream | Consumer]) -> Told:
+    return {key: (row.up, row.reason) for key, row in rows.items()}
+
+
+async def seen_until(
+    town: Town, source: Source, holds: Callable[[Snapshot], bool], otherwise: str
+) -> Snapshot:
+    """Polls until it holds; on the way a row may be absent or down, but never wrong."""
+
+    async def ask() -> Snapshot:
+        snapshot = await poll(source)
+        assert_no_false_number(town, snapshot)
+        return snapshot
+
+    return await until(ask, holds, otherwise)
+
+
+def assert_no_false_number(town: Town, snapshot: Snapshot) -> None:
+    for stream in snapshot.streams:
+        if stream.up and stream.name in town.streams():
+            shared = stream.name == "SHARED"
+            assert stream.messages == (SHARED_MESSAGES if shared else LONE_MESSAGES), stream
+    for consumer in snapshot.consumers:
+        if consumer.up and consumer.stream in town.lone_streams.values():
+            assert consumer.num_pending == LONE_MESSAGES, consumer
+        elif consumer.up and consumer.name in town.lone_consumers.values():
+            assert consumer.num_pending == SHARED_MESSAGES, consumer
+
+
+async def whole_again(town: Town, sources: Mapping[str, Source]) -> None:
+    """Every source sees everything up, and nothing besides."""
+
+    def whole(snapshot: Snapshot) -> bool:
+        return (
+            told(streams(snapshot)) == dict.fromkeys(town.streams(), UP)
+            and told(consumers(snapshot)) == dict.fromkeys(town.consumers(), UP)
+            and {server.name: server.up for server in snapshot.servers}
+            == dict.fromkeys(NODES, True)
+            and snapshot.complete
+        )
+
+    for name, source in sources.items():
+        await seen_until(town, source, whole, f"{name} does not see all of it again")
+
+
+async def test_measurements_come_from_the_leader_of_each_consumer(town: Town) -> None:
+    async with (
+        two_waiting_pulls(town),
+        connected(town.cluster) as client,
+        all_sources(town.cluster) as sources,
+    ):
+        names = [name for stream, name in town.consumers() if stream == "SHARED"]
+        truth: dict[str, Any] = {}
+        # Led by one after the other, lest the leader be the one that answers first by chance.
+        for _ in range(2):
+            await town.cluster.step_down_stream(APP, "SHARED")
+            leaders = await town.leaders_apart()
+            await whole_again(town, sources)
+            truth = {name: await api(client, f"CONSUMER.INFO.SHARED.{name}") for name in names}
+            for source in sources.values():
+                assert_as_the_leaders_say(await poll(source), leaders, truth)
+    assert [truth["c"][field] for field in MEASURED] == [7, 0, 2, 0]
+    assert [truth["idle"][field] for field in MEASURED] == [0, 2, 0, 0]
+
+
+def assert_as_the_leaders_say(
+    snapshot: Snapshot, leaders: tuple[str, str], truth: Mapping[str, Any]
+) -> None:
+    found = consumers(snapshot)
+    assert (streams(snapshot)["SHARED"].leader, found["SHARED", "c"].leader) == leaders
+    assert leaders[0] != leaders[1]
+    for name, info in truth.items():
+        row = found["SHARED", name]
+        assert [getattr(row, field) for field in MEASURED] == [info[field] for field in MEASURED]
+        assert row.leader == info["cluster"]["leader"]
+        assert row.delivered_stream_seq == info["delivered"]["stream_seq"]
+        assert row.ack_floor_stream_seq == info["ack_floor"]["stream_seq"]
+
+
+async def waiting_by_server(town: Town) -> dict[str, int]:
+    """num_waiting of the consumer `idle`, as each server has it in its JSZ."""
+    link = NatsLink(nats_access(town.cluster, SYS), "test")
+    replies = await link.gather(
+        "$SYS.REQ.SERVER.PING.JSZ",
+        b'{"account":"APP","streams":true,"consumer":true}',
+        enough=lambda got: len(got) == len(NODES),
+        quiet=5,
+        timeout=10,
+    )
+    await link.close()
+    answers = [json.loads(reply.data) for reply in replies]
+    return {
+        answer["server"]["name"]: row["num_waiting"]
+        for answer in answers
+        for stream in answer["data"]["account_details"][0]["stream_detail"]
+        for row in stream.get("consumer_detail", ())
+        if (stream["name"], row["name"]) == ("SHARED", "idle")
+    }
+
+
+async def test_followers_say_otherwise_and_only_their_messages_are_kept(town: Town) -> None:
+    async with two_waiting_pulls(town), all_sources(town.cluster) as sources:
+        leader = await town.cluster.consumer_leader(APP, "SHARED", "idle")
+        await whole_again(town, sources)
+        waiting = await waiting_by_server(town)
+        seen = [await poll(sources[name]) for name in ("system", "monitor")]
+    # The trap is there: two of three servers say that nobody waits.
+    assert waiting == {node: 2 if node == leader else 0 for node in NODES}
+    for snapshot in seen:
+        assert consumers(snapshot)["SHARED", "idle"].num_waiting == 2
+        shared = streams(snapshot)["SHARED"]
+        assert dict(shared.follower_messages) == {
+            node: SHARED_MESSAGES for node in NODES if node != shared.leader
+        }
+
+
+async def test_a_leader_elected_a_moment_ago_is_not_believed(town: Town) -> None:
+    """For an instant it says that nothing is pending; since 2.11.9 its answer tells which instant."""
+    if town.cluster.nodes[0].version in ("2.9.10", "2.10.26"):
+        pytest.skip("this version does not tell since when a server leads")
+    rows: list[Consumer] = []
+    async with all_sources(town.cluster) as sources:
+        await whole_again(town, sources)
+        for _ in range(ELECTIONS):
+            move = asyncio.create_task(town.cluster.step_down_consumer(APP, "SHARED", "c"))
+            while not move.done():
+                rows.append(consumers(await poll(sources["monitor"]))["SHARED", "c"])
+            await move
+        await whole_again(town, sources)
+    assert rows  # a slow machine may have seen nobody lead in any of them
+    assert {row.num_pending for row in rows if row.up} <= {7}
+    assert {row.reason for row in rows if not row.up} <= {"no_leader"}
+
+
+async def expendable_node(town: Town) -> str:
+    """One that does not lead the meta group, so that lists are still answered without it."""
+    leader = await town.cluster.meta_leader()
+    return next(node for node in NODES if node != leader)
+
+
+async def assert_missed(town: Town, node: str, sources: Mapping[str, Source]) -> None:
+    # The quick ones first: the account source waits four seconds for a node that was killed.
+    for name in ("system", "monitor", "account"):
+        missing = rows_are(rows_without(town, node, by_account=name == "account"))
+        snapshot = await seen_until(town, sources[name], missing, f"{name} does not miss {node}")
+        assert {row.name: row.up for row in snapshot.servers} == {
+            each: each != node for each in NODES
+        }
+        assert not snapshot.complete
+        silent = streams(snapshot)[town.lone_streams[node]]
+        assert (silent.messages, silent.last_seq, silent.created) == (0, 0, None)
+        assert silent.config is not None
+
+
+def rows_are(expected: tuple[Told, Told]) -> Callable[[Snapshot], bool]:
+    return lambda seen: (told(streams(seen)), told(consumers(seen))) == expected
+
+
+def rows_without(town: Town, node: str, *, by_account: bool) -> tuple[Told, Told]:
+    """What only that node had is known and down; everything else goes on."""
+    lone, alone = town.lone_streams[node], town.lone_consumers[node]
+    reason = "missing" if by_account else "server_down"
+    return (
+        dict.fromkeys(town.streams(), UP) | {lone: (False, reason)},
+        dict.fromkeys(town.consumers(), UP)
+        | {
+            ("SHARED", alone): (False, reason),
+            (lone, "c"): (False, "stream_missing" if by_account else reason),
+        },
+    )
+
+
+async def test_a_server_stopped_in_order_leaves_no_record_of_zeroes(town: Town) -> None:
+    node = await expendable_node(town)
+    lone, alone = town.lone_streams[node], town.lone_consumers[node]
+    async with all_sources(town.cluster) as sources:
+        await whole_again(town, sources)
+        await town.cluster.stop(node)
+        await assert_missed(town, node, sources)
+        async with connected(town.cluster) as client:
+            listed = await api(client, "STREAM.LIST")
+            of_shared = await api(client, "CONSUMER.LIST.SHARED")
+        await town.cluster.restart(node)
+        await whole_again(town, sources)
+    # The trap is there: the lists hold records that say nothing but zero.
+    assert (listed["missing"], of_shared["missing"]) == ([lone], [alone])
+    stream = next(row for row in listed["streams"] if row["config"]["name"] == lone)
+    assert (stream["state"]["messages"], stream["cluster"].get("leader")) == (0, None)
+    assert "" in {row["name"] for row in of_shared["consumers"]}
+
+
+async def test_a_killed_server_is_missed_until_it_is_back(town: Town) -> None:
+    node = await expendable_node(town)
+    async with all_sources(town.cluster) as sources:
+        await whole_again(town, sources)
+        await town.cluster.kill(node)
+        await assert_missed(town, node, sources)
+        await town.cluster.restart(node)
+        await whole_again(town, sources)
+
+
+async def test_what_is_deleted_while_all_servers_live_vanishes(town: Town) -> None:
+    async with connected(town.cluster) as client, all_sources(town.cluster) as sources:
+        await create_stream(client, "GONE")
+        await create_consumer(client, "GONE", "c")
+        for name, source in sources.items():
+            await seen_until(
+                town,
+                source,
+                lambda snapshot: (
+                    told(streams(snapshot)).get("GONE") == UP
+                    and told(consumers(snapshot)).get(("GONE", "c")) == UP
+                ),
+                f"{name} does not see what is new",
+            )
+        await api(client, "STREAM.DELETE.GONE")
+        await whole_again(town, sources)
+
+
+async def test_without_a_meta_leader_known_assets_are_asked_by_name(town: Town) -> None:
+    kept, *lost = NODES
+    cluster = town.cluster
+    only_kept = nats_access(cluster, addresses=(cluster.node_of(kept).url,))
+    async with all_sources(cluster) as sources, account_source(only_kept) as account:
+        sources["account"] = account
+        await whole_again(town, sources)
+        for node in lost:
+            await cluster.kill(node)
+
+        async def ask() -> Snapshot:
+            snapshot = await poll(account, SHORT_POLL_SECONDS)
+            assert_no_false_number(town, snapshot)
+            return snapshot
+
+        # For some ten seconds nobody answers, and the old leader of SHARED holds on to its office.
+        leaderless = await until(
+            ask,
+            lambda snapshot: (
+                set(failures(snapshot).values()) == {"no_meta_leader"}
+                and told(streams(snapshot)).get("SHARED") == (False, "no_leader")
+            ),
+            "the lists are not refused for want of a meta leader",
+        )
+        assert_asked_by_name(town, leaderless)
+        for name in ("system", "monitor"):
+            # Each consumer's old leader gives up its office in its own time.
+            given_up = await until(
+                lambda name=name: poll(sources[name]),  # type: ignore[misc]
+                lambda snapshot: not {UP} & {told(consumers(snapshot))[each] for each in OF_ALL},
+                "a consumer of all nodes still has a leader",
+            )
+            assert_without_quorum(town, given_up)
+        for node in lost:
+            await cluster.restart(node, healthy=False)
+        await cluster.settle()
+        await whole_again(town, sources)
+
+
+OF_ALL: Final = (("SHARED", "c"), ("SHARED", "idle"))
+
+
+def assert_asked_by_name(town: Town, snapshot: Snapshot) -> None:
+    here, *gone = (town.lone_streams[node] for node in NODES)
+    questions = ("account_info", "stream_list", "consumer_list")
+    assert failures(snapshot) == dict.fromkeys(questions, "no_meta_leader")
+    assert "10008" in outcome(snapshot, "stream_list").detail
+    assert told(streams(snapshot)) == {
+        here: UP,
+        "SHARED": (False, "no_leader"),
+        **dict.fromkeys(gone, (False, "no_meta_leader")),
+    }
+    assert streams(snapshot)[here].messages == LONE_MESSAGES
+    found = consumers(snapshot)
+    assert found.keys() == town.consumers()
+    assert [key for key, row in found.items() if row.up] == [(here, "c")]
+    assert found[here, "c"].num_pending == LONE_MESSAGES
+
+
+def assert_without_quorum(town: Town, snapshot: Snapshot) -> None:
+    here, *gone = (town.lone_streams[node] for node in NODES)
+    kept, *lost = (town.lone_consumers[node] for node in NODES)
+    assert told(streams(snapshot)) == {
+        here: UP,
+        "SHARED": (False, "no_leader"),
+        **dict.fromkeys(gone, (False, "server_down")),
+    }
+    assert streams(snapshot)[here].messages == LONE_MESSAGES
+    found = told(consumers(snapshot))
+    assert found.keys() == town.consumers()
+    assert found[here, "c"] == UP
+    assert found["SHARED", kept] == UP
+    assert {found["SHARED", name] for name in ("c", "idle")} == {(False, "no_leader")}
+    assert {found["SHARED", name] for name in lost} == {(False, "server_down")}
+    assert snapshot.meta is not None
+    assert snapshot.meta.leader == ""

@@ -1,0 +1,172 @@
+"""From a fault to a person, all parts real: exporter, Prometheus with our rules, Alertmanager with our
+configuration, and a webhook that keeps what it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiohttp
+from support.alert_pipeline.alertmanager import running as alertmanager
+from support.alert_pipeline.config import (
+    EXPORTER,
+    POLL_SECONDS,
+    PROMETHEUS,
+    SCRAPE_SECONDS,
+    SYSTEM,
+    Tempo,
+    alertmanager_configuration,
+)
+from support.alert_pipeline.webhook import Inbox, listening
+from support.exporter.process import COMMAND
+from support.waiting import until
+
+from alerts.render import rule_files
+from alerts.terms import Terms
+from streamgauge.demo.processes.child import Child
+from streamgauge.demo.processes.ports import free_ports
+from streamgauge.demo.processes.program_cache import ProgramMissingError
+from streamgauge.demo.processes.programs import Programs, prometheus
+from streamgauge.demo.processes.readiness import wait_until_ready
+
+
+@dataclass
+class Pipeline:
+    inbox: Inbox
+    exporter: ExporterChild
+    prometheus: str
+    alertmanager: str
+    tempo: Tempo
+    session: aiohttp.ClientSession = field(repr=False)
+
+    async def value(self, query: str) -> float | None:
+        """The one value that Prometheus has for it now."""
+        async with self.session.get(
+            f"{self.prometheus}/api/v1/query", params={"query": query}
+        ) as answer:
+            body = await answer.json()
+        assert body["status"] == "success", body
+        found = body["data"]["result"]
+        assert len(found) <= 1, found
+        return float(found[0]["value"][1]) if found else None
+
+    async def until_value(self, query: str, wanted: float) -> None:
+        await until(lambda: self.value(query), lambda got: got == wanted, query)
+
+    async def until_kept_quiet(self, alertname: str) -> None:
+        """It fires, and Alertmanager keeps it from people because another alert explains it."""
+
+        async def states() -> list[str]:
+            async with self.session.get(f"{self.alertmanager}/api/v2/alerts") as answer:
+                found = await answer.json()
+            return [a["status"]["state"] for a in found if a["labels"]["alertname"] == alertname]
+
+        wanted = "suppressed"
+        await until(states, lambda got: bool(got) and {*got} == {wanted}, f"{alertname} is heard")
+
+    async def until_no_asset_is_young(self) -> None:
+        """Rules leave what is new in peace; counters need a value before the first event."""
+        terms = self.tempo.terms
+        past = terms.seconds("15m") + terms.seconds("5m")
+        query = f"count(streamgauge_snapshot_age_seconds offset {past:.0f}s)"
+        await until(
+            lambda: self.value(query), lambda got: got == 1, "nothing was watched so long ago"
+        )
+
+
+@dataclass
+class ExporterChild:
+    """Keeps its port when it is started again, as an exporter does."""
+
+    child: Child
+    port: int
+    config: Path
+
+    @property
+    def instance(self) -> str:
+        """As Prometheus calls it."""
+        return f"127.0.0.1:{self.port}"
+
+    async def start(self) -> None:
+        # Without the settings of whoever runs the tests.
+        clean = {name: text for name, text in os.environ.items() if "STREAMGAUGE_" not in name}
+        await self.child.start(*COMMAND, "--config", str(self.config), environment=clean)
+        await wait_until_ready(self.child, f"http://127.0.0.1:{self.port}/-/ready")
+
+    async def stop(self) -> None:
+        await self.child.stop()
+
+
+@asynccontextmanager
+async def pipeline(folder: Path, urls: Sequence[str], tempo: Tempo) -> AsyncIterator[Pipeline]:
+    """Everything is up, and the watchdog has been heard, when it begins; nothing is left at the end."""
+    programs = await asyncio.to_thread(prometheus)
+    if programs is None:
+        raise ProgramMissingError("prometheus: cannot be had on this machine")
+    async with AsyncExitStack() as stack:
+        inbox, webhook = await stack.enter_async_context(listening())
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        exporter = await stack.enter_async_context(_exporter(folder, urls))
+        config = folder / "alertmanager.yml"
+        text = await asyncio.to_thread(alertmanager_configuration, webhook)
+        await asyncio.to_thread(config.write_text, text)
+        manager = await stack.enter_async_context(alertmanager(config, folder))
+        await asyncio.to_thread(_write_rules, folder / "rules", tempo.terms)
+        address = await stack.enter_async_context(
+            _prometheus(programs, folder, exporter.port, manager)
+        )
+        await inbox.until_watched()
+        yield Pipeline(inbox, exporter, address, manager, tempo, session)
+
+
+def _write_rules(folder: Path, terms: Terms) -> None:
+    folder.mkdir()
+    for name, text in rule_files(terms).items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+@asynccontextmanager
+async def _exporter(folder: Path, urls: Sequence[str]) -> AsyncIterator[ExporterChild]:
+    port, config = free_ports(1)[0], folder / "exporter.yml"
+    text = EXPORTER.format(port=port, seconds=POLL_SECONDS, system=SYSTEM, urls=", ".join(urls))
+    await asyncio.to_thread(config.write_text, text)
+    exporter = ExporterChild(Child("exporter", folder / "exporter.log"), port, config)
+    try:
+        await exporter.start()
+        yield exporter
+    finally:
+        await exporter.stop()
+
+
+@asynccontextmanager
+async def _prometheus(
+    programs: Programs, folder: Path, exporter: int, manager: str
+) -> AsyncIterator[str]:
+    port, config = free_ports(1)[0], folder / "prometheus.yml"
+    text = PROMETHEUS.format(
+        seconds=SCRAPE_SECONDS,
+        rules=folder / "rules" / "*.rules.yml",
+        alertmanager=manager.removeprefix("http://"),
+        exporter=exporter,
+    )
+    await asyncio.to_thread(config.write_text, text)
+    child = Child("prometheus", folder / "prometheus.log")
+    await child.start(
+        programs.prometheus,
+        f"--config.file={config}",
+        f"--storage.tsdb.path={folder / 'prometheus-data'}",
+        f"--web.listen-address=127.0.0.1:{port}",
+        # It knows its Alertmanager only some seconds after its start, and what fired before that is
+        # sent again after this time.
+        "--rules.alert.resend-delay=6s",
+        "--log.level=warn",
+    )
+    try:
+        await wait_until_ready(child, f"http://127.0.0.1:{port}/-/ready")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        await child.stop()

@@ -1,0 +1,145 @@
+"""Listeners on real servers for tests: started, waited for, and asked what they heard."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Protocol
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import TimeoutError as NatsTimeoutError
+from nats.js.client import JetStreamContext
+from support.nats.servers import APP, Login, NatsCluster, NatsServer
+from support.waiting import until
+
+from exporter.events.connection import KeptLink
+from exporter.events.counts import ConsumerCounts, EventCounts, StreamCounts
+from exporter.events.listener import Listener, Listening
+from exporter.events.state import EventBook
+from exporter.sources.transport.credentials import NatsAccess
+
+NOTHING_OF_IT = ConsumerCounts()
+
+
+class Runs(Protocol):
+    link: KeptLink
+
+    async def run(self) -> None: ...
+
+
+def access_to(server: NatsServer | NatsCluster, login: Login = APP, **more: Any) -> NatsAccess:
+    urls = server.urls if isinstance(server, NatsCluster) else [server.url]
+    return NatsAccess(tuple(urls), user=login.user, password=login.password, **more)
+
+
+def new_book(account: str = "APP") -> EventBook:
+    book = EventBook()
+    book.name_account(account)
+    return book
+
+
+@asynccontextmanager
+async def running(listening: Runs) -> AsyncIterator[None]:
+    """Runs it until the end of the block, from the moment that it listens."""
+    task = asyncio.create_task(listening.run())
+    try:
+        await until_connected(listening.link)
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def until_connected(link: KeptLink, *, not_since: float | None = None) -> float:
+    """`not_since`: a connection that is over."""
+
+    async def since() -> float | None:
+        return link.connected_since
+
+    found = await until(
+        since, lambda seen: seen is not None and seen != not_since, f"{link.name}: {link.trouble}"
+    )
+    assert found is not None
+    return found
+
+
+@asynccontextmanager
+async def listening(
+    server: NatsServer | NatsCluster, login: Login = APP, **plan: Any
+) -> AsyncIterator[Listener]:
+    book = plan.pop("book", None) or new_book()
+    listener = Listener(Listening(access_to(server, login), "test", **plan), book)
+    async with running(listener):
+        yield listener
+
+
+async def until_heard(
+    book: EventBook, holds: Callable[[EventCounts], bool], otherwise: str = "not heard"
+) -> EventCounts:
+    async def taken() -> EventCounts:
+        return book.taken()
+
+    return await until(taken, holds, otherwise)
+
+
+async def ask(
+    client: Client, question: str, body: dict[str, Any] | None = None, timeout: float = 20
+) -> dict[str, Any]:
+    """The JetStream API's answer; an error of its own is a mistake of the test."""
+    payload = b"" if body is None else json.dumps(body).encode()
+    reply = await client.request(f"$JS.API.{question}", payload, timeout=timeout)
+    answer: dict[str, Any] = json.loads(reply.data)
+    assert "error" not in answer, (question, answer["error"])
+    return answer
+
+
+async def ask_until_answered(client: Client, question: str, body: dict[str, Any]) -> dict[str, Any]:
+    """For a cluster that was just started: a busy one loses questions. To make things only."""
+    for _ in range(5):
+        with suppress(NatsTimeoutError):
+            return await ask(client, question, body, timeout=10)
+    raise AssertionError(f"{question}: nobody answers")
+
+
+async def end_mark(client: Client, number: int) -> None:
+    """A stream made for no other purpose than to be told of."""
+    name = f"END{number}"
+    await ask(client, f"STREAM.CREATE.{name}", {"name": name, "storage": "memory",
+                                                "subjects": [f"end.{number}"]})  # fmt: skip
+
+
+async def all_heard(
+    book: EventBook, client: Client, enough: Callable[[EventCounts], bool]
+) -> EventCounts:
+    """What was heard once it is enough, and an event that was caused later was heard too.
+
+    Each stream of a server tells its own events in order, but not in step with the others: so one
+    must wait for what is expected, and the later event only gives time for what is not.
+    """
+    await until_heard(book, enough)
+    before = book.taken().advisories.get(("APP", "stream_created"), 0)
+    await end_mark(client, before)
+    return await until_heard(
+        book, lambda seen: seen.advisories.get(("APP", "stream_created"), 0) > before
+    )
+
+
+async def fetch(orders: JetStreamContext.PullSubscription, count: int) -> list[Msg]:
+    """Just so many: a pull may bring fewer when the rest is not ready yet."""
+    messages: list[Msg] = []
+    while len(messages) < count:
+        messages += await orders.fetch(count - len(messages), timeout=20)
+    return messages
+
+
+def worker_of(counts: EventCounts, stream: str = "ORDERS") -> ConsumerCounts:
+    return counts.consumers.get(("APP", stream, "worker"), NOTHING_OF_IT)
+
+
+def stream_of(counts: EventCounts, stream: str = "ORDERS") -> StreamCounts:
+    return counts.streams.get(("APP", stream), StreamCounts())
+
+
+def terms_of(counts: EventCounts) -> int:
+    return sum(number for _, number in worker_of(counts).terms)

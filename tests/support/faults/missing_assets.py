@@ -1,0 +1,136 @@
+"""Faults of assets: consumers and streams that are gone, made again, or keep nothing."""
+
+from __future__ import annotations
+
+import asyncio
+
+from support.faults.fault import Fault, Site, acknowledge, on_stream, ticket
+
+SUBJECT_OF_NOBODY = "queue.other"
+
+
+class ConsumerRemoved(Fault):
+    """Somebody deleted a durable. The remedy adds it again behind what it had finished."""
+
+    alerts = (ticket("ConsumerRemoved", **on_stream("BEREFT")),)
+
+    async def prepare(self, site: Site) -> None:
+        await site.api.stream("BEREFT", subjects=["bereft"])
+        await site.api.consumer("BEREFT", "worker")
+        await site.api.publish("bereft", 5)
+        for message in await site.api.fetch("BEREFT", "worker", 5):
+            await message.ack_sync(timeout=10)
+
+    async def provoke(self, site: Site) -> None:
+        await site.api.ask("CONSUMER.DELETE.BEREFT.worker")
+
+    async def remedy(self, site: Site) -> None:
+        behind = {"deliver_policy": "by_start_sequence", "opt_start_seq": 6}
+        await site.api.consumer("BEREFT", "worker", **behind)
+
+
+class ConsumerRecreated(Fault):
+    """A program deletes and creates at each start, and skips what came between. The remedy makes it
+    anew once more, at the right place."""
+
+    alerts = (ticket("ConsumerRecreated", **on_stream("REBORN", consumer="worker")),)
+
+    async def prepare(self, site: Site) -> None:
+        await site.api.stream("REBORN", subjects=["reborn"])
+        await site.api.consumer("REBORN", "worker")
+        await site.api.publish("reborn", 5)
+        for message in await site.api.fetch("REBORN", "worker", 5):
+            await message.ack_sync(timeout=10)
+
+    async def provoke(self, site: Site) -> None:
+        await site.api.ask("CONSUMER.DELETE.REBORN.worker")
+        await site.api.publish("reborn", 2)
+        await site.api.consumer("REBORN", "worker", deliver_policy="new")
+
+    async def remedy(self, site: Site) -> None:
+        await site.api.ask("CONSUMER.DELETE.REBORN.worker")
+        behind = {"deliver_policy": "by_start_sequence", "opt_start_seq": 6}
+        await site.api.consumer("REBORN", "worker", **behind)
+        site.start(site.work("REBORN", "worker", acknowledge))
+
+
+class StreamRecreated(Fault):
+    """Deleted and made again. It was meant so: publishers read the sequence again."""
+
+    alerts = (ticket("StreamRecreated", **on_stream("REMADE")),)
+
+    async def prepare(self, site: Site) -> None:
+        await site.api.stream("REMADE", subjects=["remade"])
+        await site.api.publish("remade", 5)
+
+    async def provoke(self, site: Site) -> None:
+        await site.api.ask("STREAM.DELETE.REMADE")
+        await site.api.stream("REMADE", subjects=["remade"])
+
+    async def remedy(self, site: Site) -> None:
+        last = (await site.api.ask("STREAM.INFO.REMADE"))["state"]["last_seq"]
+        expected = {"Nats-Expected-Last-Sequence": str(last)}
+        await site.api.jetstream.publish("remade", b"on we go", headers=expected)
+
+
+class InterestStreamDiscarding(Fault):
+    """An interest stream lost its consumer and keeps nothing. The remedy adds the consumer again."""
+
+    alerts = (ticket("InterestStreamDiscarding", **on_stream("UNHEARD")),)
+
+    async def prepare(self, site: Site) -> None:
+        await site.api.stream("UNHEARD", subjects=["unheard"], retention="interest")
+
+    async def provoke(self, site: Site) -> None:
+        site.start(self._publish(site))
+
+    async def _publish(self, site: Site) -> None:
+        while True:
+            await site.api.publish("unheard", 1)
+            await asyncio.sleep(0.5)
+
+    async def remedy(self, site: Site) -> None:
+        await site.api.consumer("UNHEARD", "worker")
+        site.start(site.work("UNHEARD", "worker", acknowledge))
+
+
+class WorkqueueStuck(Fault):
+    """Messages under a subject that no consumer filters. The remedy adds a consumer for it."""
+
+    alerts = (ticket("WorkqueueStuckMessages", **on_stream("QUEUE")),)
+
+    async def prepare(self, site: Site) -> None:
+        await site.api.stream("QUEUE", subjects=["queue.>"], retention="workqueue")
+        await site.api.consumer("QUEUE", "worker", filter_subject="queue.mine")
+
+    async def provoke(self, site: Site) -> None:
+        await site.api.publish(SUBJECT_OF_NOBODY, 3)
+
+    async def remedy(self, site: Site) -> None:
+        await site.api.consumer("QUEUE", "other", filter_subject=SUBJECT_OF_NOBODY)
+        site.start(site.work("QUEUE", "other", acknowledge))
+
+
+class PublishesNotStored(Fault):
+    """A program sends everything twice. The remedy is to find out why, and to stop it."""
+
+    alerts = (ticket("PublishesNotStored", **on_stream("DOUBLED")),)
+
+    async def prepare(self, site: Site) -> None:
+        await site.api.stream("DOUBLED", subjects=["doubled"])
+
+    async def provoke(self, site: Site) -> None:
+        self._mended = asyncio.Event()
+        site.start(self._publish(site))
+
+    async def _publish(self, site: Site) -> None:
+        number = 0
+        while True:
+            number += 1
+            for _ in range(1 if self._mended.is_set() else 2):
+                id_ = {"Nats-Msg-Id": str(number)}
+                await site.api.jetstream.publish("doubled", b"twice?", headers=id_)
+            await asyncio.sleep(0.2)
+
+    async def remedy(self, site: Site) -> None:
+        self._mended.set()

@@ -1,0 +1,262 @@
+"""Rows -> files for `promtool test rules`: every variant of an asset is a system of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote_plus
+
+import yaml
+from support.promtool.alert_row import EPHEMERAL, PAUSED, Row, Series, Values, at
+
+from alerts.generate import ROOT
+from alerts.quantity import format_duration, parse_duration
+from alerts.rules import BY_NAME
+from exporter import catalog
+from exporter.metric import PREFIX, Kind, Metric
+
+GENERATED = ROOT / "alerts" / "generated"
+_SPEC = re.compile(r"([a-z_:0-9]+)(?:\{(.*)\})?")
+_LABEL = re.compile(r'([a-z_]+)="([^"]*)"')
+_LINKED = ("system", "account", "stream", "consumer")
+STALE = "stale"
+FRESH, OLD = 44.0, 45.0  # the age of a snapshot, on either side of the guard
+# These fire: as it is, with a scrape missed, told by two replicas.
+FIRING = ("as it is", "scrape missed", "two replicas")
+
+
+@cache
+def committed_rules() -> tuple[dict[str, Any], ...]:
+    files = sorted(GENERATED.glob("*.rules.yml"))
+    documents = [yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader) for path in files]
+    return tuple(
+        rule for document in documents for group in document["groups"] for rule in group["rules"]
+    )
+
+
+def rules_of(*alerts: str) -> dict[str, Any]:
+    """The committed rules of alerts, after the recordings that they read."""
+    asked = [rule for rule in committed_rules() if rule.get("alert") in alerts]
+    if len(asked) != len(alerts):
+        raise LookupError(f"{alerts} are not all in the generated files")
+    read = "".join(rule["expr"] for rule in asked)
+    recordings: list[dict[str, Any]] = []
+    # From the last to the first: a recording reads only those that stand before it.
+    for rule in reversed(committed_rules()):
+        if "record" in rule and rule["record"] in read:
+            read += rule["expr"]
+            recordings.insert(0, rule)
+    return {"groups": [{"name": "tested", "rules": [*recordings, *asked]}]}
+
+
+def write_row(row: Row, folder: Path) -> Path:
+    """A test file and the rule file beside it."""
+    full_name = f"JetStream{row.alert}"
+    name = row.name.replace(" ", "-")
+    (folder / f"{name}.rules.yml").write_text(yaml.safe_dump(rules_of(full_name)))
+    tested = {
+        "rule_files": [f"{name}.rules.yml"],
+        "evaluation_interval": row.every,
+        "tests": [_test(row, full_name)],
+    }
+    path = folder / f"{name}.test.yml"
+    path.write_text(yaml.safe_dump(tested, width=10_000))
+    return path
+
+
+class Clock:
+    """When a row is looked at, in seconds."""
+
+    def __init__(self, row: Row) -> None:
+        alert = BY_NAME[f"JetStream{row.alert}"]
+        self.step = parse_duration(row.every)
+        self.hold = parse_duration(alert.hold)
+        self.onset = parse_duration(row.onset)
+        self.fires = self.onset + self.hold
+        self.just_before = self.fires - self.step
+        self.missed_again = self.fires + self.step
+        self.end = self.fires + 3 * self.step
+        # In the middle of the wait; an event that waits for nothing has no middle.
+        self.middle = self.onset + self.step * round(self.hold / 2 / self.step)
+
+    def moments(self) -> Iterator[float]:
+        moment = 0.0
+        while moment <= self.end:
+            yield moment
+            moment += self.step
+
+
+def _test(row: Row, full_name: str) -> dict[str, Any]:
+    clock = Clock(row)
+    looks = [(clock.just_before, "")] if clock.just_before >= 0 else []
+    looks += [(clock.fires, row.says), (clock.missed_again, row.later or row.says)]
+    return {
+        "interval": row.every,
+        "input_series": list(_input(row, clock)),
+        "alert_rule_test": [
+            {
+                "eval_time": format_duration(moment),
+                "alertname": full_name,
+                "exp_alerts": [_expected(row, system, says) for system in FIRING if says],
+            }
+            for moment, says in looks
+        ],
+    }
+
+
+def _input(row: Row, clock: Clock) -> Iterator[dict[str, str]]:
+    asset = {**row.context, **row.bad}
+    yield from _variant("as it is", asset, row, clock)
+    yield from _variant("scrape missed", asset, row, clock, missed=True)
+    for replica in ("a", "b"):
+        yield from _variant("two replicas", asset, row, clock, replica=replica)
+    yield from _variant("just below", {**row.context, **row.calm}, row, clock)
+    yield from _variant("reset", _reset(row, clock), row, clock)
+    if not row.lingers:
+        yield from _variant("gone", {k: _gone(v, clock) for k, v in asset.items()}, row, clock)
+    if row.guarded:
+        yield from _variant("stale", asset, row, clock, age=OLD)
+    for name, changes in _exemptions(row):
+        changed = {key: value for key, value in {**asset, **changes}.items() if value is not None}
+        # A scrape is missed here too: what keeps it quiet must not be lost with it.
+        yield from _variant(name, changed, row, clock, missed=True)
+
+
+def _exemptions(row: Row) -> Iterator[tuple[str, Series]]:
+    if row.about_a_consumer:
+        yield "paused", PAUSED
+        yield "ephemeral", EPHEMERAL
+    yield from row.silent.items()
+
+
+def _reset(row: Row, clock: Clock) -> Series:
+    """Made again on the way: what has been said of the one before is void."""
+    if row.lingers:
+        return {
+            **row.context,
+            **{key: _counted_anew(key, value, 3 * clock.step) for key, value in row.calm.items()},
+        }
+    keys = row.bad.keys() | row.calm.keys()
+    return {
+        **row.context,
+        **{
+            key: _interrupted(row.bad.get(key), row.calm.get(key), clock.middle, clock.step)
+            for key in keys
+        },
+    }
+
+
+def _settled(spec: str, values: Values, clock: Clock) -> Values:
+    """A gauge stays where it is once the alert has fired, so that its text does too."""
+    if metric_of(spec).kind is not Kind.GAUGE:
+        return values
+    return lambda moment: at(values, min(moment, clock.fires))
+
+
+def metric_of(spec: str) -> Metric:
+    return catalog.BY_NAME[PREFIX + spec.partition("{")[0].removesuffix("_bucket")]
+
+
+def _counted_anew(spec: str, calm: Values, border: float) -> Values:
+    """A counter that starts again at 0 has not counted anything."""
+    if metric_of(spec).kind is Kind.GAUGE:
+        return calm
+    return lambda moment: 1000.0 if moment < border else 0.0
+
+
+def _interrupted(bad: Values, calm: Values, middle: float, step: float) -> Values:
+    return lambda moment: at(calm if middle <= moment < middle + step else bad, moment)
+
+
+def _gone(values: Values, clock: Clock) -> Values:
+    """Deleted on the way. Shorter waits than the lookback of the rules: it was never there."""
+    border = clock.middle if clock.hold >= 300 else 0.0
+    return lambda moment: at(values, moment) if moment < border else None
+
+
+def _variant(
+    system: str,
+    series: Series,
+    row: Row,
+    clock: Clock,
+    *,
+    missed: bool = False,
+    replica: str = "a",
+    age: float = FRESH,
+) -> Iterator[dict[str, str]]:
+    told = {**series, "snapshot_age_seconds": age} if row.guarded else dict(series)
+    gaps = {clock.missed_again} | ({clock.middle} if clock.hold else set()) if missed else set()
+    for spec, values in told.items():
+        told_as = notation(_settled(spec, values, clock), clock.moments(), gaps)
+        if told_as is not None:
+            yield {"series": _series(spec, system, row, replica), "values": told_as}
+
+
+def _series(spec: str, system: str, row: Row, replica: str) -> str:
+    found = _SPEC.fullmatch(spec)
+    if found is None:
+        raise ValueError(f"{spec}: is no series")
+    metric = metric_of(spec)
+    own = dict(_LABEL.findall(found[2] or ""))
+    if "leader" in own and replica == "b":
+        own["leader"] = "n2"  # one replica has seen the election, the other has not yet
+    identity = {"system": system, **row.of, "server": "n1", **own}
+    known = {label: identity[label] for label in (*metric.labels, "le") if label in identity}
+    labels = {**known, "job": "streamgauge", "instance": f"{replica}:7778"}
+    inside = ",".join(f'{label}="{value}"' for label, value in labels.items())
+    return f"{PREFIX}{found[1]}{{{inside}}}"
+
+
+def notation(values: Values, moments: Iterable[float], gaps: Container[float] = ()) -> str | None:
+    """In promtool's short form; a gap is what a failed scrape leaves: a mark, not a hole."""
+    words, before = [], False
+    for moment in moments:
+        value = at(values, moment)
+        if moment in gaps:
+            words.append(STALE)
+        elif value is None:
+            words.append(STALE if before else "_")
+        else:
+            words.append(repr(float(value)))
+        before = value is not None
+    return " ".join(_runs(words)) if any(word not in ("_", STALE) for word in words) else None
+
+
+def _runs(words: Iterable[str]) -> Iterator[str]:
+    last, count = "", 0
+    for word in (*words, ""):
+        if word == last:
+            count += 1
+            continue
+        if count:
+            yield from _run(last, count)
+        last, count = word, 1
+
+
+def _run(word: str, count: int) -> Iterator[str]:
+    if word == STALE:
+        yield from [STALE] * count
+    elif word == "_":
+        yield f"_x{count}"
+    else:
+        yield f"{word}x{count - 1}" if count > 1 else word
+
+
+def _expected(row: Row, system: str, says: str) -> dict[str, Mapping[str, str]]:
+    alert = BY_NAME[f"JetStream{row.alert}"]
+    labels = {"system": system, **row.of, **row.labels}
+    chosen = "".join(
+        f"&var-{label}={quote_plus(labels[label])}" for label in _LINKED if label in labels
+    )
+    return {
+        "exp_labels": {**labels, "severity": alert.severity.value},
+        "exp_annotations": {
+            "summary": alert.summary,
+            "description": says.format(system=system),
+            "runbook_url": f"docs/runbooks/{alert.full_name}.md",
+            "dashboard_url": f"/d/{alert.board.value}?orgId=1{chosen}",
+        },
+    }

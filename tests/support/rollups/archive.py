@@ -1,0 +1,80 @@
+"""Archives for the tests of rollups, written by the real archive: log, publication, compaction."""
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from support.archive.folder import bits_of
+
+from archive.batch import Batch
+from archive.publishing.publisher import Publisher
+from archive.settings.publishing import PublishSettings
+from archive.settings.wal import WalSettings
+from archive.tables.manifest_store import read_manifest
+from archive.tables.storage import open_storage
+from archive.wal.write_ahead_log import Wal
+
+HOUR = 3_600_000
+DAY = 86_400_000
+MINUTE = 60_000
+MONDAY = 1_790_553_600_000  # 2026-09-28, a midnight
+
+Labels = tuple[tuple[str, str], ...]
+Told = tuple[Labels, int, float | int]  # an int is the bits of the value
+
+
+def labels(metric: str, **more: str) -> Labels:
+    return tuple(sorted({"__name__": metric, **more}.items()))
+
+
+class RollupArchive:
+    """A folder that is written in several goes, as a server does it over days."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def add(self, told: Iterable[Told], *, now: int, whole: bool = True) -> None:
+        """One request and its publication. `whole` merges the days that are over."""
+        rows = list(told)
+        with asyncio.Runner() as runner:
+            store = open_storage(self.path)
+            least = max(read_manifest(store).least_segment, 1)
+            wal = Wal.open(self.path / "wal", WalSettings(reserve=0), least_segment=least)
+            publisher = Publisher(store, wal, PublishSettings())
+            runner.run(wal.append((), _batch(wal, rows)))
+            if whole:
+                publisher.publish_due(now)
+            publisher.publish_all(now)
+            runner.run(wal.close())
+
+
+def _batch(wal: Wal, rows: list[Told]) -> Batch:
+    return Batch(
+        "test",
+        max(time for _, time, _ in rows),
+        np.array([wal.series.identify(who, "") for who, _, _ in rows], np.uint32),
+        np.array([time for _, time, _ in rows], np.int64),
+        np.array([bits_of(value) for _, _, value in rows], np.uint64),
+        None,
+        (),
+    )
+
+
+def rows_of(table: Any) -> list[dict[str, Any]]:
+    """Rows in an order of their own, with labels as a dictionary."""
+    found = [{**row, "labels": dict(row["labels"])} for row in table.to_pylist()]
+    return sorted(found, key=repr)
+
+
+def spoil(path: Path) -> None:
+    """Every page of a Parquet file becomes zeros; the footer stays readable."""
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    columns = [group.column(place) for place in range(group.num_columns)]
+    data = bytearray(path.read_bytes())
+    for column in columns:
+        start = column.dictionary_page_offset or column.data_page_offset
+        data[start : start + column.total_compressed_size] = bytes(column.total_compressed_size)
+    path.write_bytes(data)

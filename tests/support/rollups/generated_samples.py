@@ -1,0 +1,83 @@
+"""Samples with everything that goes wrong: resets, gaps, markers, duplicates, disorder, NaN, pairs."""
+
+import math
+import random
+
+from support.archive.folder import STALE
+from support.rollups.archive import HOUR, MINUTE, Labels, Told, labels
+
+CONSUMER = "streamgauge_consumer_"
+
+
+def _who(consumer: str, instance: str, **more: str) -> dict[str, str]:
+    return {"system": "main", "account": "A", "stream": "S", "consumer": consumer,
+            "instance": instance, "job": "nats", **more}  # fmt: skip
+
+
+def _series() -> list[tuple[Labels, str]]:
+    """Labels and the kind of values; two exporters see the same consumers."""
+    found = []
+    for instance in ("one:7778", "two:7778"):
+        for consumer in ("c1", "c2", "ärger"):
+            who = _who(consumer, instance)
+            found += [
+                (labels(CONSUMER + "deliveries_total", **who), "counter"),
+                (labels(CONSUMER + "lag_seconds", **who), "decimal"),
+                (labels(CONSUMER + "num_pending", **who), "gauge"),
+                (labels(CONSUMER + "verdict", **who), "state"),
+            ]
+    found += [
+        (labels(CONSUMER + "redelivery_ratio", **_who("c1", "one:7778")), "ratio"),
+        (labels(CONSUMER + "redelivery_cause", **_who("c1", "one:7778")), "state"),
+        (labels(CONSUMER + "terms_total", **_who("c1", "one:7778", by="client")), "counter"),
+        (labels(CONSUMER + "terms_total", **_who("c1", "one:7778", by="limits")), "counter"),
+        (labels("streamgauge_stream_bytes", system="main", account="A", stream="S"), "gauge"),
+        (labels("streamgauge_server_cpu_ratio", system="main", server="n1", pod="p-1"), "ratio"),
+        (labels("foreign_requests_total", path="/a|b", job="x"), "counter"),
+        (labels("foreign_seconds_bucket", le="0.5"), "counter"),
+        (labels("foreign_level"), "gauge"),
+    ]
+    return found
+
+
+def told_days(seed: int, start: int, days: int) -> list[Told]:
+    """In the order in which they arrive, which is not that of time."""
+    chance = random.Random(seed)
+    told: list[Told] = []
+    for who, kind in _series():
+        told += _one(chance, who, kind, start, days)
+    chance.shuffle(told)
+    # Sent twice: equal ones count once, of different ones the later counts.
+    again = [each for each in told if chance.random() < 0.02]
+    return told + [(who, time, value if chance.random() < 0.5 else value + 1)
+                   for who, time, value in again if isinstance(value, float)]  # fmt: skip
+
+
+def _one(chance: random.Random, who: Labels, kind: str, start: int, days: int) -> list[Told]:
+    told: list[Told] = []
+    time, level = start + chance.randrange(MINUTE), float(chance.randrange(10**6))
+    end = start + days * 24 * HOUR
+    while time < end:
+        level = _next(chance, kind, level)
+        value: float | int = level
+        if chance.random() < 0.01:
+            value = chance.choice([math.nan, STALE, STALE])
+        elif kind == "ratio" and chance.random() < 0.005:
+            value = math.inf
+        told.append((who, time, value))
+        # Most often a few minutes; now and then an hour or more, rarely longer than a day.
+        step = chance.choices([5 * MINUTE, HOUR, 30 * HOUR], [400, 3, 1])[0]
+        time += step + chance.randrange(-30_000, 30_000)
+    return told
+
+
+def _next(chance: random.Random, kind: str, level: float) -> float:
+    if kind == "counter":
+        return 0.0 if chance.random() < 0.01 else level + chance.randrange(100)
+    if kind == "state":
+        return float(chance.randrange(4)) if chance.random() < 0.2 else level % 4
+    if kind == "decimal":
+        return round(chance.gammavariate(2, 3), 3)
+    if kind == "ratio":
+        return chance.random()
+    return float(chance.randrange(10**9))

@@ -1,0 +1,70 @@
+"""Consumers that are sick on purpose, one for each verdict that a consumer with a leader has."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from support.exporter.source_polls import create_consumer
+from support.nats.servers import NatsCluster, NatsServer
+from support.signals.known_workload import PAUSES_SINCE, version_of
+from support.signals.ledger import MILLISECOND, SECOND, Ledger, Workload
+from support.signals.observations import ACCOUNT, Watch
+
+from exporter.signals.verdict import Verdict
+
+ROUNDS: Final = 12
+INTERVAL_SECONDS: Final = 30.0
+# What the streams of `fall_ill` need: on the small one messages are lost unread.
+SMALL_LIMITS: Final = {"max_msgs": 5}
+
+Sick = Mapping[Verdict, Ledger]
+
+
+async def fall_ill(place: NatsServer | NatsCluster, work: Workload, small: Workload) -> Sick:
+    """On two streams that are there: ORDERS, and a small one."""
+    few = {"max_ack_pending": 4, "filter_subject": "orders.few"}
+    sick = {
+        Verdict.ACK_PENDING_FULL: await work.consumer(
+            "full", max_ack_pending=4, ack_wait=60 * SECOND
+        ),
+        Verdict.REDELIVERY_LOOP: await work.consumer("loops", ack_wait=50 * MILLISECOND, **few),
+        Verdict.ACK_FLOOR_STUCK: await work.consumer("stuck", ack_wait=30 * SECOND),
+        Verdict.NOBODY_PULLS: await work.consumer("deserted"),
+        Verdict.FALLING_BEHIND: await work.consumer("behind"),
+        Verdict.IDLE: await work.consumer("idle", filter_subject="orders.none"),
+        Verdict.OK: await work.consumer("well"),
+        Verdict.LOSING_MESSAGES: await small.consumer("loser"),
+    }
+    if version_of(place) >= PAUSES_SINCE:
+        hour = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+        sick[Verdict.PAUSED] = await work.consumer("paused", pause_until=hour)
+    await create_consumer(work.client, "ORDERS", "unbound", deliver_subject="nobody.listens")
+    await work.publish(3, "few")
+    await work.publish(3)
+    await work.fetch_all("full", 4)
+    await work.fetch_all("stuck", 1)
+    await work.fetch_all("loops", 3)
+    return sick
+
+
+async def live(work: Workload, small: Workload) -> None:
+    """What happens between two looks."""
+    await work.publish(6)
+    await small.publish(2)
+    await work.fetch_all("behind", 2)
+    await work.answer("behind", work.ledgers["behind"].held)
+    await work.fetch_all("loops", 3)
+    await work.drain("well")
+    for _ in range(6):  # around the one that nobody acks
+        await work.answer("stuck", await work.fetch_all("stuck", 1))
+
+
+def assert_each_has_its_name(watch: Watch, sick: Sick) -> None:
+    wrong = {
+        ledger.consumer: watch.of(ledger)
+        for verdict, ledger in sick.items()
+        if watch.of(ledger).verdict is not verdict
+    }
+    assert not wrong, wrong
+    unbound = watch.signals.consumers[ACCOUNT, "ORDERS", "unbound"]
+    assert unbound.verdict is Verdict.NOBODY_PULLS, unbound

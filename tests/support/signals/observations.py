@@ -1,0 +1,168 @@
+"""Looks at real servers through a source and a signal book, and holds what they say to the truth."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+import pytest
+from msgspec.structs import replace
+from support.exporter.source_polls import Place, account_source, nats_access, poll, system_source
+from support.nats.servers import SYS, NatsServer
+from support.signals.ledger import Ledger
+from support.waiting import until
+
+from exporter.model import Consumer, Snapshot
+from exporter.signals.engine import SignalBook
+from exporter.signals.events_input import Heard
+from exporter.signals.results import ConsumerSignals, Signals
+from exporter.sources.servers.snapshot import SourceOptions
+from exporter.sources.source import Source
+
+ACCOUNT: Final = "APP"
+# Configuration with every look; the slow roll calls only once.
+OPTIONS: Final = SourceOptions(
+    system="test", account=ACCOUNT, config_interval=0.0, health_interval=3600.0
+)
+
+
+@dataclass
+class Claim:
+    """By how much the ledger was ahead at the first look, and whether only bounds were promised."""
+
+    redeliveries: int
+    lost: int
+    purged: int
+    redelivery_always_exact: bool = True
+    lost_always_exact: bool = True
+
+
+@dataclass
+class Watch:
+    """One source; time can be made to pass without waiting for it."""
+
+    source: Source
+    book: SignalBook = field(default_factory=SignalBook)
+    signals: Signals = field(default_factory=Signals)
+    snapshot: Snapshot = field(default_factory=lambda: Snapshot("test", 0.0))
+    ahead: float = 0.0  # seconds by which the clock that it sees is ahead of ours
+    claims: dict[tuple[str, str], Claim] = field(default_factory=dict)
+
+    async def look(self, heard: Heard | None = None) -> None:
+        assert await self._look(heard), self.snapshot.outcomes
+
+    async def look_until_all_answer(self) -> None:
+        """After a server was away; what is seen meanwhile goes into the book as well."""
+        await until(lambda: self._look(None), lambda complete: complete, "no complete answer")
+
+    async def _look(self, heard: Heard | None) -> bool:
+        snapshot = await poll(self.source)
+        self.snapshot = replace(snapshot, taken=snapshot.taken + self.ahead)
+        self.signals = self.book.update(self.snapshot, heard)
+        return snapshot.complete and all(row.up for row in snapshot.consumers)
+
+    def of(self, ledger: Ledger) -> ConsumerSignals:
+        return self.signals.consumers[ACCOUNT, ledger.stream, ledger.consumer]
+
+    def row(self, ledger: Ledger) -> Consumer:
+        wanted = (ledger.stream, ledger.consumer)
+        return next(r for r in self.snapshot.consumers if (r.stream, r.name) == wanted)
+
+    def check(self, ledger: Ledger) -> None:
+        """Equal to the truth where it says exact, never above it."""
+        faults = self.faults(ledger)
+        assert not faults, (faults, self.of(ledger), self.row(ledger), ledger.sent)
+
+    def faults(self, ledger: Ledger) -> list[str]:
+        told, claim = self.of(ledger), self._claim(ledger)
+        claim.redelivery_always_exact &= told.redelivery_exact == 1
+        claim.lost_always_exact &= told.lost_exact == 1
+        again = ledger.redeliveries - claim.redeliveries
+        found = _fault("redeliveries", told.redeliveries, again, claim.redelivery_always_exact)
+        if told.lost is None or told.purged is None:
+            return found
+        lost, purged = ledger.lost - claim.lost, ledger.purged - claim.purged
+        found += _fault("lost", told.lost, lost, claim.lost_always_exact)
+        return found + _fault(
+            "gone", told.lost + told.purged, lost + purged, claim.lost_always_exact
+        )
+
+    def is_up_to_date(self, ledger: Ledger) -> bool:
+        return self.row(ledger).delivered_consumer_seq == ledger.deliveries
+
+    def _claim(self, ledger: Ledger) -> Claim:
+        told = self.of(ledger)
+        claim = Claim(
+            ledger.redeliveries - told.redeliveries,
+            ledger.lost - (told.lost or 0),
+            ledger.purged - (told.purged or 0),
+        )
+        return self.claims.setdefault((ledger.stream, ledger.consumer), claim)
+
+
+def _fault(what: str, told: int, truth: int, exact: bool) -> list[str]:
+    wrong = told != truth if exact else told > truth
+    return [f"{what}: told {told}, but true is {truth}"] if wrong else []
+
+
+@dataclass
+class Watches:
+    """All ways to ask at once; they must agree with the truth, each for itself."""
+
+    all: Mapping[str, Watch]
+
+    async def look(self, *ledgers: Ledger, heard: Heard | None = None) -> None:
+        await asyncio.gather(*(watch.look(heard) for watch in self.all.values()))
+        for watch in self.all.values():
+            for ledger in ledgers:
+                watch.check(ledger)
+
+    async def look_until_all_answer(self, *ledgers: Ledger) -> None:
+        await asyncio.gather(*(watch.look_until_all_answer() for watch in self.all.values()))
+        for watch in self.all.values():
+            for ledger in ledgers:
+                watch.check(ledger)
+
+    async def look_until_true(self, *ledgers: Ledger) -> None:
+        """In a cluster what happened reaches the answers a little later; never too much of it."""
+
+        async def faults() -> list[str]:
+            await asyncio.gather(*(watch.look_until_all_answer() for watch in self.all.values()))
+            found = [f for w in self.all.values() for one in ledgers for f in w.faults(one)]
+            late = [w for w in self.all.values() for one in ledgers if not w.is_up_to_date(one)]
+            return found + ["not up to date"] * len(late)
+
+        await until(faults, lambda found: found == [], "what is told does not become true")
+
+    def told(self, ledger: Ledger) -> Iterable[ConsumerSignals]:
+        return [watch.of(ledger) for watch in self.all.values()]
+
+    def pass_time(self, seconds: float) -> None:
+        for watch in self.all.values():
+            watch.ahead += seconds
+
+    def begin_anew(self, ledger: Ledger) -> None:
+        """After a reset: what is counted is counted on top of what was said before."""
+        for watch in self.all.values():
+            del watch.claims[ledger.stream, ledger.consumer]
+
+
+@asynccontextmanager
+async def watches(place: Place) -> AsyncIterator[Watches]:
+    """As an ordinary user and as the system account."""
+    with pytest.MonkeyPatch.context() as patch:
+        if isinstance(place, NatsServer):  # who has heard it has heard all: no roll call
+            patch.setattr("exporter.sources.account._QUIET_SECONDS", 0.0)
+            patch.setattr("exporter.sources.system._QUIET_SECONDS", 0.0)
+        async with _watches(place) as made:
+            yield made
+
+
+@asynccontextmanager
+async def _watches(place: Place) -> AsyncIterator[Watches]:
+    async with (
+        account_source(nats_access(place), OPTIONS) as account,
+        system_source(nats_access(place, SYS), OPTIONS) as system,
+    ):
+        yield Watches({"account": Watch(account), "system": Watch(system)})

@@ -1,0 +1,432 @@
+"""The answer to each request: which code, which headers, what is kept, counted and put aside."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from support.remote_write import messages as rw
+from support.remote_write.endpoint import WRITTEN, Door, MemoryLog, open_door, request_of
+
+from archive.http.app import WRITE_PATH, make_app
+from archive.ingest.quarantine import Quarantine
+from archive.ingest.rate_limited_log import MinuteLog
+from archive.ingest.receiver import Receiver
+from archive.remote_write.decoder import Decoder
+from archive.self_metrics import SelfMetrics, Tally
+from archive.series.table import SeriesTable
+from archive.settings.limits import Limits
+from archive.wal.errors import WalUnavailableError
+
+LIMITS: Final = Limits(body=50_000, decoded=400_000, waiting=1 << 20)
+both = pytest.mark.parametrize("version", [rw.V1, rw.V2], ids=["1.0", "2.0"])
+
+
+def now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@pytest.fixture(params=["quick", "by aiohttp"])
+async def door(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Door]:
+    quick = request.param == "quick"
+    async with open_door(tmp_path / "quarantine", LIMITS, quick=quick) as opened:
+        yield opened
+
+
+def good(count: int = 1) -> list[rw.Series]:
+    return rw.many(count, {}, now())
+
+
+# --- success --------------------------------------------------------------------------------------
+
+
+async def test_1_0_is_answered_204_without_a_body_and_without_written_headers(door: Door) -> None:
+    answer = await door.post(rw.request_v1(*good(3)))
+    assert (answer.status, await answer.read()) == (204, b"")
+    assert not [name for name in WRITTEN if name in answer.headers]
+    assert door.log.samples == 3
+
+
+async def test_2_0_is_answered_204_with_what_was_written(door: Door) -> None:
+    exemplars = [rw.Exemplar(now(), 1, [("trace_id", "a")])] * 2
+    series = [
+        *good(3),
+        rw.Series([("__name__", "h")], histograms=[rw.Histogram(now())], exemplars=exemplars),
+    ]
+    answer = await door.post(rw.request_v2(*series), rw.V2)
+    assert (answer.status, await answer.read()) == (204, b"")
+    assert [answer.headers[name] for name in WRITTEN] == ["3", "1", "2"]
+
+
+@both
+async def test_the_answer_waits_until_the_samples_are_durable(door: Door, version: str) -> None:
+    door.log.gate.clear()
+    asked = asyncio.create_task(door.post(request_of(version, *good()), version))
+    await door.log.asked.wait()
+    assert not asked.done()
+    door.log.gate.set()
+    assert (await asked).status == 204
+
+
+@both
+async def test_an_empty_request_is_a_success_that_writes_nothing(door: Door, version: str) -> None:
+    answer = await door.post(b"", version)
+    assert answer.status == 204
+    assert door.log.batches == []
+
+
+async def test_what_came_is_counted(door: Door) -> None:
+    at = now()
+    bodies = [rw.compressed(rw.request_v1(*rw.many(4, {}, at + turn))) for turn in (5, 0)]
+    for body in bodies:
+        await door.post_body(body)
+    assert await door.metric("samples_total") == 8
+    assert await door.metric("received_bytes_total") == sum(map(len, bodies))
+    assert await door.metric("requests_total", code="204") == 2
+    newest = await door.metric("newest_sample_timestamp_seconds", sender="127.0.0.1")
+    assert newest == pytest.approx((at + 5) / 1000)
+    assert door.log.batches[0].sender == "127.0.0.1"
+    assert at <= door.log.batches[0].received <= now()
+
+
+# --- negotiation ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content_type", "written"),
+    [
+        ("application/x-protobuf", 0),
+        ("application/x-protobuf;proto=prometheus.WriteRequest", 0),
+        ("Application/X-Protobuf; proto=prometheus.WriteRequest", 0),
+        ("application/x-protobuf;proto=io.prometheus.write.v2.Request", 3),
+        ('application/x-protobuf; charset=utf-8; proto="io.prometheus.write.v2.Request"', 3),
+    ],
+)
+async def test_the_content_type_says_the_version(
+    door: Door, content_type: str, written: int
+) -> None:
+    version = rw.V2 if written else rw.V1
+    answer = await door.post(request_of(version, *good()), version, Content_Type=content_type)
+    assert answer.status == 204
+    assert len([name for name in WRITTEN if name in answer.headers]) == written
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Content_Type": "application/json"},
+        {"Content_Type": "image/png"},
+        {"Content_Type": "application/x-protobuf;proto=io.prometheus.write.v3.Request"},
+        {"Content_Encoding": "gzip"},
+        {"Content_Encoding": "deflate"},
+        {"Content_Encoding": "zstd"},
+        {"Content_Encoding": "snappy, gzip"},
+    ],
+    ids=str,
+)
+async def test_another_type_or_encoding_is_415_so_that_the_sender_can_fall_back(
+    door: Door, headers: dict[str, str]
+) -> None:
+    answer = await door.post(rw.request_v1(*good()), **headers)
+    assert answer.status == 415
+    assert (await answer.text()).count("\n") == 1
+    assert door.log.batches == []
+    assert await door.put_aside() == []
+
+
+async def test_only_post_writes(door: Door) -> None:
+    answer = await door.client.get(WRITE_PATH)
+    assert answer.status == 405
+
+
+# --- what can never succeed -----------------------------------------------------------------------
+
+HOSTILE: Final = {
+    "an empty body": b"",
+    "no snappy": b"hello, this is not snappy at all",
+    "a corrupt block": b"0" + rw.compressed(b"hello, hello, hello, hello")[1:],
+    "no protobuf": rw.compressed(b"\xff" * 50),
+    "a cut message": rw.compressed(rw.request_v1(rw.series("up", rw.sample(1, 1)))[:-3]),
+    "a bomb": rw.compressed(bytes(400_001)),
+    "a bomb that lies about its size": b"\x0a" + rw.compressed(bytes(300_000))[3:],
+    "a length of 2^63": rw.compressed(b"\x0a" + rw.varint(2**63)),
+    "a label of 2^40 bytes": rw.compressed(b"\x0a\x08\x0a" + rw.varint(2**40)),
+}
+
+
+@both
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
+async def test_what_is_no_request_is_400_with_a_reason_and_is_put_aside(
+    door: Door, body: bytes, version: str
+) -> None:
+    answer = await door.post_body(body, version)
+    reason = (await answer.text()).strip()
+    assert answer.status == 400
+    assert reason
+    assert "\n" not in reason
+    assert door.log.batches == []
+    if version == rw.V2:
+        assert [answer.headers[name] for name in WRITTEN] == ["0", "0", "0"]
+    ((facts, kept),) = await door.put_aside()
+    assert (facts["reason"], facts["sender"], facts["bytes"]) == (reason, "127.0.0.1", len(body))
+    assert kept == body
+    assert await door.metric("requests_total", code="400") == 1
+
+
+@both
+async def test_a_bad_sample_among_good_ones_is_400_and_the_good_ones_are_kept(
+    door: Door, version: str
+) -> None:
+    bad = rw.Series([("job", "nameless")], [rw.sample(1, now())])
+    answer = await door.post(request_of(version, *good(3), bad), version)
+    assert answer.status == 400
+    assert await answer.text() == 'refused 1 x no metric name (first: {job="nameless"})\n'
+    assert door.log.samples == 3
+    if version == rw.V2:
+        assert [answer.headers[name] for name in WRITTEN] == ["3", "0", "0"]
+    assert len(await door.put_aside()) == 1
+
+
+@both
+async def test_a_body_over_the_limit_is_400_and_not_read(door: Door, version: str) -> None:
+    answer = await door.post_body(bytes(LIMITS.body + 1), version)
+    assert answer.status == 400
+    assert await answer.text() == f"the body is larger than {LIMITS.body} bytes\n"
+
+
+async def test_a_body_over_the_limit_that_hides_its_size_is_400_too(door: Door) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(60):
+            yield bytes(1000)
+
+    answer = await door.client.post(WRITE_PATH, data=pieces(), headers=rw.headers())
+    assert answer.status == 400
+
+
+async def test_a_request_with_a_million_labels_is_400_in_bounded_memory(tmp_path: Path) -> None:
+    label = rw.length(1, rw.label(("a", "")))
+    million = rw.length(1, label * 1_000_000 + rw.length(2, rw.sample(1, now()).encoded()))
+    decoder = Decoder(Limits(), "", SeriesTable())
+    receiver = Receiver(decoder, MemoryLog(), Limits(), Quarantine(tmp_path, 0), Tally())
+    app = make_app(receiver, SelfMetrics(tuple), Tally(), 1 << 24, lambda: "", lambda: "")
+    async with TestClient(TestServer(app)) as client:
+        answer = await client.post(WRITE_PATH, data=rw.compressed(million), headers=rw.headers())
+        assert answer.status == 400
+        assert "more than 128 labels" in await answer.text()
+
+
+# --- our own trouble: always 503, never 429 -------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize("error", [WalUnavailableError("no space left"), ValueError("a mistake")])
+async def test_trouble_with_the_log_is_503_and_comes_again(
+    door: Door, version: str, error: Exception
+) -> None:
+    door.log.error = error
+    message = request_of(version, *good(2))
+    answer = await door.post(message, version)
+    assert answer.status == 503
+    assert int(answer.headers["Retry-After"]) > 0
+    if version == rw.V2:
+        assert [answer.headers[name] for name in WRITTEN] == ["0", "0", "0"]
+    assert await door.metric("samples_total") == 0
+    door.log.error = None
+    assert (await door.post(message, version)).status == 204
+    assert door.log.samples == 2
+
+
+async def test_metadata_that_could_not_be_stored_is_taken_when_it_comes_again(door: Door) -> None:
+    metadata = [rw.Metadata(family="up", type=2, help="Whether it is up.")]
+    message = rw.request_v1(metadata=metadata)
+    door.log.error = WalUnavailableError("no space left")
+    assert (await door.post(message)).status == 503
+    door.log.error = None
+    assert (await door.post(message)).status == 204
+    (batch,) = door.log.batches
+    assert [each.data for each in batch.opaque] == [metadata[0].encoded_v1()]
+
+
+async def test_more_than_may_wait_together_is_503(tmp_path: Path) -> None:
+    log, limits = MemoryLog(), Limits(body=700_000, waiting=1 << 20)
+    decoder = Decoder(limits, "", SeriesTable())
+    receiver = Receiver(decoder, log, limits, Quarantine(tmp_path, 0), Tally())
+    app = make_app(receiver, SelfMetrics(tuple), Tally(), limits.body, lambda: "", lambda: "")
+    body = rw.compressed(rw.request_v1(*good()))
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield body  # its size is not told, so it may become as large as any
+
+    async with TestClient(TestServer(app)) as client:
+        first = asyncio.create_task(client.post(WRITE_PATH, data=pieces(), headers=rw.headers()))
+        await log.asked.wait()
+        second = await client.post(WRITE_PATH, data=pieces(), headers=rw.headers())
+        assert second.status == 503
+        log.gate.set()
+        assert (await first).status == 204
+        third = await client.post(WRITE_PATH, data=pieces(), headers=rw.headers())
+        assert third.status == 204
+
+
+async def test_who_comes_while_it_stops_is_sent_away_and_comes_again(door: Door) -> None:
+    door.receiver.stopping = True
+    assert (await door.post(rw.request_v1(*good()))).status == 503
+    assert (await door.client.get("/-/ready")).status == 503
+
+
+# --- what was not taken in is counted by its reason -----------------------------------------------
+
+
+async def counted(door: Door, name: str) -> dict[str, float]:
+    """By reason, those that happened."""
+    text = await (await door.client.get("/metrics")).text()
+    found = re.findall(rf'streamgauge_archive_{name}{{reason="(.*)"}} (\S+)', text)
+    return {reason: float(count) for reason, count in found if float(count)}
+
+
+async def test_refused_requests_are_counted_by_their_reason(door: Door) -> None:
+    nameless = rw.Series([("job", "x")], [rw.sample(1, now())] * 2)
+    late = rw.series("up", rw.sample(1, now() + 10**9))
+    await door.post_body(bytes(LIMITS.body + 1))
+    await door.post_body(b"no snappy")
+    await door.post_body(b"no snappy")
+    await door.post(rw.request_v1(*good(), nameless, late))
+    await door.post(rw.request_v1(nameless))
+    await door.post(rw.request_v1(*good()), Content_Encoding="gzip")
+    expected = {"size": 1, "malformed": 2, "parts": 2, "encoding": 1}
+    assert await counted(door, "refused_requests_total") == expected
+    rules = {"no metric name": 4, "a time too far in the future": 1}
+    assert await counted(door, "refused_samples_total") == rules
+    assert await counted(door, "deferred_requests_total") == {}
+
+
+async def test_requests_that_are_to_come_again_are_counted_by_their_reason(door: Door) -> None:
+    for door.log.error in (WalUnavailableError("no space left"), ValueError("a mistake")):
+        await door.post(rw.request_v1(*good()))
+    assert door.receiver.hold(LIMITS.body)
+    taken = [door.receiver.hold(LIMITS.body) for _ in range(30)].count(True) + 1
+    await door.post_body(bytes(LIMITS.body))
+    for _ in range(taken):
+        door.receiver.release(LIMITS.body)
+    door.receiver.stopping = True
+    await door.post(rw.request_v1(*good()))
+    expected = {"disk": 1, "fault": 1, "busy": 1, "stopping": 1}
+    assert await counted(door, "deferred_requests_total") == expected
+
+
+async def test_a_body_that_does_not_arrive_is_put_off_and_counted(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("archive.ingest.receiver.BODY_SECONDS", 0.0)
+    gate = asyncio.Event()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"a"
+        await gate.wait()
+
+    asked = door.client.post(WRITE_PATH, data=pieces(), headers=rw.headers())
+    answer = await asked
+    gate.set()
+    assert answer.status == 503
+    assert await counted(door, "deferred_requests_total") == {"slow": 1}
+
+
+async def test_histograms_and_exemplars_are_counted_when_they_are_durable(door: Door) -> None:
+    exemplars = [rw.Exemplar(now(), 1, [("trace_id", "a")])] * 2
+    series = rw.Series([("__name__", "h")], histograms=[rw.Histogram(now())], exemplars=exemplars)
+    door.log.error = WalUnavailableError("no space left")
+    await door.post(rw.request_v2(series), rw.V2)
+    assert await door.metric("histograms_total") == 0
+    door.log.error = None
+    await door.post(rw.request_v2(series), rw.V2)
+    assert await door.metric("histograms_total") == 1
+    assert await door.metric("exemplars_total") == 2
+
+
+async def test_no_time_beyond_the_last_day_is_taken_however_far_the_future_may_be(
+    tmp_path: Path,
+) -> None:
+    ages = 9_000 * 366 * 86_400.0
+    last = 253_370_764_799_999
+    async with open_door(tmp_path, Limits(future=ages)) as door:
+        for version in (rw.V1, rw.V2):
+            series = [
+                rw.series("up", rw.sample(1, last)),
+                rw.series("down", rw.sample(1, last + 1)),
+            ]
+            answer = await door.post(request_of(version, *series), version)
+            assert answer.status == 400
+            assert "1 x a time too far in the future (first: down{})" in await answer.text()
+        assert [batch.times.tolist() for batch in door.log.batches] == [[last], [last]]
+
+
+# --- the other pages ------------------------------------------------------------------------------
+
+
+async def test_the_process_says_how_it_is(door: Door) -> None:
+    assert (await door.client.get("/-/healthy")).status == 200
+    assert (await door.client.get("/-/ready")).status == 200
+    index = await door.client.get("/")
+    assert WRITE_PATH in await index.text()
+
+
+async def test_trouble_is_told_by_ready_and_by_healthy(tmp_path: Path) -> None:
+    receiver = Receiver(
+        Decoder(LIMITS, "", SeriesTable()), MemoryLog(), LIMITS, Quarantine(tmp_path, 0), Tally()
+    )
+    app = make_app(
+        receiver, SelfMetrics(tuple), Tally(), 9, lambda: "the disk is full", lambda: "no more work"
+    )
+    async with TestClient(TestServer(app)) as client:
+        ready, healthy = await client.get("/-/ready"), await client.get("/-/healthy")
+        assert (ready.status, await ready.text()) == (503, "the disk is full\n")
+        assert (healthy.status, await healthy.text()) == (503, "no more work\n")
+
+
+def test_each_kind_of_trouble_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    clock = 0.0
+    log = MinuteLog(logging.getLogger("test"), lambda: clock)
+    for clock in (0.0, 10.0, 59.0, 61.0):
+        for sender in ("eu", "us"):
+            log.say((sender, "size"), logging.WARNING, f"refused at {clock:.0f}", sender=sender)
+    said = [record.message for record in caplog.records]
+    assert said == ["refused at 0", "refused at 0", "refused at 61", "refused at 61"]
+    for turn in range(500):
+        log.say(turn, logging.WARNING, "another")
+    assert len(caplog.records) < 110
+
+
+# --- quarantine -----------------------------------------------------------------------------------
+
+
+def test_the_quarantine_is_bounded_and_the_oldest_go_first(tmp_path: Path) -> None:
+    quarantine = Quarantine(tmp_path, 5_000)
+    for turn in range(20):
+        assert quarantine.put(bytes([turn]) * 1_000, 1_794_800_000_000 + turn, {"reason": "x"})
+    bodies = [path.read_bytes() for path in sorted(tmp_path.glob("*.snappy"))]
+    assert [body[0] for body in bodies] == [16, 17, 18, 19]
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 5_000
+    assert quarantine.kept == 20
+
+
+def test_a_request_larger_than_the_quarantine_is_not_put_aside(tmp_path: Path) -> None:
+    quarantine = Quarantine(tmp_path / "none", 100)
+    assert not quarantine.put(bytes(101), 0, {})
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_quarantine_that_cannot_be_written_is_told_once_and_costs_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    quarantine = Quarantine(tmp_path / "file", 100)
+    assert not quarantine.put(b"a", 0, {})
+    assert not quarantine.put(b"b", 0, {})
+    assert [record.message for record in caplog.records] == ["a refused request is not kept"]

@@ -1,0 +1,404 @@
+"""Series in the order that they came in, and series of an earlier process: guessed, never believed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.nats.servers import long_run
+from support.remote_write import messages as rw
+from support.remote_write.decoded import Desk, rows_of
+
+from archive.remote_write.decoder import Version
+from archive.remote_write.snappy import SLACK
+from archive.remote_write.v1.connection_cursor import Line
+from archive.remote_write.v1.label_cache import VALUED, ZERO, Slot, SlotTable, header_length
+from archive.remote_write.v1.span_cache import Run
+from archive.remote_write.v1.warm_start import KnownBefore
+from archive.remote_write.varint_vector import Places, words_of
+from archive.settings.limits import Limits
+
+NOW: Final = 1_794_800_000_000
+EXAMPLES: Final = 2_000 if long_run() else 60
+POOL: Final = 90
+HOURS: Final = 3 * 3_600_000
+
+
+def series(place: int, value: float, replica: str = "") -> rw.Series:
+    """Of the pool; label sets of many lengths, around those where a header becomes longer."""
+    labels = {"__replica__": replica} if replica else {}
+    return rw.series(
+        f"metric_{place % 7}", rw.sample(value, NOW), account="x" * place, job=f"{place}", **labels
+    )
+
+
+def decode(desk: Desk, *request: rw.Series, now: int = NOW) -> list[int]:
+    decoded = desk.decode(Version.V1, rw.compressed(rw.request_v1(*request)), now)
+    return decoded.batch.series.tolist()
+
+
+# --- runs -----------------------------------------------------------------------------------------
+
+
+@st.composite
+def orders(draw: st.DrawFn) -> list[int]:
+    """Some of the pool: mostly in its order from anywhere, sometimes stirred or with doubles."""
+    first, count = draw(st.integers(0, POOL)), draw(st.integers(0, POOL))
+    chosen = [(first + step) % POOL for step in range(count)]
+    for _ in range(draw(st.integers(0, 4))):
+        if chosen:
+            at, to = (draw(st.integers(0, len(chosen) - 1)) for _ in range(2))
+            chosen.insert(to, chosen[at] if draw(st.booleans()) else chosen.pop(at))
+    return chosen
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> list[rw.Series]:
+    zeros = draw(st.sets(st.integers(0, POOL), max_size=draw(st.sampled_from([0, 3, 60]))))
+    order = draw(orders())
+    found = [series(place, 0.0 if place in zeros else 1.0 + place) for place in order]
+    for _ in range(draw(st.integers(0, 2))):
+        odd = draw(st.sampled_from(["several", "histogram", "refused", "new"]))
+        at = draw(st.integers(0, len(found)))
+        found.insert(at, _odd(odd, draw(st.integers(0, POOL))))
+    return found
+
+
+def _odd(kind: str, place: int) -> rw.Series:
+    if kind == "several":
+        return rw.Series(series(place, 1).labels, [rw.sample(1, NOW), rw.sample(2, NOW + 1)])
+    if kind == "histogram":
+        return rw.Series(series(place, 1).labels, histograms=[rw.Histogram(NOW)])
+    if kind == "refused":
+        return rw.Series([("job", "nameless")], [rw.sample(1, NOW)])
+    return rw.series("new", rw.sample(1, NOW), place=f"{place}")
+
+
+@pytest.mark.timeout(900)  # thousands of examples in the long run
+@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            requests(),
+            st.sampled_from(["", "", "restart", "forget"]),
+            st.sampled_from([None, 0, 1]),
+        ),
+        max_size=8,
+    )
+)
+def test_whatever_order_they_come_in_the_quick_way_says_what_the_slow_one_says(
+    sent: list[tuple[list[rw.Series], str, int | None]],
+) -> None:
+    """And whichever connection they come by."""
+    desk, lines = Desk(), [Line(), Line()]
+    for request, event, connection in sent:
+        if event == "restart":
+            desk.restart()
+            lines = [Line(), Line()]
+        elif event == "forget":
+            desk.decoder.forget_unused(NOW + HOURS)
+        message = rw.request_v1(*request)
+        expected = desk.slow_outcome(Version.V1, message, NOW)
+        line = None if connection is None else lines[connection]
+        assert desk.outcome(Version.V1, rw.compressed(message), NOW, line) == expected
+
+
+def slots_of(table: SlotTable, raws: list[bytes]) -> list[Slot]:
+    slots = [table.stage(raw, header_length(len(raw) + VALUED)) for raw in raws]
+    for slot in slots:
+        table.keep(slot)
+    return slots
+
+
+def test_a_slot_is_in_one_run_and_a_run_that_lost_its_half_is_none() -> None:
+    table = SlotTable()
+    raws = [b"%d" % place * 5 for place in range(8)]
+    slots = slots_of(table, raws)
+    first = Run(slots, _sizes(8))
+    second = Run(slots[:3], _sizes(3))
+    assert [slot.run for slot in slots] == [second] * 3 + [first] * 5
+    table.discard(slots[3])
+    assert [slot.run for slot in slots[3:]] == [None] + [first] * 4
+    table.discard(slots[4])
+    assert [slot.run for slot in slots[3:]] == [None] * 5
+    assert [slot.raw for slot in slots] == raws  # whoever has them
+    assert list(first.rows(0, 8)) == []
+    assert [raw for _, raw in second.rows(0, 8)] == raws[:3]
+
+
+def test_a_run_goes_on_where_the_last_request_ended_unless_something_has_left_it() -> None:
+    table = SlotTable()
+    slots = slots_of(table, [b"%d" % place * 5 for place in range(9)])
+    run = Run(slots[:4], _sizes(4))
+    assert run.continued(slots[4:6], _sizes(2))
+    assert [(slot.run, slot.row) for slot in slots[:6]] == [(run, row) for row in range(6)]
+    assert not run.continued(slots[5:7], _sizes(2))  # one of them has its place already
+    assert slots[6].run is None
+    table.discard(slots[0])
+    assert not run.continued(slots[6:8], _sizes(2))
+    assert not Run(slots[6:7], _sizes(1)).continued(slots[7:8] * 5_000, _sizes(5_000))  # too long
+
+
+def test_two_label_sets_with_one_hash_are_never_taken_for_each_other() -> None:
+    table = SlotTable()
+    (first,) = slots_of(table, [b"first"])
+    other = table.stage(b"other", first.header)
+    other.key = first.key
+    table.keep(other)
+    assert not other.kept
+    table.discard(other)
+    assert table.get(b"first", first.header) is first
+    first.key = hash(b"other")
+    table._by_header[first.header] = {first.key: first}
+    assert table.get(b"other", first.header) is None
+
+
+def in_memory(*request: rw.Series) -> tuple[bytearray, int]:
+    message = rw.request_v1(*request)
+    return bytearray(message + bytes(SLACK)), len(message)
+
+
+def learned(crowd: list[rw.Series]) -> tuple[Run, list[Slot]]:
+    """A run of these, as one request would leave it."""
+    table = SlotTable()
+    raws = [b"".join(rw.length(1, rw.label(pair)) for pair in each.labels) for each in crowd]
+    slots = slots_of(table, raws)
+    return Run(slots, _sizes(len(slots))), slots
+
+
+def test_a_run_tells_values_and_times_and_leaves_the_memory_as_it_was() -> None:
+    crowd = [series(place, 1.0 + place) for place in range(200)]
+    run, slots = learned(crowd)
+    memory, size = in_memory(*crowd)
+    before = bytearray(memory)
+    stretch = run.follow(memory, words_of(memory), 0, size, 0)
+    assert (stretch.end, memory) == (size, before)
+    assert stretch.indices.tolist() == [slot.index for slot in slots]
+    assert stretch.bits.view(np.float64).tolist() == [1.0 + place for place in range(200)]
+    assert set(stretch.times.tolist()) == {NOW}
+
+
+def test_any_other_byte_ends_the_stretch_where_it_stands() -> None:
+    """Values and times are free; whatever else is not as it was must be read by the rules."""
+    crowd = [series(3, 4.0), series(40, 0.0), series(90, 91.0)]
+    run, _ = learned(crowd)
+    run.learn_sizes(1, [ZERO])
+    memory, size = in_memory(*crowd)
+    ends = [len(in_memory(*crowd[:count])[0]) - SLACK for count in (1, 2, 3)]
+    free = {at for end in ends for at in range(end - 6, end)}
+    free |= {at for end in (ends[0], ends[2]) for at in range(end - 15, end - 7)}
+    for at in range(size):
+        spoiled = bytearray(memory)
+        spoiled[at] ^= 0x01
+        stretch = run.follow(spoiled, words_of(spoiled), 0, size, 0)
+        broken = sum(end <= at for end in ends)
+        assert len(stretch.indices) == (3 if at in free else broken), at
+    for end in ends:  # a time of five bytes, and one of seven
+        for at in (end - 2, end - 1):
+            spoiled = bytearray(memory)
+            spoiled[at] ^= 0x80
+            stretch = run.follow(spoiled, words_of(spoiled), 0, size, 0)
+            assert stretch.end < end
+
+
+def test_a_stretch_ends_before_a_slot_that_left_though_its_bytes_are_there() -> None:
+    crowd = [series(place, 1.0) for place in range(10)]
+    run, slots = learned(crowd)
+    run.drop(slots[4])
+    memory, size = in_memory(*crowd)
+    stretch = run.follow(memory, words_of(memory), 0, size, 0)
+    assert stretch.indices.tolist() == [slot.index for slot in slots[:4]]
+    assert not run.resized(memory, stretch.end, size, 4)
+    assert [slot for slot, _ in run.rows(0, 10)] == slots[:4]
+
+
+def test_a_sample_that_becomes_zero_or_ceases_to_be_moves_what_is_behind_it() -> None:
+    crowd = [series(place, 1.0 + place) for place in range(20, 60)]
+    run, _ = learned(crowd)
+    for zeros in ([0], [0, 17, 39], [17], []):
+        sent = [series(place, 0.0 if row in zeros else 2.0) for row, place in enumerate(range(20, 60))]  # fmt: skip
+        memory, size = in_memory(*sent)
+        words, at, row = words_of(memory), 0, 0
+        while at < size:
+            stretch = run.follow(memory, words, at, size, row)
+            at, row = stretch.end, row + len(stretch.indices)
+            assert at == size or run.resized(memory, at, size, row)
+        stretch = run.follow(memory, words, 0, size, 0)
+        assert (stretch.end, row) == (size, 40)
+        values = stretch.bits.view(np.float64).tolist()
+        assert values == [0.0 if row in zeros else 2.0 for row in range(40)]
+
+
+def test_a_size_that_the_header_has_no_room_for_is_not_learned() -> None:
+    """With a value the header of this one is longer by a byte: that is another slot."""
+    raw = b"x" * (127 - ZERO)
+    table = SlotTable()
+    slot = table.stage(raw, header_length(127))
+    run = Run([slot], np.array([VALUED]))
+    assert run.raw(0) == raw
+    run.learn_sizes(0, [VALUED])
+    memory = bytearray(b"\x0a\x7f" + raw + b"\x12\x10\x09" + bytes(SLACK))
+    assert not run.resized(memory, 0, 127 + VALUED, 0)
+    assert run.raw(0) == raw
+
+
+def _sizes(count: int) -> Places:
+    return np.full(count, VALUED)
+
+
+@pytest.mark.parametrize("size", [1, 126, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152])
+def test_a_header_is_as_long_as_its_tag_and_its_size(size: int) -> None:
+    assert header_length(size) == 1 + len(rw.varint(size))
+
+
+def test_a_request_is_told_by_where_the_last_one_of_its_connection_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However the requests of several connections are mixed: after two rounds nothing is looked up."""
+    desk, lines = Desk(), [Line() for _ in range(3)]
+    crowds = [[series(place, 1) for place in range(start, 300, 3)] for start in range(3)]
+
+    def send_all(shift: int) -> None:
+        for first in range(0, 100, 20):
+            for crowd, line in zip(crowds, lines, strict=True):
+                turned = (crowd[shift:] + crowd[:shift])[first : first + 20]
+                body = rw.compressed(rw.request_v1(*turned))
+                assert desk.decode(Version.V1, body, NOW, line).written.samples == 20
+
+    send_all(0)
+    send_all(7)
+    looked: list[bytes] = []
+    get = SlotTable.get
+
+    def counted(table: SlotTable, raw: bytes, header: int) -> Slot | None:
+        looked.append(raw)
+        return get(table, raw, header)
+
+    monkeypatch.setattr(SlotTable, "get", counted)
+    send_all(7)
+    assert looked == []
+
+
+def test_a_series_that_was_forgotten_does_not_answer_for_another() -> None:
+    """Its place in the columns is given away; a run that still had it would tell the wrong number."""
+    desk = Desk()
+    first = decode(desk, *(series(place, 1) for place in range(40)))
+    later = NOW + HOURS
+    decode(desk, *(series(place, 1) for place in range(0, 40, 2)), now=later)
+    assert desk.decoder.forget_unused(later) == 20
+    others = [rw.series("other", rw.sample(1, NOW), place=f"{n}") for n in range(20)]
+    decode(desk, *others, now=later)  # they take the places
+    again = decode(desk, *(series(place, 1) for place in range(40)), now=later)
+    assert again == first
+
+
+# --- series of an earlier process -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("replica", ["", "a"])
+@pytest.mark.parametrize("step", [1, -1, 7])
+def test_after_a_restart_every_series_has_the_number_that_it_had(replica: str, step: int) -> None:
+    desk = Desk()
+    crowd = [series(place, place % 3, replica) for place in range(300)]
+    numbers = decode(desk, *crowd)
+    for _ in range(2):
+        desk.restart()
+        for _ in range(2):
+            assert decode(desk, *crowd[::step]) == numbers[::step]
+        assert len(desk.table) == 300
+
+
+def test_what_follows_a_recognised_series_is_known_without_being_read() -> None:
+    desk = Desk()
+    crowd = [series(place, 1) for place in range(1, 201)]
+    decode(desk, *crowd)
+    desk.restart()
+    decode(desk, crowd[50])
+    assert desk.decoder.remembered == 150
+    decode(desk, *crowd)
+    assert desk.decoder.remembered == 200
+
+
+def test_requests_that_are_decoded_together_find_all_that_was_made_for_them() -> None:
+    desk = Desk()
+    crowd = [series(place, 1) for place in range(600)]
+    decode(desk, *crowd)
+    desk.restart()
+    bodies = [rw.compressed(rw.request_v1(*crowd[at : at + 50])) for at in range(0, 600, 50)]
+    ahead = desk.decoder._v1._known._ahead
+    for group in (bodies[:6], bodies[6:]):
+        lines = [Line() for _ in group]
+        decoded = desk.decoder.decode_together(group, lines, "test", NOW)
+        assert decoded is not None
+        assert decoded.written.samples == 300
+    desk.decoder._v1._known.look_back()
+    assert desk.decoder._v1._known._ahead == ahead  # less when they were made in vain
+
+
+def test_labels_that_come_in_another_order_are_not_made_in_vain_for_ever() -> None:
+    desk = Desk()
+    crowd = [series(place, 1) for place in range(3_000)]
+    numbers = decode(desk, *crowd)
+    desk.restart()
+    turned = [rw.Series(each.labels[::-1], each.samples) for each in crowd]
+    found = [decode(desk, each)[0] for each in turned]
+    assert found == numbers
+    # One for each that came, and a few blocks that nobody asked for.
+    assert desk.decoder.remembered - len(crowd) <= len(crowd)
+
+
+def test_other_rules_after_a_restart_are_obeyed_by_series_of_before() -> None:
+    few = rw.series("few", rw.sample(1, NOW), job="x")
+    many = rw.series("many", rw.sample(1, NOW), **{f"l{n}": "x" for n in range(9)})
+    long = rw.series("long", rw.sample(1, NOW), job="y" * 500)
+    desk = Desk()
+    decode(desk, few, many, long)
+    desk.restart(Limits(labels=5, label_bytes=100))
+    decoded = desk.decode(Version.V1, rw.compressed(rw.request_v1(few, many, long)), NOW)
+    assert decoded.written.samples == 1
+    refused = {"more than 5 labels": 1, "more than 100 characters of labels": 1}
+    assert decoded.refusals.counts == refused
+
+
+def test_another_replica_label_after_a_restart_is_obeyed() -> None:
+    one, two = (rw.series("up", rw.sample(1, NOW), job=name, __replica__="a") for name in "xy")
+    desk = Desk()
+    decode(desk, one, two)
+    for replica, labels in (("job", ("__name__", "__replica__")), ("", ("__name__", "__replica__", "job"))):  # fmt: skip
+        desk.restart(replica=replica)
+        for _ in range(2):
+            decoded = desk.decode(Version.V1, rw.compressed(rw.request_v1(one, two)), NOW)
+            found = rows_of(decoded.batch, desk.table)
+            assert [tuple(name for name, _ in row[0]) for row in found] == [labels, labels]
+            assert [row[1] for row in found] == (["x", "y"] if replica else ["", ""])
+
+
+def test_numbers_that_were_lost_are_no_series() -> None:
+    desk = Desk()
+    decode(desk, series(0, 1))
+    desk.table.skip_to(50)
+    decode(desk, series(1, 1))
+    desk.restart()
+    assert decode(desk, series(0, 1), series(1, 1)) == [0, 50]
+
+
+def test_new_series_after_a_restart_are_looked_for_only_a_few_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    decode(desk, *(series(place, 1) for place in range(50)))
+    desk.restart()
+    looked = 0
+    number = KnownBefore._number
+
+    def counted(known: KnownBefore, raw: bytes) -> int | None:
+        nonlocal looked
+        looked += 1
+        return number(known, raw)
+
+    monkeypatch.setattr(KnownBefore, "_number", counted)
+    decode(desk, *(rw.series("new", rw.sample(1, NOW), place=f"{n}") for n in range(500)))
+    assert looked <= 10

@@ -1,0 +1,186 @@
+"""What a poller serves and counts: answers with their age, silence, questions, listening."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from support.exporter.scripted_poller import (
+    ANSWERED,
+    INTERVAL,
+    NOW,
+    REFUSED,
+    own,
+    polled,
+    poller_of,
+    served_names,
+    silence,
+    snapshot,
+)
+
+from exporter import catalog
+from exporter.events.counts import EventCounts
+from exporter.model import Consumer, Fault, Outcome, Skipped, Snapshot
+from exporter.samples.render import Limits
+
+# --- what is served -------------------------------------------------------------------------------
+
+
+async def test_before_the_first_poll_nothing_is_claimed() -> None:
+    poller, _ = poller_of(snapshot())
+    assert own(poller) == {}
+    assert served_names(poller, NOW) == set()
+
+
+async def test_an_answer_is_served_with_its_age() -> None:
+    poller, _ = poller_of(snapshot())
+    await poller.poll_once()
+    told = own(poller, NOW + 4)
+    assert told["up",] == 1
+    assert told["snapshot_age_seconds",] == 4
+    assert told["servers_expected",] == told["servers_answered",] == 1
+    assert told["question_success", "consumer_list"] == 1
+    assert told["question_duration_seconds", "consumer_list"] == 0.02
+    assert told["series",] == poller.served(NOW).series > 0
+    assert "streamgauge_consumer_num_pending" in served_names(poller, NOW)
+
+
+async def test_series_are_dropped_after_three_intervals_and_not_before() -> None:
+    poller, _ = poller_of(snapshot())
+    await poller.poll_once()
+    limit = NOW + 3 * INTERVAL
+    assert "streamgauge_consumer_num_pending" in served_names(poller, limit)
+    assert served_names(poller, limit + 0.001) == set()
+    assert own(poller, limit + 0.001)["series",] == 0
+
+
+async def test_when_nobody_answers_the_last_answer_stays_until_it_is_stale() -> None:
+    poller, _ = poller_of(snapshot(), silence(NOW + 15))
+    await polled(poller, 2)
+    assert "streamgauge_consumer_num_pending" in served_names(poller, NOW + 16)
+    told = own(poller, NOW + 16)
+    assert told["up",] == 0
+    assert told["snapshot_age_seconds",] == 16
+    assert told["servers_answered",] == 0
+
+
+async def test_in_silence_only_the_servers_are_left_and_they_are_down() -> None:
+    poller, _ = poller_of(snapshot(), silence(NOW + 15))
+    await polled(poller, 2)
+    assert served_names(poller, NOW + 46) == {"streamgauge_server_up", "streamgauge_server_info"}
+    block = next(
+        block for block in poller.served(NOW + 46).blocks if block.metric is catalog.SERVER_UP
+    )
+    assert block.lines == 1
+
+
+async def test_a_silent_poll_never_serves_what_a_source_still_remembers() -> None:
+    # A source may hand over the rows of its last good poll; nobody answered, so they are old.
+    remembered = snapshot(NOW + 15, outcomes=REFUSED, complete=False)
+    poller, _ = poller_of(snapshot(), remembered)
+    await polled(poller, 2)
+    assert "streamgauge_consumer_num_pending" not in served_names(poller, NOW + 46)
+
+
+async def test_the_first_answer_after_a_silence_is_served_at_once() -> None:
+    poller, _ = poller_of(snapshot(), silence(NOW + 60), snapshot(NOW + 75))
+    await polled(poller, 3)
+    assert "streamgauge_consumer_num_pending" in served_names(poller, NOW + 76)
+    assert own(poller, NOW + 76)["up",] == 1
+
+
+async def test_a_system_that_never_answered_has_no_age() -> None:
+    poller, _ = poller_of(silence())
+    await poller.poll_once()
+    told = own(poller)
+    assert told["up",] == 0
+    assert ("snapshot_age_seconds",) not in told
+    assert poller.is_stale(NOW)
+
+
+# --- counting -------------------------------------------------------------------------------------
+
+
+async def test_failed_questions_and_faults_are_counted_by_their_reason() -> None:
+    faulty = snapshot(faults=(Fault("consumer_list", "threshold", 3, "worker: x"),))
+    poller, _ = poller_of(silence(), silence(), faulty)
+    await polled(poller, 3)
+    told = own(poller)
+    assert told["poll_errors_total", "stream_list", "connection"] == 2
+    assert told["poll_errors_total", "consumer_list", "threshold"] == 3
+
+
+async def test_a_question_keeps_how_it_went_while_others_are_asked() -> None:
+    config = (*ANSWERED, Outcome("jsz_config", False, 0.5, "size", "too large"))
+    poller, _ = poller_of(snapshot(outcomes=config, complete=False), snapshot())
+    await polled(poller, 2)
+    assert own(poller)["question_success", "jsz_config"] == 0
+
+
+async def test_what_is_left_out_on_purpose_is_told_while_it_lasts() -> None:
+    poller, _ = poller_of(snapshot(skipped=(Skipped("varz", "permission"),)), snapshot())
+    await poller.poll_once()
+    assert own(poller)["question_skipped", "varz", "permission"] == 1
+    await poller.poll_once()
+    assert ("question_skipped", "varz", "permission") not in own(poller)
+
+
+async def test_series_beyond_the_cap_are_added_up_over_the_polls() -> None:
+    crowd = tuple(
+        Consumer("APP", "ORDERS", f"c{number}", True, "", "n1", None) for number in range(50)
+    )
+    poller, _ = poller_of(snapshot(consumers=crowd), limits=Limits(max_series=300))
+    await polled(poller)
+    first = poller.state.rendered.dropped
+    await polled(poller)
+    second = poller.state.rendered.dropped
+    assert 0 < first < second  # the second look has verdicts too
+    assert own(poller)["series_dropped_total",] == first + second
+
+
+# --- listening ------------------------------------------------------------------------------------
+
+
+class Listening:
+    """A hearing that hears nothing and says how it stands."""
+
+    link = None
+    connected: float | None = 5.0
+
+    def learn_names(self, snapshot: Snapshot) -> None: ...
+    def keep_only(self, consumers: object, streams: object) -> None: ...
+    def taken(self) -> EventCounts:
+        return EventCounts()
+
+    listening: frozenset[str] = frozenset()
+
+    async def catch_up(self, deadline: float) -> None:
+        if self.connected is None:
+            await asyncio.Event().wait()  # a connection that hangs
+
+    def standing(self) -> EventCounts:
+        return EventCounts(connected_since=self.connected)
+
+    def troubles(self) -> tuple[str, ...]:
+        return () if self.connected else ("not connected",)
+
+
+async def test_how_the_listening_stands_is_told_even_when_nobody_answers() -> None:
+    hearing: Any = Listening()
+    made, _ = poller_of(snapshot(), silence())
+    made.hearing = hearing
+    await made.poll_once()
+    assert (made.state.events.connected_since, made.state.troubles) == (5.0, ())
+    hearing.connected = None
+    await made.poll_once()
+    assert (made.state.events.connected_since, made.state.troubles) == (None, ("not connected",))
+
+
+async def test_a_listener_that_hangs_does_not_hold_up_what_is_known() -> None:
+    hearing: Any = Listening()
+    hearing.connected = None
+    made, _ = poller_of(snapshot(), timeout=0.2)
+    made.hearing = hearing
+    await made.poll_once()
+    assert made.state.complete
+    assert made.state.snapshot is not None

@@ -1,0 +1,56 @@
+"""How often a poll asks for the time: several times, but only while there is time for it."""
+
+import asyncio
+import time
+from collections import Counter
+
+import pytest
+from support.nats.servers import NEWEST
+from support.recordings.recorded_sources import POLL_SECONDS, Player, Recording
+from support.recordings.replay import Exchange, Tape, TapedReply
+
+from exporter.sources.clock_pings import MORE_SAMPLES, more_turns
+from exporter.sources.request_context import Asking, LeftOut
+
+SHORT_SECONDS = 1.5
+
+
+class CountingPlayer(Player):
+    def __init__(self, tape: Tape) -> None:
+        super().__init__(tape)
+        self.asked: Counter[str] = Counter()
+
+    def answer(self, request: str) -> tuple[Exchange, tuple[TapedReply, ...]]:
+        self.asked[request] += 1
+        return super().answer(request)
+
+
+async def asked_for_time(source: str, seconds: float) -> int:
+    """How often a poll of one server with so much time asked the question that tells the clock."""
+    tape = Tape.load(Recording(NEWEST, "standalone", source).path)
+    player = CountingPlayer(tape)
+    polled = player.source(source, "nats")
+    with player.playing(tape):
+        await polled.poll(time.monotonic() + seconds)
+    await polled.close()
+    return sum(n for request, n in player.asked.items() if _tells_time(request))
+
+
+def _tells_time(request: str) -> bool:
+    return "PING.STATZ" in request or "PING.STATSZ" in request or request.endswith("/varz")
+
+
+@pytest.mark.parametrize("source", ["account", "system", "monitor"])
+def test_every_poll_takes_several_samples_of_a_clock(source: str) -> None:
+    assert asyncio.run(asked_for_time(source, POLL_SECONDS)) == 1 + MORE_SAMPLES
+
+
+@pytest.mark.parametrize("source", ["account", "system", "monitor"])
+def test_a_poll_in_a_hurry_takes_one(source: str) -> None:
+    assert asyncio.run(asked_for_time(source, SHORT_SECONDS)) == 1
+
+
+def test_a_sample_never_takes_much_of_the_poll() -> None:
+    turns = list(more_turns(Asking(time.monotonic() + 60, LeftOut())))
+    assert len(turns) == MORE_SAMPLES
+    assert max(turns) <= 0.5

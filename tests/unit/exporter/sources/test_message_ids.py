@@ -1,0 +1,101 @@
+"""The sample of last messages: who is asked for what, and what is told of the rest."""
+
+import base64
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from support.exporter.models import stream, stream_config
+
+from exporter.errors import QuestionError
+from exporter.model import Stream
+from exporter.sources.jetstream_api import message_ids
+from exporter.sources.jetstream_api.client import AccountApi
+from exporter.sources.jetstream_api.message_ids import MESSAGES_PER_STREAM, MessageIds
+from exporter.sources.request_context import Asking, LeftOut
+from exporter.sources.transport.connection import Reply
+
+WITH_ID = b"NATS/1.0\r\nNats-Msg-Id: 1\r\n\r\n"
+WITHOUT = b"NATS/1.0\r\nOther: Nats-Msg-Id\r\n\r\n"
+
+
+class Desk:
+    """Answers like the leader of each stream, and keeps what it was asked."""
+
+    def __init__(self, headers: Callable[[int], bytes | None]) -> None:
+        self._headers = headers
+        self.asked: list[int] = []
+
+    async def ask(self, subject: str, payload: bytes = b"", *, timeout: float) -> Reply:
+        if subject.endswith(".DENIED"):
+            raise QuestionError("permission", f"{subject} was denied")
+        seq = json.loads(payload)["seq"]
+        self.asked.append(seq)
+        found = self._headers(seq)
+        answer: Mapping[str, Any] = {"error": {"code": 404, "description": "no message found"}}
+        if found is not None:
+            answer = {"message": {"seq": seq, "hdrs": base64.b64encode(found).decode()}}
+        return Reply(json.dumps(answer).encode(), {}, 0.0, 0.0)
+
+
+def asked_of(desk: Desk) -> MessageIds:
+    return MessageIds(AccountApi(desk))  # type: ignore[arg-type]
+
+
+def row(name: str = "ORDERS", **changes: Any) -> Stream:
+    config = stream_config(duplicate_window_seconds=120.0)
+    state = {"messages": 100, "first_seq": 1, "last_seq": 100, "config": config}
+    return stream(name, **{**state, **changes})
+
+
+def asking() -> Asking:
+    return Asking(time.monotonic() + 10, LeftOut())
+
+
+async def test_the_last_messages_are_read_and_those_with_an_id_counted() -> None:
+    desk = Desk(lambda seq: WITH_ID if seq % 2 else WITHOUT)
+    found, error = await asked_of(desk).read([row()], asking())
+    assert error is None
+    sample = found["APP", "ORDERS"]
+    assert (sample.read, sample.with_id) == (MESSAGES_PER_STREAM, MESSAGES_PER_STREAM // 2)
+    assert sorted(desk.asked) == list(range(81, 101))
+
+
+async def test_what_is_gone_does_not_count_and_a_short_stream_ends_at_its_first() -> None:
+    desk = Desk(lambda seq: None if seq == 99 else WITH_ID)
+    found, _ = await asked_of(desk).read([row(first_seq=98, messages=2)], asking())
+    assert (found["APP", "ORDERS"].read, desk.asked) == (2, [100, 99, 98])
+
+
+@pytest.mark.parametrize(
+    "left_out",
+    [
+        row(messages=0),
+        row(up=False),
+        row(config=None),
+        row(config=stream_config()),
+        row(config=stream_config(duplicate_window_seconds=120.0, mirror="ORIGIN")),
+    ],
+    ids=["empty", "down", "unknown", "no window", "mirror"],
+)
+async def test_a_stream_that_dedupes_nothing_is_not_read(left_out: Stream) -> None:
+    desk = Desk(lambda _: WITH_ID)
+    assert await asked_of(desk).read([left_out], asking()) == ({}, None)
+    assert desk.asked == []
+
+
+async def test_one_that_may_not_be_read_does_not_cost_the_others() -> None:
+    found, error = await asked_of(Desk(lambda _: WITH_ID)).read([row(), row("DENIED")], asking())
+    assert list(found) == [("APP", "ORDERS")]
+    assert error is not None
+    assert error.reason == "partial"
+
+
+async def test_streams_beyond_the_bound_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(message_ids, "MOST_STREAMS", 1)
+    found, error = await asked_of(Desk(lambda _: WITH_ID)).read([row("A"), row("B")], asking())
+    assert list(found) == [("APP", "A")]
+    assert error is not None
+    assert error.detail == "1 streams beyond 1 were not sampled"

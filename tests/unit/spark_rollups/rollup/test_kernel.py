@@ -1,0 +1,146 @@
+"""The arithmetic on samples, held to plain Python."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.rollups.oracle import quantile
+
+from spark_rollups.rollup import kernel
+from spark_rollups.rollup.kernel import chunk_statistics, quantiles
+from spark_rollups.rollup.state_durations import state_shares
+
+NUMBERS = st.one_of(
+    st.integers(-1000, 2**40).map(float),
+    st.floats(-1e9, 1e9),
+    st.sampled_from([math.nan, math.inf, 0.0, -0.0]),
+)
+CHUNKS = st.lists(st.lists(NUMBERS, max_size=7), max_size=12)
+
+
+def flat(chunks: list[list[float]]) -> tuple[np.ndarray, np.ndarray]:
+    values = np.array([value for chunk in chunks for value in chunk], np.float64)
+    return values, np.array([len(chunk) for chunk in chunks], np.int64)
+
+
+def same(ours: float, theirs: float, size: float = 0.0) -> bool:
+    if math.isnan(theirs) or math.isinf(theirs):
+        return repr(float(ours)) == repr(float(theirs))
+    return abs(ours - theirs) <= 1e-12 * size
+
+
+@settings(deadline=None)
+@given(CHUNKS)
+def test_each_chunk_has_the_statistics_of_its_own_numbers(chunks: list[list[float]]) -> None:
+    found = chunk_statistics(*flat(chunks))
+    for place, chunk in enumerate(chunks):
+        numbers = [value for value in chunk if not math.isnan(value)]
+        assert found.count[place] == len(numbers)
+        if not numbers:
+            assert math.isnan(found.last[place])
+            continue
+        steps = [b if b < a else b - a for a, b in pairwise(numbers)]
+        size = sum(abs(number) for number in numbers if math.isfinite(number)) * 2
+        assert found.min[place] == min(numbers)
+        assert found.max[place] == max(numbers)
+        assert found.first[place] == numbers[0]
+        assert found.last[place] == numbers[-1]
+        assert same(found.sum[place], sum(numbers), size)
+        assert same(found.increase[place], sum(steps), size)
+        assert found.resets[place] == sum(b < a for a, b in pairwise(numbers))
+        assert same(found.p95[place], quantile(sorted(numbers), 0.95), size)
+
+
+@settings(deadline=None)
+@given(CHUNKS)
+def test_what_nobody_asks_for_is_left_out_and_changes_nothing_else(
+    chunks: list[list[float]],
+) -> None:
+    full = chunk_statistics(*flat(chunks))
+    none = np.zeros(len(chunks), bool)
+    less = chunk_statistics(*flat(chunks), rising=none, p95=none)
+    for name in ("count", "min", "max", "sum", "first", "last"):
+        np.testing.assert_array_equal(getattr(less, name), getattr(full, name))
+    assert np.isnan(less.p95).all()
+    assert np.isnan(less.increase).all()
+    assert not less.resets.any()
+
+
+@settings(deadline=None)
+@given(CHUNKS, st.integers(1, 9))
+def test_the_size_of_a_block_changes_nothing(chunks: list[list[float]], size: int) -> None:
+    whole = chunk_statistics(*flat(chunks))
+    asked = np.arange(len(chunks)) % 2 == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel, "_BLOCK", size)
+        cut = chunk_statistics(*flat(chunks), rising=asked, p95=asked)
+    for name in ("count", "min", "max", "first", "last"):
+        np.testing.assert_array_equal(getattr(cut, name), getattr(whole, name))
+    np.testing.assert_array_equal(cut.p95[asked], whole.p95[asked])
+    np.testing.assert_array_equal(cut.resets[asked], whole.resets[asked])
+
+
+@settings(deadline=None)
+@given(CHUNKS, st.sampled_from([0.0, 0.5, 0.95, 0.99, 1.0]))
+def test_a_quantile_lies_between_the_neighbours_of_its_rank(
+    chunks: list[list[float]], q: float
+) -> None:
+    (found,) = quantiles(*flat(chunks), [q])
+    for ours, chunk in zip(found, chunks, strict=True):
+        numbers = sorted(value for value in chunk if not math.isnan(value))
+        assert math.isnan(ours) if not numbers else same(ours, quantile(numbers, q), 1e10)
+
+
+def test_whole_numbers_rise_exactly() -> None:
+    """2^53 - 1 in steps that float64 could lose if they were added in another way."""
+    chunk = [0.0, 1.0, 2.0**52, 2.0**53 - 1]
+    found = chunk_statistics(*flat([chunk]))
+    assert found.increase[0] == 2.0**53 - 1
+
+
+def test_a_counter_that_fell_began_again_at_zero() -> None:
+    found = chunk_statistics(*flat([[10.0, 15.0, 3.0, 4.0]]))
+    assert (found.increase[0], found.resets[0]) == (9.0, 1)
+
+
+SAMPLES = st.lists(
+    st.tuples(
+        st.integers(0, 2),
+        st.integers(0, 1_000_000),
+        st.sampled_from([0.0, 1.0, 7.0, math.nan]),
+    ),
+    max_size=30,
+    unique_by=lambda each: each[:2],
+).map(sorted)
+
+
+@settings(deadline=None)
+@given(SAMPLES)
+def test_a_state_holds_until_the_next_sample_and_at_most_five_minutes(
+    samples: list[tuple[int, int, float]],
+) -> None:
+    who, times, values = (np.array([row[place] for row in samples]) for place in range(3))
+    found = state_shares(who.astype(np.int32), times.astype(np.int64), values.astype(float), 10**6)
+    wanted: dict[tuple[int, float], list[int]] = {}
+    for place, (whose, time, value) in enumerate(samples):
+        later = [t for w, t, _ in samples[place + 1 :] if w == whose]
+        if not math.isnan(value):
+            held = min((later or [10**6])[0] - time, 300_000)
+            wanted.setdefault((whose, value), []).append(held)
+    told = {
+        (int(w), float(v)): (int(n), float(s))
+        for w, v, n, s in zip(found.who, found.value, found.samples, found.seconds, strict=True)
+    }
+    assert told == {key: (len(held), sum(held) / 1000) for key, held in wanted.items()}
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_minus_zero_and_zero_are_one_state(rows: int) -> None:
+    values = np.array([0.0, -0.0, 0.0][:rows])
+    who, times = np.zeros(rows, np.int32), np.arange(rows, dtype=np.int64) * 1000
+    found = state_shares(who, times, values, 86_400_000)
+    assert found.value.tolist() == [0.0]
+    assert found.samples.tolist() == [rows]
