@@ -155,7 +155,7 @@ ADVISORIES: Final = (
 
 SURVEY: Final = (
     instead("nats_up", "up", "0 whenever the last poll was not complete. For rules: snapshot_age_seconds."),
-    instead("nats_survey_surveyed_count", "servers_answered", "With the label system."),
+    instead("nats_survey_surveyed_count", "servers_responding", "With the label system."),
     instead("nats_survey_expected_count", "servers_expected", "With the label system."),
     instead("nats_survey_duration_seconds", "poll_duration_seconds", "The last poll, which no scrape waits for."),
     instead("nats_survey_poll_error_count", "poll_errors_total", "By question and reason."),

@@ -37,7 +37,7 @@ class Parts:
         left = self.publisher.totals
         yield Value(catalog.ARCHIVE_DUPLICATE_SAMPLES, left.repeated + left.conflicting)
         for reason, count in left.reasons():
-            yield Value(catalog.ARCHIVE_LEFT_OUT_SAMPLES, count, (reason,))
+            yield Value(catalog.ARCHIVE_DROPPED_SAMPLES, count, (reason,))
         yield Value(catalog.ARCHIVE_SERIES, self.wal.series.known)
         yield Value(catalog.ARCHIVE_WAL_BYTES, self.wal.size)
         oldest, succeeded = self.wal.oldest, self.publisher.last_success

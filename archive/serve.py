@@ -20,7 +20,7 @@ from archive.components import Parts, open_parts
 from archive.http.app import make_app
 from archive.http.auth import BearerTokens, protect, sender_at_once
 from archive.http.listener import QuickListener
-from archive.http.write_endpoint import WriteDesk
+from archive.http.write_endpoint import WriteHandler
 from archive.self_metrics import SelfMetrics
 from archive.settings.config import ArchiveSettings, is_loopback, listen_address
 from archive.settings.options import Options
@@ -93,7 +93,7 @@ class Archive:
         """Plain write requests come in by the short way, all others by the application."""
         if runner.server is None:  # cannot be: it was set up
             raise RuntimeError("no server")
-        desk = WriteDesk(
+        desk = WriteHandler(
             parts.receiver,
             parts.tally,
             partial(sender_at_once, self._web_config, self._tokens),

@@ -20,7 +20,7 @@ from bench.big_server import BigServer, Size, big_server
 from bench.process import peak_bytes
 from bench.table import megabytes, seconds, show
 from exporter.audit.command.main import main as audit_command
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.evaluation import judge
 from exporter.audit.registry import all_checks, codes
 from exporter.main import GC_THRESHOLDS
@@ -73,19 +73,19 @@ async def _round(source: SourceName, url: str) -> tuple[float, float, float, int
     settings = SystemSettings(name="bench", source=source, urls=(url,))
     digest, polls, seen = Digest(Renderer("bench")), [], []
     started = time.perf_counter()
-    asking = make_source(settings)
+    context = make_source(settings)
     for _ in range(2):
-        seen.append(await asking.poll(time.monotonic() + 120))
+        seen.append(await context.poll(time.monotonic() + 120))
         await asyncio.to_thread(digest.take, seen[-1], Found())
         polls.append(time.perf_counter() - started)
         started = time.perf_counter()
-    await asking.close()
+    await context.close()
     scene = learn(digest.signals, digest.publishes, seen[-1], Found())
     audit, findings = await asyncio.to_thread(_audit, scene)
     return polls[0], polls[1], audit, findings
 
 
-def _audit(scene: Scene) -> tuple[float, int]:
+def _audit(scene: AuditContext) -> tuple[float, int]:
     """With the indexes made anew, as after a real poll."""
     started = time.perf_counter()
     report = judge(replace(scene), all_checks(), codes())

@@ -1,4 +1,4 @@
-"""What a poll costs beside the bare question: asked, decoded and rendered against fetched and decoded.
+"""What a poll costs beside the bare request: asked, decoded and rendered against fetched and decoded.
 
 The goal is for that; what the signals add is shown beside it. Each source runs in a process of its
 own (`python -m bench.poll_cost --one ...`).
@@ -24,7 +24,7 @@ from exporter.polling.pipeline import Digest, Found
 from exporter.polling.wiring import make_source
 from exporter.samples.render import Renderer
 from exporter.settings.config import SystemSettings
-from exporter.sources.servers.jsz_pages import JszQuestion
+from exporter.sources.servers.jsz_pages import JszRequest
 from exporter.sources.source import Source
 from exporter.sources.system import _read_jsz
 from exporter.sources.transport.connection import NatsLink, Reply
@@ -59,7 +59,7 @@ async def compare(big: BigServer) -> None:
         for name, result in results.items()
     ]
     header = ("source", "bare", "plain", "ratio", "whole", "ratio", "CPU", "series", "peak")
-    title = f"a poll beside the bare JSZ question ({big.size}); medians"
+    title = f"a poll beside the bare JSZ request ({big.size}); medians"
     show(f"{title}\n  plain: asked, decoded, rendered; whole: with signals", header, rows)
 
 
@@ -117,7 +117,7 @@ async def _bare(sys_url: str) -> float:
         began = time.perf_counter()
         replies = await link.gather(
             JSZ,
-            JszQuestion(limit=1024).payload(),
+            JszRequest(limit=1024).payload(),
             enough=_has_one,
             quiet=60,
             timeout=60,

@@ -24,8 +24,8 @@ async def populate(url: str, streams: int, consumers_each: int) -> None:
     try:
         for first in range(0, streams, 500):
             some = range(first, min(streams, first + 500))
-            await _ask_all(client, (_stream_request(number) for number in some))
-            await _ask_all(
+            await _request_all(client, (_stream_request(number) for number in some))
+            await _request_all(
                 client,
                 (_consumer_request(n, k) for n in some for k in range(consumers_each)),
             )
@@ -38,7 +38,7 @@ async def populate(url: str, streams: int, consumers_each: int) -> None:
         await client.close()
 
 
-async def _ask_all(client: Client, requests: Iterable[tuple[str, bytes]]) -> None:
+async def _request_all(client: Client, requests: Iterable[tuple[str, bytes]]) -> None:
     waiting = iter(requests)
 
     async def worker() -> None:

@@ -74,7 +74,7 @@ def board(limits: Limits) -> Board:
             Row("Does it keep up?", _keeping_up()),
             Row("What holds it up?", _held_up(limits)),
             Row("Does work come back?", consumer_details.coming_back(_q, limits)),
-            Row("Does anybody ask?", consumer_details.asking(_q)),
+            Row("Does anybody ask?", consumer_details.context(_q)),
             Row("Will it lose messages?", consumer_details.losing(_q, limits)),
             Row("Placement", consumer_configuration.placement(_q), collapsed=True),
             Row("Configuration", consumer_configuration.configuration(_q), collapsed=True),

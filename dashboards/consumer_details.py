@@ -178,7 +178,7 @@ def _causes(q: Scope) -> tuple[Panel, ...]:
 # --- does anybody ask? ----------------------------------------------------------------------------
 
 
-def asking(q: Scope) -> tuple[Panel, ...]:
+def context(q: Scope) -> tuple[Panel, ...]:
     replies = q.steady_rate(c.CONSUMER_ACKS).over(q.steady_rate(c.CONSUMER_DELIVERIES))
     return (
         TimeSeries(

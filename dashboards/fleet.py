@@ -81,7 +81,7 @@ def _troubles(limits: Limits) -> tuple[Panel, ...]:
 
 
 def _servers_missing() -> Stat:
-    missing = _q.now(c.SERVERS_EXPECTED).minus(_q.now(c.SERVERS_ANSWERED))
+    missing = _q.now(c.SERVERS_EXPECTED).minus(_q.now(c.SERVERS_RESPONDING))
     return _trouble(
         "Servers missing", missing.sum_by(), "short",
         Guide("Servers that ought to answer and did not answer the last poll.",

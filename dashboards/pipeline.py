@@ -48,7 +48,7 @@ def board(limits: Limits) -> Board:
         rows=(
             Row("Can the boards be trusted?", _stats(limits)),
             Row("Polls", _polls(limits)),
-            Row("Questions", _questions()),
+            Row("Questions", _requests()),
             Row("Events", _events()),
             Row("Process", _process()),
             Row("Archive", pipeline_storage.archive(_q, limits), collapsed=True),
@@ -63,7 +63,7 @@ def board(limits: Limits) -> Board:
 def _stats(limits: Limits) -> tuple[Panel, ...]:
     up = _q.now(c.UP)
     targets = _q.each_target(foreign.TARGET_UP).only(own_targets())
-    success = _q.now(c.QUESTION_SUCCESS)
+    success = _q.now(c.REQUEST_SUCCESS)
     errors = _q.increase(c.POLL_ERRORS).sum_by().or_zero(up)
     dropped = _q.increase(c.SERIES_DROPPED).sum_by()
     return (
@@ -163,7 +163,7 @@ def _series() -> tuple[Panel, ...]:
             ),
             queries=(
                 Query(_q.now(c.SERVERS_EXPECTED), "expected {{system}}"),
-                Query(_q.now(c.SERVERS_ANSWERED), "answering {{system}}"),
+                Query(_q.now(c.SERVERS_RESPONDING), "answering {{system}}"),
             ),
             width=8,
             height=6,
@@ -197,8 +197,8 @@ def _series() -> tuple[Panel, ...]:
 # --- questions ------------------------------------------------------------------------------------
 
 
-def _questions() -> tuple[Panel, ...]:
-    identity = c.QUESTION_SUCCESS.labels
+def _requests() -> tuple[Panel, ...]:
+    identity = c.REQUEST_SUCCESS.labels
     return (
         Table(
             title="Questions",
@@ -209,8 +209,8 @@ def _questions() -> tuple[Panel, ...]:
             ),
             identity=identity,
             columns=(
-                Column("Answered", _q.now(c.QUESTION_SUCCESS), "none", mapping=YES_IS_GOOD),
-                Column("Took", _q.now(c.QUESTION_DURATION_SECONDS), "s"),
+                Column("Answered", _q.now(c.REQUEST_SUCCESS), "none", mapping=YES_IS_GOOD),
+                Column("Took", _q.now(c.REQUEST_DURATION_SECONDS), "s"),
                 Column("Faults", _q.increase(c.POLL_ERRORS).sum_by(*identity),
                        steps=rising(warn=ANY)),
             ),
@@ -226,14 +226,14 @@ def _questions() -> tuple[Panel, ...]:
                 "Timeout: server or network is slow. Permission: the user may not ask it.",
             ),
             queries=(
-                Query(_q.busiest(c.POLL_ERRORS, 15), "{{system}} {{question}}: {{reason}}"),
+                Query(_q.busiest(c.POLL_ERRORS, 15), "{{system}} {{request}}: {{reason}}"),
             ),
             unit="cps",
             no_value="none seen",
             width=8,
             height=10,
         ),
-        shared_panels.questions_left_out(
+        shared_panels.requests_skipped(
             _q,
             Guide(
                 "Questions that are left out on purpose, and why.",

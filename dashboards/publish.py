@@ -303,7 +303,7 @@ def _certainty() -> tuple[Panel, ...]:
             no_value="not heard",
             width=8,
         ),
-        shared_panels.questions_left_out(
+        shared_panels.requests_skipped(
             _q,
             Guide(
                 "Questions that the exporter leaves out on purpose, and why.",

@@ -12,12 +12,12 @@ from exporter.metric import Metric
 _FOLDED_HEIGHT = 6  # in a row that is opened for a look
 
 
-def questions_left_out(q: Scope, guide: Guide, *, height: int = 8) -> StateTimeline:
-    left_out = q.now(c.QUESTION_SKIPPED).equal(1)
+def requests_skipped(q: Scope, guide: Guide, *, height: int = 8) -> StateTimeline:
+    left_out = q.now(c.REQUEST_SKIPPED).equal(1)
     return StateTimeline(
         title="Questions left out",
         guide=guide,
-        queries=(Query(left_out, "{{system}} {{question}}: {{reason}}"),),
+        queries=(Query(left_out, "{{system}} {{request}}: {{reason}}"),),
         mapping=Mapping((Word(1, "left out", WARN),)),
         no_value="none seen",
         width=8,

@@ -24,7 +24,7 @@ SERVER = (*SYSTEM, "server")
 
 # --- closed lists: what a label or a number may say -----------------------------------------------
 
-QUESTIONS = (
+REQUESTS = (
     "user_info", "account_info", "stream_list", "consumer_list", "account_statz",
     "statsz", "varz", "healthz", "jsz", "jsz_config", "subsz", "ipqueuesz", "exact_lag", "filtered_counts",
     "poll", "audit",
@@ -70,7 +70,7 @@ def _define(
     *,
     subject: Subject,
     labels: tuple[str, ...],
-    origin: Origin = Origin.ANSWER,
+    origin: Origin = Origin.RESPONSE,
     level: Level = Level.CORE,
     kind: Kind | None = None,
     source: str = "",
@@ -283,11 +283,11 @@ CONSUMER_LEADER_CHANGES = _consumer("consumer_leader_changes_total",
 
 CONSUMER_ACKS = _consumer("consumer_acks_total",
     "Replies that the server received for this consumer's deliveries: ack, nak, in progress and "
-    "term together. Absent with the account source, and where the question was skipped.",
+    "term together. Absent with the account source, and where the request was skipped.",
     level=FULL, origin=DERIVED)
 CONSUMER_PULLS = _consumer("consumer_pulls_total",
     "Pull requests that the server received for this consumer. A rate of 0 means that nobody asks "
-    "any more. Absent with the account source, and where the question was skipped.",
+    "any more. Absent with the account source, and where the request was skipped.",
     level=FULL, origin=DERIVED)
 CONSUMER_NAKS = _consumer("consumer_naks_total",
     "Messages that clients refused (nak), as advisories told. "
@@ -448,7 +448,7 @@ STREAM_FILL_RATIO = _stream("stream_fill_ratio",
 
 STREAM_PUBLISHES_RECEIVED = _stream("stream_publishes_received_total",
     "Publishes that reached the stream, stored or not, since the exporter started. "
-    "Absent with the account source, and where the question was skipped.",
+    "Absent with the account source, and where the request was skipped.",
     origin=DERIVED)
 STREAM_PUBLISHES_UNSTORED = _stream("stream_publishes_unstored_total",
     "Publishes that reached the stream and were not stored, duplicates and rejections together, "
@@ -572,7 +572,7 @@ SERVER_CLOCK_UNCERTAINTY_SECONDS = _server("server_clock_uncertainty_seconds",
     "may have drifted since (50 millionths).",
     origin=DERIVED)
 SERVER_ROUND_TRIP_SECONDS = _server("server_round_trip_seconds",
-    "Shortest time from a question to this server's answer among the last samples. "
+    "Shortest time from a request to this server's answer among the last samples. "
     "It includes the server's own work.",
     origin=DERIVED)
 
@@ -729,32 +729,32 @@ ADVISORIES = _account("advisories_total",
 # ==================================================================================================
 
 UP = _exporter("up",
-    "1 when every question of the last poll was answered in full. Never a guard in a rule: it is "
+    "1 when every request of the last poll was answered in full. Never a guard in a rule: it is "
     "0 exactly when a server is down. Guard with snapshot_age_seconds.")
 SNAPSHOT_AGE_SECONDS = _exporter("snapshot_age_seconds",
     "Age of the data served for this system. Fresh below three poll intervals; beyond that the "
     "measuring series are dropped, never frozen. The guard for rules.")
 POLL_DURATION_SECONDS = _exporter("poll_duration_seconds",
-    "How long the last poll took, from its first question to the finished page.")
+    "How long the last poll took, from its first request to the finished page.")
 POLL_ERRORS = _exporter("poll_errors_total",
-    "Faults met while polling, by question and by reason from a closed list. "
+    "Faults met while polling, by request and by reason from a closed list. "
     "A reason that never occurred has no series.",
-    labels=(*SYSTEM, "question", "reason"))
+    labels=(*SYSTEM, "request", "reason"))
 SERVERS_EXPECTED = _exporter("servers_expected",
     "Servers that ought to answer: the configured number, else the most seen in an hour.")
-SERVERS_ANSWERED = _exporter("servers_answered",
+SERVERS_RESPONDING = _exporter("servers_responding",
     "Servers that answered the last poll.")
-QUESTION_SUCCESS = _exporter("question_success",
-    "1 when the question was answered in full in the last poll that asked it, else 0. "
-    "Series that hang on a failed question are absent.",
-    labels=(*SYSTEM, "question"))
-QUESTION_DURATION_SECONDS = _exporter("question_duration_seconds",
-    "How long the question took in the last poll that asked it, failed or not.",
-    labels=(*SYSTEM, "question"))
-QUESTION_SKIPPED = _exporter("question_skipped",
-    "1 while a question is left out on purpose: it would cost the server too much (ceiling), is "
+REQUEST_SUCCESS = _exporter("request_success",
+    "1 when the request was answered in full in the last poll that asked it, else 0. "
+    "Series that hang on a failed request are absent.",
+    labels=(*SYSTEM, "request"))
+REQUEST_DURATION_SECONDS = _exporter("request_duration_seconds",
+    "How long the request took in the last poll that asked it, failed or not.",
+    labels=(*SYSTEM, "request"))
+REQUEST_SKIPPED = _exporter("request_skipped",
+    "1 while a request is left out on purpose: it would cost the server too much (ceiling), is "
     "not permitted, or its answer would be too large (size).",
-    labels=(*SYSTEM, "question", "reason"))
+    labels=(*SYSTEM, "request", "reason"))
 PUBLISH_ACK_TAP_ACTIVE = _exporter("publish_ack_tap_active",
     "1 while the publish-ack tap listens, 0 when it is configured and does not. "
     "Absent when it is not configured.",
@@ -821,7 +821,7 @@ ARCHIVE_QUARANTINED_REQUESTS = _archive("archive_quarantined_requests_total",
 ARCHIVE_DUPLICATE_SAMPLES = _archive("archive_duplicate_samples_total",
     "Samples removed at compaction because the same series already had one at the same time: "
     "senders repeat what was not acknowledged.")
-ARCHIVE_LEFT_OUT_SAMPLES = _archive("archive_left_out_samples_total",
+ARCHIVE_DROPPED_SAMPLES = _archive("archive_dropped_samples_total",
     "Samples that were acknowledged and not published: conflict (another value for the same time "
     "came later), other_replica (the chosen replica tells it), unknown_series (the log lost what "
     "its number means), misplaced (a time that no day can hold). The last two are lost.",

@@ -1,7 +1,7 @@
 """The exceptions of the exporter.
 
 StreamgaugeError
-+ QuestionError          a question to NATS that brought no usable answer; never ends a poll
++ RequestError          a request to NATS that brought no usable answer; never ends a poll
   + MalformedAnswerError an answer that is not what a NATS server writes
 Mistakes in files and flags are streamgauge.serving.settings.loader.SettingsError.
 """
@@ -15,8 +15,8 @@ class StreamgaugeError(Exception):
     """Anything that the exporter itself raises."""
 
 
-class QuestionError(StreamgaugeError):
-    """Why a question has no answer; `reason` is one of catalog.REASONS."""
+class RequestError(StreamgaugeError):
+    """Why a request has no answer; `reason` is one of catalog.REASONS."""
 
     def __init__(self, reason: str, detail: str) -> None:
         if reason not in catalog.REASONS:
@@ -26,7 +26,7 @@ class QuestionError(StreamgaugeError):
         self.detail = detail
 
 
-class MalformedAnswerError(QuestionError):
+class MalformedResponseError(RequestError):
     """An answer that cannot be read; the detail says where it breaks."""
 
     def __init__(self, detail: str) -> None:

@@ -38,7 +38,7 @@ class Level(Enum):
 
 
 class Origin(Enum):
-    ANSWER = "answer"  # one answer of a server says it
+    RESPONSE = "response"  # reported in a response of a server
     DERIVED = "derived"  # it takes two snapshots and a clock
     EVENT = "event"  # a subscription heard it
     SELF = "self"  # the exporter speaks of itself

@@ -177,7 +177,7 @@ class Consumer(Struct, frozen=True, gc=False):
     hosts: tuple[str, ...] = ()  # who held it, once its leader no longer answers
 
 
-class ClockReading(Struct, frozen=True, gc=False):
+class ClockEstimate(Struct, frozen=True, gc=False):
     offset_seconds: float  # server clock minus exporter clock
     uncertainty_seconds: float
     round_trip_seconds: float
@@ -220,7 +220,7 @@ class Server(Struct, frozen=True, gc=False):
     api_inflight: int | None = None
     healthy: bool | None = None
     health_detail: str = ""
-    clock: ClockReading | None = None
+    clock: ClockEstimate | None = None
     meta_leader: bool | None = None  # None: not part of a cluster's meta group, or not known
     meta_leader_seen: str | None = None  # whom it holds for the leader; "" for nobody
     sync_always: bool | None = None  # every write waits for the disk; told since 2.10
@@ -262,9 +262,9 @@ class MetaGroup(Struct, frozen=True, gc=False):
 
 
 class Outcome(Struct, frozen=True, gc=False):
-    """How one question of this poll went."""
+    """How one request of this poll went."""
 
-    question: str
+    request: str
     ok: bool
     seconds: float
     reason: str = ""
@@ -272,16 +272,16 @@ class Outcome(Struct, frozen=True, gc=False):
 
 
 class Skipped(Struct, frozen=True, gc=False):
-    """A question that was left out on purpose, and why."""
+    """A request that was left out on purpose, and why."""
 
-    question: str
+    request: str
     reason: str
 
 
 class Fault(Struct, frozen=True, gc=False):
-    """Something in an answer that could not be used, although the question succeeded."""
+    """Something in an answer that could not be used, although the request succeeded."""
 
-    question: str
+    request: str
     reason: str
     count: int
     detail: str = ""
@@ -299,8 +299,8 @@ class Snapshot(Struct, frozen=True):
     skipped: tuple[Skipped, ...] = ()
     faults: tuple[Fault, ...] = ()
     servers_expected: int | None = None
-    servers_answered: int | None = None
-    complete: bool = True  # every question of this poll was answered in full
+    servers_responding: int | None = None
+    complete: bool = True  # every request of this poll was answered in full
     subscriptions: SubscriptionCounts | None = None  # read just before the rows; not every poll
     own_account: str = ""  # of a source that sees one account only
     # What accounts are called, by the word that the system account's events name them with.

@@ -16,7 +16,7 @@ from exporter.pages.reference.page import REFERENCES, docs_page, docs_policy
 from exporter.pages.status.page import content_security_policy, status_page
 from exporter.pages.status.view_builder import status_view
 from exporter.polling.forecast_file import ForecastFile, Look
-from exporter.polling.scrape_view import Moment
+from exporter.polling.scrape_view import ScrapeView
 from exporter.polling.supervisor import Watch
 from exporter.samples.self_metrics import SelfMetrics, SelfSample
 from exporter.version import VERSION
@@ -65,7 +65,7 @@ class _Pages:
             return _compressed(exposition)
         return await _plain(request, exposition)
 
-    def _live(self, moment: Moment, fmt: Format) -> tuple[Look, bytes]:
+    def _live(self, moment: ScrapeView, fmt: Format) -> tuple[Look, bytes]:
         """Reads /proc and a file, which a busy machine may take its time for: runs in a thread."""
         look = self._forecasts.look(self._watch.settings.forecasts)
         own = SelfMetrics(_Own(moment, look), VERSION, platform.python_version())
@@ -102,7 +102,7 @@ class _Pages:
 class _Own:
     """What the exporter says of itself at one moment."""
 
-    moment: Moment
+    moment: ScrapeView
     look: Look
 
     def self_samples(self) -> Iterator[SelfSample]:

@@ -132,7 +132,7 @@ class Place:
 
 @lru_cache(maxsize=8)
 def place_at(text: str) -> Place:
-    """Kept between the tasks of a worker: to open an object store asks it questions."""
+    """Kept between the tasks of a worker: to open an object store asks it requests."""
     return Place(text)
 
 

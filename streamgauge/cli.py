@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 # Imported only when asked for: one room's dependencies are not another's.
-ROOMS = {
+COMMANDS = {
     "exporter": ("exporter.main", "poll NATS JetStream and serve it to Prometheus"),
     "alerts": ("alerts.main", "alert rules with your thresholds, in the form you need"),
     "archive": ("archive.main", "receive remote write and keep it in Parquet"),
@@ -26,7 +26,7 @@ OWN = {"alerts", "archive", "dashboards", "exporter", "spark_rollups", "streamga
 
 
 def usage() -> str:
-    rooms = "\n".join(f"  {name:10} {what}" for name, (_, what) in ROOMS.items())
+    rooms = "\n".join(f"  {name:10} {what}" for name, (_, what) in COMMANDS.items())
     return f"usage: streamgauge ROOM ...\n\n{rooms}\n\nstreamgauge ROOM --help tells more.\n"
 
 
@@ -40,11 +40,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         sys.stdout.write(f"streamgauge {VERSION}\n")
         return 0
-    if words[0] not in ROOMS:
+    if words[0] not in COMMANDS:
         sys.stderr.write(f"streamgauge: there is no room {words[0]}\n\n{usage()}")
         return 2
     try:
-        run: Callable[[Sequence[str]], int] = import_module(ROOMS[words[0]][0]).main
+        run: Callable[[Sequence[str]], int] = import_module(COMMANDS[words[0]][0]).main
         return run(words[1:])
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] in OWN:

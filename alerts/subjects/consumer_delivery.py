@@ -13,7 +13,7 @@ from exporter import catalog
 _pending = latest(catalog.CONSUMER_NUM_PENDING)
 _verdict = latest(catalog.CONSUMER_VERDICT)
 _FALLING_BEHIND = catalog.VERDICTS.index("falling behind")
-_NOBODY_PULLS = catalog.VERDICTS.index("nobody pulls / not bound")
+_NO_WORKER_PULLS = catalog.VERDICTS.index("nobody pulls / not bound")
 _WAITING = told(catalog.CONSUMER_NUM_PENDING, READ_NUMBER)
 _somebody_asks = (highest(catalog.CONSUMER_NUM_WAITING, "5m") > 0).or_(
     latest(catalog.CONSUMER_PUSH_BOUND).equals(1)
@@ -100,11 +100,11 @@ BACKLOG_GROWING = Alert(
     board=Board.CONSUMER,
 )
 
-NOBODY_PULLS = Alert(
+NO_WORKER_PULLS = Alert(
     name="ConsumerNobodyPulls",
     severity=Severity.WARNING,
     when=in_service(
-        _verdict.equals(_NOBODY_PULLS)
+        _verdict.equals(_NO_WORKER_PULLS)
         .unless(latest(catalog.CONSUMER_PUSH_BOUND))
         .unless(busy_share > thresholds.CONSUMER_BUSY_RATIO)
     ),
@@ -208,7 +208,7 @@ GROUPS = (
             STALLED,
             MESSAGES_LOST,
             BACKLOG_GROWING,
-            NOBODY_PULLS,
+            NO_WORKER_PULLS,
             NOT_BOUND,
             HEADROOM_LOW,
             PAUSED_LONG,

@@ -97,10 +97,10 @@ STALE = Alert(
 PARTIAL = Alert(
     name="ExporterPartial",
     severity=Severity.WARNING,
-    when=latest(catalog.QUESTION_SUCCESS).equals(0),
+    when=latest(catalog.REQUEST_SUCCESS).equals(0),
     hold="15m",
     summary="The exporter gets no full answer to one of its questions.",
-    description="The question {{ $labels.question }} has failed for 15 minutes "
+    description="The question {{ $labels.request }} has failed for 15 minutes "
     f"({SYSTEM}). What hangs on it is absent: alerts on it cannot fire.",
     condition="A question is not answered in full.",
     board=Board.EXPORTER,

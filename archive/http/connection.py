@@ -22,7 +22,7 @@ IMPATIENT: Final = 5.0
 IDLE: Final = 3_630.0
 
 
-class Desk(Protocol):
+class Handler(Protocol):
     """Who takes the requests in."""
 
     request_line: bytes
@@ -42,7 +42,7 @@ class Desk(Protocol):
 class QuickConnection(asyncio.Protocol):
     def __init__(
         self,
-        desk: Desk,
+        desk: Handler,
         others: Callable[[], asyncio.Protocol],
         open_ones: set[QuickConnection],
     ) -> None:

@@ -8,13 +8,13 @@ import ssl
 from collections.abc import Callable
 from typing import Final
 
-from archive.http.connection import Desk, QuickConnection
+from archive.http.connection import Handler, QuickConnection
 
 _LOOK_SECONDS: Final = 2.0
 
 
 class QuickListener:
-    def __init__(self, desk: Desk, others: Callable[[], asyncio.Protocol]) -> None:
+    def __init__(self, desk: Handler, others: Callable[[], asyncio.Protocol]) -> None:
         self._desk = desk
         self._others = others
         self._open: set[QuickConnection] = set()

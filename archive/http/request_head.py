@@ -43,7 +43,7 @@ def _rest(head: bytes, request_line: bytes) -> Head | None:
     first, *lines = head.split(b"\r\n")
     if first != request_line:
         return None
-    # Which of two counts is a question of its own, and so is a second size.
+    # Which of two counts is a request of its own, and so is a second size.
     fields = {b"content-length": _EMPTY}
     for line in lines:
         found = _LINE.fullmatch(line)

@@ -20,7 +20,7 @@ _REQUEST_LINE: Final = f"POST {WRITE_PATH} HTTP/1.1".encode()
 SenderOf = Callable[[str | None], str | None]
 
 
-class WriteDesk:
+class WriteHandler:
     """Only what needs no second thought is admitted; refusals at the door are aiohttp's to tell."""
 
     def __init__(

@@ -14,7 +14,7 @@ from archive.tables.manifest import DayEntry, FileEntry, Manifest
 from archive.tables.manifest_store import new_stamp
 from archive.tables.sample_columns import Int64s
 from archive.tables.schema import DAY_MS, HOURLY, OPAQUE, OPAQUE_SCHEMA, SAMPLES, day_time
-from archive.tables.series import SeriesBook, read_series, write_series
+from archive.tables.series import SeriesRegistry, read_series, write_series
 from archive.tables.storage import Storage
 
 # So many files of new series may lie about; each is read at every start.
@@ -35,7 +35,7 @@ def compact_day(
 ) -> Manifest:
     """The next manifest, in which each table of the day is one file, or one in parts."""
     stamp, day = new_stamp(manifest), manifest.days[name]
-    ranks = SeriesBook(storage, manifest.series).ranks()
+    ranks = SeriesRegistry(storage, manifest.series).ranks()
     parts: dict[str, tuple[FileEntry, ...]] = {}
     with (progress or NoProgress()).work(f"compacting {name}", day.size) as step:
         for table, files in ((SAMPLES, day.samples), (HOURLY, day.hourly), (OPAQUE, day.opaque)):

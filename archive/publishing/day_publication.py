@@ -22,7 +22,7 @@ from archive.tables.manifest import Covered, DayEntry, FileEntry, Manifest, cove
 from archive.tables.manifest_store import new_stamp
 from archive.tables.sample_columns import Int32s, Int64s, Samples, distinct
 from archive.tables.schema import HOURLY, OPAQUE, SAMPLES, day_name, day_start
-from archive.tables.series import SeriesBook, write_series
+from archive.tables.series import SeriesRegistry, write_series
 from archive.tables.storage import Storage
 
 
@@ -55,7 +55,7 @@ class DayPublication:
         self,
         storage: Storage,
         manifest: Manifest,
-        book: SeriesBook,
+        book: SeriesRegistry,
         numbers: SeriesNumbers,
         shares: Sequence[Share],
         batch_samples: int,

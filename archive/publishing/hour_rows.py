@@ -16,7 +16,7 @@ from archive.tables.hourly_statistics import hourly_rows, statistics
 from archive.tables.manifest import FileEntry
 from archive.tables.sample_columns import Int32s, Mask, Samples, joined
 from archive.tables.schema import SAMPLES_SCHEMA
-from archive.tables.series import SeriesBook
+from archive.tables.series import SeriesRegistry
 from archive.tables.storage import Storage
 
 _KEY = ("metric", "series", "hour")
@@ -36,7 +36,7 @@ def fresh_hour(
     samples: Samples,
     replicas: Sequence[str],
     published: Table,
-    book: SeriesBook,
+    book: SeriesRegistry,
     history: HourlyHistory,
 ) -> FreshHour:
     """`published` are the touched series' rows as they were; `history` learns the new statistics."""

@@ -25,7 +25,7 @@ from archive.tables.arrow import pa
 from archive.tables.manifest import Manifest
 from archive.tables.manifest_store import drop_old_manifests, read_manifest, write_manifest
 from archive.tables.schema import HOUR_MS, day_name
-from archive.tables.series import SeriesBook
+from archive.tables.series import SeriesRegistry
 from archive.tables.storage import Storage, StorageError
 from archive.wal.segment import Segment
 from streamgauge.serving.logs import event
@@ -72,7 +72,7 @@ class Publisher:
         self._progress, self._owns_log = progress or NoProgress(), owns_log
         self._waiting = Waiting()
         self._manifest: Manifest | None = None
-        self._book: SeriesBook | None = None
+        self._book: SeriesRegistry | None = None
         self._numbers: SeriesNumbers | None = None
         self._sealed_until = 0
         self._errors: list[StorageError] = []
@@ -184,9 +184,9 @@ class Publisher:
               samples=expected, publication=manifest.publication + 1)  # fmt: skip
         return expected
 
-    def _series(self, manifest: Manifest) -> tuple[SeriesBook, SeriesNumbers]:
+    def _series(self, manifest: Manifest) -> tuple[SeriesRegistry, SeriesNumbers]:
         if self._book is None or self._numbers is None:
-            self._book = SeriesBook(self._storage, manifest.series)
+            self._book = SeriesRegistry(self._storage, manifest.series)
             self._numbers = SeriesNumbers(self._wal.series, self._book)
         return self._book, self._numbers
 

@@ -11,7 +11,7 @@ from archive.maintenance.merge import EVERY_RANK
 from archive.publishing.series_ids import SeriesNumbers
 from archive.publishing.wal_reader import Gathered, Share, count_series, gather
 from archive.tables.sample_columns import Int32s, Int64s, Mask
-from archive.tables.series import SeriesBook
+from archive.tables.series import SeriesRegistry
 
 Within = tuple[int, int]
 
@@ -19,7 +19,7 @@ Within = tuple[int, int]
 def portions(
     shares: Sequence[Share],
     numbers: SeriesNumbers,
-    book: SeriesBook,
+    book: SeriesRegistry,
     expected: int,
     limit: int,
 ) -> Iterable[tuple[Within, Gathered]]:

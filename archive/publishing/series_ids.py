@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from archive.batch import SeriesDefinition
 from archive.tables.sample_columns import Int32s
-from archive.tables.series import SeriesBook
+from archive.tables.series import SeriesRegistry
 
 _UNSEEN = -1
 _LOST = -2
@@ -22,7 +22,7 @@ class KnownSeries(Protocol):
 class SeriesNumbers:
     """Grows as new ones are seen."""
 
-    def __init__(self, known: KnownSeries, book: SeriesBook) -> None:
+    def __init__(self, known: KnownSeries, book: SeriesRegistry) -> None:
         self._known, self._book = known, book
         self._numbers = np.full(0, _UNSEEN, np.int32)
         self._replicas = np.zeros(0, np.int32)

@@ -34,7 +34,7 @@ def metric_of(labels: Labels) -> str:
     return dict(labels).get(NAME_LABEL, "")
 
 
-class SeriesBook:
+class SeriesRegistry:
     """What one publication knows of series; thrown away when that publication fails.
 
     Between publications it keeps a few bytes of each; fingerprints are read when one is needed.

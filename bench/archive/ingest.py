@@ -163,9 +163,9 @@ def connected(port: int) -> socket.socket:
 def post(connection: socket.socket, path: str, body: bytes) -> str:
     """What is wrong with the answer; empty when nothing is."""
     connection.sendall(_HEAD.format(path=path, size=len(body)).encode() + body)
-    answer = connection.recv(65536)
-    fine = answer.startswith((b"HTTP/1.1 204", b"HTTP/1.1 200"))
-    return "" if fine else answer[:300].decode(errors="replace") or "the connection was closed"
+    response = connection.recv(65536)
+    fine = response.startswith((b"HTTP/1.1 204", b"HTTP/1.1 200"))
+    return "" if fine else response[:300].decode(errors="replace") or "the connection was closed"
 
 
 def _show(load: Load, costs: dict[str, Cost]) -> None:
@@ -230,8 +230,8 @@ async def until_ready(receiver: Receiver, port: int) -> None:
     async with aiohttp.ClientSession() as session:
         for _ in range(600):
             try:
-                async with session.get(url) as answer:
-                    if answer.status == 200:
+                async with session.get(url) as response:
+                    if response.status == 200:
                         return
             except aiohttp.ClientError:
                 pass  # not listening yet

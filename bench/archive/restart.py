@@ -31,7 +31,7 @@ class Round:
 
     wall: float
     cpu: float
-    answers: Sequence[float]
+    responses: Sequence[float]
 
     def cells(self, name: str, series: int) -> tuple[str, ...]:
         return (
@@ -39,8 +39,8 @@ class Round:
             seconds(self.wall),
             f"{series / self.wall / 1000:.0f}",
             f"{series / self.cpu / 1000:.0f}",
-            seconds(statistics.median(self.answers)),
-            seconds(max(self.answers)),
+            seconds(statistics.median(self.responses)),
+            seconds(max(self.responses)),
         )
 
 
@@ -69,26 +69,26 @@ async def measure(load: Load) -> None:
 
 
 async def _round(pid: int, port: int, bodies: Bodies) -> Round:
-    answers: list[float] = []
-    threads = [threading.Thread(target=_send, args=(port, each, answers)) for each in bodies]
+    responses: list[float] = []
+    threads = [threading.Thread(target=_send, args=(port, each, responses)) for each in bodies]
     cpu, started = cpu_seconds(pid), time.perf_counter()
     for thread in threads:
         thread.start()
     for thread in threads:
         await asyncio.to_thread(thread.join)
     wall = time.perf_counter() - started
-    if len(answers) < sum(map(len, bodies)):
+    if len(responses) < sum(map(len, bodies)):
         raise RuntimeError("the archive refused a request")
-    return Round(wall, cpu_seconds(pid) - cpu, answers)
+    return Round(wall, cpu_seconds(pid) - cpu, responses)
 
 
-def _send(port: int, bodies: Sequence[bytes], answers: list[float]) -> None:
+def _send(port: int, bodies: Sequence[bytes], responses: list[float]) -> None:
     with connected(port) as connection:
         for body in bodies:
             began = time.perf_counter()
             if post(connection, OURS.path, body):
                 return
-            answers.append(time.perf_counter() - began)
+            responses.append(time.perf_counter() - began)
 
 
 def main() -> None:

@@ -100,8 +100,8 @@ async def _prometheus(mix: Mix, folder: Path) -> int | None:
     )  # fmt: skip
     async with child(*argv), _session(port, "/-/ready") as session:
         await _send(session, f"http://127.0.0.1:{port}/api/v1/write", mix)
-        async with session.post(f"http://127.0.0.1:{port}/api/v1/admin/tsdb/snapshot") as answer:
-            name = (await answer.json())["data"]["name"]
+        async with session.post(f"http://127.0.0.1:{port}/api/v1/admin/tsdb/snapshot") as response:
+            name = (await response.json())["data"]["name"]
     return _size(folder / "data" / "snapshots" / name)
 
 
@@ -129,8 +129,8 @@ async def _victoria(mix: Mix, folder: Path) -> int | None:
         address = f"http://127.0.0.1:{port}"
         await _send(session, f"{address}/api/v1/write", mix)
         for path in ("/internal/force_flush", "/internal/force_merge"):
-            async with session.get(address + path) as answer:
-                answer.raise_for_status()
+            async with session.get(address + path) as response:
+                response.raise_for_status()
         await _settled(folder)
     return _size(folder)
 
@@ -148,8 +148,8 @@ async def _session(port: int, ready: str) -> AsyncIterator[aiohttp.ClientSession
     async with aiohttp.ClientSession() as session:
         while True:
             try:
-                async with session.get(f"http://127.0.0.1:{port}{ready}") as answer:
-                    if answer.status == 200:
+                async with session.get(f"http://127.0.0.1:{port}{ready}") as response:
+                    if response.status == 200:
                         break
             except aiohttp.ClientError:
                 pass
@@ -165,9 +165,9 @@ async def _send(session: aiohttp.ClientSession, url: str, mix: Mix) -> None:
         for template in templates:
             async with session.post(
                 url, data=template.filled(at, values), headers=headers
-            ) as answer:
-                if answer.status >= 300:
-                    raise RuntimeError(f"{url}: {answer.status} {await answer.text()}")
+            ) as response:
+                if response.status >= 300:
+                    raise RuntimeError(f"{url}: {response.status} {await response.text()}")
 
 
 class _Template:

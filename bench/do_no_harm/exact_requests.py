@@ -1,4 +1,4 @@
-"""Questions about single consumers and messages, as the exact signals ask them: what each costs."""
+"""Requests about single consumers and messages, as the exact signals ask them: what each costs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TIMES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class SingleQuestion:
+class SingleRequest:
     name: str
     subject: str
     payload: bytes = b""
@@ -31,16 +31,16 @@ class SingleQuestion:
     times: int = _TIMES
 
 
-def single_questions() -> Iterator[SingleQuestion]:
+def single_requests() -> Iterator[SingleRequest]:
     """Filters by the number of subjects that pass: that number is what their cost goes with."""
     first = msgspec.json.encode({"seq": 1, "next_by_subj": f"{SUBJECT}.>"})
     counts, lags = _DEFAULTS.counts_per_round, _DEFAULTS.lags_per_poll
     info = f"{_API}.CONSUMER.INFO.{STREAM}.{CONSUMER}"
-    yield SingleQuestion("consumer_info", info, in_a_round=2 * counts)
-    yield SingleQuestion("direct_get", f"{_API}.DIRECT.GET.{STREAM}", first, lags)
-    yield SingleQuestion("msg_get", f"{_API}.STREAM.MSG.GET.{STREAM}", first, lags)
+    yield SingleRequest("consumer_info", info, in_a_round=2 * counts)
+    yield SingleRequest("direct_get", f"{_API}.DIRECT.GET.{STREAM}", first, lags)
+    yield SingleRequest("msg_get", f"{_API}.STREAM.MSG.GET.{STREAM}", first, lags)
     for wide, number in FILTERS.items():
-        yield SingleQuestion(
+        yield SingleRequest(
             f"filter {number // 1000}k",
             f"{_API}.STREAM.INFO.{STREAM}",
             msgspec.json.encode({"subjects_filter": wide}),
@@ -50,33 +50,33 @@ def single_questions() -> Iterator[SingleQuestion]:
         )
 
 
-def at_once(link: NatsLink, question: SingleQuestion) -> Callable[[], Awaitable[None]]:
+def at_once(link: NatsLink, request: SingleRequest) -> Callable[[], Awaitable[None]]:
     """A whole round of them, so many at the same time as a poll has under way."""
 
-    async def ask() -> None:
-        left = iter(range(question.in_a_round))
+    async def one_round() -> None:
+        left = iter(range(request.in_a_round))
 
         async def worker() -> None:
             for _ in left:
-                await link.ask(question.subject, question.payload, timeout=30)
+                await link.request(request.subject, request.payload, timeout=30)
 
         await asyncio.gather(*(worker() for _ in range(_DEFAULTS.at_once)))
 
-    return ask
+    return one_round
 
 
 async def show_costs(big: BigServer, link: NatsLink) -> None:
-    rows = [await _cost(big, link, question) for question in single_questions()]
-    header = ("question", "p50", "max", "server CPU", "answer", "in a round")
-    show("one question after the other, each in ms", header, rows)
+    rows = [await _cost(big, link, request) for request in single_requests()]
+    header = ("request", "p50", "max", "server CPU", "answer", "in a round")
+    show("one request after the other, each in ms", header, rows)
 
 
-async def _cost(big: BigServer, link: NatsLink, question: SingleQuestion) -> tuple[str, ...]:
+async def _cost(big: BigServer, link: NatsLink, request: SingleRequest) -> tuple[str, ...]:
     took, size, before = [], 0, cpu_seconds(big.server.pid)
-    for _ in range(question.times):
+    for _ in range(request.times):
         started = time.perf_counter()
-        size = len((await link.ask(question.subject, question.payload, timeout=30)).data)
+        size = len((await link.request(request.subject, request.payload, timeout=30)).data)
         took.append(time.perf_counter() - started)
-    cpu = (cpu_seconds(big.server.pid) - before) / question.times
+    cpu = (cpu_seconds(big.server.pid) - before) / request.times
     cells = [f"{one * 1000:.2f}" for one in (statistics.median(took), max(took), cpu)]
-    return (question.name, *cells, f"{size / 1000:,.1f} kB", str(question.in_a_round))
+    return (request.name, *cells, f"{size / 1000:,.1f} kB", str(request.in_a_round))

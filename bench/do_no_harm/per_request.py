@@ -1,4 +1,4 @@
-"""What a single question does to publishers: their acks' latency with the question and without it.
+"""What a single request does to publishers: their acks' latency with the request and without it.
 
 A publisher in a process of its own sends as fast as a steady clock says; this one asks.
 """
@@ -14,18 +14,18 @@ from urllib.parse import urlencode
 import aiohttp
 
 from bench.big_server import BigServer
-from bench.do_no_harm.exact_requests import at_once, show_costs, single_questions
+from bench.do_no_harm.exact_requests import at_once, show_costs, single_requests
 from bench.do_no_harm.publisher import Published, Span, make_probe, publishing
 from bench.table import show
 from exporter.sources.jetstream_api.client import AccountApi
-from exporter.sources.request_context import Asking, LeftOut
-from exporter.sources.servers.jsz_pages import JszQuestion
-from exporter.sources.subsz.wire import SubszQuestion
+from exporter.sources.request_context import LeftOut, RequestContext
+from exporter.sources.servers.jsz_pages import JszRequest
+from exporter.sources.subsz.wire import SubszRequest
 from exporter.sources.system import PING
 from exporter.sources.transport.connection import NatsLink, Reply
 from exporter.sources.transport.credentials import NatsAccess
 
-_STREAMS = JszQuestion(config=True, limit=1024, consumers=False).payload()
+_STREAMS = JszRequest(config=True, limit=1024, consumers=False).payload()
 ROUNDS = 12
 WINDOW_SECONDS = 0.8
 Question = Callable[[], Awaitable[object]]
@@ -39,11 +39,11 @@ async def compare(big: BigServer) -> None:
     await account.open()
     await make_probe(big.address("app"))
     async with aiohttp.ClientSession() as session:
-        questions = _questions(big, system, account, session)
-        rows = [_row(name, *await _round_trips(big, ask)) for name, ask in questions.items()]
-    header = ("question", "p50", "p99", "max", "p50", "p99", "max", "adds", "typical")
+        requests = _requests(big, system, account, session)
+        rows = [_row(name, *await _round_trips(big, request)) for name, request in requests.items()]
+    header = ("request", "p50", "p99", "max", "p50", "p99", "max", "adds", "typical")
     show(
-        f"publish acks in ms ({big.size}), without | with the question,\n"
+        f"publish acks in ms ({big.size}), without | with the request,\n"
         f"  over all of {ROUNDS} windows; goal: `adds`, to the maximum, at most {_ALLOWED_MS:.0f};\n"
         "  `typical`: to the median of the windows' maxima, which one bad moment leaves",
         header,
@@ -54,19 +54,19 @@ async def compare(big: BigServer) -> None:
     await account.close()
 
 
-def _questions(
+def _requests(
     big: BigServer, system: NatsLink, account: NatsLink, session: aiohttp.ClientSession
 ) -> dict[str, Question]:
     monitor = big.server.monitor_url
     jsz = f"{monitor}/jsz?accounts=1&streams=1&consumers=1"
     api = AccountApi(account)
-    number, rows = SubszQuestion("APP"), SubszQuestion("APP", rows=True)
+    number, rows = SubszRequest("APP"), SubszRequest("APP", rows=True)
     return {
         "nothing": _nothing,
         "statsz": lambda: _ping(system, "STATSZ"),
         "healthz": lambda: _ping(system, "HEALTHZ"),
-        "jsz": lambda: _ping(system, "JSZ", JszQuestion(limit=1024).payload()),
-        "jsz_config": lambda: _ping(system, "JSZ", JszQuestion(config=True, limit=1024).payload()),
+        "jsz": lambda: _ping(system, "JSZ", JszRequest(limit=1024).payload()),
+        "jsz_config": lambda: _ping(system, "JSZ", JszRequest(config=True, limit=1024).payload()),
         "jsz streams": lambda: _ping(system, "JSZ", _STREAMS),
         "subsz number": lambda: _ping(system, "SUBSZ", number.payload()),
         "subsz rows": lambda: _ping(system, "SUBSZ", rows.payload()),
@@ -78,7 +78,7 @@ def _questions(
         "consumer_list x12": lambda: _consumer_lists(api),
         **{
             f"{single.name} x{single.in_a_round}": at_once(account, single)
-            for single in single_questions()
+            for single in single_requests()
         },
     }
 
@@ -103,13 +103,13 @@ async def _fetch(session: aiohttp.ClientSession, url: str) -> None:
             pass
 
 
-def _asking() -> Asking:
-    return Asking(time.monotonic() + 60, LeftOut())
+def _context() -> RequestContext:
+    return RequestContext(time.monotonic() + 60, LeftOut())
 
 
 async def _stream_list(api: AccountApi) -> list[str]:
     names = []
-    async for page in api.stream_pages(_asking()):
+    async for page in api.stream_pages(_context()):
         names += [stream.config.name for stream in page.streams or () if stream.config]
     return names
 
@@ -119,20 +119,20 @@ async def _consumer_lists(api: AccountApi) -> None:
 
     async def worker() -> None:
         for name in waiting:
-            async for _ in api.consumer_pages(name, _asking()):
+            async for _ in api.consumer_pages(name, _context()):
                 pass
 
     await asyncio.gather(*(worker() for _ in range(12)))
 
 
-async def _round_trips(big: BigServer, question: Question) -> tuple[Published, list[Span]]:
-    """What was published, and the windows in which the question was under way."""
+async def _round_trips(big: BigServer, request: Question) -> tuple[Published, list[Span]]:
+    """What was published, and the windows in which the request was under way."""
     asked = []
     async with publishing(big.address("app")) as published:
         for _ in range(ROUNDS):
             await asyncio.sleep(WINDOW_SECONDS)
             started = time.monotonic()
-            await question()
+            await request()
             asked.append((started, max(time.monotonic(), started + WINDOW_SECONDS)))
             await asyncio.sleep(max(0.0, WINDOW_SECONDS - (time.monotonic() - started)))
     return published, asked

@@ -128,8 +128,8 @@ async def _poller(source: str, url: str) -> AsyncIterator[Poll]:
 
     async def poll() -> None:
         told.write(b"poll\n")
-        if (answer := (await said.readline()).strip()) != b"complete":
-            raise RuntimeError(f"{source}: a poll was not complete {answer!r}")
+        if (response := (await said.readline()).strip()) != b"complete":
+            raise RuntimeError(f"{source}: a poll was not complete {response!r}")
 
     try:
         yield poll

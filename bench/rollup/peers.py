@@ -1,4 +1,4 @@
-"""The same questions in the words of DuckDB, Polars and Spark's own functions, on the same files.
+"""The same requests in the words of DuckDB, Polars and Spark's own functions, on the same files.
 
 Each writes its answer as Parquet, as the rollups do. They leave out what only we do: labels to
 columns, several series as one.

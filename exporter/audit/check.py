@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 
 _CODE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _VERSION = re.compile(r"2\.\d+(\.\d+)?")
@@ -86,7 +86,7 @@ class Check:
     commands: tuple[str, ...]  # lines for the nats CLI; words in capitals are to be filled in
     needs: frozenset[Need] = frozenset()
     since: str = "2.9"  # the first server version that tells enough
-    find: Callable[[Scene], Iterator[Finding | Unknown]]
+    find: Callable[[AuditContext], Iterator[Finding | Unknown]]
 
     def __post_init__(self) -> None:
         for wrong, why in self._faults():

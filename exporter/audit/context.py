@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
-from exporter.events.counts import NOTHING_HEARD, EventCounts
+from exporter.events.counts import NO_EVENTS, EventCounts
 from exporter.model import (
     Account,
     Consumer,
@@ -83,16 +83,16 @@ class MessageSample:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scene:
+class AuditContext:
     """One look at one system. Everything but the snapshot may be missing."""
 
     snapshot: Snapshot
     now: float  # exporter clock
     signals: Signals = field(default_factory=Signals)
     publishes: PublishSignals = NO_PUBLISHES
-    events: EventCounts = NOTHING_HEARD
+    events: EventCounts = NO_EVENTS
     listening: frozenset[str] = frozenset()  # accounts whose delivery advisories are heard
-    earlier: Scene | None = None  # the look before this one
+    earlier: AuditContext | None = None  # the look before this one
     seconds: float = 0.0  # between that one and this
     history: History | None = None
     settings: AuditSettings = AuditSettings()

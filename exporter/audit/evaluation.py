@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from exporter.audit.check import Check, Finding, Need, Unknown
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.facts.server_versions import numbers
 from exporter.audit.report import NotDone, Report, Told, in_order
 from exporter.audit.suppressions import Mutes
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 class _Provision:
     """How a scene meets a need, and what to say when it does not."""
 
-    there: Callable[[Scene], bool]
+    there: Callable[[AuditContext], bool]
     lack: str
 
 
@@ -52,7 +52,7 @@ _PROVISIONS = {
 }
 
 
-def judge(scene: Scene, checks: Sequence[Check], known: frozenset[str]) -> Report:
+def judge(scene: AuditContext, checks: Sequence[Check], known: frozenset[str]) -> Report:
     """`known`: the codes of all checks there are, so that a mute of none of them is seen."""
     started = time.perf_counter()
     mutes = Mutes.of(scene)
@@ -83,7 +83,7 @@ def judge(scene: Scene, checks: Sequence[Check], known: frozenset[str]) -> Repor
     )
 
 
-def _lacks(check: Check, scene: Scene) -> list[str]:
+def _lacks(check: Check, scene: AuditContext) -> list[str]:
     lacks = [
         provision.lack
         for need, provision in _PROVISIONS.items()

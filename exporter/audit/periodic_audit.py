@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from exporter.audit.check import Check, Finding
-from exporter.audit.context import AuditSettings, History, Scene
+from exporter.audit.context import AuditContext, AuditSettings, History
 from exporter.audit.evaluation import judge
 from exporter.audit.registry import all_checks, codes
 from exporter.audit.report import Report, Told, in_order
@@ -31,7 +31,7 @@ def _no_history() -> History | None:
 
 
 @dataclass(slots=True)
-class AuditBook:
+class AuditState:
     """`history` may read files: an audit runs off the event loop."""
 
     interval: float = 60.0
@@ -39,10 +39,10 @@ class AuditBook:
     history: Callable[[], History | None] = _no_history
     checks: Sequence[Check] = field(default_factory=all_checks)
     report: Report | None = None  # the last one
-    _past: list[Scene] = field(default_factory=list)  # the oldest first
+    _past: list[AuditContext] = field(default_factory=list)  # the oldest first
     _carried: dict[Key, float] = field(default_factory=dict)  # -> since when
 
-    def look(self, scene: Scene) -> Report | None:
+    def look(self, scene: AuditContext) -> Report | None:
         """The last report, made anew when it is time; `scene` brings what this poll found."""
         now = scene.now
         if self.report is not None and 0 <= now - self.report.taken < self._pause(self.report):
@@ -64,13 +64,13 @@ class AuditBook:
     def _pause(self, report: Report) -> float:
         return max(self.interval, report.seconds / LARGEST_SHARE)
 
-    def _remember(self, scene: Scene) -> None:
+    def _remember(self, scene: AuditContext) -> None:
         if self._past and scene.now - self._past[-1].now < SECOND_LOOK_SECONDS:
             return
         self._past.append(_slim(scene))
         del self._past[:-2]
 
-    def _with_carried(self, found: Report, scene: Scene) -> Report:
+    def _with_carried(self, found: Report, scene: AuditContext) -> Report:
         """An asset that does not answer has not been mended: what was found of it stays."""
         carried = {one.key: one for one in self._unseen(found, scene)}
         self._carried = {key: self._carried.get(key, scene.now) for key in carried}
@@ -79,7 +79,7 @@ class AuditBook:
         ]
         return replace(found, told=in_order((*found.told, *kept))) if kept else found
 
-    def _unseen(self, found: Report, scene: Scene) -> Iterator[Told]:
+    def _unseen(self, found: Report, scene: AuditContext) -> Iterator[Told]:
         if self.report is None or _everybody_answers(scene):
             return
         present = {one.key for one in found.told}
@@ -88,7 +88,7 @@ class AuditBook:
                 yield one
 
 
-def _everybody_answers(scene: Scene) -> bool:
+def _everybody_answers(scene: AuditContext) -> bool:
     seen = scene.snapshot
     return (
         seen.complete
@@ -98,7 +98,7 @@ def _everybody_answers(scene: Scene) -> bool:
     )
 
 
-def _was_judged(scene: Scene, finding: Finding) -> bool:
+def _was_judged(scene: AuditContext, finding: Finding) -> bool:
     """Whether this look could have found it again; what is gone cannot fail any more."""
     if finding.consumer:
         consumer = scene.consumer_by_key.get((finding.account, finding.stream, finding.consumer))
@@ -113,7 +113,7 @@ def _was_judged(scene: Scene, finding: Finding) -> bool:
     return scene.snapshot.complete
 
 
-def _slim(scene: Scene) -> Scene:
+def _slim(scene: AuditContext) -> AuditContext:
     """What a later look compares with, without what would only fill the memory until then."""
     snapshot = scene.snapshot
     consumers = snapshot.consumers
@@ -121,4 +121,4 @@ def _slim(scene: Scene) -> Scene:
         consumers = tuple(row for row in consumers if any(peer.lag for peer in row.replicas))
     kept = msgspec.structs.replace(snapshot, consumers=consumers, subscriptions=None)
     publishes = PublishSignals(scene.publishes.streams, {})
-    return Scene(snapshot=kept, now=scene.now, publishes=publishes, settings=scene.settings)
+    return AuditContext(snapshot=kept, now=scene.now, publishes=publishes, settings=scene.settings)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from exporter.audit.check import Finding
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.report import MutedBy, StrayMute
 from exporter.subscription_counts import ConsumerKey, StreamKey
 
@@ -18,7 +18,7 @@ class Mutes:
     consumers: Mapping[ConsumerKey, tuple[str, ...]]
 
     @classmethod
-    def of(cls, scene: Scene) -> Mutes:
+    def of(cls, scene: AuditContext) -> Mutes:
         return cls(
             frozenset(scene.settings.ignore),
             {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
-from exporter.errors import QuestionError
-from exporter.events.state import EventBook
-from exporter.sources.decoding.decode import read_answer, version_numbers
+from exporter.errors import RequestError
+from exporter.events.state import EventState
+from exporter.sources.decoding.decode import read_response, version_numbers
 from exporter.sources.decoding.wire import WireUserInfo
 from exporter.sources.transport.connection import NatsLink
 from streamgauge.serving.logs import StateLog
@@ -24,7 +24,7 @@ class AccountName:
     """Asks until it is told, then never again."""
 
     link: NatsLink
-    book: EventBook
+    book: EventState
     _known: bool = False
     _log: StateLog = field(default_factory=lambda: StateLog(logger))
 
@@ -32,19 +32,19 @@ class AccountName:
         if self._known:
             return
         try:
-            await self._ask()
-        except QuestionError as error:
+            await self._request()
+        except RequestError as error:
             message = (
                 "the events' account has no name: the setting events.account.name gives it one"
             )
             self._log.report("name", error.reason, logging.WARNING, message, reason=error.detail)
 
-    async def _ask(self) -> None:
+    async def _request(self) -> None:
         await self.link.open()
         if version_numbers(str(self.link.server_info.get("version", ""))) < _USER_INFO_SINCE:
-            raise QuestionError("no_responders", "servers before 2.10 do not tell it")
-        reply = await self.link.ask(_USER_INFO, timeout=_USER_INFO_SECONDS)
-        said = read_answer(WireUserInfo, reply.data, _USER_INFO).data
+            raise RequestError("no_responders", "servers before 2.10 do not tell it")
+        reply = await self.link.request(_USER_INFO, timeout=_USER_INFO_SECONDS)
+        said = read_response(WireUserInfo, reply.data, _USER_INFO).data
         if said is not None:
             # Copies for the system account name an account by its id, which may be another word.
             self.book.name_account(said.account_name or said.account, said.account)

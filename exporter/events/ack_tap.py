@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from nats.aio.msg import Msg
 
-from exporter.events.connection import Ear, KeptLink
+from exporter.events.connection import EventSubscription, KeptLink
 from exporter.events.counts import TapState
 from exporter.events.publish_acks import read_publish_ack
-from exporter.events.state import EventBook
+from exporter.events.state import EventState
 from exporter.sources.transport.credentials import NatsAccess
 from streamgauge.serving.logs import event
 
@@ -60,7 +60,7 @@ class Ceiling:
 @dataclass(slots=True)
 class AckTap:
     access: NatsAccess
-    book: EventBook
+    book: EventState
     system: str
     inbox_prefixes: tuple[str, ...] = ("_INBOX",)
     limits: TapLimits = field(default_factory=TapLimits)
@@ -72,12 +72,12 @@ class AckTap:
     def __post_init__(self) -> None:
         self.ceiling = Ceiling(self.limits)
         name = f"streamgauge publish-ack tap ({self.system})"
-        ears = [
-            Ear(f"{prefix}.>", self._hear, self.limits.queue, _MOST_BYTES_WAITING)
+        subscriptions = [
+            EventSubscription(f"{prefix}.>", self._hear, self.limits.queue, _MOST_BYTES_WAITING)
             for prefix in self.inbox_prefixes
         ]
         # A connection of its own: when it is flooded, advisories are heard all the same.
-        self.link = KeptLink(self.access, name, ears)
+        self.link = KeptLink(self.access, name, subscriptions)
 
     async def run(self) -> None:
         await self.link.run()

@@ -16,11 +16,11 @@ from datetime import datetime, timedelta
 import msgspec
 from msgspec import Struct
 
-from exporter.errors import QuestionError
+from exporter.errors import RequestError
 from exporter.events import advisories
 from exporter.events.advisories import read_advisory
-from exporter.events.state import OWN, EventBook
-from exporter.sources.decoding.decode import read_answer, version_numbers
+from exporter.events.state import OWN, EventState
+from exporter.sources.decoding.decode import read_response, version_numbers
 from exporter.sources.decoding.wire import WireApiError
 from exporter.sources.jetstream_api.client import api_prefix
 from exporter.sources.transport.connection import NatsLink
@@ -64,7 +64,7 @@ class Capture:
     """Counting begins with what is stored after the first look."""
 
     link: NatsLink
-    book: EventBook
+    book: EventState
     stream: str
     domain: str | None = None
     most_per_poll: int = 10_000
@@ -78,7 +78,7 @@ class Capture:
         """Reads what was stored since the last time; `deadline` is one of time.monotonic()."""
         try:
             await self._read_on(deadline)
-        except QuestionError as error:
+        except RequestError as error:
             self._tell(str(error))
         else:
             self._tell("")
@@ -116,28 +116,28 @@ class Capture:
 
     async def _messages(self, seqs: range, deadline: float) -> list[_Stored]:
         """All of a batch or an error: what was read in part would be counted twice."""
-        answers = await asyncio.gather(
+        responses = await asyncio.gather(
             *(self._message(seq, deadline) for seq in seqs), return_exceptions=True
         )
-        for answer in answers:
-            if isinstance(answer, BaseException):
-                raise answer
-        return [answer for answer in answers if isinstance(answer, _Stored)]
+        for response in responses:
+            if isinstance(response, BaseException):
+                raise response
+        return [response for response in responses if isinstance(response, _Stored)]
 
     async def _message(self, seq: int, deadline: float) -> _Stored | None:
         """None when it is no longer there."""
         subject = f"{api_prefix(self.domain)}.STREAM.MSG.GET.{self.stream}"
         payload = msgspec.json.encode({"seq": seq})
-        reply = await self.link.ask(subject, payload, timeout=_left(deadline))
-        got = read_answer(_GotMessage, reply.data, subject)
+        reply = await self.link.request(subject, payload, timeout=_left(deadline))
+        got = read_response(_GotMessage, reply.data, subject)
         if got.error is not None and got.error.err_code != _NO_MESSAGE:
             raise _refused(subject, got.error)
         return got.message
 
     async def _stream_info(self, deadline: float) -> _StreamInfo:
         subject = f"{api_prefix(self.domain)}.STREAM.INFO.{self.stream}"
-        reply = await self.link.ask(subject, timeout=_left(deadline))
-        info = read_answer(_StreamInfo, reply.data, subject)
+        reply = await self.link.request(subject, timeout=_left(deadline))
+        info = read_response(_StreamInfo, reply.data, subject)
         if info.error is not None:
             raise _refused(subject, info.error)
         return info
@@ -153,9 +153,9 @@ class Capture:
             self._log.report("read", True, logging.INFO, message, stream=self.stream)
 
 
-def _refused(subject: str, error: WireApiError) -> QuestionError:
+def _refused(subject: str, error: WireApiError) -> RequestError:
     code = error.err_code or error.code
-    return QuestionError("api_error", f"{subject}: {error.description} ({code})")
+    return RequestError("api_error", f"{subject}: {error.description} ({code})")
 
 
 def _left(deadline: float) -> float:

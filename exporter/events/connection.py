@@ -18,7 +18,7 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 from nats.errors import SlowConsumerError
 
-from exporter.errors import QuestionError
+from exporter.errors import RequestError
 from exporter.sources.request_context import RETRY_AFTER_SECONDS
 from exporter.sources.transport.connection import NatsLink
 from exporter.sources.transport.credentials import NatsAccess
@@ -38,7 +38,7 @@ _LEAST_PAUSE, _MOST_PAUSE = 1.0, 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ear:
+class EventSubscription:
     """A subject, who hears it, and how much may wait to be heard."""
 
     subject: str
@@ -55,13 +55,13 @@ class KeptLink(NatsLink):
         self,
         access: NatsAccess,
         name: str,
-        ears: Sequence[Ear],
+        wanted: Sequence[EventSubscription],
         *,
         pulse: int = PULSE_SECONDS,
         retry: float = RETRY_AFTER_SECONDS,
     ) -> None:
         super().__init__(access, name)
-        self._ears = tuple(ears)
+        self._wanted = tuple(wanted)
         self._pulse = pulse
         self._retry = retry
         self._ended = asyncio.Event()
@@ -109,7 +109,7 @@ class KeptLink(NatsLink):
         """One connection, from its opening to its end."""
         try:
             await self.open()
-        except QuestionError as error:
+        except RequestError as error:
             self._tell_trouble(error.detail)
             return
         self.connected_since, self.trouble = time.time(), ""
@@ -133,15 +133,15 @@ class KeptLink(NatsLink):
             except TimeoutError:
                 if not await self._is_alive(client):
                     return
-                await self._ask_again(client)
+                await self._request_again(client)
 
-    async def _ask_again(self, client: Client) -> None:
+    async def _request_again(self, client: Client) -> None:
         """Permissions may have changed; each try makes a line in the server's log, so it is rare."""
         denied = self.denied
         if not denied or time.monotonic() - self._asked_again < self._retry:
             return
         try:
-            await self._subscribe(client, [ear for ear in self._ears if ear.subject in denied])
+            await self._subscribe(client, [each for each in self._wanted if each.subject in denied])
         except (NatsError, OSError, TimeoutError):
             return  # the next look at the connection tells
         if not self.denied:
@@ -174,24 +174,24 @@ class KeptLink(NatsLink):
     async def _listen(self, client: Client) -> None:
         self._ended.clear()
         self._subscriptions.clear()
-        await self._subscribe(client, self._ears)
+        await self._subscribe(client, self._wanted)
         if self._stopped:
             self._ended.set()
 
-    async def _subscribe(self, client: Client, ears: Iterable[Ear]) -> None:
+    async def _subscribe(self, client: Client, wanted: Iterable[EventSubscription]) -> None:
         self._settled, self.denied = False, frozenset()
         self._asked_again = time.monotonic()
         # Never the same twice: a connection that a server has not yet given up would get its share.
         group = EXPORTER_GROUP + secrets.token_hex(8)
-        for ear in ears:
-            if refused := self._subscriptions.pop(ear.subject, None):
+        for each in wanted:
+            if refused := self._subscriptions.pop(each.subject, None):
                 await refused.unsubscribe()
-            self._subscriptions[ear.subject] = await client.subscribe(
-                ear.subject,
-                queue=group if ear.says_who else "",
-                cb=_heard_by(ear.hear),
-                pending_msgs_limit=ear.most_messages,
-                pending_bytes_limit=ear.most_bytes,
+            self._subscriptions[each.subject] = await client.subscribe(
+                each.subject,
+                queue=group if each.says_who else "",
+                cb=_heard_by(each.hear),
+                pending_msgs_limit=each.most_messages,
+                pending_bytes_limit=each.most_bytes,
             )
         # The library's first ping may overtake the subscriptions that wait to be sent; a second one
         # cannot, and the server speaks of what it denies before it answers that.
@@ -217,7 +217,7 @@ class KeptLink(NatsLink):
             return
         if violation := _DENIED.search(str(error).lower()):
             # The library gives the subject in lower case.
-            found = [ear.subject for ear in self._ears if ear.subject.lower() == violation[1]]
+            found = [each.subject for each in self._wanted if each.subject.lower() == violation[1]]
             self.denied |= frozenset(found or [violation[1]])
             if self._settled:  # taken away later, by a reload of the server's configuration
                 self._tell_denied()

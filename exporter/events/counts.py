@@ -59,4 +59,4 @@ class EventCounts:
     tap: TapState | None = None  # None: not configured
 
 
-NOTHING_HEARD = EventCounts()
+NO_EVENTS = EventCounts()

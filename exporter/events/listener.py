@@ -9,8 +9,8 @@ from nats.aio.msg import Msg
 from exporter.events import ack_samples, advisories
 from exporter.events.ack_samples import read_ack_sample
 from exporter.events.advisories import read_advisory
-from exporter.events.connection import Ear, KeptLink
-from exporter.events.state import OWN, EventBook
+from exporter.events.connection import EventSubscription, KeptLink
+from exporter.events.state import OWN, EventState
 from exporter.sources.decoding.decode import version_numbers
 from exporter.sources.transport.credentials import NatsAccess
 
@@ -50,20 +50,22 @@ class Listening:
 @dataclass(slots=True)
 class Listener:
     plan: Listening
-    book: EventBook
+    book: EventState
     link: KeptLink = field(init=False)
 
     def __post_init__(self) -> None:
         who = "system account's events" if self.plan.of_system_account else "events"
-        ears = [
-            Ear(
+        subscriptions = [
+            EventSubscription(
                 subject,
                 self._hear_ack if subject == ack_samples.SUBJECT else self._hear,
                 says_who=True,
             )
             for subject in self.plan.subjects
         ]
-        self.link = KeptLink(self.plan.access, f"streamgauge {who} ({self.plan.system})", ears)
+        self.link = KeptLink(
+            self.plan.access, f"streamgauge {who} ({self.plan.system})", subscriptions
+        )
 
     async def run(self) -> None:
         await self.link.run()

@@ -11,21 +11,21 @@ from exporter.events.ack_tap import AckTap
 from exporter.events.capture import Capture
 from exporter.events.counts import ConsumerKey, EventCounts, StreamKey
 from exporter.events.listener import Listener
-from exporter.events.state import EventBook
+from exporter.events.state import EventState
 from exporter.model import Snapshot
 from exporter.sources.transport.connection import NatsLink
 
 
 @dataclass(slots=True)
-class Hearing:
+class EventSession:
     """`run` beside the polls; within each poll `catch_up`, then `taken` and `keep_only`."""
 
-    book: EventBook
+    book: EventState
     listeners: tuple[Listener, ...] = ()
     tap: AckTap | None = None
     capture: Capture | None = None
     account_name: AccountName | None = None
-    link: NatsLink | None = None  # for questions, where it is nobody else's to close
+    link: NatsLink | None = None  # for requests, where it is nobody else's to close
 
     async def run(self) -> None:
         """Until cancelled; listeners and tap close their connections at the end."""
@@ -89,18 +89,20 @@ class Hearing:
         return tuple(_troubles(self))
 
 
-def _troubles(hearing: Hearing) -> list[str]:
+def _troubles(event_session: EventSession) -> list[str]:
     found = []
-    links = [listener.link for listener in hearing.listeners]
-    if hearing.tap is not None:
-        links.append(hearing.tap.link)
-        if hearing.tap.off:
-            found.append(f"the publish-ack tap switched itself off: {hearing.tap.off}")
+    links = [listener.link for listener in event_session.listeners]
+    if event_session.tap is not None:
+        links.append(event_session.tap.link)
+        if event_session.tap.off:
+            found.append(f"the publish-ack tap switched itself off: {event_session.tap.off}")
     for link in links:
         if link.trouble:
             found.append(f"{link.name}: {link.trouble}")
         if link.denied:
             found.append(f"{link.name}: may not listen to {', '.join(sorted(link.denied))}")
-    if hearing.capture is not None and hearing.capture.trouble:
-        found.append(f"capture stream {hearing.capture.stream}: {hearing.capture.trouble}")
+    if event_session.capture is not None and event_session.capture.trouble:
+        found.append(
+            f"capture stream {event_session.capture.stream}: {event_session.capture.trouble}"
+        )
     return found

@@ -39,7 +39,7 @@ Track = TypeVar("Track")
 
 
 @dataclass(slots=True)
-class _ConsumerTrack:
+class _ConsumerState:
     naks: int = 0
     exhausted: deque[int] = field(default_factory=lambda: deque(maxlen=_MOST_EXHAUSTED_SEQS))
     exhausted_total: int = 0
@@ -58,7 +58,7 @@ class _ConsumerTrack:
 
 
 @dataclass(slots=True)
-class _StreamTrack:
+class _StreamState:
     quorum_lost: int = 0
     restores: int = 0
     duplicates: int = 0
@@ -70,7 +70,7 @@ class _StreamTrack:
 
 
 @dataclass(slots=True)
-class EventBook:
+class EventState:
     """Fed by the listeners of one system.
 
     `account_names`: what accounts are called, by the id that system-account copies name them by.
@@ -78,8 +78,8 @@ class EventBook:
 
     account_names: Mapping[str, str] = field(default_factory=dict)
     _own_names: tuple[str, ...] = ()
-    _consumers: dict[ConsumerKey, _ConsumerTrack] = field(default_factory=dict)
-    _streams: dict[StreamKey, _StreamTrack] = field(default_factory=dict)
+    _consumers: dict[ConsumerKey, _ConsumerState] = field(default_factory=dict)
+    _streams: dict[StreamKey, _StreamState] = field(default_factory=dict)
     _advisories: Counter[tuple[str, str]] = field(default_factory=Counter)
     _ids: dict[str, None] = field(default_factory=dict)  # in the order they were heard
     _not_named: set[tuple[str, ...]] = field(default_factory=set)
@@ -196,11 +196,11 @@ class EventBook:
         elif advisory.kind == advisories.RESTORED:
             self._stream((account, advisory.stream)).restores += 1
 
-    def _consumer(self, key: ConsumerKey) -> _ConsumerTrack:
-        return self._consumers.get(key) or self._consumers.setdefault(key, _ConsumerTrack())
+    def _consumer(self, key: ConsumerKey) -> _ConsumerState:
+        return self._consumers.get(key) or self._consumers.setdefault(key, _ConsumerState())
 
-    def _stream(self, key: StreamKey) -> _StreamTrack:
-        return self._streams.get(key) or self._streams.setdefault(key, _StreamTrack())
+    def _stream(self, key: StreamKey) -> _StreamState:
+        return self._streams.get(key) or self._streams.setdefault(key, _StreamState())
 
     def _heard_before(self, advisory_id: str) -> bool:
         if advisory_id in self._ids:

@@ -9,8 +9,8 @@ from exporter.events.account_name import AccountName
 from exporter.events.ack_tap import AckTap, TapLimits
 from exporter.events.capture import Capture
 from exporter.events.listener import Listener, Listening
-from exporter.events.session import Hearing
-from exporter.events.state import EventBook
+from exporter.events.session import EventSession
+from exporter.events.state import EventState
 from exporter.settings.access import nats_access
 from exporter.settings.events import EventAccountSettings, EventSettings
 from exporter.sources.transport.connection import NatsLink
@@ -31,31 +31,31 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class _Account:
-    """The account to listen to: its access, and a link for questions."""
+    """The account to listen to: its access, and a link for requests."""
 
     access: NatsAccess
     link: NatsLink
     is_ours: bool  # the link is opened for the events alone
 
 
-def make_hearing(settings: EventSettings, around: Surroundings) -> Hearing | None:
+def make_event_session(settings: EventSettings, around: Surroundings) -> EventSession | None:
     """None when there is nothing to listen to."""
     if not settings.enabled:
         return None
-    book = EventBook()
-    hearing = Hearing(book, _system_listeners(book, around))
+    book = EventState()
+    event_session = EventSession(book, _system_listeners(book, around))
     account = _account(settings, around)
     if account is not None:
-        _listen_to(hearing, account, settings, around)
+        _listen_to(event_session, account, settings, around)
     name = around.account or (settings.account.name if settings.account else "")
     if name:
         book.name_account(name)
     elif account is not None and account.is_ours:
-        hearing.account_name = AccountName(account.link, book)
-    return hearing if hearing.listeners else None
+        event_session.account_name = AccountName(account.link, book)
+    return event_session if event_session.listeners else None
 
 
-def _system_listeners(book: EventBook, around: Surroundings) -> tuple[Listener, ...]:
+def _system_listeners(book: EventState, around: Surroundings) -> tuple[Listener, ...]:
     if around.source != "system" or around.access is None:
         return ()
     plan = Listening(around.access, around.system, of_system_account=True, domain=around.domain)
@@ -71,7 +71,7 @@ def _account(settings: EventSettings, around: Surroundings) -> _Account | None:
         return None
     urls = around.access.addresses if around.access else ()
     access = account_access(settings.account, urls)
-    link = NatsLink(access, f"streamgauge questions about events ({around.system})")
+    link = NatsLink(access, f"streamgauge requests about events ({around.system})")
     return _Account(access, link, is_ours=True)
 
 
@@ -81,9 +81,9 @@ def account_access(settings: EventAccountSettings, urls: tuple[str, ...]) -> Nat
 
 
 def _listen_to(
-    hearing: Hearing, account: _Account, settings: EventSettings, around: Surroundings
+    event_session: EventSession, account: _Account, settings: EventSettings, around: Surroundings
 ) -> None:
-    book, captured, tap = hearing.book, settings.capture_stream, settings.publish_ack_tap
+    book, captured, tap = event_session.book, settings.capture_stream, settings.publish_ack_tap
     plan = Listening(
         # It asks nothing, so it needs no inbox; a wrong one would only be another thing to explain.
         replace(account.access, inbox_prefix=""),
@@ -91,13 +91,13 @@ def _listen_to(
         consumer_advisories=not captured,
         domain=around.domain,
     )
-    hearing.listeners += (Listener(plan, book),)
+    event_session.listeners += (Listener(plan, book),)
     if account.is_ours:
-        hearing.link = account.link
+        event_session.link = account.link
     if captured:
-        hearing.capture = Capture(
+        event_session.capture = Capture(
             account.link, book, captured, around.domain, settings.capture_batch
         )
     if tap.enabled:
         limits = TapLimits(tap.max_rate, tap.max_byte_rate, tap.queue)
-        hearing.tap = AckTap(plan.access, book, around.system, tap.inbox_prefixes, limits)
+        event_session.tap = AckTap(plan.access, book, around.system, tap.inbox_prefixes, limits)

@@ -20,31 +20,31 @@ class PollLog:
     _states: StateLog = field(default_factory=lambda: StateLog(logger))
     _wrong: set[Hashable] = field(default_factory=set)
     _servers: set[str] = field(default_factory=set)
-    _was_answered: bool = False
+    _had_succeeded: bool = False
 
     def asked(self, snapshot: Snapshot) -> None:
-        """What the servers said to this poll's questions."""
+        """What the servers said to this poll's requests."""
         for outcome in snapshot.outcomes:
-            self._trouble(("question", outcome.question), outcome.reason or not outcome.ok,
-                          "question failed", "question answered again",
-                          question=outcome.question, reason=outcome.reason,
+            self._trouble(("request", outcome.request), outcome.reason or not outcome.ok,
+                          "request failed", "request answered again",
+                          request=outcome.request, reason=outcome.reason,
                           detail=outcome.detail)  # fmt: skip
-        faults = {("fault", fault.question, fault.reason): fault for fault in snapshot.faults}
+        faults = {("fault", fault.request, fault.reason): fault for fault in snapshot.faults}
         for key, fault in faults.items():
-            self._trouble(key, True, "part of an answer is left out", "", question=fault.question,
+            self._trouble(key, True, "part of an answer is left out", "", request=fault.request,
                           reason=fault.reason, count=fault.count, detail=fault.detail)  # fmt: skip
         for key in [key for key in self._wrong if isinstance(key, tuple) and key[0] == "fault"]:
             if key not in faults:
                 self._trouble(key, False, "", "nothing of that kind is left out any more",
-                              question=key[1], reason=key[2])  # fmt: skip
+                              request=key[1], reason=key[2])  # fmt: skip
         self._tell_servers(snapshot)
 
     def polled(self, state: SystemState, now: float, failure: Exception | None) -> None:
         """How the poll as a whole went."""
         self._trouble("poll", failure is not None and type(failure).__name__, "poll failed",
                       "polls succeed again", logging.ERROR, error=failure)  # fmt: skip
-        if not self._was_answered and state.last_answer is not None:
-            self._was_answered = True
+        if not self._had_succeeded and state.last_answer is not None:
+            self._had_succeeded = True
             self._first_answer(state)
         self._trouble("stale", state.is_stale(now) and state.last_answer is not None,
                       "no answer for three intervals: its series are dropped",
@@ -96,5 +96,5 @@ class PollLog:
         elif key in self._wrong:
             self._wrong.discard(key)
             self._states.forget(key)
-            told = {name: fields[name] for name in ("question", "reason") if fields.get(name)}
+            told = {name: fields[name] for name in ("request", "reason") if fields.get(name)}
             event(logger, logging.INFO, over, system=self.system, **told)

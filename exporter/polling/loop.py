@@ -14,15 +14,15 @@ from dataclasses import replace as dataclass_replace
 from msgspec.structs import replace
 
 from exporter.audit.log import AuditLog
-from exporter.audit.periodic_audit import AuditBook
-from exporter.events.session import Hearing
+from exporter.audit.periodic_audit import AuditState
+from exporter.events.session import EventSession
 from exporter.model import Snapshot
 from exporter.polling.log import PollLog
-from exporter.polling.per_consumer_requests import CloserLook
+from exporter.polling.per_consumer_requests import PerConsumerRequests
 from exporter.polling.pipeline import Digest, Found
 from exporter.polling.state import STALE_AFTER_INTERVALS, SystemState
 from exporter.samples.render import Rendered, Renderer
-from exporter.signals.publishes.engine import PublishBook
+from exporter.signals.publishes.engine import PublishState
 from exporter.sources.source import Source
 
 logger = logging.getLogger(__name__)
@@ -52,10 +52,10 @@ class SystemPoller:
     timeout: float
     grace: float = _GRACE_SECONDS
     clock: Callable[[], float] = time.time
-    hearing: Hearing | None = field(default=None, repr=False)
-    closer_look: CloserLook | None = field(default=None, repr=False)
+    event_session: EventSession | None = field(default=None, repr=False)
+    per_consumer_requests: PerConsumerRequests | None = field(default=None, repr=False)
     publish_interval: float = 60.0  # seconds between two readings of what was published
-    audit: AuditBook | None = field(default=None, repr=False)
+    audit: AuditState | None = field(default=None, repr=False)
     state: SystemState = field(init=False, repr=False)
     _digest: Digest = field(init=False, repr=False)
     _log: PollLog = field(init=False, repr=False)
@@ -69,23 +69,23 @@ class SystemPoller:
         # One of its own: an empty page must not make the renderer forget what it keeps.
         renderer = self.renderer
         forget_after = STALE_AFTER_INTERVALS * self.publish_interval
-        self._digest = Digest(renderer, publishes=PublishBook(forget_after), audit=self.audit)
+        self._digest = Digest(renderer, publishes=PublishState(forget_after), audit=self.audit)
         self._silence = Renderer(renderer.system, renderer.selection, renderer.limits)
 
     async def run(self) -> None:
         """Polls and listens until cancelled; one poll ends before the next begins."""
         try:
             async with asyncio.TaskGroup() as group:
-                if self.hearing is not None:
-                    group.create_task(self.hearing.run(), name=f"listen {self.system}")
+                if self.event_session is not None:
+                    group.create_task(self.event_session.run(), name=f"listen {self.system}")
                 await self._poll_on()
         finally:
             await self.close()
 
     async def close(self) -> None:
         await self.source.close()
-        if self.hearing is not None:
-            await self.hearing.close()
+        if self.event_session is not None:
+            await self.event_session.close()
 
     async def _poll_on(self) -> None:
         while True:
@@ -98,7 +98,7 @@ class SystemPoller:
         started, state, failure = time.monotonic(), self.state, None
         try:
             deadline = started + self.timeout
-            snapshot = await self._ask(deadline)
+            snapshot = await self._request(deadline)
             snapshot, found = await self._find_more(snapshot, deadline)
             state = state.asked(snapshot, self.clock())
             self._log.asked(snapshot)
@@ -106,8 +106,8 @@ class SystemPoller:
         except Exception as error:  # ours: it must not end the polling, nor pass in silence
             state, failure = state.failed(), error
             logger.debug("poll failed", exc_info=True)
-        if self.hearing is not None:
-            state = state.heard(self.hearing.standing(), self.hearing.troubles())
+        if self.event_session is not None:
+            state = state.heard(self.event_session.standing(), self.event_session.troubles())
         self.state = state.polled(time.monotonic() - started)
         self._log.polled(self.state, self.clock(), failure)
 
@@ -117,7 +117,7 @@ class SystemPoller:
     def served(self, now: float) -> Rendered:
         return self.state.served(now)
 
-    async def _ask(self, deadline: float) -> Snapshot:
+    async def _request(self, deadline: float) -> Snapshot:
         limit = asyncio.timeout(self.timeout + self.grace)
         try:
             async with limit:
@@ -129,7 +129,7 @@ class SystemPoller:
             raise PollOverrunError(reason) from error
 
     async def _find_more(self, snapshot: Snapshot, deadline: float) -> tuple[Snapshot, Found]:
-        """What was heard since the last poll, and what only single questions tell.
+        """What was heard since the last poll, and what only single requests tell.
 
         Both may need a connection of their own; one that hangs must not hold up what is known.
         """
@@ -138,14 +138,14 @@ class SystemPoller:
             return snapshot, found
         now = time.monotonic()
         deadline = now + max(0.0, deadline - now) * _SHARE_OF_EXTRAS
-        if (hearing := self.hearing) is not None:
-            hearing.learn_names(snapshot)
+        if (event_session := self.event_session) is not None:
+            event_session.learn_names(snapshot)
             with suppress(TimeoutError):  # whoever does not answer is a trouble of the hearing
                 async with asyncio.timeout_at(_loop_time(deadline)):
-                    await hearing.catch_up(deadline)
-            found = Found(hearing.taken(), hearing.listening)
-        if self.closer_look is not None:
-            read = await self.closer_look.read(snapshot, self.state.signals, deadline)
+                    await event_session.catch_up(deadline)
+            found = Found(event_session.taken(), event_session.listening)
+        if self.per_consumer_requests is not None:
+            read = await self.per_consumer_requests.read(snapshot, self.state.signals, deadline)
             found = dataclass_replace(found, lags=read.lags, counts=read.counts)
             snapshot = replace(
                 snapshot,
@@ -157,10 +157,10 @@ class SystemPoller:
     async def _render(self, state: SystemState, snapshot: Snapshot, found: Found) -> SystemState:
         if any(outcome.ok for outcome in snapshot.outcomes):
             made = await asyncio.to_thread(self._digest.take, snapshot, found)
-            if self.hearing is not None and snapshot.complete:
-                self.hearing.keep_only(made.consumers, made.streams)
+            if self.event_session is not None and snapshot.complete:
+                self.event_session.keep_only(made.consumers, made.streams)
             self._audit_log.tell(made.report)
-            return state.answered(snapshot, made.rendered, made.signals).audited(made.report)
+            return state.succeeded(snapshot, made.rendered, made.signals).audited(made.report)
         # Of what nobody answered only the servers are known: they are down.
         servers = replace(snapshot, streams=(), consumers=(), accounts=(), meta=None)
         return state.unanswered(await asyncio.to_thread(self._silence.render, servers))

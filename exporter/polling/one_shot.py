@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from exporter.exposition.text_format import Format, assemble
 from exporter.polling.loop import SystemPoller
-from exporter.polling.scrape_view import Moment
+from exporter.polling.scrape_view import ScrapeView
 from exporter.polling.wiring import make_poller
 from exporter.samples.self_metrics import SelfMetrics
 from exporter.settings.config import ExporterSettings
@@ -20,7 +20,7 @@ from streamgauge.serving.logs import LogLevel, configure_logs
 
 
 def run_once(settings: ExporterSettings) -> int:
-    """0 when every question was answered, else 1 and the reasons on stderr."""
+    """0 when every request was answered, else 1 and the reasons on stderr."""
     # What failed is told in plain words at the end; the log would only say it twice.
     debug = settings.logs.level is LogLevel.DEBUG
     configure_logs(settings.logs.format, LogLevel.DEBUG if debug else LogLevel.ERROR)
@@ -46,7 +46,7 @@ async def _polled(settings: ExporterSettings) -> Sequence[SystemPoller]:
 
 
 def _print(pollers: Sequence[SystemPoller]) -> None:
-    moment = Moment(time.time(), tuple((poller.system, poller.state) for poller in pollers))
+    moment = ScrapeView(time.time(), tuple((poller.system, poller.state) for poller in pollers))
     own = SelfMetrics(moment, VERSION, platform.python_version()).text(Format.TEXT)
     for chunk in assemble(moment.blocks(), own, Format.TEXT).plain_chunks():
         sys.stdout.buffer.write(chunk)
@@ -58,8 +58,8 @@ def _failures(poller: SystemPoller) -> Iterator[str]:
     if state.complete:
         return
     told = [
-        f"{poller.system}: {question} failed ({record.outcome.reason}): {record.outcome.detail}"
-        for question, record in state.questions.items()
+        f"{poller.system}: {request} failed ({record.outcome.reason}): {record.outcome.detail}"
+        for request, record in state.requests.items()
         if not record.outcome.ok
     ]
     yield from told or [f"{poller.system}: {_why_incomplete(poller)}"]
@@ -69,4 +69,4 @@ def _why_incomplete(poller: SystemPoller) -> str:
     state = poller.state
     if state.errors.get(("poll", "internal")):
         return "the poll failed by a mistake of the exporter itself, see the line above"
-    return f"{state.servers_answered} of {state.servers_expected} servers answered"
+    return f"{state.servers_responding} of {state.servers_expected} servers answered"

@@ -1,4 +1,4 @@
-"""Questions about single consumers after a poll, asked as a user of their account."""
+"""Requests about single consumers after a poll, asked as a user of their account."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from exporter.errors import QuestionError
+from exporter.errors import RequestError
 from exporter.model import Outcome, Snapshot
 from exporter.signals.results import Signals
 from exporter.sources.exact_requests.reader import (
@@ -18,14 +18,14 @@ from exporter.sources.exact_requests.reader import (
     PreciseReader,
 )
 from exporter.sources.jetstream_api.client import AccountApi, api_prefix
-from exporter.sources.request_context import Asking, LeftOut
+from exporter.sources.request_context import LeftOut, RequestContext
 from exporter.sources.transport.connection import NatsLink
 
 NOTHING_READ = Precise()
 
 
 @dataclass(slots=True)
-class CloserLook:
+class PerConsumerRequests:
     """`account` tells whose consumers can be asked for; "" while that is not known."""
 
     link: NatsLink
@@ -48,7 +48,7 @@ class CloserLook:
         try:
             async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
                 await self.link.open()
-        except QuestionError as error:
+        except RequestError as error:
             return self._unread(error.reason, error.detail)
         except TimeoutError:
             return self._unread("timeout", "no connection in time")
@@ -57,8 +57,8 @@ class CloserLook:
             self._link_generation = self.link.reconnects
             self._left_out.clear()
         self._reader.account = account
-        return await self._reader.read(snapshot, signals, Asking(deadline, self._left_out))
+        return await self._reader.read(snapshot, signals, RequestContext(deadline, self._left_out))
 
     def _unread(self, reason: str, detail: str) -> Precise:
-        question = EXACT_LAG if self.options.exact_lag else FILTERED_COUNTS
-        return Precise(outcomes=(Outcome(question, False, 0.0, reason, detail),))
+        request = EXACT_LAG if self.options.exact_lag else FILTERED_COUNTS
+        return Precise(outcomes=(Outcome(request, False, 0.0, reason, detail),))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass, field
 
-from exporter.audit.context import Scene
-from exporter.audit.periodic_audit import AuditBook
+from exporter.audit.context import AuditContext
+from exporter.audit.periodic_audit import AuditState
 from exporter.audit.report import Report
-from exporter.events.counts import NOTHING_HEARD, ConsumerKey, EventCounts, StreamKey
+from exporter.events.counts import NO_EVENTS, ConsumerKey, EventCounts, StreamKey
 from exporter.model import Snapshot
 from exporter.samples.render import Rendered, Renderer
-from exporter.signals.engine import SignalBook
-from exporter.signals.events_input import FilteredCount, Heard, LagReading
-from exporter.signals.publishes.engine import PublishBook, PublishSignals, TapCounts
+from exporter.signals.engine import SignalState
+from exporter.signals.events_input import EventsInput, FilteredCount, LagMeasurement
+from exporter.signals.publishes.engine import PublishSignals, PublishState, TapCounts
 from exporter.signals.results import Signals
 
 
@@ -21,9 +21,9 @@ from exporter.signals.results import Signals
 class Found:
     """What a poll brings beside its snapshot."""
 
-    events: EventCounts = NOTHING_HEARD
+    events: EventCounts = NO_EVENTS
     listening: frozenset[str] = frozenset()  # accounts whose delivery advisories are heard
-    lags: dict[ConsumerKey, LagReading] = field(default_factory=dict)
+    lags: dict[ConsumerKey, LagMeasurement] = field(default_factory=dict)
     counts: dict[ConsumerKey, FilteredCount] = field(default_factory=dict)
 
 
@@ -41,9 +41,9 @@ class Digest:
     """Keeps what signals need to remember of one system."""
 
     renderer: Renderer
-    signals: SignalBook = field(default_factory=SignalBook)
-    publishes: PublishBook = field(default_factory=PublishBook)
-    audit: AuditBook | None = None
+    signals: SignalState = field(default_factory=SignalState)
+    publishes: PublishState = field(default_factory=PublishState)
+    audit: AuditState | None = None
 
     def take(self, snapshot: Snapshot, found: Found) -> Digested:
         scene = learn(self.signals, self.publishes, snapshot, found)
@@ -59,10 +59,12 @@ class Digest:
         )
 
 
-def learn(book: SignalBook, publish_book: PublishBook, snapshot: Snapshot, found: Found) -> Scene:
+def learn(
+    book: SignalState, publish_book: PublishState, snapshot: Snapshot, found: Found
+) -> AuditContext:
     """What the books make of one more poll."""
     published = publish_book.update(snapshot.subscriptions, snapshot, _tap_counts(found.events))
-    return Scene(
+    return AuditContext(
         snapshot=snapshot,
         now=snapshot.taken,
         signals=book.update(snapshot, _heard(found, published)),
@@ -72,9 +74,9 @@ def learn(book: SignalBook, publish_book: PublishBook, snapshot: Snapshot, found
     )
 
 
-def _heard(found: Found, published: PublishSignals) -> Heard:
+def _heard(found: Found, published: PublishSignals) -> EventsInput:
     consumers = found.events.consumers
-    return Heard(
+    return EventsInput(
         # Only what says something: of whom more is known than their rows say, more work is made.
         exhausted={
             key: told.exhausted_seqs for key, told in consumers.items() if told.exhausted_seqs

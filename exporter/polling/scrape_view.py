@@ -13,7 +13,7 @@ from exporter.samples.self_metrics import SelfSample
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class ScrapeView:
     now: float
     systems: tuple[tuple[str, SystemState], ...]
     reload_ok: bool | None = None  # None where there is nothing to reload
@@ -42,17 +42,17 @@ def state_samples(name: str, state: SystemState, now: float) -> Iterator[SelfSam
         (catalog.SNAPSHOT_AGE_SECONDS, state.age(now)),
         (catalog.POLL_DURATION_SECONDS, state.poll_seconds),
         (catalog.SERVERS_EXPECTED, state.servers_expected),
-        (catalog.SERVERS_ANSWERED, state.servers_answered),
+        (catalog.SERVERS_RESPONDING, state.servers_responding),
     )
     for metric, value in maybe:
         if value is not None:
             yield SelfSample(metric, system, value)
     yield from event_self_samples(name, state.events)
-    for question, record in state.questions.items():
-        labels = (*system, question)
-        yield SelfSample(catalog.QUESTION_SUCCESS, labels, float(record.outcome.ok))
-        yield SelfSample(catalog.QUESTION_DURATION_SECONDS, labels, record.outcome.seconds)
+    for request, record in state.requests.items():
+        labels = (*system, request)
+        yield SelfSample(catalog.REQUEST_SUCCESS, labels, float(record.outcome.ok))
+        yield SelfSample(catalog.REQUEST_DURATION_SECONDS, labels, record.outcome.seconds)
     for skipped in state.skipped:
-        yield SelfSample(catalog.QUESTION_SKIPPED, (*system, skipped.question, skipped.reason), 1)
-    for (question, reason), number in sorted(state.errors.items()):
-        yield SelfSample(catalog.POLL_ERRORS, (*system, question, reason), number)
+        yield SelfSample(catalog.REQUEST_SKIPPED, (*system, skipped.request, skipped.reason), 1)
+    for (request, reason), number in sorted(state.errors.items()):
+        yield SelfSample(catalog.POLL_ERRORS, (*system, request, reason), number)

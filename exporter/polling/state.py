@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from exporter.audit.report import Report
-from exporter.events.counts import NOTHING_HEARD, EventCounts
+from exporter.events.counts import NO_EVENTS, EventCounts
 from exporter.model import Outcome, Server, Skipped, Snapshot
 from exporter.samples.render import NO_SIGNALS, Rendered
 from exporter.signals.results import Signals
@@ -27,11 +27,11 @@ def _empty() -> Mapping[Key, Value]:
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionRecord:
-    """How a question went the last time it was asked."""
+class RequestRecord:
+    """How a request went the last time it was asked."""
 
     outcome: Outcome
-    answered: float | None  # time.time() of its last good answer
+    succeeded: float | None  # time.time() of its last good answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class SystemState:
     complete: bool = False
     last_answer: float | None = None  # time.time()
     servers_expected: int | None = None
-    servers_answered: int | None = None
-    questions: Mapping[str, QuestionRecord] = field(default_factory=_empty)
+    servers_responding: int | None = None
+    requests: Mapping[str, RequestRecord] = field(default_factory=_empty)
     skipped: tuple[Skipped, ...] = ()
     errors: Mapping[tuple[str, str], int] = field(default_factory=_empty)
     series_dropped: int = 0
-    events: EventCounts = NOTHING_HEARD  # as of the last poll
+    events: EventCounts = NO_EVENTS  # as of the last poll
     troubles: tuple[str, ...] = ()  # why something goes unheard, in words
     report: Report | None = None  # of the last audit; None before the first, or without audits
 
@@ -70,28 +70,28 @@ class SystemState:
         return self.silence if self.is_stale(now) else self.rendered
 
     def asked(self, snapshot: Snapshot, now: float) -> SystemState:
-        """After the questions of a poll, before its snapshot is rendered."""
-        questions, errors = dict(self.questions), Counter(self.errors)
+        """After the requests of a poll, before its snapshot is rendered."""
+        requests, errors = dict(self.requests), Counter(self.errors)
         for outcome in snapshot.outcomes:
-            before = questions.get(outcome.question)
-            answered = now if outcome.ok else before.answered if before else None
-            questions[outcome.question] = QuestionRecord(outcome, answered)
+            before = requests.get(outcome.request)
+            succeeded = now if outcome.ok else before.succeeded if before else None
+            requests[outcome.request] = RequestRecord(outcome, succeeded)
             if not outcome.ok:
-                errors[outcome.question, outcome.reason] += 1
+                errors[outcome.request, outcome.reason] += 1
         for fault in snapshot.faults:
-            errors[fault.question, fault.reason] += fault.count
+            errors[fault.request, fault.reason] += fault.count
         return replace(
             self,
             complete=snapshot.complete,
             servers=snapshot.servers,
             servers_expected=snapshot.servers_expected,
-            servers_answered=snapshot.servers_answered,
-            questions=questions,
+            servers_responding=snapshot.servers_responding,
+            requests=requests,
             skipped=snapshot.skipped,
             errors=errors,
         )
 
-    def answered(
+    def succeeded(
         self, snapshot: Snapshot, rendered: Rendered, signals: Signals = NO_SIGNALS
     ) -> SystemState:
         return replace(

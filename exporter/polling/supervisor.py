@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from exporter.polling.loop import SystemPoller
-from exporter.polling.scrape_view import Moment, state_samples
+from exporter.polling.scrape_view import ScrapeView, state_samples
 from exporter.polling.wiring import make_poller
 from exporter.samples.self_metrics import SelfSample
 from exporter.settings.config import ExporterSettings, SystemSettings
@@ -152,10 +152,10 @@ class Watch:
             self._was_ready = bool(pollers) and all(poller.state.polls > 0 for poller in pollers)
         return self._was_ready
 
-    def moment(self) -> Moment:
+    def moment(self) -> ScrapeView:
         """What a scrape gets now."""
         systems = tuple((poller.system, poller.state) for poller in self.pollers)
-        return Moment(time.time(), systems, self.reload_ok, self.loaded)
+        return ScrapeView(time.time(), systems, self.reload_ok, self.loaded)
 
 
 def _run(system: SystemSettings, poller: SystemPoller, before: _Running | None = None) -> _Running:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from operator import attrgetter
 
 from exporter.audit.history.reader import HistoryReader
-from exporter.audit.periodic_audit import AuditBook
-from exporter.events.session import Hearing
-from exporter.events.subscriptions import Surroundings, make_hearing
+from exporter.audit.periodic_audit import AuditState
+from exporter.events.session import EventSession
+from exporter.events.subscriptions import Surroundings, make_event_session
 from exporter.polling.loop import SystemPoller
-from exporter.polling.per_consumer_requests import CloserLook
+from exporter.polling.per_consumer_requests import PerConsumerRequests
 from exporter.samples.render import Limits, Renderer
 from exporter.samples.selection import Selection, full_name
 from exporter.settings.access import nats_access
@@ -29,7 +29,7 @@ from exporter.sources.transport.credentials import NatsAccess, without_secrets
 
 def make_poller(settings: ExporterSettings, system: SystemSettings) -> SystemPoller:
     source = make_source(system)
-    hearing = make_hearing(system.events, _surroundings(system, source))
+    event_session = make_event_session(system.events, _surroundings(system, source))
     return SystemPoller(
         system=system.name,
         source_name=system.source,
@@ -42,21 +42,21 @@ def make_poller(settings: ExporterSettings, system: SystemSettings) -> SystemPol
         ),
         interval=system.interval or settings.interval,
         timeout=system.timeout or settings.timeout,
-        hearing=hearing,
-        closer_look=_closer_look(system, source, hearing),
+        event_session=event_session,
+        per_consumer_requests=_per_consumer_requests(system, source, event_session),
         publish_interval=system.publishes.interval,
         audit=_audit(system),
     )
 
 
-def _audit(system: SystemSettings) -> AuditBook | None:
+def _audit(system: SystemSettings) -> AuditState | None:
     audit = system.audit
     if not audit.enabled:
         return None
     if audit.rollups is None:
-        return AuditBook(audit.interval, audit.pure())
+        return AuditState(audit.interval, audit.pure())
     history = HistoryReader(audit.rollups, system.name)
-    return AuditBook(audit.interval, audit.pure(), history.latest)
+    return AuditState(audit.interval, audit.pure(), history.latest)
 
 
 def _surroundings(system: SystemSettings, source: Source) -> Surroundings:
@@ -66,9 +66,9 @@ def _surroundings(system: SystemSettings, source: Source) -> Surroundings:
     return Surroundings(system.name, system.source, access, link, account, system.domain)
 
 
-def _closer_look(
-    system: SystemSettings, source: Source, hearing: Hearing | None
-) -> CloserLook | None:
+def _per_consumer_requests(
+    system: SystemSettings, source: Source, event_session: EventSession | None
+) -> PerConsumerRequests | None:
     exact = system.exact
     if not exact.lag and not exact.filtered_redeliveries:
         return None
@@ -81,12 +81,12 @@ def _closer_look(
         most_subjects=exact.filtered_subjects,
     )
     if isinstance(source, AccountSource):
-        return CloserLook(source.link, attrgetter("own_account"), options, system.domain)
-    if hearing is None or hearing.link is None:
+        return PerConsumerRequests(source.link, attrgetter("own_account"), options, system.domain)
+    if event_session is None or event_session.link is None:
         return None
-    book = hearing.book
-    return CloserLook(
-        hearing.link, lambda _: book.own_account if book.named else "", options, system.domain
+    book = event_session.book
+    return PerConsumerRequests(
+        event_session.link, lambda _: book.own_account if book.named else "", options, system.domain
     )
 
 
@@ -114,7 +114,7 @@ def make_source(system: SystemSettings) -> Source:
         health_interval=system.health_interval,
         remember_seconds=system.remember,
         concurrency=system.concurrency,
-        max_answer_bytes=system.max_answer,
+        max_response_bytes=system.max_response,
         publishes=PublishOptions(
             system.publishes.enabled, system.publishes.interval, system.publishes.ceiling
         ),

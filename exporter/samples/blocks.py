@@ -25,7 +25,7 @@ class _Kept:
 
 
 @dataclass(slots=True)
-class BlockBook:
+class BlockCache:
     """The blocks of the last poll. Most columns of a large system hardly ever change, and to write
     and compress one takes ten times as long as to see that it has not."""
 
@@ -63,7 +63,7 @@ class Blocks:
 
     wanted: frozenset[Metric]
     cap: int
-    book: BlockBook
+    book: BlockCache
     done: list[Block] = field(default_factory=list)
     series: int = 0
     dropped: int = 0

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from exporter import catalog
 from exporter.exposition.text_format import Column, extend_head
 from exporter.model import Consumer
-from exporter.samples.info_metrics import InfoBook
+from exporter.samples.info_metrics import InfoCache
 from exporter.samples.server_times import moved
 
 Key = tuple[str, str, str]
@@ -22,7 +22,7 @@ def consumer_columns(
     heads: Sequence[str],
     offsets: Mapping[str, float],
     ever_paused: Collection[Key],
-    infos: InfoBook[Consumer],
+    infos: InfoCache[Consumer],
 ) -> Iterator[Column]:
     yield Column(catalog.CONSUMER_UP, heads, (1 if row.up else 0 for row in rows))
     yield infos.column(rows, heads)

@@ -18,7 +18,7 @@ StreamKey = tuple[str, str]
 
 
 @dataclass(slots=True)
-class Crowd:
+class EphemeralGroup:
     num_pending: int = 0
     num_ack_pending: int = 0
     num_redelivered: int = 0
@@ -41,14 +41,14 @@ def count_ephemerals(rows: Sequence[Consumer]) -> Counter[StreamKey]:
     return Counter((row.account, row.stream) for row in rows if is_ephemeral(row))
 
 
-def fold_crowds(
+def fold_ephemerals(
     rows: Sequence[Consumer],
     counts: Counter[StreamKey],
     cap: int,
     signals: Mapping[ConsumerKey, ConsumerSignals],
-) -> tuple[Sequence[Consumer], dict[StreamKey, Crowd]]:
+) -> tuple[Sequence[Consumer], dict[StreamKey, EphemeralGroup]]:
     """The rows that keep a series of their own, and the sums of those that do not."""
-    crowds = {key: Crowd() for key, number in counts.items() if number > cap}
+    crowds = {key: EphemeralGroup() for key, number in counts.items() if number > cap}
     if not crowds:
         return rows, {}
     kept = []
@@ -62,7 +62,7 @@ def fold_crowds(
     return kept, crowds
 
 
-def crowd_columns(system: str, crowds: dict[StreamKey, Crowd]) -> Iterator[Column]:
+def ephemeral_columns(system: str, crowds: dict[StreamKey, EphemeralGroup]) -> Iterator[Column]:
     heads = [label_head(catalog.CONSUMER, (system, *key, ROW_NAME)) for key in crowds]
     sums = crowds.values()
     yield Column(catalog.CONSUMER_NUM_PENDING, heads, [c.num_pending for c in sums])

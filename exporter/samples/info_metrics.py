@@ -20,7 +20,7 @@ Facts = tuple[object, ...]
 
 
 @dataclass(slots=True)
-class InfoBook(Generic[Row]):
+class InfoCache(Generic[Row]):
     """Keeps what the last poll told; rows that it did not name are forgotten."""
 
     metric: Metric
@@ -51,12 +51,12 @@ class InfoBook(Generic[Row]):
         return endings
 
 
-def stream_infos() -> InfoBook[Stream]:
-    return InfoBook(catalog.STREAM_INFO, _stream_facts, _stream_ending)
+def stream_infos() -> InfoCache[Stream]:
+    return InfoCache(catalog.STREAM_INFO, _stream_facts, _stream_ending)
 
 
-def consumer_infos() -> InfoBook[Consumer]:
-    return InfoBook(catalog.CONSUMER_INFO, _consumer_facts, _consumer_ending)
+def consumer_infos() -> InfoCache[Consumer]:
+    return InfoCache(catalog.CONSUMER_INFO, _consumer_facts, _consumer_ending)
 
 
 def _stream_facts(row: Stream) -> Facts:

@@ -9,23 +9,23 @@ from itertools import chain
 
 from exporter import catalog
 from exporter.audit.report import Report
-from exporter.events.counts import NOTHING_HEARD, EventCounts
+from exporter.events.counts import NO_EVENTS, EventCounts
 from exporter.exposition.text_format import Block, Column
 from exporter.metric import Metric
 from exporter.model import Consumer, Snapshot, Stream
 from exporter.samples.account import account_columns
-from exporter.samples.blocks import BlockBook, Blocks
+from exporter.samples.blocks import BlockCache, Blocks
 from exporter.samples.consumer import consumer_columns, consumer_key
-from exporter.samples.ephemeral_groups import count_ephemerals, crowd_columns, fold_crowds
+from exporter.samples.ephemeral_groups import count_ephemerals, ephemeral_columns, fold_ephemerals
 from exporter.samples.events import (
     account_event_columns,
     consumer_event_columns,
     stream_event_columns,
 )
 from exporter.samples.findings import ConsumerFindings, stream_finding_columns
-from exporter.samples.info_metrics import InfoBook, consumer_infos, stream_infos
+from exporter.samples.info_metrics import InfoCache, consumer_infos, stream_infos
 from exporter.samples.publishes import consumer_reply_columns, stream_publish_columns
-from exporter.samples.rows import RowBook
+from exporter.samples.rows import RowCache
 from exporter.samples.selection import Selection
 from exporter.samples.server import meta_columns, server_columns
 from exporter.samples.server_times import clock_offsets
@@ -70,31 +70,31 @@ class Renderer:
     selection: Selection = field(default_factory=Selection)
     limits: Limits = field(default_factory=Limits)
     _wanted: frozenset[Metric] = field(init=False)
-    _streams: RowBook[Stream, StreamKey] = field(init=False)
-    _consumers: RowBook[Consumer, ConsumerKey] = field(init=False)
-    _stream_infos: InfoBook[Stream] = field(default_factory=stream_infos)
-    _consumer_infos: InfoBook[Consumer] = field(default_factory=consumer_infos)
+    _streams: RowCache[Stream, StreamKey] = field(init=False)
+    _consumers: RowCache[Consumer, ConsumerKey] = field(init=False)
+    _stream_infos: InfoCache[Stream] = field(default_factory=stream_infos)
+    _consumer_infos: InfoCache[Consumer] = field(default_factory=consumer_infos)
     _findings: ConsumerFindings = field(default_factory=ConsumerFindings)
-    _book: BlockBook = field(default_factory=BlockBook)
+    _book: BlockCache = field(default_factory=BlockCache)
     _ever_paused: set[ConsumerKey] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._wanted = self.selection.metrics()
-        self._streams = RowBook(catalog.STREAM, self.system, stream_key)
-        self._consumers = RowBook(catalog.CONSUMER, self.system, consumer_key)
+        self._streams = RowCache(catalog.STREAM, self.system, stream_key)
+        self._consumers = RowCache(catalog.CONSUMER, self.system, consumer_key)
 
     def render(
         self,
         snapshot: Snapshot,
         signals: Signals = NO_SIGNALS,
         published: PublishSignals = NO_PUBLISHES,
-        events: EventCounts = NOTHING_HEARD,
+        events: EventCounts = NO_EVENTS,
         report: Report | None = None,
     ) -> Rendered:
         told = _Told(signals, published, events, report)
         self._note_pauses(snapshot.consumers)
         counts = count_ephemerals(snapshot.consumers)
-        consumers, crowds = fold_crowds(
+        consumers, crowds = fold_ephemerals(
             snapshot.consumers, counts, self.limits.max_ephemerals, signals.consumers
         )
         self._book.turn()
@@ -104,7 +104,7 @@ class Renderer:
         blocks.take(account_columns(self.system, snapshot.accounts))
         blocks.take(account_event_columns(self.system, events))
         self._take_streams(blocks, snapshot, counts, told)
-        blocks.take(crowd_columns(self.system, crowds))
+        blocks.take(ephemeral_columns(self.system, crowds))
         self._take_consumers(blocks, consumers, snapshot, told)
         folded = sum(counts[key] for key in crowds)
         return Rendered(tuple(blocks.done), blocks.series, blocks.dropped, folded)

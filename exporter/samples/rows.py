@@ -29,7 +29,7 @@ class Table(Generic[Row, Key]):
 
 
 @dataclass(slots=True)
-class RowBook(Generic[Row, Key]):
+class RowCache(Generic[Row, Key]):
     """Keeps order and heads from poll to poll; what a poll does not name is forgotten.
 
     Sorting and writing heads for a hundred thousand rows takes longer than all that is done with

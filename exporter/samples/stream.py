@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from exporter import catalog
 from exporter.exposition.text_format import Column, extend_head, head_ending
 from exporter.model import Stream, StreamConfig, StreamOrigin
-from exporter.samples.info_metrics import InfoBook
+from exporter.samples.info_metrics import InfoCache
 from exporter.samples.server_times import moved
 
 Key = tuple[str, str]
@@ -29,7 +29,7 @@ def stream_columns(
     now: float,
     ephemerals: Counter[Key],
     listed: Collection[Key],
-    infos: InfoBook[Stream],
+    infos: InfoCache[Stream],
 ) -> Iterator[Column]:
     """`listed`: the streams whose consumers are known this poll."""
     yield Column(catalog.STREAM_UP, heads, (int(row.up) for row in streams))

@@ -61,7 +61,7 @@ class PublishSettings:
     interval: Duration = setting(60.0, "Time between two readings.", minimum=10)
     ceiling: int = setting(
         CEILING,
-        "Subscriptions of an account on one server above which that account stays out: reading them makes its publishers wait. It shows as question_skipped.",
+        "Subscriptions of an account on one server above which that account stays out: reading them makes its publishers wait. It shows as request_skipped.",
         minimum=0,
     )
 
@@ -82,7 +82,7 @@ class ExactSettings:
     filtered_per_round: int = setting(100, "Most consumers to count for in one round.", minimum=1)
     filtered_subjects: int = setting(
         10_000,
-        "Most subjects that the answers of one round may name; a stream with more is left out, and that shows as question_skipped.",
+        "Most subjects that the answers of one round may name; a stream with more is left out, and that shows as request_skipped.",
         minimum=1,
     )
 
@@ -145,7 +145,7 @@ class SystemSettings:
     )
     config_ceiling: int = setting(
         100_000,
-        "Consumers above which configuration is read only once, at the start: reading it all makes publishers wait (system and monitor source). It shows as question_skipped.",
+        "Consumers above which configuration is read only once, at the start: reading it all makes publishers wait (system and monitor source). It shows as request_skipped.",
         minimum=0,
     )
     health_interval: Duration = setting(
@@ -157,9 +157,9 @@ class SystemSettings:
         3600.0, "How long a server that went silent, and what it held, stays as down.", minimum=0
     )
     concurrency: int = setting(
-        12, "Questions under way at once (account source).", minimum=1, maximum=64
+        12, "Requests under way at once (account source).", minimum=1, maximum=64
     )
-    max_answer: Size = setting(1024**3, "Largest answer that is unpacked.", minimum=1024**2)
+    max_response: Size = setting(1024**3, "Largest answer that is unpacked.", minimum=1024**2)
     max_ephemerals: int = setting(
         50,
         "Ephemeral consumers on one stream that keep series of their own; more are summed into one row.",
@@ -172,7 +172,7 @@ class SystemSettings:
     )
     exact: ExactSettings = setting(
         ExactSettings(),
-        "Questions about single consumers that make signals exact; asked as the account's user.",
+        "Requests about single consumers that make signals exact; asked as the account's user.",
     )
     events: EventSettings = setting(EventSettings(), "What only a subscription hears.")
     audit: AuditingSettings = setting(

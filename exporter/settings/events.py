@@ -9,7 +9,7 @@ from pathlib import Path
 from exporter.settings.access import TlsSettings, chosen_ways_in
 from streamgauge.serving.settings.loader import InvalidSettingError, Secret, Size, setting
 
-# The exporter's own questions use this inbox while the tap listens to the usual one.
+# The exporter's own requests use this inbox while the tap listens to the usual one.
 OWN_INBOX_PREFIX = "_INBOX_streamgauge"
 USUAL_INBOX_PREFIX = "_INBOX"
 
@@ -132,7 +132,7 @@ def check_events(settings: EventSettings, source: str) -> None:
 
 
 def own_inbox_prefix(wanted: str, tap: PublishAckTapSettings) -> str:
-    """The inbox for the exporter's own questions: not one that its tap listens to."""
+    """The inbox for the exporter's own requests: not one that its tap listens to."""
     if not tap.enabled:
         return wanted
     prefix = wanted or USUAL_INBOX_PREFIX

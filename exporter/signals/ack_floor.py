@@ -9,7 +9,7 @@ from msgspec import Struct
 from exporter.model import Consumer, ConsumerConfig
 
 
-class FloorTrack(Struct, gc=False):
+class FloorState(Struct, gc=False):
     """Since when the floor stands where it stands."""
 
     consumer_seq: int
@@ -19,15 +19,15 @@ class FloorTrack(Struct, gc=False):
     given_up: bool = False  # an advisory named the message that holds it
 
 
-def track_floor(
-    track: FloorTrack | None, row: Consumer, now: float, given_up: Collection[int] = ()
-) -> FloorTrack:
+def next_floor_state(
+    track: FloorState | None, row: Consumer, now: float, given_up: Collection[int] = ()
+) -> FloorState:
     """The floor may also go back (an R1 server killed): that is a movement like any other.
 
     `given_up`: the stream sequences of messages that the server gave up, as far as heard.
     """
     if track is None or _moved(track, row) or holds_nothing(row):
-        track = FloorTrack(
+        track = FloorState(
             row.ack_floor_consumer_seq, row.ack_floor_stream_seq, now, row.delivered_consumer_seq
         )
     if given_up and row.ack_floor_stream_seq + 1 in given_up:
@@ -35,7 +35,7 @@ def track_floor(
     return track
 
 
-def _moved(track: FloorTrack, row: Consumer) -> bool:
+def _moved(track: FloorState, row: Consumer) -> bool:
     return (
         track.stream_seq != row.ack_floor_stream_seq
         or track.consumer_seq != row.ack_floor_consumer_seq
@@ -55,12 +55,12 @@ def went_back(before: Consumer, row: Consumer) -> bool:
     )
 
 
-def stalled_seconds(track: FloorTrack, row: Consumer, now: float) -> float:
+def stalled_seconds(track: FloorState, row: Consumer, now: float) -> float:
     """Time since the floor last moved while something is unacked, else 0."""
     return now - track.since if row.num_ack_pending > 0 and now > track.since else 0.0
 
 
-def floor_exhausted(track: FloorTrack, row: Consumer, now: float) -> int | None:
+def floor_exhausted(track: FloorState, row: Consumer, now: float) -> int | None:
     """1 when messages that ran out of max_deliver hold the floor; None without max_deliver."""
     config = row.config
     if config is None or config.max_deliver is None or config.ack_policy == "none":

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from exporter.model import ClockReading
+from exporter.model import ClockEstimate
 
 WINDOW_SECONDS = 120.0
 # Two ordinary clocks may drift apart by so many seconds per second. An old sample with a short way
@@ -37,7 +37,7 @@ def clock_sample(sent: float, round_trip: float, server_time: datetime) -> Clock
 
 
 @dataclass(slots=True)
-class ClockBook:
+class ClockState:
     """The recent samples of every server of a system."""
 
     _samples: dict[str, deque[ClockSample]] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class ClockBook:
             kept = self._samples[server] = deque(maxlen=_KEPT)
         kept.append(clock_sample(sent, round_trip, server_time))
 
-    def reading(self, server: str, now: float) -> ClockReading | None:
+    def reading(self, server: str, now: float) -> ClockEstimate | None:
         recent = [
             sample
             for sample in self._samples.get(server, ())
@@ -66,7 +66,7 @@ class ClockBook:
         valid = [sample for sample in recent if sample.agrees_with(recent[-1])]
         best = min(valid, key=lambda sample: sample.unsure_at(now))
         shortest = min(sample.round_trip for sample in valid)
-        return ClockReading(best.offset, best.unsure_at(now), shortest)
+        return ClockEstimate(best.offset, best.unsure_at(now), shortest)
 
     def servers(self) -> frozenset[str]:
         return frozenset(self._samples)

@@ -12,7 +12,7 @@ from exporter.signals.lag import first_unfinished, lag_seconds, reading_holds
 from exporter.signals.redelivery_cause import Cause, redelivery_cause
 from exporter.signals.results import ConsumerSignals
 from exporter.signals.retention import headroom_ratio, headroom_seconds
-from exporter.signals.state import NEVER, ConsumerTrack, Look, StreamView
+from exporter.signals.state import NEVER, ConsumerState, Look, StreamView
 from exporter.signals.unchanged import keep_told
 from exporter.signals.verdict import Evidence, Verdict, verdict
 from exporter.signals.window import WINDOW_SECONDS, Point, redelivery_ratio
@@ -20,7 +20,7 @@ from exporter.signals.window import WINDOW_SECONDS, Point, redelivery_ratio
 __all__ = ["ConsumerSignals", "bare_signals", "consumer_signals"]
 
 
-def bare_signals(track: ConsumerTrack, now: float, *, up: bool) -> ConsumerSignals:
+def bare_signals(track: ConsumerState, now: float, *, up: bool) -> ConsumerSignals:
     """Without a leader of its own, or of its stream, nothing new can be told."""
     track.told, track.rests, track.until = None, False, NEVER
     if not up:
@@ -45,7 +45,7 @@ class _State(Struct, frozen=True, gc=False):
     unfinished: int | None
 
 
-def consumer_signals(track: ConsumerTrack, look: Look) -> ConsumerSignals:
+def consumer_signals(track: ConsumerState, look: Look) -> ConsumerSignals:
     before = count(track, look)
     state = _state(track, look)
     evidence = _evidence(track, look.row, state) if track.looks > 1 else None
@@ -55,12 +55,12 @@ def consumer_signals(track: ConsumerTrack, look: Look) -> ConsumerSignals:
     return told
 
 
-def _state(track: ConsumerTrack, look: Look) -> _State:
+def _state(track: ConsumerState, look: Look) -> _State:
     row, now = look.row, look.now
     given_up = look.heard.exhausted.get(track.key, ())
-    floor = track.floor = ack_floor.track_floor(track.floor, row, now, given_up)
+    floor = track.floor = ack_floor.next_floor_state(track.floor, row, now, given_up)
     exhausted = ack_floor.floor_exhausted(floor, row, now)
-    deliveries = track.deliveries = delivery_stall.track_deliveries(track.deliveries, row, now)
+    deliveries = track.deliveries = delivery_stall.next_delivery_state(track.deliveries, row, now)
     point = _point(track, look)
     track.window.note(point)
     return _State(
@@ -75,7 +75,7 @@ def _state(track: ConsumerTrack, look: Look) -> _State:
     )
 
 
-def _began(track: ConsumerTrack, look: Look) -> int | None:
+def _began(track: ConsumerState, look: Look) -> int | None:
     """Up to where the consumer was surely sent nothing, for one that never acked.
 
     None where its own numbers tell: each delivery moved its position by one.
@@ -91,7 +91,7 @@ def _began(track: ConsumerTrack, look: Look) -> int | None:
     return view.row.last_seq - since
 
 
-def _point(track: ConsumerTrack, look: Look) -> Point:
+def _point(track: ConsumerState, look: Look) -> Point:
     row, heard = look.row, look.heard
     return Point(
         look.now,
@@ -105,7 +105,7 @@ def _point(track: ConsumerTrack, look: Look) -> Point:
     )
 
 
-def _evidence(track: ConsumerTrack, row: Consumer, state: _State) -> Evidence:
+def _evidence(track: ConsumerState, row: Consumer, state: _State) -> Evidence:
     config = row.config
     push = config is not None and config.kind == "push"
     # Here and below positional on purpose: with names it takes twice as long, for every consumer.
@@ -125,13 +125,13 @@ def _evidence(track: ConsumerTrack, row: Consumer, state: _State) -> Evidence:
     )
 
 
-def _judge(track: ConsumerTrack, found: Verdict | None, now: float) -> None:
+def _judge(track: ConsumerState, found: Verdict | None, now: float) -> None:
     if found is not track.verdict:
         track.verdict, track.verdict_since = found, now
 
 
 def _told(
-    track: ConsumerTrack, look: Look, state: _State, before: Consumer | None
+    track: ConsumerState, look: Look, state: _State, before: Consumer | None
 ) -> ConsumerSignals:
     row, now, view, first = look.row, look.now, look.view, track.window.points[0]
     loses, counted = not view.shape.overwrites, track.nothing_missing
@@ -162,13 +162,13 @@ def _told(
     )
 
 
-def _cause(track: ConsumerTrack, look: Look, state: _State) -> Cause | None:
+def _cause(track: ConsumerState, look: Look, state: _State) -> Cause | None:
     listening = track.key[0] in look.heard.listening
     past, row = track.window.points, look.row
     return redelivery_cause(past, state.point, row.num_redelivered, listening=listening)
 
 
-def _redeliveries_are_exact(track: ConsumerTrack, row: Consumer, now: float) -> bool:
+def _redeliveries_are_exact(track: ConsumerState, row: Consumer, now: float) -> bool:
     """All of them within the window, so that a rate or a ratio of it is exact."""
     if loss_accounting.never_sends_again(row.config):
         return True
@@ -198,7 +198,7 @@ def _lag(
 
 
 def _ahead(before: Consumer | None, view: StreamView) -> int | None:
-    """Only while there is something: two questions asked at different times must not raise it."""
+    """Only while there is something: two requests asked at different times must not raise it."""
     if before is None or before.delivered_stream_seq <= view.row.last_seq:
         return None
     return before.delivered_stream_seq - view.row.last_seq

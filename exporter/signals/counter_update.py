@@ -7,10 +7,10 @@ from exporter.signals import filtered_redeliveries, loss_accounting
 from exporter.signals.ack_floor import went_back
 from exporter.signals.filtered_redeliveries import Known
 from exporter.signals.loss_accounting import Accounted, Interval
-from exporter.signals.state import ConsumerTrack, Look
+from exporter.signals.state import ConsumerState, Look
 
 
-def count(track: ConsumerTrack, look: Look) -> Consumer | None:
+def count(track: ConsumerState, look: Look) -> Consumer | None:
     """Brings the track up to date; gives the look before, unless the consumer begins anew."""
     row, view = look.row, look.view
     before = _comparable(track, row)
@@ -34,7 +34,7 @@ def count(track: ConsumerTrack, look: Look) -> Consumer | None:
     return before
 
 
-def _comparable(track: ConsumerTrack, row: Consumer) -> Consumer | None:
+def _comparable(track: ConsumerState, row: Consumer) -> Consumer | None:
     before = track.row
     if before is None:
         return None
@@ -47,7 +47,7 @@ def _comparable(track: ConsumerTrack, row: Consumer) -> Consumer | None:
 
 
 def _interval(
-    track: ConsumerTrack, before: Consumer, look: Look, *, nothing_missing: bool
+    track: ConsumerState, before: Consumer, look: Look, *, nothing_missing: bool
 ) -> Interval:
     view, position = look.view, loss_accounting.position(look.row)
     # Positional, as in consumers.py: one is made for every consumer that moved.
@@ -69,7 +69,7 @@ def _was_refiltered(old: ConsumerConfig | None, new: ConsumerConfig | None) -> b
     return old.filters != new.filters
 
 
-def _add(track: ConsumerTrack, happened: Accounted, now: float) -> None:
+def _add(track: ConsumerState, happened: Accounted, now: float) -> None:
     track.redeliveries += happened.redelivered
     track.lost += happened.lost
     track.purged += happened.purged
@@ -79,7 +79,7 @@ def _add(track: ConsumerTrack, happened: Accounted, now: float) -> None:
         track.lost_bounded = now
 
 
-def _note_finished(track: ConsumerTrack, before: Consumer | None, look: Look) -> None:
+def _note_finished(track: ConsumerState, before: Consumer | None, look: Look) -> None:
     row = look.row
     if before is not None and (
         went_back(before, row)
@@ -103,7 +103,7 @@ def _was_reopened(before: Consumer, row: Consumer) -> bool:
 
 
 def _use_count(
-    track: ConsumerTrack, before: Consumer | None, look: Look, known_before: int
+    track: ConsumerState, before: Consumer | None, look: Look, known_before: int
 ) -> None:
     """A count of the messages that pass the filter makes redeliveries exact."""
     heard = look.heard.counts.get(track.key)

@@ -7,17 +7,17 @@ from msgspec import Struct
 from exporter.model import Consumer
 
 
-class DeliveryTrack(Struct, gc=False):
+class DeliveryState(Struct, gc=False):
     deliveries: int
     position: int
     since: float  # the last time a delivery was seen, or nothing was waiting
     new_since: float  # the same for messages that were not sent before
 
 
-def track_deliveries(track: DeliveryTrack | None, row: Consumer, now: float) -> DeliveryTrack:
+def next_delivery_state(track: DeliveryState | None, row: Consumer, now: float) -> DeliveryState:
     delivered, position = row.delivered_consumer_seq, row.delivered_stream_seq
     if track is None or row.paused or row.num_pending == 0:
-        return DeliveryTrack(delivered, position, now, now)
+        return DeliveryState(delivered, position, now, now)
     if track.deliveries != delivered:
         track.deliveries, track.since = delivered, now
     if track.position != position:
@@ -25,7 +25,7 @@ def track_deliveries(track: DeliveryTrack | None, row: Consumer, now: float) -> 
     return track
 
 
-def stalled_seconds(track: DeliveryTrack, row: Consumer, now: float) -> float:
+def stalled_seconds(track: DeliveryState, row: Consumer, now: float) -> float:
     """0 when paused or caught up."""
     if row.paused or row.num_pending == 0:
         return 0.0

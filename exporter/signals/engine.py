@@ -12,32 +12,32 @@ from typing import TypeVar
 
 from exporter.model import Snapshot
 from exporter.signals.consumers import bare_signals, consumer_signals
-from exporter.signals.events_input import NOTHING_HEARD, ConsumerKey, Heard, StreamKey
+from exporter.signals.events_input import NO_EVENTS, ConsumerKey, EventsInput, StreamKey
 from exporter.signals.results import ConsumerSignals, Signals, StreamSignals
-from exporter.signals.state import ConsumerTrack, Look, StreamTrack, StreamView
+from exporter.signals.state import ConsumerState, Look, StreamState, StreamView
 from exporter.signals.stream_changes import divergence
 from exporter.signals.unchanged import resting_signals, standing_signals
 
-__all__ = ["ConsumerKey", "SignalBook", "Signals", "StreamKey", "StreamSignals"]
+__all__ = ["ConsumerKey", "SignalState", "Signals", "StreamKey", "StreamSignals"]
 
 # What partial answers do not name may still be there, but not for ever.
 FORGET_AFTER_SECONDS = 3600.0
 
-Track = TypeVar("Track", StreamTrack, ConsumerTrack)
+Track = TypeVar("Track", StreamState, ConsumerState)
 Key = TypeVar("Key", StreamKey, ConsumerKey)
 
 
 @dataclass(slots=True)
-class SignalBook:
+class SignalState:
     """Keeps the tracks of one system; what a complete answer no longer names is forgotten."""
 
-    _streams: dict[StreamKey, StreamTrack] = field(default_factory=dict)
-    _consumers: dict[ConsumerKey, ConsumerTrack] = field(default_factory=dict)
+    _streams: dict[StreamKey, StreamState] = field(default_factory=dict)
+    _consumers: dict[ConsumerKey, ConsumerState] = field(default_factory=dict)
 
-    def update(self, snapshot: Snapshot, heard: Heard | None = None) -> Signals:
+    def update(self, snapshot: Snapshot, heard: EventsInput | None = None) -> Signals:
         clocks = {s.name: s.clock.offset_seconds for s in snapshot.servers if s.clock}
         views = self._look_at_streams(snapshot, clocks)
-        consumers = self._look_at_consumers(snapshot, views, heard or NOTHING_HEARD)
+        consumers = self._look_at_consumers(snapshot, views, heard or NO_EVENTS)
         if snapshot.complete:
             self._note_removed(consumers)
         self._forget(snapshot, consumers)
@@ -53,7 +53,7 @@ class SignalBook:
             if track is None:
                 if not row.up:
                     continue
-                track = self._streams[key] = StreamTrack(row)
+                track = self._streams[key] = StreamState(row)
             track.seen = snapshot.taken
             if row.up:
                 # Without a measured offset, our own clock is the best guess.
@@ -61,7 +61,7 @@ class SignalBook:
         return views
 
     def _look_at_consumers(
-        self, snapshot: Snapshot, views: Mapping[StreamKey, StreamView], heard: Heard
+        self, snapshot: Snapshot, views: Mapping[StreamKey, StreamView], heard: EventsInput
     ) -> dict[ConsumerKey, ConsumerSignals]:
         now, tracks = snapshot.taken, self._consumers
         # Of these more may be known than their rows say.
@@ -71,7 +71,7 @@ class SignalBook:
             key = (row.account, row.stream, row.name)
             track = tracks.get(key)
             if track is None:
-                track = tracks[key] = ConsumerTrack(key)
+                track = tracks[key] = ConsumerState(key)
             seen, track.seen = track.seen, now
             view = views.get((row.account, row.stream))
             # Under the key that the track holds: one for all polls instead of one for each.
@@ -110,7 +110,7 @@ class SignalBook:
         }
 
 
-def _signals(track: ConsumerTrack, look: Look, seen: float, *, by_row: bool) -> ConsumerSignals:
+def _signals(track: ConsumerState, look: Look, seen: float, *, by_row: bool) -> ConsumerSignals:
     """With as little work as will do. `seen`: when it was looked at before; `by_row`: nothing more
     is known of it than its row says."""
     told = None
@@ -125,7 +125,7 @@ def _kept(tracks: dict[Key, Track], oldest: float) -> dict[Key, Track]:
     return {key: track for key, track in tracks.items() if track.seen >= oldest}
 
 
-def _told(track: StreamTrack, view: StreamView | None) -> StreamSignals:
+def _told(track: StreamState, view: StreamView | None) -> StreamSignals:
     return StreamSignals(
         track.recreated,
         track.regressions,

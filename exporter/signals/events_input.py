@@ -1,4 +1,4 @@
-"""What no snapshot holds and the signals can use: events that were heard, single questions asked.
+"""What no snapshot holds and the signals can use: events that were heard, single requests asked.
 
 Everything is optional; what is missing makes a signal less exact or absent, never wrong.
 """
@@ -13,7 +13,7 @@ StreamKey = tuple[str, str]  # account, stream
 ConsumerKey = tuple[str, str, str]  # account, stream, consumer
 
 
-class LagReading(Struct, frozen=True, gc=False):
+class LagMeasurement(Struct, frozen=True, gc=False):
     """The first message at or after `asked_from` that passes the consumer's filter."""
 
     asked_from: int  # ConsumerSignals.unfinished_seq when it was asked
@@ -34,17 +34,17 @@ class FilteredCount(Struct, frozen=True, gc=False):
     num_pending: int
 
 
-class Heard(Struct, frozen=True):
+class EventsInput(Struct, frozen=True):
     """All by consumer; counts only grow, their owner has taken care of resets."""
 
     # The latest stream sequences that ran out of max_deliver: one of them may hold the ack floor.
     exhausted: Mapping[ConsumerKey, frozenset[int]] = field(default_factory=dict)
     naks: Mapping[ConsumerKey, int] = field(default_factory=dict)
     acks: Mapping[ConsumerKey, int] = field(default_factory=dict)  # all ack-type replies (SUBSZ)
-    lags: Mapping[ConsumerKey, LagReading] = field(default_factory=dict)
+    lags: Mapping[ConsumerKey, LagMeasurement] = field(default_factory=dict)
     counts: Mapping[ConsumerKey, FilteredCount] = field(default_factory=dict)
     # Accounts whose delivery advisories reach us: there, no nak heard means no nak.
     listening: frozenset[str] = frozenset()
 
 
-NOTHING_HEARD = Heard()
+NO_EVENTS = EventsInput()

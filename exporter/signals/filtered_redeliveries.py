@@ -10,7 +10,7 @@ from msgspec import Struct
 from exporter.signals.events_input import FilteredCount
 
 
-class CountTrack(Struct, frozen=True, gc=False):
+class CountState(Struct, frozen=True, gc=False):
     count: FilteredCount
     total: int  # redeliveries until then
     bounded: float = float("-inf")  # until this time some of them may have gone uncounted
@@ -26,21 +26,21 @@ class Known(Struct, frozen=True, gc=False):
 
 
 def follow(
-    track: CountTrack | None, count: FilteredCount, before: Known | None, now: Known
-) -> CountTrack | None:
+    track: CountState | None, count: FilteredCount, before: Known | None, now: Known
+) -> CountState | None:
     """The track after `count` was heard; None while there is nothing to build upon."""
     if (track is not None and track.count == count) or count.deliveries > now.deliveries:
         return track  # heard already, or newer than this look: its time comes with the next one
     if track is not None and _comparable(track.count, count):
         again = max(0, redelivered(track.count, count))
-        return CountTrack(count, track.total + again, track.bounded)
+        return CountState(count, track.total + again, track.bounded)
     if track is not None and track.count.deliveries == count.deliveries:
-        return CountTrack(count, track.total, track.bounded)  # messages left, none was sent
+        return CountState(count, track.total, track.bounded)  # messages left, none was sent
     if count.deliveries == now.deliveries:
-        return CountTrack(count, now.redeliveries, now.bounded)
+        return CountState(count, now.redeliveries, now.bounded)
     if before is not None and count.deliveries >= before.deliveries:
         # Taken while the consumer was busy: start from what was certain before it.
-        return CountTrack(count, before.redeliveries, now.time)
+        return CountState(count, before.redeliveries, now.time)
     return None
 
 

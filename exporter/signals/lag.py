@@ -13,7 +13,7 @@ from datetime import datetime
 from msgspec import Struct, field
 
 from exporter.model import Consumer, Stream
-from exporter.signals.events_input import LagReading
+from exporter.signals.events_input import LagMeasurement
 
 KEPT_POINTS = 40
 
@@ -141,6 +141,6 @@ def _first_unacked(row: Consumer, began: int | None, *, exhausted: bool) -> int:
     return max(floor + 1, row.stream_first_seq)
 
 
-def reading_holds(reading: LagReading | None, unfinished: int) -> bool:
+def reading_holds(reading: LagMeasurement | None, unfinished: int) -> bool:
     """Whether the message that was read is still the first unfinished one."""
     return reading is not None and reading.asked_from <= unfinished <= reading.seq

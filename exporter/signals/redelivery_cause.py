@@ -35,11 +35,11 @@ def redelivery_cause(
     few = 0 < _LOOP_TURNS * num_redelivered <= again and num_redelivered < deliveries - again
     if now.acks is None or first.acks is None:
         return Cause.LOOP if listening and few else None
-    answered = now.acks - first.acks
-    if 2 * (deliveries - answered) < again:
+    succeeded = now.acks - first.acks
+    if 2 * (deliveries - succeeded) < again:
         # Most of what was sent again was answered too: the answers come, but after ack_wait.
         return Cause.LATE_ACKS if listening else None
-    work_goes_on = 2 * answered >= deliveries - again
+    work_goes_on = 2 * succeeded >= deliveries - again
     return Cause.LOOP if few and work_goes_on else Cause.NO_ANSWER
 
 

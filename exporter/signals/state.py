@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec import Struct, field
 
 from exporter.model import Consumer, ConsumerConfig, Stream, StreamConfig
-from exporter.signals.ack_floor import FloorTrack
+from exporter.signals.ack_floor import FloorState
 from exporter.signals.coverage import sees_everything
-from exporter.signals.delivery_stall import DeliveryTrack
-from exporter.signals.events_input import ConsumerKey, Heard
-from exporter.signals.filtered_redeliveries import CountTrack
+from exporter.signals.delivery_stall import DeliveryState
+from exporter.signals.events_input import ConsumerKey, EventsInput
+from exporter.signals.filtered_redeliveries import CountState
 from exporter.signals.lag import StreamTimes
 from exporter.signals.loss_accounting import position
 from exporter.signals.results import ConsumerSignals
@@ -53,7 +53,7 @@ class StreamView(Struct, frozen=True, gc=False):
     last_seq_before: int  # at the look before; surely older than what is said of consumers now
 
 
-class StreamTrack(Struct, gc=False):
+class StreamState(Struct, gc=False):
     row: Stream  # the last one that its leader gave
     seen: float = 0.0  # when an answer last named it
     times: StreamTimes = field(default_factory=StreamTimes)
@@ -113,7 +113,7 @@ class StreamTrack(Struct, gc=False):
         self.purged += change.purged
 
 
-class ConsumerTrack(Struct, gc=False):
+class ConsumerState(Struct, gc=False):
     key: ConsumerKey
     row: Consumer | None = None  # the last one that its leader gave
     seen: float = 0.0
@@ -130,9 +130,9 @@ class ConsumerTrack(Struct, gc=False):
     finished: int = 0  # up to this sequence nothing is open
     redelivered_bounded: float = NEVER  # when an interval last gave no more than a bound
     lost_bounded: float = NEVER
-    floor: FloorTrack | None = None
-    deliveries: DeliveryTrack | None = None
-    counts: CountTrack | None = None
+    floor: FloorState | None = None
+    deliveries: DeliveryState | None = None
+    counts: CountState | None = None
     window: Window = field(default_factory=Window)
     # Comparing subjects is dear: done again only when one of these is not the same any more.
     config: ConsumerConfig | None = None
@@ -169,7 +169,7 @@ class Look(Struct, frozen=True, gc=False):
     row: Consumer
     view: StreamView
     now: float  # exporter's clock
-    heard: Heard
+    heard: EventsInput
 
 
 def counts_messages(config: ConsumerConfig | None, view: StreamView) -> bool:

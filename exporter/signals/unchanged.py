@@ -16,7 +16,7 @@ from exporter.signals.lag import lag_seconds
 from exporter.signals.loss_accounting import nothing_missing_ahead
 from exporter.signals.results import ConsumerSignals
 from exporter.signals.retention import headroom_ratio, headroom_seconds
-from exporter.signals.state import NEVER, ConsumerTrack, Look, StreamView
+from exporter.signals.state import NEVER, ConsumerState, Look, StreamView
 from exporter.signals.verdict import Evidence, Verdict, patience_left
 from exporter.signals.window import WINDOW_SECONDS
 
@@ -25,7 +25,7 @@ _SLACK_SECONDS = 0.001
 
 
 def resting_signals(
-    track: ConsumerTrack, row: Consumer, view: StreamView
+    track: ConsumerState, row: Consumer, view: StreamView
 ) -> ConsumerSignals | None:
     """What was told the last time, if nothing stirred since: most consumers rest most of the time."""
     before = track.row
@@ -45,7 +45,7 @@ def resting_signals(
     return track.told
 
 
-def standing_signals(track: ConsumerTrack, look: Look) -> ConsumerSignals | None:
+def standing_signals(track: ConsumerState, look: Look) -> ConsumerSignals | None:
     """What was told the last time, as old as it is now; None when more than ages may have changed."""
     row, before = look.row, track.row
     if (
@@ -83,7 +83,7 @@ def _waits_as(before: Consumer, row: Consumer) -> bool:
     )
 
 
-def _stream_stands(track: ConsumerTrack, row: Consumer, view: StreamView) -> bool:
+def _stream_stands(track: ConsumerState, row: Consumer, view: StreamView) -> bool:
     """It may grow, but nothing that was concluded of it may change."""
     if not view.steady or view.removed or view.shape is not track.shape:
         return False
@@ -92,7 +92,7 @@ def _stream_stands(track: ConsumerTrack, row: Consumer, view: StreamView) -> boo
     return track.nothing_missing is nothing_missing_ahead(row, view.row, gapless=False)
 
 
-def _is_told_more(track: ConsumerTrack, look: Look) -> bool:
+def _is_told_more(track: ConsumerState, look: Look) -> bool:
     """Whether something was heard of it that its row does not say."""
     key, heard, newest = track.key, look.heard, track.window.points[-1]
     return (
@@ -102,7 +102,7 @@ def _is_told_more(track: ConsumerTrack, look: Look) -> bool:
     )
 
 
-def _aged(track: ConsumerTrack, look: Look) -> ConsumerSignals | None:
+def _aged(track: ConsumerState, look: Look) -> ConsumerSignals | None:
     told, floor, deliveries = track.told, track.floor, track.deliveries
     if told is None or floor is None or deliveries is None:
         return None
@@ -132,7 +132,7 @@ def _aged(track: ConsumerTrack, look: Look) -> ConsumerSignals | None:
 
 
 def keep_told(
-    track: ConsumerTrack,
+    track: ConsumerState,
     before: Consumer | None,
     look: Look,
     told: ConsumerSignals,
@@ -152,7 +152,7 @@ def keep_told(
     track.told = told if track.until > look.now else None
 
 
-def _will_rest(track: ConsumerTrack, told: ConsumerSignals, now: float) -> bool:
+def _will_rest(track: ConsumerState, told: ConsumerSignals, now: float) -> bool:
     """Whether time alone cannot change what is told."""
     if told.verdict is not Verdict.IDLE or told.ahead is not None:
         return False  # how far it is ahead changes with the stream alone
@@ -176,7 +176,7 @@ def _stood_still(before: Consumer, row: Consumer, evidence: Evidence) -> bool:
     )
 
 
-def _seconds_of_calm(track: ConsumerTrack, look: Look, evidence: Evidence) -> float:
+def _seconds_of_calm(track: ConsumerState, look: Look, evidence: Evidence) -> float:
     """How long time alone changes nothing but ages."""
     now, points = look.now, evidence.past
     left = patience_left(evidence)

@@ -5,25 +5,25 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from exporter.errors import QuestionError
+from exporter.errors import RequestError
 from exporter.model import Account, AccountUsage, Server, Snapshot
-from exporter.signals.clock import ClockBook
+from exporter.signals.clock import ClockState
 from exporter.sources.api_counters import ApiCounters
 from exporter.sources.clock_pings import ClockPing
-from exporter.sources.decoding.decode import limit, read_answer, version_numbers
+from exporter.sources.decoding.decode import limit, read_response, version_numbers
 from exporter.sources.decoding.wire import (
     WireAccountInfo,
     WireAccountStat,
-    WireAccountStatzAnswer,
+    WireAccountStatzResponse,
     WireServer,
     WireUsage,
     WireUserInfo,
 )
 from exporter.sources.jetstream_api.assets import AccountAssets
 from exporter.sources.jetstream_api.client import AccountApi, api_prefix
-from exporter.sources.request_context import Asking, LeftOut
+from exporter.sources.request_context import LeftOut, RequestContext
 from exporter.sources.servers.snapshot import SourceOptions, unreadable_thresholds
-from exporter.sources.silent_assets import ServerBook
+from exporter.sources.silent_assets import ServerRegistry
 from exporter.sources.transport.connection import NatsLink
 from exporter.sources.transport.responder import server_names
 
@@ -42,47 +42,47 @@ _UNKNOWN_ACCOUNT = "account"
 class AccountSource:
     options: SourceOptions
     link: NatsLink
-    clocks: ClockBook = field(default_factory=ClockBook)
+    clocks: ClockState = field(default_factory=ClockState)
     left_out: LeftOut = field(default_factory=LeftOut)
     api_counters: ApiCounters = field(default_factory=ApiCounters)
-    servers: ServerBook = field(init=False)
+    servers: ServerRegistry = field(init=False)
     assets: AccountAssets = field(init=False)
     _account: str = ""  # as the server calls it; "" until it said so
     _name_in_statz: str = ""
     _link_generation: int = -1
 
     def __post_init__(self) -> None:
-        self.servers = ServerBook(self.options.remember_seconds, self.options.expected_servers)
+        self.servers = ServerRegistry(self.options.remember_seconds, self.options.expected_servers)
         api = AccountApi(self.link, api_prefix(self.options.domain))
         self.assets = AccountAssets(api, self.options.filters, self.options.concurrency)
 
     async def poll(self, deadline: float) -> Snapshot:
-        asking = Asking(deadline, self.left_out)
+        context = RequestContext(deadline, self.left_out)
         heard: list[tuple[WireServer, WireAccountStat | None]] = []
         info: WireAccountInfo | None = None
-        await self._open(asking)
+        await self._open(context)
         if self.link.server_info:
-            if not asking.rests("account_statz"):
-                with asking.question("account_statz"):
-                    heard = await self._ask_statz(asking)
-            await self._ask_user(asking)
-            if not asking.rests("account_info"):
-                with asking.question("account_info"):
-                    info = await self.assets.api.account_info(asking)
-            await self.assets.read(self._account_label(), asking)
+            if not context.rests("account_statz"):
+                with context.request("account_statz"):
+                    heard = await self._request_statz(context)
+            await self._request_user(context)
+            if not context.rests("account_info"):
+                with context.request("account_info"):
+                    info = await self.assets.api.account_info(context)
+            await self.assets.read(self._account_label(), context)
         else:
             self.assets.clear()
-        return self._snapshot(asking, heard, info)
+        return self._snapshot(context, heard, info)
 
     async def close(self) -> None:
         await self.link.close()
 
-    async def _open(self, asking: Asking) -> None:
+    async def _open(self, context: RequestContext) -> None:
         started = time.perf_counter()
         try:
             await self.link.open()
-        except QuestionError as error:
-            asking.failed("stream_list", time.perf_counter() - started, error)
+        except RequestError as error:
+            context.failed("stream_list", time.perf_counter() - started, error)
             return
         if self.link.reconnects != self._link_generation:
             # Another connection may have other permissions, or another server's names.
@@ -93,18 +93,20 @@ class AccountSource:
     def _account_label(self) -> str:
         return self.options.account or self._account or _UNKNOWN_ACCOUNT
 
-    async def _ask_user(self, asking: Asking) -> None:
-        if self.options.account or self._account or asking.rests("user_info"):
+    async def _request_user(self, context: RequestContext) -> None:
+        if self.options.account or self._account or context.rests("user_info"):
             return
         if version_numbers(str(self.link.server_info.get("version", ""))) < _USER_INFO_SINCE:
             return
-        with asking.question("user_info"):
-            reply = await self.link.ask(USER_INFO, timeout=asking.left(2.0))
-            said = read_answer(WireUserInfo, reply.data, "user info").data
+        with context.request("user_info"):
+            reply = await self.link.request(USER_INFO, timeout=context.left(2.0))
+            said = read_response(WireUserInfo, reply.data, "user info").data
             if said is not None:
                 self._account = said.account_name or self._name_in_statz or said.account
 
-    async def _ask_statz(self, asking: Asking) -> list[tuple[WireServer, WireAccountStat | None]]:
+    async def _request_statz(
+        self, context: RequestContext
+    ) -> list[tuple[WireServer, WireAccountStat | None]]:
         # Who is missed is waited for, else its return could go unheard for ever.
         known = self.servers.names()
         roll_call = self.servers.roll_call(time.monotonic(), self.options.health_interval)
@@ -114,19 +116,19 @@ class AccountSource:
             enough=lambda got: not roll_call and known <= server_names(got),
             quiet=_QUIET_SECONDS,
             linger=_LINGER_SECONDS,
-            timeout=asking.left(),
+            timeout=context.left(),
         )
         heard: dict[str, tuple[WireServer, WireAccountStat | None]] = {}
         for reply in replies:
-            answer = read_answer(WireAccountStatzAnswer, reply.data, "account statz")
-            stats = (answer.data.account_statz or []) if answer.data else []
-            heard[answer.server.id] = (answer.server, stats[0] if stats else None)
+            response = read_response(WireAccountStatzResponse, reply.data, "account statz")
+            stats = (response.data.account_statz or []) if response.data else []
+            heard[response.server.id] = (response.server, stats[0] if stats else None)
             self.clocks.observe(
-                answer.server.name, reply.sent, reply.round_trip, answer.server.time
+                response.server.name, reply.sent, reply.round_trip, response.server.time
             )
         self._name_from_statz(heard)
         names = frozenset(server.name for server, _ in heard.values())
-        await ClockPing(STATZ, _EVERY_SERVER).repeat(self.link, names, self.clocks, asking)
+        await ClockPing(STATZ, _EVERY_SERVER).repeat(self.link, names, self.clocks, context)
         return list(heard.values())
 
     def _name_from_statz(self, heard: dict[str, tuple[WireServer, WireAccountStat | None]]) -> None:
@@ -139,18 +141,18 @@ class AccountSource:
 
     def _snapshot(
         self,
-        asking: Asking,
+        context: RequestContext,
         heard: list[tuple[WireServer, WireAccountStat | None]],
         info: WireAccountInfo | None,
     ) -> Snapshot:
         now = time.time()
-        answered = [self._server(server, now) for server, _ in heard]
+        succeeded = [self._server(server, now) for server, _ in heard]
         streams, consumers = self.assets.streams, self.assets.consumers
         # Who may not call the roll knows nothing of the servers, not even that they are silent.
-        unheard = asking.rests("account_statz")
-        servers = () if unheard else self.servers.with_silent(now, answered)
+        unheard = context.rests("account_statz")
+        servers = () if unheard else self.servers.with_silent(now, succeeded)
         expected = self.servers.expected()
-        all_there = unheard or len(answered) >= expected
+        all_there = unheard or len(succeeded) >= expected
         return Snapshot(
             system=self.options.system,
             taken=now,
@@ -160,12 +162,12 @@ class AccountSource:
             accounts=self.api_counters.risen(
                 self._accounts(info, heard), frozenset(server.id for server, _ in heard)
             ),
-            outcomes=tuple(asking.outcomes),
-            skipped=asking.left_out.skipped(time.monotonic()),
+            outcomes=tuple(context.outcomes),
+            skipped=context.left_out.skipped(time.monotonic()),
             faults=unreadable_thresholds("consumer_list", streams, consumers),
             servers_expected=expected,
-            servers_answered=len(answered),
-            complete=asking.complete and bool(asking.outcomes) and all_there,
+            servers_responding=len(succeeded),
+            complete=context.complete and bool(context.outcomes) and all_there,
             own_account=self._account_label(),
         )
 

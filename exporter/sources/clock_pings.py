@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from msgspec import Struct, field
 
-from exporter.errors import QuestionError
-from exporter.signals.clock import ClockBook
-from exporter.sources.decoding.decode import read_answer
+from exporter.errors import RequestError
+from exporter.signals.clock import ClockState
+from exporter.sources.decoding.decode import read_response
 from exporter.sources.decoding.wire import WireServer
-from exporter.sources.request_context import Asking
+from exporter.sources.request_context import RequestContext
 from exporter.sources.transport.connection import NatsLink
 from exporter.sources.transport.responder import server_names
 
@@ -30,24 +30,24 @@ class _Spoken(Struct, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class ClockPing:
-    """A question that every server answers with its time."""
+    """A request that every server answers with its time."""
 
     subject: str
     payload: bytes = b""
 
     async def repeat(
-        self, link: NatsLink, servers: frozenset[str], clocks: ClockBook, asking: Asking
+        self, link: NatsLink, servers: frozenset[str], clocks: ClockState, context: RequestContext
     ) -> None:
         """Asks these servers again; who does not answer now simply has fewer samples."""
         try:
-            for seconds in more_turns(asking):
+            for seconds in more_turns(context):
                 await self._sample(link, servers, clocks, seconds)
-        except QuestionError:
-            # The first answer is in. If the connection is gone, the next question will say so.
+        except RequestError:
+            # The first answer is in. If the connection is gone, the next request will say so.
             return
 
     async def _sample(
-        self, link: NatsLink, servers: frozenset[str], clocks: ClockBook, seconds: float
+        self, link: NatsLink, servers: frozenset[str], clocks: ClockState, seconds: float
     ) -> None:
         replies = await link.gather(
             self.subject,
@@ -57,14 +57,14 @@ class ClockPing:
             timeout=seconds,
         )
         for reply in replies:
-            said = read_answer(_Spoken, reply.data, self.subject).server
+            said = read_response(_Spoken, reply.data, self.subject).server
             if said.name in servers:
                 clocks.observe(said.name, reply.sent, reply.round_trip, said.time)
 
 
-def more_turns(asking: Asking) -> Iterator[float]:
+def more_turns(context: RequestContext) -> Iterator[float]:
     """How long each further sample may take, as long as the poll has time for it."""
     for _ in range(MORE_SAMPLES):
-        if asking.left() < _ROOM_SECONDS:
+        if context.left() < _ROOM_SECONDS:
             return
-        yield asking.left(_LONGEST_SECONDS)
+        yield context.left(_LONGEST_SECONDS)

@@ -1,4 +1,4 @@
-"""One question for each of many, a few at a time."""
+"""One request for each of many, a few at a time."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from exporter.errors import QuestionError
-from exporter.sources.request_context import Asking
+from exporter.errors import RequestError
+from exporter.sources.request_context import RequestContext
 
 T = TypeVar("T")
 
-# What the next question would meet as well.
+# What the next request would meet as well.
 _HOPELESS = frozenset({"disconnected", "connection"})
 
 
 async def each_of(
-    items: Sequence[T], ask: Callable[[T], Awaitable[None]], at_once: int
-) -> list[QuestionError]:
+    items: Sequence[T], request: Callable[[T], Awaitable[None]], at_once: int
+) -> list[RequestError]:
     """All are tried, unless one fails in a way that the others would too; gives the failures.
 
     A denial may be of that one alone, so it ends the rest only where nothing was allowed before:
     each is a line in the server's log.
     """
     waiting = iter(items)
-    failures: list[QuestionError] = []
+    failures: list[RequestError] = []
     allowed = False
 
-    def is_hopeless(failure: QuestionError) -> bool:
+    def is_hopeless(failure: RequestError) -> bool:
         return failure.reason in _HOPELESS or (failure.reason == "permission" and not allowed)
 
     async def worker() -> None:
         nonlocal allowed
         for item in waiting:
             try:
-                await ask(item)
+                await request(item)
                 allowed = True
-            except QuestionError as error:
+            except RequestError as error:
                 failures.append(error)
             if any(map(is_hopeless, failures)):
                 return
@@ -46,22 +46,22 @@ async def each_of(
     return failures
 
 
-async def ask_each(
+async def fan_out(
     items: Sequence[T],
-    ask: Callable[[T], Awaitable[None]],
+    request: Callable[[T], Awaitable[None]],
     at_once: int,
-    asking: Asking,
+    context: RequestContext,
     what: str = "",
 ) -> None:
     """Until the poll's deadline; in the end the first failure is raised, with their number.
 
-    A denial of some is told as `partial`: the question as a whole need not rest for it.
+    A denial of some is told as `partial`: the request as a whole need not rest for it.
     """
 
     async def in_time(item: T) -> None:
-        if time.monotonic() >= asking.deadline:
-            raise QuestionError("timeout", "the time of this poll was over")
-        await ask(item)
+        if time.monotonic() >= context.deadline:
+            raise RequestError("timeout", "the time of this poll was over")
+        await request(item)
 
     failures = await each_of(items, in_time, at_once)
     if failures:
@@ -69,4 +69,4 @@ async def ask_each(
         number = f"{len(failures)} of {len(items)} {what}".rstrip()
         some = len(failures) < len(items) and first.reason == "permission"
         reason = "partial" if some else first.reason
-        raise QuestionError(reason, f"{number} without answer; first: {first.detail}")
+        raise RequestError(reason, f"{number} without answer; first: {first.detail}")

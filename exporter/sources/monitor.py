@@ -14,15 +14,15 @@ from typing import TypeVar
 import aiohttp
 from yarl import URL
 
-from exporter.errors import QuestionError
+from exporter.errors import RequestError
 from exporter.model import Snapshot
 from exporter.sources.clock_pings import more_turns
-from exporter.sources.decoding.decode import read_answer
-from exporter.sources.decoding.server_decode import ServerAnswers
+from exporter.sources.decoding.decode import read_response
+from exporter.sources.decoding.server_decode import ServerResponses
 from exporter.sources.decoding.wire import WireHealth, WireJsz, WireServer, WireVarz
-from exporter.sources.request_context import Asking, LeftOut, smaller_page
+from exporter.sources.request_context import LeftOut, RequestContext, smaller_page
 from exporter.sources.servers.combined_outcome import Tally
-from exporter.sources.servers.jsz_pages import JszQuestion, read_all_accounts
+from exporter.sources.servers.jsz_pages import JszRequest, read_all_accounts
 from exporter.sources.servers.server_settings import server_settings
 from exporter.sources.servers.snapshot import (
     CONFIG_SHARE_OF_TIME,
@@ -67,7 +67,7 @@ class _Plan:
 
     config: bool
     health: bool
-    asking: Asking
+    context: RequestContext
     tally: Tally
 
 
@@ -86,34 +86,34 @@ class MonitorSource:
         self.memory = ServersMemory(self.options)
 
     async def poll(self, deadline: float) -> Snapshot:
-        asking = Asking(deadline, self.left_out)
+        context = RequestContext(deadline, self.left_out)
         if self._was_refused:
             self._was_refused = False
             await self.close()
         now = time.monotonic()
-        config = self.memory.config_due(now) and not asking.rests("jsz_config")
-        plan = _Plan(config, self.memory.health_due(now), asking, Tally())
+        config = self.memory.config_due(now) and not context.rests("jsz_config")
+        plan = _Plan(config, self.memory.health_due(now), context, Tally())
         met = await asyncio.gather(
             *(self._meet(address, plan) for address in self.access.addresses)
         )
         # The same server may stand behind two addresses: it counts once.
-        found = {answer.server.id: (address, answer) for address, answer in filter(None, met)}
-        answers = {key: answer for key, (_, answer) in found.items()}
+        found = {response.server.id: (address, response) for address, response in filter(None, met)}
+        responses = {key: response for key, (_, response) in found.items()}
         published = await self._count_publishes(found, deadline)
         await asyncio.gather(*(self._read_streams(*one, plan) for one in found.values()))
-        if answers and not any(answer.server.jetstream for answer in answers.values()):
-            plan.tally.failed("jsz", QuestionError("no_jetstream", "no server runs JetStream"))
-        plan.tally.tell(asking)
-        if not answers:
-            return self.memory.empty_snapshot(asking)
-        if plan.config and asking.answered("jsz_config"):
+        if responses and not any(response.server.jetstream for response in responses.values()):
+            plan.tally.failed("jsz", RequestError("no_jetstream", "no server runs JetStream"))
+        plan.tally.tell(context)
+        if not responses:
+            return self.memory.empty_snapshot(context)
+        if plan.config and context.succeeded("jsz_config"):
             self.memory.config_read(now)
         elif plan.config:
             self.memory.config_failed(now)
         if plan.health:
             self.memory.health_read(now)
-        same_domain = self._one_domain(answers)
-        snapshot = await asyncio.to_thread(build_snapshot, self.memory, asking, same_domain)
+        same_domain = self._one_domain(responses)
+        snapshot = await asyncio.to_thread(build_snapshot, self.memory, context, same_domain)
         return published.added_to(snapshot)
 
     async def close(self) -> None:
@@ -121,41 +121,43 @@ class MonitorSource:
         if session is not None:
             await session.close()
 
-    def _one_domain(self, answers: Mapping[str, ServerAnswers]) -> list[ServerAnswers]:
-        spoken = list(answers.values())
+    def _one_domain(self, responses: Mapping[str, ServerResponses]) -> list[ServerResponses]:
+        spoken = list(responses.values())
         domain = self.options.domain
-        with_jetstream = [answer.server for answer in spoken if answer.server.jetstream]
+        with_jetstream = [response.server for response in spoken if response.server.jetstream]
         if domain is None:
             domain = with_jetstream[0].domain if with_jetstream else ""
         kept = [
-            answer
-            for answer in spoken
-            if answer.server.domain == domain or not answer.server.jetstream
+            response
+            for response in spoken
+            if response.server.domain == domain or not response.server.jetstream
         ]
         self.memory.strangers = len(spoken) - len(kept)
         return kept
 
-    async def _meet(self, address: str, plan: _Plan) -> tuple[str, ServerAnswers] | None:
-        answer: ServerAnswers | None = None
-        with plan.tally.question("varz", without_secrets(address)):
-            answer = await self._ask_varz(address, plan.asking)
-        if answer is None:
+    async def _meet(self, address: str, plan: _Plan) -> tuple[str, ServerResponses] | None:
+        response: ServerResponses | None = None
+        with plan.tally.request("varz", without_secrets(address)):
+            response = await self._request_varz(address, plan.context)
+        if response is None:
             return None
         # A server that has just started is asked whether it knows yet what it holds.
-        if plan.health or self.memory.startups.is_new(answer.server):
-            with plan.tally.question("healthz", answer.server.name):
-                body, _ = await self._get(address, "healthz", {}, plan.asking, _HEALTH_STATUSES)
-                self.memory.health[answer.server.name] = read_answer(WireHealth, body, "healthz")
-        return address, answer
+        if plan.health or self.memory.startups.is_new(response.server):
+            with plan.tally.request("healthz", response.server.name):
+                body, _ = await self._get(address, "healthz", {}, plan.context, _HEALTH_STATUSES)
+                self.memory.health[response.server.name] = read_response(
+                    WireHealth, body, "healthz"
+                )
+        return address, response
 
     async def _count_publishes(
-        self, found: Mapping[str, tuple[str, ServerAnswers]], deadline: float
+        self, found: Mapping[str, tuple[str, ServerResponses]], deadline: float
     ) -> PublishReading:
         servers = {key: one.server.name for key, (_, one) in found.items() if one.server.jetstream}
 
-        def transport(asking: Asking) -> SubszOverHttp:
+        def transport(context: RequestContext) -> SubszOverHttp:
             async def get(server: str, path: str, query: Mapping[str, str]) -> bytes:
-                body, _ = await self._get(found[server][0], path, query, asking)
+                body, _ = await self._get(found[server][0], path, query, context)
                 return body
 
             return SubszOverHttp(get, self.accounts_per_page)
@@ -163,21 +165,21 @@ class MonitorSource:
         known = servers if self.memory.may_count_publishes else {}
         return await self.memory.publishes.read(transport, known, deadline)
 
-    async def _read_streams(self, address: str, answer: ServerAnswers, plan: _Plan) -> None:
-        if not answer.server.jetstream:
+    async def _read_streams(self, address: str, response: ServerResponses, plan: _Plan) -> None:
+        if not response.server.jetstream:
             return
-        asking, name = plan.asking, answer.server.name
+        context, name = plan.context, response.server.name
         if plan.config:
-            larger = asking.within(CONFIG_SHARE_OF_TIME)
-            with plan.tally.question("jsz_config", name):
-                await self._read_pages(address, answer, larger, config=True)
+            larger = context.within(CONFIG_SHARE_OF_TIME)
+            with plan.tally.request("jsz_config", name):
+                await self._read_pages(address, response, larger, config=True)
         # The larger answer carries the smaller; only when it failed is the smaller asked too.
-        if not answer.jsz and not asking.rests("jsz"):
-            with plan.tally.question("jsz", name):
-                await self._read_pages(address, answer, asking, config=False)
+        if not response.jsz and not context.rests("jsz"):
+            with plan.tally.request("jsz", name):
+                await self._read_pages(address, response, context, config=False)
 
-    async def _ask_varz(self, address: str, asking: Asking) -> ServerAnswers:
-        varz, sent, round_trip = await self._timed_varz(address, asking)
+    async def _request_varz(self, address: str, context: RequestContext) -> ServerResponses:
+        varz, sent, round_trip = await self._timed_varz(address, context)
         js = varz.jetstream
         server = WireServer(
             name=varz.server_name or varz.server_id,
@@ -191,104 +193,112 @@ class MonitorSource:
             time=varz.now,
         )
         self.memory.clocks.observe(server.name, sent, round_trip, varz.now)
-        await self._sample_clock(address, server.name, asking)
-        return ServerAnswers(server, varz, settings=server_settings(varz))
+        await self._sample_clock(address, server.name, context)
+        return ServerResponses(server, varz, settings=server_settings(varz))
 
-    async def _timed_varz(self, address: str, asking: Asking) -> tuple[WireVarz, float, float]:
+    async def _timed_varz(
+        self, address: str, context: RequestContext
+    ) -> tuple[WireVarz, float, float]:
         """With the time at which it was asked, and how long the answer took."""
         sent, started = time.time(), time.perf_counter()
-        body, _ = await self._get(address, "varz", {}, asking)
+        body, _ = await self._get(address, "varz", {}, context)
         round_trip = time.perf_counter() - started
-        return read_answer(WireVarz, body, "varz"), sent, round_trip
+        return read_response(WireVarz, body, "varz"), sent, round_trip
 
-    async def _sample_clock(self, address: str, name: str, asking: Asking) -> None:
+    async def _sample_clock(self, address: str, name: str, context: RequestContext) -> None:
         try:
-            for seconds in more_turns(asking):
+            for seconds in more_turns(context):
                 async with asyncio.timeout(seconds):
-                    varz, sent, round_trip = await self._timed_varz(address, asking)
+                    varz, sent, round_trip = await self._timed_varz(address, context)
                 self.memory.clocks.observe(name, sent, round_trip, varz.now)
-        except (QuestionError, TimeoutError):
-            # The first answer is in; if the server is gone, the next question will say so.
+        except (RequestError, TimeoutError):
+            # The first answer is in; if the server is gone, the next request will say so.
             return
 
     async def _read_pages(
-        self, address: str, answer: ServerAnswers, asking: Asking, *, config: bool
+        self, address: str, response: ServerResponses, context: RequestContext, *, config: bool
     ) -> None:
         while True:
-            answer.jsz.clear()
+            response.jsz.clear()
             limit = self.accounts_per_page
             try:
-                return await self._read_accounts(address, answer, asking, limit, config=config)
-            except QuestionError as error:
+                return await self._read_accounts(address, response, context, limit, config=config)
+            except RequestError as error:
                 # Another server's answer may have made the pages smaller meanwhile.
                 self.accounts_per_page = min(self.accounts_per_page, smaller_page(limit, error))
 
     async def _read_accounts(
-        self, address: str, answer: ServerAnswers, asking: Asking, limit: int, *, config: bool
+        self,
+        address: str,
+        response: ServerResponses,
+        context: RequestContext,
+        limit: int,
+        *,
+        config: bool,
     ) -> None:
-        key = answer.server.id
+        key = response.server.id
 
-        async def ask(question: JszQuestion) -> dict[str, WireJsz]:
-            body, _ = await self._get(address, "jsz", question.query(), asking)
-            return {key: await asyncio.to_thread(read_answer, WireJsz, body, "jsz")}
+        async def request(request: JszRequest) -> dict[str, WireJsz]:
+            body, _ = await self._get(address, "jsz", request.query(), context)
+            return {key: await asyncio.to_thread(read_response, WireJsz, body, "jsz")}
 
-        pages = await read_all_accounts(ask, limit, config=config)
-        answer.jsz.extend(pages[key])
-        _fill_in_config(answer)
+        pages = await read_all_accounts(request, limit, config=config)
+        response.jsz.extend(pages[key])
+        _fill_in_config(response)
 
     async def _get(
         self,
         address: str,
         path: str,
         query: Mapping[str, str],
-        asking: Asking,
+        context: RequestContext,
         statuses: frozenset[int] = frozenset({200}),
     ) -> tuple[bytes, int]:
         url = URL(address) / path
         try:
             session = await self._open()
-            timeout = aiohttp.ClientTimeout(total=asking.left())
+            timeout = aiohttp.ClientTimeout(total=context.left())
             async with session.get(url.with_user(None), params=query, timeout=timeout) as response:
                 body = await self._read_bounded(response, path)
                 status = response.status
         except TimeoutError as error:
-            raise QuestionError("timeout", f"{path}: no answer in time") from error
+            raise RequestError("timeout", f"{path}: no answer in time") from error
         except (aiohttp.ClientError, OSError, ssl.SSLError, SettingsError) as error:
             self._was_refused |= isinstance(error, ssl.SSLError | aiohttp.ClientSSLError)
-            raise QuestionError("connection", f"{path}: {error}") from error
+            raise RequestError("connection", f"{path}: {error}") from error
         if status in (401, 403):
             self._was_refused = True
-            raise QuestionError("permission", f"{path}: HTTP {status}")
+            raise RequestError("permission", f"{path}: HTTP {status}")
         if status not in statuses:
-            raise QuestionError("http_status", f"{path}: HTTP {status}")
+            raise RequestError("http_status", f"{path}: HTTP {status}")
         return body, status
 
     async def _read_bounded(self, response: aiohttp.ClientResponse, path: str) -> bytes:
         body = bytearray()
         async for chunk in response.content.iter_chunked(_READ_BYTES):
             body += chunk
-            if len(body) > self.options.max_answer_bytes:
-                most = self.options.max_answer_bytes
-                raise QuestionError("size", f"{path}: more than {most} bytes")
+            if len(body) > self.options.max_response_bytes:
+                most = self.options.max_response_bytes
+                raise RequestError("size", f"{path}: more than {most} bytes")
         return bytes(body)
 
     async def _open(self) -> aiohttp.ClientSession:
-        # The first questions go to all servers at once: only one of them makes the session.
+        # The first requests go to all servers at once: only one of them makes the session.
         async with self._opening:
             if self._session is None:
                 tls = self.access.tls
                 context = await asyncio.to_thread(tls.context) if tls else None
-                # limit_per_host: never more than one question at a time to a server.
+                # limit_per_host: never more than one request at a time to a server.
                 connector = aiohttp.TCPConnector(limit_per_host=1, ssl=context or True)
                 headers = await asyncio.to_thread(self.access.headers)
                 self._session = aiohttp.ClientSession(connector=connector, headers=headers)
             return self._session
 
 
-def _fill_in_config(answer: ServerAnswers) -> None:
-    js, said = answer.jetstream, answer.jsz[0].config
+def _fill_in_config(response: ServerResponses) -> None:
+    js, said = response.jetstream, response.jsz[0].config
     if js is not None and js.config is None and said is not None:
-        js.config, answer.server.domain = said, said.domain
+        js.config, response.server.domain = said, said.domain
 
 
 def _basic(user: str, password: str) -> str:

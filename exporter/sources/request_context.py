@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from exporter.errors import QuestionError
+from exporter.errors import RequestError
 from exporter.model import Outcome, Skipped
 
-# A denied or oversized question makes a log line on the server each time: ask it again rarely.
+# A denied or oversized request makes a log line on the server each time: ask it again rarely.
 RETRY_AFTER_SECONDS = 300.0
 # An answer about all accounts that is too large is asked for again in pages so much smaller.
 _PAGE_SHRINKS_BY = 32
@@ -20,30 +20,30 @@ _SKIP_REASONS = {"permission": "permission", "size": "size"}
 
 @dataclass(slots=True)
 class LeftOut:
-    """Questions that the server refused; they rest for a while, and that is visible."""
+    """Requests that the server refused; they rest for a while, and that is visible."""
 
     _until: dict[str, tuple[float, str]] = field(default_factory=dict)
 
-    def rests(self, question: str, now: float) -> bool:
-        until, _ = self._until.get(question, (0.0, ""))
+    def rests(self, request: str, now: float) -> bool:
+        until, _ = self._until.get(request, (0.0, ""))
         return now < until
 
-    def note(self, question: str, reason: str, now: float) -> None:
-        if reason in _SKIP_REASONS and not self.rests(question, now):
-            self._until[question] = (now + RETRY_AFTER_SECONDS, _SKIP_REASONS[reason])
+    def note(self, request: str, reason: str, now: float) -> None:
+        if reason in _SKIP_REASONS and not self.rests(request, now):
+            self._until[request] = (now + RETRY_AFTER_SECONDS, _SKIP_REASONS[reason])
 
     def clear(self) -> None:
         self._until.clear()
 
     def skipped(self, now: float) -> tuple[Skipped, ...]:
         return tuple(
-            Skipped(question, reason)
-            for question, (until, reason) in sorted(self._until.items())
+            Skipped(request, reason)
+            for request, (until, reason) in sorted(self._until.items())
             if now < until
         )
 
 
-def smaller_page(accounts: int, error: QuestionError) -> int:
+def smaller_page(accounts: int, error: RequestError) -> int:
     """How many accounts to ask for at once after `error`; raises it when fewer would not help."""
     if error.reason != "size" or accounts <= 1:
         raise error
@@ -51,8 +51,8 @@ def smaller_page(accounts: int, error: QuestionError) -> int:
 
 
 @dataclass(slots=True)
-class Asking:
-    """The questions of one poll; a failed one never ends the poll."""
+class RequestContext:
+    """The requests of one poll; a failed one never ends the poll."""
 
     deadline: float  # time.monotonic()
     left_out: LeftOut
@@ -61,43 +61,43 @@ class Asking:
     def left(self, at_most: float = float("inf")) -> float:
         return max(0.05, min(at_most, self.deadline - time.monotonic()))
 
-    def within(self, share: float) -> Asking:
-        """The same questions with less time: so much of what is left."""
+    def within(self, share: float) -> RequestContext:
+        """The same requests with less time: so much of what is left."""
         now = time.monotonic()
-        return Asking(now + (self.deadline - now) * share, self.left_out, self.outcomes)
+        return RequestContext(now + (self.deadline - now) * share, self.left_out, self.outcomes)
 
-    def rests(self, question: str) -> bool:
-        return self.left_out.rests(question, time.monotonic())
+    def rests(self, request: str) -> bool:
+        return self.left_out.rests(request, time.monotonic())
 
     @contextmanager
-    def question(self, name: str) -> Iterator[None]:
-        """Around a question: what it raises becomes its outcome, and the poll goes on."""
+    def request(self, name: str) -> Iterator[None]:
+        """Around a request: what it raises becomes its outcome, and the poll goes on."""
         started = time.perf_counter()
         try:
             yield
-        except QuestionError as error:
+        except RequestError as error:
             self.failed(name, time.perf_counter() - started, error)
         else:
-            if not any(outcome.question == name for outcome in self.outcomes):
+            if not any(outcome.request == name for outcome in self.outcomes):
                 self.outcomes.append(Outcome(name, True, time.perf_counter() - started))
 
-    def failed(self, name: str, seconds: float, error: QuestionError) -> None:
+    def failed(self, name: str, seconds: float, error: RequestError) -> None:
         self.left_out.note(name, error.reason, time.monotonic())
-        self.outcomes[:] = [outcome for outcome in self.outcomes if outcome.question != name]
+        self.outcomes[:] = [outcome for outcome in self.outcomes if outcome.request != name]
         self.outcomes.append(Outcome(name, False, seconds, error.reason, error.detail))
 
-    def answered(self, name: str) -> bool:
-        return any(outcome.question == name and outcome.ok for outcome in self.outcomes)
+    def succeeded(self, name: str) -> bool:
+        return any(outcome.request == name and outcome.ok for outcome in self.outcomes)
 
     def refused(self, name: str) -> bool:
-        """Failed for a reason that leaves time and hope for a smaller question."""
+        """Failed for a reason that leaves time and hope for a smaller request."""
         return any(
-            outcome.question == name and outcome.reason in _WORTH_A_SMALLER_ONE
+            outcome.request == name and outcome.reason in _WORTH_A_SMALLER_ONE
             for outcome in self.outcomes
         )
 
     def timed_out(self, name: str) -> bool:
-        return any(o.question == name and o.reason == "timeout" for o in self.outcomes)
+        return any(o.request == name and o.reason == "timeout" for o in self.outcomes)
 
     @property
     def complete(self) -> bool:

@@ -14,7 +14,7 @@ _MUM_SECONDS = 60.0
 
 
 @dataclass(slots=True)
-class ServerBook:
+class ServerRegistry:
     """A server once seen stays, as down, until it has been silent for `forget_after` seconds."""
 
     forget_after: float
@@ -23,8 +23,8 @@ class ServerBook:
     _counts: deque[tuple[float, int]] = field(default_factory=deque)
     _roll_called: float = float("-inf")
 
-    def with_silent(self, now: float, answered: Iterable[Server]) -> tuple[Server, ...]:
-        present = {server.name: server for server in answered}
+    def with_silent(self, now: float, succeeded: Iterable[Server]) -> tuple[Server, ...]:
+        present = {server.name: server for server in succeeded}
         unnamed_hosts = {server.host for server in present.values() if server.name == server.id}
         for name, (seen, server) in list(self._last.items()):
             # A server without a name of its own gets a new one at each restart; the old one is not

@@ -1,4 +1,4 @@
-"""Asks over the system account: one question to all servers, all accounts in the answers."""
+"""Asks over the system account: one request to all servers, all accounts in the answers."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from exporter.errors import QuestionError
+from exporter.errors import RequestError
 from exporter.model import Snapshot
 from exporter.sources.clock_pings import ClockPing
-from exporter.sources.decoding.decode import read_answer
-from exporter.sources.decoding.server_decode import ServerAnswers
+from exporter.sources.decoding.decode import read_response
+from exporter.sources.decoding.server_decode import ServerResponses
 from exporter.sources.decoding.wire import (
-    WireHealthAnswer,
+    WireHealthResponse,
     WireJsz,
-    WireJszAnswer,
+    WireJszResponse,
     WireServer,
-    WireStatszAnswer,
+    WireStatszResponse,
 )
-from exporter.sources.request_context import Asking, LeftOut, smaller_page
-from exporter.sources.servers.jsz_pages import JszQuestion, read_all_accounts
-from exporter.sources.servers.server_settings import QUESTION as SETTINGS_QUESTION
-from exporter.sources.servers.server_settings import SettingsBook, told_beside
+from exporter.sources.request_context import LeftOut, RequestContext, smaller_page
+from exporter.sources.servers.jsz_pages import JszRequest, read_all_accounts
+from exporter.sources.servers.server_settings import REQUEST as SETTINGS_REQUEST
+from exporter.sources.servers.server_settings import ServerSettingsCache, told_beside
 from exporter.sources.servers.snapshot import (
     CONFIG_SHARE_OF_TIME,
     ServersMemory,
@@ -50,36 +50,40 @@ class SystemSource:
     memory: ServersMemory = field(init=False)
     left_out: LeftOut = field(default_factory=LeftOut)
     accounts_per_page: int = _MOST_ACCOUNTS
-    settings: SettingsBook = field(init=False)
+    settings: ServerSettingsCache = field(init=False)
     _link_generation: int = -1
 
     def __post_init__(self) -> None:
         self.memory = ServersMemory(self.options)
-        self.settings = SettingsBook(self.options.read_settings, self.options.health_interval)
+        self.settings = ServerSettingsCache(
+            self.options.read_settings, self.options.health_interval
+        )
 
     async def poll(self, deadline: float) -> Snapshot:
-        asking = Asking(deadline, self.left_out)
-        answers: dict[str, ServerAnswers] = {}
-        with asking.question("statsz"):
+        context = RequestContext(deadline, self.left_out)
+        responses: dict[str, ServerResponses] = {}
+        with context.request("statsz"):
             await self.link.open()
             self._fresh_link()
-            if asking.rests("statsz"):
-                raise QuestionError("permission", f"{PING}.STATSZ was denied: asked again later")
-            await self._ask_statsz(asking, answers)
-        if not asking.answered("statsz"):
-            return self.memory.empty_snapshot(asking)
+            if context.rests("statsz"):
+                raise RequestError("permission", f"{PING}.STATSZ was denied: asked again later")
+            await self._request_statsz(context, responses)
+        if not context.succeeded("statsz"):
+            return self.memory.empty_snapshot(context)
         # A server that has just started is asked whether it knows yet what it holds.
-        newcomer = any(self.memory.startups.is_new(answer.server) for answer in answers.values())
+        newcomer = any(
+            self.memory.startups.is_new(response.server) for response in responses.values()
+        )
         due = newcomer or self.memory.health_due(time.monotonic())
-        if due and not asking.rests("healthz"):
-            with asking.question("healthz"):
-                await self._ask_health(asking, answers)
+        if due and not context.rests("healthz"):
+            with context.request("healthz"):
+                await self._request_health(context, responses)
                 self.memory.health_read(time.monotonic())
-        settings = await self._ask_settings(answers, deadline)
-        published = await self._count_publishes(answers, deadline)
-        await self._ask_jsz(asking, answers)
+        settings = await self._request_settings(responses, deadline)
+        published = await self._count_publishes(responses, deadline)
+        await self._request_jsz(context, responses)
         snapshot = await asyncio.to_thread(
-            build_snapshot, self.memory, asking, list(answers.values())
+            build_snapshot, self.memory, context, list(responses.values())
         )
         return told_beside(published.added_to(snapshot), settings)
 
@@ -103,7 +107,9 @@ class SystemSource:
             return str(info.get("domain", ""))
         return next((server.domain for server in spoken if server.jetstream), "")
 
-    async def _ask_statsz(self, asking: Asking, answers: dict[str, ServerAnswers]) -> None:
+    async def _request_statsz(
+        self, context: RequestContext, responses: dict[str, ServerResponses]
+    ) -> None:
         # Who is missed is waited for, else its return could go unheard for ever.
         book = self.memory.servers
         known = book.names()
@@ -113,147 +119,159 @@ class SystemSource:
             enough=lambda got: not roll_call and known <= server_names(got),
             quiet=_QUIET_SECONDS,
             linger=_LINGER_SECONDS,
-            timeout=asking.left(),
+            timeout=context.left(),
         )
-        told = [read_answer(WireStatszAnswer, reply.data, "statsz") for reply in replies]
-        domain = self._domain(answer.server for answer in told)
+        told = [read_response(WireStatszResponse, reply.data, "statsz") for reply in replies]
+        domain = self._domain(response.server for response in told)
         strangers = 0
-        for reply, answer in zip(replies, told, strict=True):
-            server = answer.server
+        for reply, response in zip(replies, told, strict=True):
+            server = response.server
             if server.jetstream and server.domain != domain:
                 strangers += 1
                 continue
             self.memory.clocks.observe(server.name, reply.sent, reply.round_trip, server.time)
-            answers[server.id] = ServerAnswers(server, answer.statsz)
+            responses[server.id] = ServerResponses(server, response.statsz)
         self.memory.strangers = strangers
-        names = frozenset(answer.server.name for answer in answers.values())
+        names = frozenset(response.server.name for response in responses.values())
         ping = ClockPing(PING + ".STATSZ")
-        await ping.repeat(self.link, names, self.memory.clocks, asking)
+        await ping.repeat(self.link, names, self.memory.clocks, context)
 
-    async def _ask_health(self, asking: Asking, answers: dict[str, ServerAnswers]) -> None:
-        for reply in await self._from_all(asking, "HEALTHZ", b"", set(answers)):
-            answer = read_answer(WireHealthAnswer, reply.data, "healthz")
-            if answer.server.id in answers and answer.data is not None:
-                self.memory.health[answer.server.name] = answer.data
+    async def _request_health(
+        self, context: RequestContext, responses: dict[str, ServerResponses]
+    ) -> None:
+        for reply in await self._from_all(context, "HEALTHZ", b"", set(responses)):
+            response = read_response(WireHealthResponse, reply.data, "healthz")
+            if response.server.id in responses and response.data is not None:
+                self.memory.health[response.server.name] = response.data
 
-    async def _ask_settings(self, answers: dict[str, ServerAnswers], deadline: float) -> Asking:
+    async def _request_settings(
+        self, responses: dict[str, ServerResponses], deadline: float
+    ) -> RequestContext:
         book, now = self.settings, time.monotonic()
-        asking = book.asking(deadline)
-        if book.due(answers.keys(), now) and not asking.rests(SETTINGS_QUESTION):
-            book.ask(answers.keys(), now)
-            with asking.question(SETTINGS_QUESTION):
-                book.learn(await self._from_all(asking, "VARZ", b"", set(answers)))
-        book.fill_in(answers.values())
-        return asking
+        context = book.context(deadline)
+        if book.due(responses.keys(), now) and not context.rests(SETTINGS_REQUEST):
+            book.request(responses.keys(), now)
+            with context.request(SETTINGS_REQUEST):
+                book.learn(await self._from_all(context, "VARZ", b"", set(responses)))
+        book.fill_in(responses.values())
+        return context
 
     async def _count_publishes(
-        self, answers: dict[str, ServerAnswers], deadline: float
+        self, responses: dict[str, ServerResponses], deadline: float
     ) -> PublishReading:
-        servers = {key: one.server.name for key, one in answers.items() if one.server.jetstream}
-        most, at_once = self.options.max_answer_bytes, self.accounts_per_page
+        servers = {key: one.server.name for key, one in responses.items() if one.server.jetstream}
+        most, at_once = self.options.max_response_bytes, self.accounts_per_page
         return await self.memory.publishes.read(
-            lambda asking: SubszOverNats(self.link, asking, most, at_once),
+            lambda context: SubszOverNats(self.link, context, most, at_once),
             servers if self.memory.may_count_publishes else {},
             deadline,
         )
 
-    async def _ask_jsz(self, asking: Asking, answers: dict[str, ServerAnswers]) -> None:
-        with_config = self.memory.config_due(time.monotonic()) and not asking.rests("jsz_config")
-        js_servers = {key for key, answer in answers.items() if answer.server.jetstream}
+    async def _request_jsz(
+        self, context: RequestContext, responses: dict[str, ServerResponses]
+    ) -> None:
+        with_config = self.memory.config_due(time.monotonic()) and not context.rests("jsz_config")
+        js_servers = {key for key, response in responses.items() if response.server.jetstream}
         if not js_servers:
-            with asking.question("jsz"):
-                raise QuestionError("no_jetstream", "no server of this system runs JetStream")
+            with context.request("jsz"):
+                raise RequestError("no_jetstream", "no server of this system runs JetStream")
             return
         if with_config:
-            larger = asking.within(CONFIG_SHARE_OF_TIME)
-            with larger.question("jsz_config"):
-                await self._read_pages(larger, answers, js_servers, config=True)
+            larger = context.within(CONFIG_SHARE_OF_TIME)
+            with larger.request("jsz_config"):
+                await self._read_pages(larger, responses, js_servers, config=True)
                 self.memory.config_read(time.monotonic())
-            if asking.timed_out("jsz_config"):
+            if context.timed_out("jsz_config"):
                 self.memory.config_failed(time.monotonic())
         # The larger answer carries the smaller; only when it failed is the smaller asked too.
-        if (not with_config or asking.refused("jsz_config")) and not asking.rests("jsz"):
-            with asking.question("jsz"):
-                await self._read_pages(asking, answers, js_servers, config=False)
+        if (not with_config or context.refused("jsz_config")) and not context.rests("jsz"):
+            with context.request("jsz"):
+                await self._read_pages(context, responses, js_servers, config=False)
 
     async def _read_pages(
         self,
-        asking: Asking,
-        answers: dict[str, ServerAnswers],
+        context: RequestContext,
+        responses: dict[str, ServerResponses],
         servers: set[str],
         *,
         config: bool,
     ) -> None:
         while True:
-            for answer in answers.values():
-                answer.jsz.clear()
+            for response in responses.values():
+                response.jsz.clear()
             try:
-                return await self._read_accounts(asking, answers, servers, config=config)
-            except QuestionError as error:
+                return await self._read_accounts(context, responses, servers, config=config)
+            except RequestError as error:
                 self.accounts_per_page = smaller_page(self.accounts_per_page, error)
 
     async def _read_accounts(
         self,
-        asking: Asking,
-        answers: dict[str, ServerAnswers],
+        context: RequestContext,
+        responses: dict[str, ServerResponses],
         servers: set[str],
         *,
         config: bool,
     ) -> None:
-        async def ask(question: JszQuestion) -> dict[str, WireJsz]:
-            return await self._ask_page(asking, servers, question)
+        async def request(request: JszRequest) -> dict[str, WireJsz]:
+            return await self._request_page(context, servers, request)
 
-        pages = await read_all_accounts(ask, self.accounts_per_page, config=config)
+        pages = await read_all_accounts(request, self.accounts_per_page, config=config)
         for server, kept in pages.items():
-            answers[server].jsz.extend(kept)
+            responses[server].jsz.extend(kept)
         if silent := servers - pages.keys():
-            names = ", ".join(sorted(answers[one].server.name for one in silent))
-            raise QuestionError("timeout", f"no jsz from {names} within the deadline")
+            names = ", ".join(sorted(responses[one].server.name for one in silent))
+            raise RequestError("timeout", f"no jsz from {names} within the deadline")
 
-    async def _ask_page(
-        self, asking: Asking, servers: set[str], question: JszQuestion
+    async def _request_page(
+        self, context: RequestContext, servers: set[str], request: JszRequest
     ) -> dict[str, WireJsz]:
         try:
-            replies = await self._from_all(asking, "JSZ", question.payload(), servers, gzip=True)
-        except QuestionError as error:
+            replies = await self._from_all(context, "JSZ", request.payload(), servers, gzip=True)
+        except RequestError as error:
             raise await self._cut_off(error) from error
         found = {}
-        pages = await asyncio.to_thread(_read_jsz, replies, self.options.max_answer_bytes)
+        pages = await asyncio.to_thread(_read_jsz, replies, self.options.max_response_bytes)
         for reply, (server, page) in zip(replies, pages, strict=True):
             if server.id in servers:
                 self.memory.clocks.observe(server.name, reply.sent, reply.round_trip, server.time)
                 found[server.id] = page
         return found
 
-    async def _cut_off(self, error: QuestionError) -> QuestionError:
+    async def _cut_off(self, error: RequestError) -> RequestError:
         """A server that is alive but hung up on us found the answer too large (its max_pending)."""
         if error.reason != "disconnected":
             return error
         before = self.link.last_server_id
         try:
             await self.link.open()
-        except QuestionError:
+        except RequestError:
             return error
         if before != self.link.last_server_id:
             return error
         # Not a new connection in the sense of new permissions: what is left out stays left out.
         self._link_generation = self.link.reconnects
-        return QuestionError(
+        return RequestError(
             "size",
             "the server cut the connection while it sent jsz of "
             f"{self.accounts_per_page} accounts at once",
         )
 
     async def _from_all(
-        self, asking: Asking, what: str, payload: bytes, servers: set[str], *, gzip: bool = False
+        self,
+        context: RequestContext,
+        what: str,
+        payload: bytes,
+        servers: set[str],
+        *,
+        gzip: bool = False,
     ) -> list[Reply]:
         """Every server of `servers` once; who answers twice is heard once."""
         replies = await self.link.gather(
             f"{PING}.{what}",
             payload,
             enough=lambda got: servers <= server_ids(got),
-            quiet=asking.left(),
-            timeout=asking.left(),
+            quiet=context.left(),
+            timeout=context.left(),
             headers={"Accept-Encoding": "gzip"} if gzip else None,
         )
         return list({server_id(reply): reply for reply in reversed(replies)}.values())
@@ -262,8 +280,8 @@ class SystemSource:
 def _read_jsz(replies: list[Reply], max_bytes: int) -> list[tuple[WireServer, WireJsz]]:
     pages = []
     for reply in replies:
-        answer = read_answer(WireJszAnswer, unpacked(reply, max_bytes), "jsz")
-        if answer.error is not None:
-            raise QuestionError("api_error", f"jsz: {answer.error.description}")
-        pages.append((answer.server, answer.data or WireJsz()))
+        response = read_response(WireJszResponse, unpacked(reply, max_bytes), "jsz")
+        if response.error is not None:
+            raise RequestError("api_error", f"jsz: {response.error.description}")
+        pages.append((response.server, response.data or WireJsz()))
     return pages

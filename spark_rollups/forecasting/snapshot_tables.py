@@ -1,6 +1,6 @@
 """Forecasts and trends out of the rollups' own tables, as of a day: `capacity_tables`.
 
-What is asked is in questions.py; one series at a time is forecast.py and trend.py.
+What is asked is in requests.py; one series at a time is forecast.py and trend.py.
 """
 
 from __future__ import annotations
@@ -127,16 +127,16 @@ def _by_day(
 def _asked(series: Series, limits: InForce) -> Any:
     who = series.who.to_pylist()
     hours = series.newest("time").tolist()
-    questions = [_ASKED[row["metric"]] for row in who]
+    requests = [_ASKED[row["metric"]] for row in who]
     rows = {
-        "subject": [asked.subject for asked in questions],
-        "metric": [asked.metric for asked in questions],
-        "limit_metric": [asked.limit for asked in questions],
-        "limit_name": [_limit_name(*each) for each in zip(questions, who, strict=True)],
+        "subject": [asked.subject for asked in requests],
+        "metric": [asked.metric for asked in requests],
+        "limit_metric": [asked.limit for asked in requests],
+        "limit_name": [_limit_name(*each) for each in zip(requests, who, strict=True)],
         **{name: [row[name] for row in who] for name in ("system", "account", "stream", "server")},
         "limit": [
             limits.limit(asked.limit, row, hour)
-            for asked, row, hour in zip(questions, who, hours, strict=True)
+            for asked, row, hour in zip(requests, who, hours, strict=True)
         ],
         "discards_old": [limits.discards_old(row) for row in who],
         "times": series.lists("time"),

@@ -152,8 +152,10 @@ async def test_paper_is_light_numbered_and_not_wider_than_a_page(
         white = "getComputedStyle(document.body).backgroundColor"
         assert await page.evaluate(white) == "rgb(255, 255, 255)"
         assert await page.evaluate("document.scrollingElement.scrollWidth") <= 688
-        answer = await page.command("Page.printToPDF", preferCSSPageSize=True, printBackground=True)
-        pdf = base64.b64decode(answer["data"])
+        response = await page.command(
+            "Page.printToPDF", preferCSSPageSize=True, printBackground=True
+        )
+        pdf = base64.b64decode(response["data"])
         sizes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf)
         assert 3 <= len(sizes) <= 40
         assert {(round(float(wide)), round(float(high))) for wide, high in sizes} == {(595, 842)}

@@ -15,7 +15,7 @@ from support.browser import Browser, Page, chromium_path, started_browser
 from exporter.pages.status.page import content_security_policy, status_page
 from exporter.pages.status.view import (
     ConsumerView,
-    QuestionView,
+    RequestView,
     ServerView,
     StatusView,
     SystemView,
@@ -78,15 +78,15 @@ SYSTEM = SystemView(
     state="partial",
     age_seconds=3.0,
     poll_seconds=0.1,
-    servers_answered=1,
+    servers_responding=1,
     servers_expected=2,
     accounts=1,
     streams=2,
     consumers=5,
     series=100,
-    questions=(
-        QuestionView("jsz", ok=True, seconds=0.1, age_seconds=3.0),
-        QuestionView("varz", False, 2.0, None, "permission", "$SYS.REQ.SERVER.PING.VARZ denied"),
+    requests=(
+        RequestView("jsz", ok=True, seconds=0.1, age_seconds=3.0),
+        RequestView("varz", False, 2.0, None, "permission", "$SYS.REQ.SERVER.PING.VARZ denied"),
     ),
     servers=(
         ServerView("n1", "2.15.1", up=True),
@@ -114,12 +114,12 @@ async def browser(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bro
 async def served(*systems: SystemView) -> AsyncIterator[str]:
     text = status_page(StatusView("0.1.0", 1_794_814_732.0, 15, "flags", systems))
 
-    async def answer(_: web.Request) -> web.Response:
+    async def response(_: web.Request) -> web.Response:
         headers = {"Content-Security-Policy": content_security_policy()}
         return web.Response(text=text, content_type="text/html", headers=headers)
 
     app = web.Application()
-    app.router.add_get("/", answer)
+    app.router.add_get("/", response)
     runner = web.AppRunner(app)
     await runner.setup()
     try:
@@ -225,7 +225,7 @@ async def test_no_width_makes_the_page_scroll_sideways(browser: Browser, width: 
         name=long,
         targets=(f"nats://{long}:4222",),
         notes=(long,),
-        questions=(*SYSTEM.questions, QuestionView(long, False, 1.0, None, long, long)),
+        requests=(*SYSTEM.requests, RequestView(long, False, 1.0, None, long, long)),
         servers=(*SYSTEM.servers, ServerView(long, long, False, long)),
         consumer_rows=(*SYSTEM.consumer_rows, row),
     )
@@ -265,7 +265,7 @@ async def test_hostile_names_are_shown_and_not_run(browser: Browser) -> None:
         name=HOSTILE,
         targets=(HOSTILE,),
         notes=(HOSTILE,),
-        questions=(QuestionView(HOSTILE, False, 1.0, None, HOSTILE, HOSTILE),),
+        requests=(RequestView(HOSTILE, False, 1.0, None, HOSTILE, HOSTILE),),
         servers=(ServerView(HOSTILE, HOSTILE, False, HOSTILE),),
         consumer_rows=(row, consumer("plain", 1)),
     )

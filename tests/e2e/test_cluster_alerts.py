@@ -44,7 +44,7 @@ async def one_server_is_lost_and_comes_back(site: ClusterSite, watched: Pipeline
 async def lost_messages_are_sent_again(site: ClusterSite, watched: Pipeline) -> None:
     await watched.inbox.until_firing(DATA_LOST)
     async with user_of(site.cluster) as api:
-        left = (await api.ask("STREAM.INFO.TORN"))["state"]["last_seq"]
+        left = (await api.request("STREAM.INFO.TORN"))["state"]["last_seq"]
         assert left == STORED - LOST
         await api.publish("torn", LOST)
     await watched.inbox.until_resolved(DATA_LOST)

@@ -40,7 +40,7 @@ ORIGINS_EXCUSED: Final = {
 METRICS_EXCUSED: Final = {
     "ALERTS": "alerts take minutes to fire, on purpose",
     catalog.POLL_ERRORS.name: "a fault that never occurred has no series",
-    catalog.QUESTION_SKIPPED.name: "nothing is left out on a small cluster",
+    catalog.REQUEST_SKIPPED.name: "nothing is left out on a small cluster",
     catalog.STREAM_REPLICA_DIVERGENCE_MESSAGES.name: "present only while copies differ",
     catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES.name: "present only while a stream went back",
     catalog.CONSUMER_PAUSED.name: "nobody was ever paused here",
@@ -70,11 +70,11 @@ async def _until_scraped(address: str) -> None:
     """Both exporters, with all servers and some consumer: no test is the first to wait for that."""
     expr = f"{catalog.SERVER_START_TIMESTAMP_SECONDS.name} and on () {catalog.CONSUMER_UP.name}"
     async with aiohttp.ClientSession() as session:
-        asking = Prometheus(address, session)
+        context = Prometheus(address, session)
 
         async def servers() -> int:
             target = {"expr": expr, "instant": True, "refId": "A"}
-            return len(await asking.target(target, window()))
+            return len(await context.target(target, window()))
 
         await until(servers, lambda seen: seen == EXPORTERS * SERVERS, "not all is scraped")
 
@@ -206,7 +206,7 @@ async def test_the_boards_see_both_exporters_apart(prometheus: Prometheus) -> No
 
 
 async def test_the_stuck_consumer_is_on_the_fleet_board(prometheus: Prometheus) -> None:
-    """The question that the boards are for."""
+    """The request that the boards are for."""
 
     async def verdicts() -> dict[str, float]:
         found = await prometheus.panel(panel_of("sg-fleet", "Consumers"), window())

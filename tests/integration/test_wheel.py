@@ -21,7 +21,7 @@ import yaml
 from support.exporter.process import read_series
 from support.nats.servers import NEWEST, NatsServer, connected, default_options
 
-from streamgauge.cli import EXTRAS, ROOMS
+from streamgauge.cli import COMMANDS, EXTRAS
 from streamgauge.demo.processes.program_cache import ProgramMissingError
 
 ROOT: Final = Path(__file__).parents[2]
@@ -119,7 +119,7 @@ def test_base_dependencies_stay_few(wheel: Path) -> None:
     assert all("extra ==" in each for each in needed)
 
 
-@pytest.mark.parametrize("room", sorted(ROOMS))
+@pytest.mark.parametrize("room", sorted(COMMANDS))
 def test_every_room_has_an_extra(room: str) -> None:
     for extra in EXTRAS.get(room, room).split(","):
         assert extra in PROJECT["project"]["optional-dependencies"]
@@ -138,7 +138,7 @@ WORDS: Final = {
 
 
 def test_without_the_extra_a_room_names_it(bare: Place) -> None:
-    for room in ROOMS:
+    for room in COMMANDS:
         ended = bare.streamgauge(room, *WORDS[room])
         extra = EXTRAS.get(room, room)
         assert ended.returncode == 2, f"{room}: {ended.stdout}{ended.stderr}"

@@ -72,9 +72,9 @@ class Page:
 
     async def open(self, url: str) -> None:
         self._loaded.clear()
-        answer = await self.command("Page.navigate", url=url)
-        if "errorText" in answer:
-            raise BrowserError(f"{url}: {answer['errorText']}")
+        response = await self.command("Page.navigate", url=url)
+        if "errorText" in response:
+            raise BrowserError(f"{url}: {response['errorText']}")
         await self._loaded.wait()
 
     @contextlib.asynccontextmanager
@@ -85,12 +85,12 @@ class Page:
         await self._loaded.wait()
 
     async def evaluate(self, expression: str) -> Any:
-        answer = await self.command(
+        response = await self.command(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
-        if "exceptionDetails" in answer:
-            raise BrowserError(f"{expression}: {answer['exceptionDetails']}")
-        return answer["result"].get("value")
+        if "exceptionDetails" in response:
+            raise BrowserError(f"{expression}: {response['exceptionDetails']}")
+        return response["result"].get("value")
 
     async def click(self, selector: str) -> None:
         x, y = await self.evaluate(
@@ -131,8 +131,8 @@ class Page:
         await self.command("Page.addScriptToEvaluateOnNewDocument", source=script)
 
     async def screenshot(self, path: Path, whole: bool = True) -> None:
-        answer = await self.command("Page.captureScreenshot", captureBeyondViewport=whole)
-        await asyncio.to_thread(path.write_bytes, base64.b64decode(answer["data"]))
+        response = await self.command("Page.captureScreenshot", captureBeyondViewport=whole)
+        await asyncio.to_thread(path.write_bytes, base64.b64decode(response["data"]))
 
     async def close(self) -> None:
         await self._browser.command("Target.disposeBrowserContext", browserContextId=self._context)
@@ -152,10 +152,10 @@ class Browser:
             message["sessionId"] = session
         future = self._waiting[number] = asyncio.get_running_loop().create_future()
         await self._socket.send_json(message)
-        answer = await future
-        if "error" in answer:
-            raise BrowserError(f"{method}: {answer['error']['message']}")
-        result: dict[str, Any] = answer["result"]
+        response = await future
+        if "error" in response:
+            raise BrowserError(f"{method}: {response['error']['message']}")
+        result: dict[str, Any] = response["result"]
         return result
 
     async def listen(self) -> None:

@@ -34,9 +34,9 @@ class Demo:
     async def state(self) -> dict[str, Any]:
         async with (
             aiohttp.ClientSession() as session,
-            session.get(f"{self.address('Start page')}state.json") as answer,
+            session.get(f"{self.address('Start page')}state.json") as response,
         ):
-            told: dict[str, Any] = await answer.json()
+            told: dict[str, Any] = await response.json()
             return told
 
     async def say(self, *words: str) -> tuple[int | None, str, str]:
@@ -53,8 +53,8 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 async def text_of(url: str) -> str:
-    async with aiohttp.ClientSession() as session, session.get(url) as answer:
-        return await answer.text()
+    async with aiohttp.ClientSession() as session, session.get(url) as response:
+        return await response.text()
 
 
 @asynccontextmanager

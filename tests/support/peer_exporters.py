@@ -58,7 +58,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Moment:
+class ScrapeView:
     """The expositions of all three, by program."""
 
     texts: Mapping[str, str]
@@ -75,15 +75,15 @@ class Moment:
         return {name for name in found if not name.startswith(("go_", "process_", "promhttp_"))}
 
 
-def recorded() -> Moment:
-    return Moment({name: (RECORDED / f"{name}.txt").read_text() for name in (*PEERS, OURS)})
+def recorded() -> ScrapeView:
+    return ScrapeView({name: (RECORDED / f"{name}.txt").read_text() for name in (*PEERS, OURS)})
 
 
 def missing_peers() -> list[str]:
     return [name for name in PEERS if shutil.which(name) is None]
 
 
-async def take_moment(folder: Path) -> Moment:
+async def take_moment(folder: Path) -> ScrapeView:
     options = default_options(
         accounts=(
             Account("APP", (User("app", "app"),)),
@@ -100,7 +100,7 @@ async def take_moment(folder: Path) -> Moment:
             async with _peer(folder, PEERS[1], *flags) as surveyor:
                 ours = await _ours(folder, cluster)
                 texts = (await _scrape(exporter), await _scrape(surveyor), ours)
-    return Moment(dict(zip((*PEERS, OURS), texts, strict=True)))
+    return ScrapeView(dict(zip((*PEERS, OURS), texts, strict=True)))
 
 
 async def _populate(cluster: NatsCluster) -> None:
@@ -142,14 +142,14 @@ async def _peer(folder: Path, program: str, *flags: str) -> AsyncIterator[str]:
 
 
 async def _scrape(url: str) -> str:
-    async def ask() -> str:
+    async def request() -> str:
         try:
-            async with aiohttp.ClientSession() as client, client.get(url) as answer:
-                return await answer.text()
+            async with aiohttp.ClientSession() as client, client.get(url) as response:
+                return await response.text()
         except aiohttp.ClientConnectorError:
             return ""
 
-    text = await until(ask, lambda text: "stream_last_seq" in text, f"{url} tells of no stream")
+    text = await until(request, lambda text: "stream_last_seq" in text, f"{url} tells of no stream")
     return text if text.endswith("\n") else f"{text}\n"
 
 

@@ -10,13 +10,15 @@ PAUSE_SECONDS: Final = 0.05
 T = TypeVar("T")
 
 
-async def until(ask: Callable[[], Awaitable[T]], holds: Callable[[T], bool], otherwise: str) -> T:
+async def until(
+    request: Callable[[], Awaitable[T]], holds: Callable[[T], bool], otherwise: str
+) -> T:
     """The first answer for which `holds`; the failure shows the last one that did not."""
     last: T | None = None
     try:
         async with asyncio.timeout(DEADLINE_SECONDS):
             while True:
-                last = await ask()
+                last = await request()
                 if holds(last):
                     return last
                 await asyncio.sleep(PAUSE_SECONDS)

@@ -17,7 +17,7 @@ from archive.progress import Progress
 from archive.tables.chunk_decoder import samples_of
 from archive.tables.sample_columns import Samples, run_starts
 from archive.tables.schema import LATEST_TIME, STALE_BITS
-from archive.tables.series import Labels, SeriesBook, metric_of, read_series
+from archive.tables.series import Labels, SeriesRegistry, metric_of, read_series
 from archive.tools.archive_view import View, open_view
 from archive.tools.arguments import add_place, add_span, span
 from archive.tools.errors import ToolError
@@ -79,7 +79,7 @@ class _Export:
     def __init__(self, view: View, selectors: list[Selector], between: tuple[int, int]) -> None:
         self._view, self._between = view, between
         self._labels = _labels_of(view, selectors)
-        book = SeriesBook(view.storage, view.manifest.series)
+        book = SeriesRegistry(view.storage, view.manifest.series)
         self._ranks = book.ranks()
         self._by_rank = np.argsort(self._ranks)
         wanted = np.zeros(len(self._ranks), np.bool_)

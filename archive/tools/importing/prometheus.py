@@ -44,7 +44,7 @@ class PrometheusServer:
             await self._session.close()
 
     async def has_remote_read(self) -> bool:
-        """Whoever has it answers a request without a question; others refuse it in many ways."""
+        """Whoever has it answers a request without a request; others refuse it in many ways."""
         status, _ = await self._read(b"")
         return status == 200
 

@@ -10,7 +10,7 @@ from archive.tables.arrow import Array, Table, pc
 from archive.tables.chunk_decoder import one_array
 from archive.tables.manifest import Manifest
 from archive.tables.sample_columns import Int32s, Int64s, Mask
-from archive.tables.series import SeriesBook, fingerprint, metric_of, read_series
+from archive.tables.series import SeriesRegistry, fingerprint, metric_of, read_series
 from archive.tables.storage import Storage
 
 
@@ -18,7 +18,7 @@ class KnownNames:
     """Which series there are, and the metric of each, for checks of other tables."""
 
     def __init__(self, storage: Storage, manifest: Manifest) -> None:
-        self.book = SeriesBook(storage, manifest.series)
+        self.book = SeriesRegistry(storage, manifest.series)
         table = read_series(storage, manifest.series, ("series",))
         self._known = np.zeros(manifest.next_series, np.bool_)
         numbers = one_array(table, "series").to_numpy()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene, acks
+from exporter.audit.context import AuditContext, acks
 from exporter.audit.findings import of_stream
 from exporter.audit.units import listed
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.streams:
         if config.retention not in ("workqueue", "interest") or config.max_age_seconds is not None:
             continue

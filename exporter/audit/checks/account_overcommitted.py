@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_account
 from exporter.audit.units import size
 
 MUCH = 0.85
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     reserved: defaultdict[tuple[str, str], int] = defaultdict(int)
     for stream, config in scene.streams:
         reserved[stream.account, config.storage] += (config.max_bytes or 0) * config.replicas

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.facts.account_limits import near_limit
 from exporter.model import AccountUsage
 
 NEAR = 0.9
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     return near_limit(scene, _counted, "streams", near=NEAR)
 
 

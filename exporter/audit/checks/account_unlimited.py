@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject, Unknown
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_account
 from exporter.model import AccountUsage
 
 
-def find(scene: Scene) -> Iterator[Finding | Unknown]:
+def find(scene: AuditContext) -> Iterator[Finding | Unknown]:
     for row in scene.accounts:
         for usage in row.usage:
             if usage.storage_unlimited is None and usage.storage_limit is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.facts.ack_times import slowest
 from exporter.audit.findings import of_consumer
 from exporter.audit.units import MINUTE, span
@@ -16,7 +16,7 @@ PATIENCE_SECONDS = 2 * MINUTE
 TIMES = 10
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.acking_consumers:
         wait = config.ack_wait_seconds
         if wait is None or config.backoff_seconds:

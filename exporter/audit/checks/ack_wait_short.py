@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject, Unknown
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.facts.ack_times import can_be_told, mean, slowest
 from exporter.audit.findings import of_consumer
 from exporter.audit.units import span
@@ -13,7 +13,7 @@ from exporter.audit.units import span
 SPARE = 2
 
 
-def find(scene: Scene) -> Iterator[Finding | Unknown]:
+def find(scene: AuditContext) -> Iterator[Finding | Unknown]:
     if not can_be_told(scene):
         yield Unknown(reason="neither rollups nor sampled acks tell how long acknowledging takes")
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_account
 from exporter.audit.units import span
 
@@ -13,7 +13,7 @@ ENOUGH = 100
 MANY = 0.01
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     before = {row.name: row for row in scene.earlier.accounts} if scene.earlier else {}
     for row in scene.accounts:
         old = before.get(row.name)

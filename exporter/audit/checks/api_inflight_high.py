@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_server
 
 MANY = 1_000
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row in scene.servers:
         if row.api_inflight is not None and row.api_inflight > MANY:
             yield of_server(row, f"{row.api_inflight:,} API requests in flight")

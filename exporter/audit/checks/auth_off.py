@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject, Unknown
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_server, untold_settings
 
 
-def find(scene: Scene) -> Iterator[Finding | Unknown]:
+def find(scene: AuditContext) -> Iterator[Finding | Unknown]:
     for row in scene.servers:
         settings = row.settings
         if settings is None:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_consumer
 from exporter.audit.units import listed, span
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.acking_consumers:
         steps = config.backoff_seconds
         if any(later < earlier for earlier, later in pairwise(steps)):

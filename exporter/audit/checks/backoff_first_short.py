@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.facts.ack_times import slowest
 from exporter.audit.findings import of_consumer
 from exporter.audit.units import span
@@ -14,7 +14,7 @@ SHORT_SECONDS = 10.0
 SPARE = 2
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.acking_consumers:
         if not config.backoff_seconds:
             continue

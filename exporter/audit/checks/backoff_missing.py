@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_consumer
 from exporter.audit.units import span
 
 FEW = 3
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.acking_consumers:
         if not config.backoff_seconds and (config.max_deliver is None or config.max_deliver > FEW):
             limit = "-1" if config.max_deliver is None else f"{config.max_deliver:,}"

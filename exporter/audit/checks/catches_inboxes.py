@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_stream
 from exporter.audit.units import listed
 from exporter.signals.coverage import covers
@@ -14,7 +14,7 @@ from exporter.signals.coverage import covers
 INBOXES = ("_INBOX.uniquename", "_INBOX.uniquename.number")
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.streams:
         wide = [subject for subject in config.subjects if _takes_replies(subject)]
         if wide:

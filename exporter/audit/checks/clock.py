@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_server
-from exporter.model import ClockReading
+from exporter.model import ClockEstimate
 
 FAR_SECONDS = 1.0
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     known = [(row, row.clock) for row in scene.servers if row.clock is not None]
     off = [(row, clock) for row, clock in known if _surely_off(clock)]
     if not off and known:
@@ -28,16 +28,16 @@ def find(scene: Scene) -> Iterator[Finding]:
         )
 
 
-def _surely_off(clock: ClockReading) -> bool:
+def _surely_off(clock: ClockEstimate) -> bool:
     return abs(clock.offset_seconds) - clock.uncertainty_seconds > FAR_SECONDS
 
 
-def _surely_apart(low: ClockReading, high: ClockReading) -> bool:
+def _surely_apart(low: ClockEstimate, high: ClockEstimate) -> bool:
     apart = high.offset_seconds - low.offset_seconds
     return apart - high.uncertainty_seconds - low.uncertainty_seconds > FAR_SECONDS
 
 
-def _side(clock: ClockReading) -> bool:
+def _side(clock: ClockEstimate) -> bool:
     return clock.offset_seconds > 0
 
 

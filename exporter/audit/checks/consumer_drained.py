@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.facts.idle_time import age, stored_nothing_for
 from exporter.audit.findings import of_consumer
 from exporter.audit.units import DAY, span
@@ -13,7 +13,7 @@ from exporter.audit.units import DAY, span
 LONG_SECONDS = 30 * DAY
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.consumers:
         found, old = scene.stream_of(row), age(row.created, scene.now)
         if not config.durable or found is None or row.num_pending or row.num_ack_pending:

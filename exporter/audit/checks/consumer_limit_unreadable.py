@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.facts.owner_limits import (
     CONSUMER_LIMITS,
     UNREADABLE_CONDITION,
@@ -18,7 +18,7 @@ from exporter.audit.findings import of_consumer
 from exporter.audit.units import listed
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.consumers:
         if keys := unreadable_limits(config, CONSUMER_LIMITS):
             yield of_consumer(row, f"cannot be read: {listed(keys)}")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.context import Scene, stream_key
+from exporter.audit.context import AuditContext, stream_key
 from exporter.audit.findings import of_stream
 
 MANY = 500
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, _ in scene.streams:
         grown = scene.history.consumer_growth(stream_key(row)) if scene.history else None
         if grown is not None and grown >= MANY:

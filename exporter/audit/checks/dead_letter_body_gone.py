@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene, acks
+from exporter.audit.context import AuditContext, acks
 from exporter.audit.findings import of_stream
 from exporter.audit.units import DAY, listed, span
 
 SHORT_SECONDS = DAY
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.filtered("limits"):
         kept = config.max_age_seconds
         if kept is None or kept >= SHORT_SECONDS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_stream
 
 MANY = 1_000_000
@@ -13,7 +13,7 @@ ENOUGH = 100_000
 HALF = 0.5
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.streams:
         spread = row.last_seq - row.first_seq + 1
         # Where a newer message replaces an older one, gaps are the normal case.

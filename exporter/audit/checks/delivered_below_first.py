@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_consumer
 from exporter.audit.units import some
 from exporter.model import ConsumerConfig, StreamConfig
 from exporter.signals.coverage import sees_everything
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.consumers:
         found = scene.stream_of(row)
         if found is None or not _reads_in_order(config, found[1]):

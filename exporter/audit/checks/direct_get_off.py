@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_stream
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.streams:
         if config.replicas > 1 and not config.allow_direct and not config.mirror:
             yield of_stream(row, f"{config.replicas} replicas, allow_direct false")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene, stream_key
+from exporter.audit.context import AuditContext, stream_key
 from exporter.audit.findings import of_stream
 from exporter.audit.units import HOUR, MIB, amount, size, span
 from exporter.model import Stream
@@ -16,7 +16,7 @@ ID_BYTES = 240  # what one id takes in the server, measured
 MUCH_BYTES = 512 * MIB
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.streams:
         window = config.duplicate_window_seconds
         if window is None or config.mirror:
@@ -32,7 +32,7 @@ def find(scene: Scene) -> Iterator[Finding]:
             yield of_stream(row, f"window {span(window)} at {amount(rate)} messages/s")
 
 
-def _rate(scene: Scene, row: Stream) -> float | None:
+def _rate(scene: AuditContext, row: Stream) -> float | None:
     """Of a week, where rollups tell it; a single moment may be an unusual one."""
     usual = scene.history.publish_rate(stream_key(row)) if scene.history is not None else None
     return usual if usual is not None else scene.stored_per_second(row)

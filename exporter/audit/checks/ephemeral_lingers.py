@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_consumer
 from exporter.audit.units import DAY, span
 
 LONG_SECONDS = DAY
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.consumers:
         threshold = config.inactive_threshold_seconds
         if not config.durable and threshold is not None and threshold >= LONG_SECONDS:

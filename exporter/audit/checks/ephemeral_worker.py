@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.facts.idle_time import age
 from exporter.audit.findings import of_consumer
 from exporter.audit.units import HOUR, span
@@ -13,7 +13,7 @@ from exporter.audit.units import HOUR, span
 OLD_SECONDS = HOUR
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.consumers:
         found, old = scene.stream_of(row), age(row.created, scene.now)
         if config.durable or found is None or old is None or old <= OLD_SECONDS:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_stream
 
 MANY = 100
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, _ in scene.streams:
         count = sum(not config.durable for _, config in scene.consumers_of(row))
         if count >= MANY:

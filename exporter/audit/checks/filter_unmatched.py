@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.facts.subject_overlap import overlap
 from exporter.audit.findings import of_consumer
 from exporter.audit.units import listed
 from exporter.model import StreamConfig
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.consumers:
         found = scene.stream_of(row)
         if found is None or not config.filters or not _takes_only_its_subjects(found[1]):

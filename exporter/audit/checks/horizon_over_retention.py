@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_consumer
 from exporter.audit.units import span
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.acking_consumers:
         found, horizon = scene.stream_of(row), config.retry_horizon_seconds
         if found is None or horizon is None or config.ack_wait_seconds is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.context import Scene, stream_key
+from exporter.audit.context import AuditContext, stream_key
 from exporter.audit.findings import of_stream
 from exporter.model import Stream, StreamConfig
 
@@ -13,7 +13,7 @@ ENOUGH = 0.99
 DEFAULT_SECONDS = 120.0
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.streams:
         sample = (scene.messages or {}).get(stream_key(row))
         if sample is None or sample.read == 0 or config.mirror or not _is_meant(scene, row, config):
@@ -24,7 +24,7 @@ def find(scene: Scene) -> Iterator[Finding]:
             )
 
 
-def _is_meant(scene: Scene, row: Stream, config: StreamConfig) -> bool:
+def _is_meant(scene: AuditContext, row: Stream, config: StreamConfig) -> bool:
     told = scene.publishes.streams.get(stream_key(row))
     heard = told.dedupe_hits if told is not None and told.dedupe_exact else None
     known = scene.history.duplicates(stream_key(row)) if scene.history is not None else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.facts.idle_time import stored_nothing_for
 from exporter.audit.findings import of_stream
 from exporter.audit.units import DAY, span
@@ -13,7 +13,7 @@ from exporter.audit.units import DAY, span
 LONG_SECONDS = 30 * DAY
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.streams:
         if config.kind != "stream" or config.mirror or config.sealed:
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.facts.idle_time import delivered_nothing_for
 from exporter.audit.findings import of_consumer
 from exporter.audit.units import DAY, span
@@ -13,7 +13,7 @@ from exporter.audit.units import DAY, span
 LONG_SECONDS = 7 * DAY
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.consumers:
         found, idle = scene.stream_of(row), delivered_nothing_for(row, scene.now)
         if found is None or found[1].retention != "interest" or not config.durable:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.context import Scene, stream_key
+from exporter.audit.context import AuditContext, stream_key
 from exporter.audit.facts.stream_origins import taken_from
 from exporter.audit.findings import of_stream
 from exporter.audit.units import amount
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     origins = taken_from(scene)
     for row, config in scene.filtered("interest"):
         rate = scene.stored_per_second(row)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_stream
 from exporter.audit.units import span
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.streams:
         kept = config.max_age_seconds
         if config.kind == "kv" and kept is not None and not config.delete_markers:

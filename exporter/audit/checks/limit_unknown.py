@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.facts.owner_limits import STREAM_LIMITS, unknown_limits
 from exporter.audit.findings import of_stream
 from exporter.audit.units import listed
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.streams:
         if keys := unknown_limits(config.thresholds, STREAM_LIMITS):
             yield of_stream(row, f"no limit of a stream: {listed(keys)}")

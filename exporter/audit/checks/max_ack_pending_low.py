@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene, consumer_key
+from exporter.audit.context import AuditContext, consumer_key
 from exporter.audit.findings import of_consumer
 
 FULL = 0.8
@@ -13,7 +13,7 @@ FULL = 0.8
 LEAST = 10
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.acking_consumers:
         limit = config.max_ack_pending
         if limit is None:

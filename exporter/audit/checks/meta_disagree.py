@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.units import listed
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     leading = [row.name for row in scene.servers if row.up and row.meta_leader]
     if len(leading) > 1:
         yield Finding(evidence=f"{listed(leading)} all say that they lead")
@@ -20,7 +20,7 @@ def find(scene: Scene) -> Iterator[Finding]:
         yield Finding(evidence=f"named as leader at both looks: {listed(sorted(named))}")
 
 
-def _named(scene: Scene) -> frozenset[str]:
+def _named(scene: AuditContext) -> frozenset[str]:
     return frozenset(
         row.meta_leader_seen for row in scene.servers if row.up and row.meta_leader_seen
     )

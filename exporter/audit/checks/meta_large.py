@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene, stream_key
+from exporter.audit.context import AuditContext, stream_key
 
 MANY = 5_000
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     if not any(row.cluster for row in scene.servers):
         return
     copies = {stream_key(row): config.replicas for row, config in scene.streams}

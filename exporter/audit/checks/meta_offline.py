@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.facts.offline_peers import away
 from exporter.audit.units import listed
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     meta = scene.snapshot.meta
     gone = away(meta.replicas) if meta is not None else ()
     if meta is not None and gone:

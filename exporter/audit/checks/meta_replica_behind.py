@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 
 FAR = 500
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     now, before = _behind(scene), _behind(scene.earlier) if scene.earlier is not None else {}
     for server in sorted(now.keys() & before.keys()):
         yield Finding(server=server, evidence=f"{now[server]:,} operations behind at both looks")
 
 
-def _behind(scene: Scene) -> dict[str, int]:
+def _behind(scene: AuditContext) -> dict[str, int]:
     meta = scene.snapshot.meta
     peers = meta.replicas if meta is not None else ()
     return {peer.server: peer.lag for peer in peers if peer.lag > FAR and not peer.offline}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.units import span
 
 SLOW_SECONDS = 5.0
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     meta = scene.snapshot.meta
     taken = meta.snapshot_seconds if meta is not None else None
     if taken is not None and taken >= SLOW_SECONDS:

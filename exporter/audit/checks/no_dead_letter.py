@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene, consumer_key
+from exporter.audit.context import AuditContext, consumer_key
 from exporter.audit.findings import of_consumer
 from exporter.model import Consumer
 from exporter.signals.publishes.dead_letters import Captures
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     captures = Captures.of(scene.snapshot.streams, scene.snapshot.subscriptions)
     partly_known = _partly_known(scene)
     for row, config in scene.acking_consumers:
@@ -25,7 +25,7 @@ def find(scene: Scene) -> Iterator[Finding]:
         yield of_consumer(row, f"{limit}; no stream keeps its advisory, {others}")
 
 
-def _heard(scene: Scene, captures: Captures, row: Consumer) -> int | None:
+def _heard(scene: AuditContext, captures: Captures, row: Consumer) -> int | None:
     """What the poller has learnt lasts longer than the one look that read the subscriptions."""
     told = scene.publishes.consumers.get(consumer_key(row))
     if told is not None and told.dead_letter_captured is not None:
@@ -33,7 +33,7 @@ def _heard(scene: Scene, captures: Captures, row: Consumer) -> int | None:
     return captures.captured(row)
 
 
-def _partly_known(scene: Scene) -> frozenset[str]:
+def _partly_known(scene: AuditContext) -> frozenset[str]:
     """A stream that is not known may be the one that keeps the advisories."""
     return frozenset(row.account for row in scene.snapshot.streams if row.config is None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject, Unknown
-from exporter.audit.context import Scene, consumer_key
+from exporter.audit.context import AuditContext, consumer_key
 from exporter.audit.findings import of_consumer
 from exporter.audit.units import some
 from exporter.model import Consumer
@@ -17,7 +17,7 @@ COSTS = {
 }
 
 
-def find(scene: Scene) -> Iterator[Finding | Unknown]:
+def find(scene: AuditContext) -> Iterator[Finding | Unknown]:
     for row, config in scene.consumers:
         times = _recreated(scene, row)
         if times > 0 and config.deliver_policy in COSTS:
@@ -31,7 +31,7 @@ def find(scene: Scene) -> Iterator[Finding | Unknown]:
         yield Unknown(reason="only rollups or a second look know what was made again")
 
 
-def _recreated(scene: Scene, row: Consumer) -> int:
+def _recreated(scene: AuditContext, row: Consumer) -> int:
     told, known = scene.consumer_signals(row), None
     if scene.history is not None:
         known = scene.history.recreated(consumer_key(row))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.facts.server_balance import overloaded
 from exporter.audit.findings import of_server
 
@@ -14,7 +14,7 @@ TIMES = 1.5
 LEAST = 10
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     held = Counter(server for row in scene.snapshot.streams for server in row.hosts)
     for found in overloaded(scene, lambda row: held[row.name], times=TIMES, least=LEAST):
         evidence = f"holds {found.load:,.0f} copies, the average is {found.average:,.1f}"

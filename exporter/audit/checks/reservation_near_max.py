@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_server
 from exporter.audit.units import size
 
 NEAR = 0.9
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row in scene.servers:
         kinds = (
             ("storage", row.storage_reserved, row.storage_max),

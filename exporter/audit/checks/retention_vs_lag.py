@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.context import Scene, consumer_key
+from exporter.audit.context import AuditContext, consumer_key
 from exporter.audit.findings import of_stream
 from exporter.audit.units import some, span
 from exporter.model import Consumer, StreamConfig
@@ -13,7 +13,7 @@ from exporter.model import Consumer, StreamConfig
 HALF = 0.5
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.filtered("limits"):
         found = [
             reason for who, _ in scene.consumers_of(row) if (reason := _close(scene, who, config))
@@ -24,7 +24,7 @@ def find(scene: Scene) -> Iterator[Finding]:
             yield of_stream(row, found[0] + more)
 
 
-def _close(scene: Scene, row: Consumer, stream: StreamConfig) -> str:
+def _close(scene: AuditContext, row: Consumer, stream: StreamConfig) -> str:
     if scene.history is None:
         return ""
     kept, most = stream.max_age_seconds, stream.max_messages

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_server
 from exporter.audit.units import share
 
@@ -13,7 +13,7 @@ FULL = 0.9
 APART = 0.3
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for servers in scene.servers_by_cluster.values():
         used = {
             row.name: row.storage_used / row.storage_max

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_server
 from exporter.audit.units import size
 
 HALF = 0.5
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for servers in scene.servers_by_cluster.values():
         largest = max((row.storage_max or 0 for row in servers), default=0)
         for row in servers:

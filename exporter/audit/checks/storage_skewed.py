@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.facts.server_balance import overloaded
 from exporter.audit.findings import of_server
 from exporter.audit.units import GIB, size
@@ -14,7 +14,7 @@ TIMES = 2.0
 LEAST_BYTES = GIB
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for found in overloaded(scene, lambda row: row.storage_used, times=TIMES, least=LEAST_BYTES):
         evidence = f"stores {size(found.load)}, the average is {size(found.average)}"
         yield of_server(found.server, evidence)

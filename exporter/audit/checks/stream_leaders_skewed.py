@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.facts.server_balance import overloaded
 from exporter.audit.findings import of_server
 
@@ -13,7 +13,7 @@ TIMES = 1.5
 LEAST = 10
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for found in overloaded(scene, lambda row: row.stream_leaders, times=TIMES, least=LEAST):
         evidence = f"leads {found.load:,.0f} streams, the average is {found.average:,.1f}"
         yield of_server(found.server, evidence)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_stream
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, _ in scene.streams:
         if row.subjects > row.messages > 0:
             yield of_stream(row, f"{row.subjects:,} subjects, {row.messages:,} messages")
@@ -24,7 +24,7 @@ CHECK = Check(
     condition="The stream has messages, and more subjects than messages.",
     why=(
         "A part of the stream on the disk is damaged. Its messages are lost on this server, while "
-        "the index still names their subjects, or the index itself is wrong: questions by subject "
+        "the index still names their subjects, or the index itself is wrong: requests by subject "
         "and filtered consumers may be answered wrongly."
     ),
     remedy=(

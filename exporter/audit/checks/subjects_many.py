@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_stream
 
 MANY = 1_000_000
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, _ in scene.streams:
         if row.subjects >= MANY:
             yield of_stream(row, f"{row.subjects:,} subjects, {row.messages:,} messages")
@@ -25,7 +25,7 @@ CHECK = Check(
     meaning="The stream holds a million subjects or more.",
     condition="1,000,000 or more subjects.",
     why=(
-        "The server keeps every subject in memory on each replica, and questions about "
+        "The server keeps every subject in memory on each replica, and requests about "
         "subjects, new consumers with filters and recovery get slow."
     ),
     remedy=(

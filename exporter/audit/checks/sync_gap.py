@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_server
 from exporter.audit.units import some, span
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     single = Counter(
         row.leader
         for row, config in scene.streams

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject, Unknown
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_server, untold_settings
 from exporter.audit.units import DAY, span
 
 SOON_SECONDS = 30 * DAY
 
 
-def find(scene: Scene) -> Iterator[Finding | Unknown]:
+def find(scene: AuditContext) -> Iterator[Finding | Unknown]:
     for row in scene.servers:
         if row.settings is None:
             yield from untold_settings(row)

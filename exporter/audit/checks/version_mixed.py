@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.facts.server_versions import numbers
 from exporter.audit.findings import of_server
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for servers in scene.servers_by_cluster.values():
         seen = Counter(row.version for row in servers if row.up and row.version)
         if len(seen) < 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_stream
 from exporter.audit.units import listed
 from exporter.model import ConsumerConfig
@@ -14,7 +14,7 @@ SHORT_SECONDS = 30.0
 FEW = 10
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.filtered("workqueue"):
         limited = config.max_messages is not None or config.max_bytes is not None
         if config.discard != "new" or not limited:

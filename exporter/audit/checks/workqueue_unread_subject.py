@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.facts.subject_overlap import overlap
 from exporter.audit.findings import of_stream
 from exporter.audit.units import listed, some
 
 
-def find(scene: Scene) -> Iterator[Finding]:
+def find(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.filtered("workqueue"):
         consumers = scene.consumers_of(row)
         if config.transformed or not consumers or len(consumers) != row.consumers:

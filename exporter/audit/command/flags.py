@@ -64,8 +64,8 @@ class AuditRequest:
 def parser() -> argparse.ArgumentParser:
     made = empty_parser("streamgauge audit", _DESCRIPTION)
     add_flags(made, "the NATS system", [one for one in SYSTEM_FLAGS if one.name not in _NO_USE])
-    asking = [one for one in SERVING_FLAGS if one.name in _ASKING]
-    add_flags(made, "asking", [replace(one, help=_ASKING[one.name]) for one in asking])
+    context = [one for one in SERVING_FLAGS if one.name in _ASKING]
+    add_flags(made, "asking", [replace(one, help=_ASKING[one.name]) for one in context])
     group = made.add_argument_group("the audit")
     group.add_argument("--only", metavar="CODE", action="append", help="this check and no other; may be given again, or several with commas")  # fmt: skip
     group.add_argument("--skip", metavar="CODE", action="append", help="not this check; likewise")

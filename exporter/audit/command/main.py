@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from exporter.audit.command.flags import AuditRequest, OutputFormat, read_request
-from exporter.audit.command.system_poll import LookOptions, SystemLook, UnansweredError
+from exporter.audit.command.system_poll import LookOptions, NoResponseError, SystemLook
 from exporter.audit.history.queries import RollupHistory
 from exporter.audit.history.reader import HistoryError, HistoryReader
 from exporter.audit.output.json_format import as_json
@@ -61,7 +61,7 @@ async def _audit(
     for look, result in zip(looks, results, strict=True):
         if isinstance(result, Audited):
             audits.append(result)
-        elif isinstance(result, UnansweredError):
+        elif isinstance(result, NoResponseError):
             unanswered.append(Unanswered(look.system.name, look.system.source, str(result)))
         else:
             raise result

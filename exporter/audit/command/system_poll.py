@@ -1,4 +1,4 @@
-"""Looks at one system for an audit: asks once, again for what only a second question tells."""
+"""Looks at one system for an audit: asks once, again for what only a second request tells."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from exporter.audit.check import Check
-from exporter.audit.context import AuditSettings, History, MessageSample, Scene, is_judged
+from exporter.audit.context import AuditContext, AuditSettings, History, MessageSample, is_judged
 from exporter.audit.evaluation import judge
 from exporter.audit.output.system_audit import Audited
 from exporter.audit.registry import codes
@@ -16,24 +16,24 @@ from exporter.model import Outcome, Snapshot
 from exporter.polling.pipeline import Found, learn
 from exporter.polling.wiring import make_source
 from exporter.settings.config import SystemSettings
-from exporter.signals.engine import SignalBook
-from exporter.signals.publishes.engine import PublishBook
+from exporter.signals.engine import SignalState
+from exporter.signals.publishes.engine import PublishState
 from exporter.sources.account import AccountSource
 from exporter.sources.jetstream_api.message_ids import MessageIds
-from exporter.sources.request_context import Asking, LeftOut
+from exporter.sources.request_context import LeftOut, RequestContext
 from exporter.sources.source import Source
-from exporter.sources.subsz.reader import QUESTION as SUBSCRIPTIONS
+from exporter.sources.subsz.reader import REQUEST as SUBSCRIPTIONS
 
 # Without an answer to these, streams or consumers go unseen: an audit must not sound complete.
-_STATE_QUESTIONS = frozenset({"stream_list", "consumer_list", "statsz", "jsz", "jsz_config"})
+_STATE_REQUESTS = frozenset({"stream_list", "consumer_list", "statsz", "jsz", "jsz_config"})
 _MOST_NAMES = 5  # of what does not answer, in one line
-# Gaps that every look tells anew, beside the questions.
+# Gaps that every look tells anew, beside the requests.
 _KINDS = ("servers", "meta", "streams", "streams config", "consumers", "consumers config")
 # The counters of the servers' subscriptions are read anew at each look.
 _AT_ONCE = 0.0
 
 
-class UnansweredError(Exception):
+class NoResponseError(Exception):
     """Nothing could be asked at all, in one line."""
 
 
@@ -52,8 +52,8 @@ class SystemLook:
     system: SystemSettings
     options: LookOptions
     tell: Callable[[str], None]  # how far it is, for who waits
-    _signals: SignalBook = field(default_factory=SignalBook)
-    _publishes: PublishBook = field(default_factory=PublishBook)
+    _signals: SignalState = field(default_factory=SignalState)
+    _publishes: PublishState = field(default_factory=PublishState)
     _gaps: dict[str, str] = field(default_factory=dict)
 
     async def audit(self) -> Audited:
@@ -74,10 +74,10 @@ class SystemLook:
         )
         return await asyncio.to_thread(self._judged, made)
 
-    async def _look(self, source: Source) -> Scene:
+    async def _look(self, source: Source) -> AuditContext:
         self.tell("asking")
         snapshot = await self._poll(source)
-        if any(one.question == SUBSCRIPTIONS and not one.ok for one in snapshot.outcomes):
+        if any(one.request == SUBSCRIPTIONS and not one.ok for one in snapshot.outcomes):
             # How subscriptions are best read may be known only after the first answers.
             snapshot = await self._poll(source)
         scene = await self._learnt(snapshot)
@@ -88,22 +88,22 @@ class SystemLook:
         later = await self._learnt(await self._poll(source))
         return replace(later, earlier=scene, seconds=later.now - scene.now)
 
-    async def _learnt(self, snapshot: Snapshot) -> Scene:
+    async def _learnt(self, snapshot: Snapshot) -> AuditContext:
         return await asyncio.to_thread(learn, self._signals, self._publishes, snapshot, Found())
 
     async def _poll(self, source: Source) -> Snapshot:
         snapshot = await source.poll(time.monotonic() + self.options.timeout)
         if not any(outcome.ok for outcome in snapshot.outcomes):
-            raise UnansweredError(_why(snapshot.outcomes))
+            raise NoResponseError(_why(snapshot.outcomes))
         self._note_gaps(snapshot)
         return snapshot
 
     def _note_gaps(self, snapshot: Snapshot) -> None:
-        """A question that failed stays one until it is answered: not every poll asks it."""
+        """A request that failed stays one until it is answered: not every poll asks it."""
         for one in snapshot.outcomes:
-            self._gaps.pop(one.question, None)
+            self._gaps.pop(one.request, None)
             if not one.ok and _matters(one, self.system.source):
-                self._gaps[one.question] = f"{one.question} ({one.reason}): {one.detail}"
+                self._gaps[one.request] = f"{one.request} ({one.reason}): {one.detail}"
         for kind in _KINDS:
             self._gaps.pop(kind, None)
         self._gaps.update(_silent_servers(snapshot))
@@ -115,13 +115,13 @@ class SystemLook:
         if not self.options.sample_messages or not isinstance(source, AccountSource):
             return None
         self.tell("reading the headers of the last messages")
-        asking = Asking(time.monotonic() + self.options.timeout, LeftOut())
-        found, error = await MessageIds(source.assets.api).read(snapshot.streams, asking)
+        context = RequestContext(time.monotonic() + self.options.timeout, LeftOut())
+        found, error = await MessageIds(source.assets.api).read(snapshot.streams, context)
         if error is not None:
             self._gaps["messages"] = f"sample of messages ({error.reason}): {error.detail}"
         return found if found or error is None else None
 
-    def _judged(self, scene: Scene) -> Audited:
+    def _judged(self, scene: AuditContext) -> Audited:
         snapshot = scene.snapshot
         return Audited(
             report=judge(scene, self.options.checks, codes()),
@@ -134,13 +134,13 @@ class SystemLook:
 
 
 def _silent_servers(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    missing = (snapshot.servers_expected or 0) - (snapshot.servers_answered or 0)
+    missing = (snapshot.servers_expected or 0) - (snapshot.servers_responding or 0)
     if missing > 0 and snapshot.servers:
         down = ", ".join(row.name for row in snapshot.servers if not row.up)
         yield "servers", f"{missing} of the servers" + (f": {down}" if down else "")
     if snapshot.meta is None or snapshot.meta.size is None:
         return
-    # Who has been away since before the first question is known to the meta group only.
+    # Who has been away since before the first request is known to the meta group only.
     size = snapshot.meta.size
     absent = size - sum(row.up and row.jetstream for row in snapshot.servers)
     if absent > max(missing, 0):
@@ -174,9 +174,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _matters(outcome: Outcome, source: str) -> bool:
-    return outcome.question in _STATE_QUESTIONS or (source, outcome.question) == ("monitor", "varz")
+    return outcome.request in _STATE_REQUESTS or (source, outcome.request) == ("monitor", "varz")
 
 
 def _why(outcomes: Sequence[Outcome]) -> str:
-    told = [f"{one.question} failed ({one.reason}): {one.detail}" for one in outcomes]
+    told = [f"{one.request} failed ({one.reason}): {one.detail}" for one in outcomes]
     return told[0] if told else "nothing was answered"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from exporter.audit.check import Finding
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.findings import of_account
 from exporter.model import AccountUsage
 
@@ -13,7 +13,9 @@ from exporter.model import AccountUsage
 Counted = Callable[[AccountUsage], tuple[int | None, int | None]]
 
 
-def near_limit(scene: Scene, counted: Counted, things: str, *, near: float) -> Iterator[Finding]:
+def near_limit(
+    scene: AuditContext, counted: Counted, things: str, *, near: float
+) -> Iterator[Finding]:
     """Of each account and tier: where the count reaches the share `near` of its limit."""
     for row in scene.accounts:
         for usage in row.usage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from exporter.audit.context import Scene, consumer_key
+from exporter.audit.context import AuditContext, consumer_key
 from exporter.audit.units import span
 from exporter.events.ack_samples import BOUNDS_SECONDS
 from exporter.exposition.histogram import Histogram
@@ -32,14 +32,14 @@ class AckTime:
         return f"{self.what}: {span(self.low)} to {span(self.high)}"
 
 
-def can_be_told(scene: Scene) -> bool:
+def can_be_told(scene: AuditContext) -> bool:
     """Whether acknowledgements are timed at all here."""
     return scene.history is not None or any(
         counts.ack_times is not None for counts in scene.events.consumers.values()
     )
 
 
-def slowest(scene: Scene, row: Consumer) -> AckTime | None:
+def slowest(scene: AuditContext, row: Consumer) -> AckTime | None:
     """The time that 99 of 100 acknowledgements stay below."""
     key = consumer_key(row)
     told = scene.history.p99_time_to_ack(key) if scene.history is not None else None
@@ -52,7 +52,7 @@ def slowest(scene: Scene, row: Consumer) -> AckTime | None:
     return _p99(heard.ack_times)
 
 
-def mean(scene: Scene, row: Consumer) -> AckTime | None:
+def mean(scene: AuditContext, row: Consumer) -> AckTime | None:
     told = scene.history.mean_time_to_ack(consumer_key(row)) if scene.history is not None else None
     return None if told is None else AckTime(told, told, "mean time to ack over a day")
 

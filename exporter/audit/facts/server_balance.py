@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.model import Server
 
 
@@ -18,7 +18,7 @@ class Load:
 
 
 def overloaded(
-    scene: Scene, measure: Callable[[Server], float | None], *, times: float, least: float
+    scene: AuditContext, measure: Callable[[Server], float | None], *, times: float, least: float
 ) -> Iterator[Load]:
     """Of each cluster whose servers are all measured: who bears `times` the average and `least`."""
     for servers in scene.servers_by_cluster.values():

@@ -66,9 +66,9 @@ def _closed_lists() -> str:
     return "\n".join(
         (
             "## Closed lists\n",
-            _listed("question", catalog.QUESTIONS),
+            _listed("request", catalog.REQUESTS),
             _listed("reason` of `poll_errors_total", catalog.REASONS),
-            _listed("reason` of `question_skipped", catalog.SKIP_REASONS),
+            _listed("reason` of `request_skipped", catalog.SKIP_REASONS),
             "`streamgauge_consumer_verdict`:\n",
             _table(("value", "verdict"), verdicts),
         )

@@ -19,7 +19,7 @@ from exporter.pages.status.html_fragments import CLASS, SYMBOL, fold, free_text,
 from exporter.pages.status.view import (
     ConsumerView,
     Level,
-    QuestionView,
+    RequestView,
     ServerView,
     StatusView,
     SystemView,
@@ -45,16 +45,16 @@ class _Column:
     numeric: bool = False
 
 
-_QUESTIONS = (
-    _Column("question", "Question"),
-    _Column("answer", "Answer"),
+_REQUESTS = (
+    _Column("request", "Request"),
+    _Column("response", "Response"),
     _Column("took", "Took", numeric=True),
     _Column("last", "Last answer", numeric=True),
     _Column("why", "Why not"),
 )
 _SERVERS = (
     _Column("server", "Server"),
-    _Column("answer", "Answer"),
+    _Column("response", "Response"),
     _Column("version", "Version"),
     _Column("detail", "Detail"),
 )
@@ -73,7 +73,7 @@ _CONSUMERS = (
     _Column("waiting", "Waiting", "num_waiting: open pull requests", True),
     _Column("leader", "Leader"),
 )
-_TABLES = {"questions": _QUESTIONS, "servers": _SERVERS, "consumers": _CONSUMERS}
+_TABLES = {"requests": _REQUESTS, "servers": _SERVERS, "consumers": _CONSUMERS}
 
 
 def _asset(name: str) -> str:
@@ -212,7 +212,7 @@ def _system(number: int, system: SystemView, interval: float) -> str:
 <h2>{escape(system.name)}</h2>
 {_facts(system)}
 {f'<ul class="notes">{notes}</ul>' if notes else ""}
-<div class="pair">{_questions(system)}{_servers(system)}</div>
+<div class="pair">{_requests(system)}{_servers(system)}</div>
 {audit_section(system.audit)}{_consumers(system, interval)}
 </section>
 """
@@ -231,19 +231,19 @@ def _facts(system: SystemView) -> str:
     return f'<dl class="facts">{pairs}</dl>'
 
 
-def _questions(system: SystemView) -> str:
-    title = f"<h3>Questions</h3> {system.answered} of {len(system.questions)} answered"
-    if not system.questions:
+def _requests(system: SystemView) -> str:
+    title = f"<h3>Requests</h3> {system.succeeded} of {len(system.requests)} answered"
+    if not system.requests:
         return fold(title, "<p>Nothing has been asked yet.</p>")
-    return fold(title, _table("questions", map(_question_row, system.questions)))
+    return fold(title, _table("requests", map(_request_row, system.requests)))
 
 
-def _question_row(question: QuestionView) -> str:
+def _request_row(request: RequestView) -> str:
     return (
-        f'<tr><th scope="row">{escape(question.question)}</th>'
-        f"<td>{_answer(question.ok, 'answered', 'not answered')}</td>"
-        f"<td>{span(question.seconds)}</td><td>{ago(question.age_seconds)}</td>"
-        f"<td>{free_text(question.why)}</td></tr>"
+        f'<tr><th scope="row">{escape(request.request)}</th>'
+        f"<td>{_response(request.ok, 'succeeded', 'failed')}</td>"
+        f"<td>{span(request.seconds)}</td><td>{ago(request.age_seconds)}</td>"
+        f"<td>{free_text(request.why)}</td></tr>"
     )
 
 
@@ -252,7 +252,7 @@ def _servers(system: SystemView) -> str:
         return ""
     # Those that are down come first; the rest keeps its order.
     servers = sorted(system.servers, key=lambda server: server.up)
-    title = f"<h3>Servers</h3> {system.servers_answered} of {system.servers_expected} answered"
+    title = f"<h3>Servers</h3> {system.servers_responding} of {system.servers_expected} answered"
     is_open = len(servers) <= _MANY_SERVERS or not servers[0].up
     return fold(title, _table("servers", map(_server_row, servers)), is_open)
 
@@ -260,7 +260,7 @@ def _servers(system: SystemView) -> str:
 def _server_row(server: ServerView) -> str:
     return (
         f'<tr><th scope="row">{escape(server.name)}</th>'
-        f"<td>{_answer(server.up, 'up', 'no answer')}</td>"
+        f"<td>{_response(server.up, 'up', 'no answer')}</td>"
         f"<td>{escape(server.version) or _UNKNOWN}</td><td>{free_text(server.detail)}</td></tr>"
     )
 
@@ -280,8 +280,8 @@ spellcheck="false" placeholder="account, stream or consumer"></label></div>
 
 
 def _nothing_to_list(system: SystemView, interval: float) -> str:
-    if system.state != "fresh" or system.answered < len(system.questions):
-        return '<p class="empty">Nothing is known at the moment: see the questions above.</p>'
+    if system.state != "fresh" or system.succeeded < len(system.requests):
+        return '<p class="empty">Nothing is known at the moment: see the requests above.</p>'
     soon = f"It appears here with the next poll, within {span(interval)}."
     if system.streams:
         text = f"{count(system.streams, 'stream')}, and no consumer on them yet. {soon}"
@@ -343,6 +343,6 @@ def _head(column: _Column, is_sorted: bool) -> str:
     return f'<th scope="col" data-key="{column.key}"{number}{hint}{order}>{column.title}</th>'
 
 
-def _answer(ok: bool, yes: str, no: str) -> str:
+def _response(ok: bool, yes: str, no: str) -> str:
     level = Level.FINE if ok else Level.LOOK
     return f'<span class="{CLASS[level]}">{marked(level, yes if ok else no)}</span>'

@@ -32,8 +32,8 @@ class DocLink:
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionView:
-    question: str
+class RequestView:
+    request: str
     ok: bool
     seconds: float | None  # how long the last try took; None when it was never tried
     age_seconds: float | None  # since the last good answer; None when there was none
@@ -142,13 +142,13 @@ class SystemView:
     state: State
     age_seconds: float | None
     poll_seconds: float | None
-    servers_answered: int
+    servers_responding: int
     servers_expected: int
     accounts: int
     streams: int
     consumers: int
     series: int
-    questions: tuple[QuestionView, ...] = ()
+    requests: tuple[RequestView, ...] = ()
     servers: tuple[ServerView, ...] = ()
     consumer_rows: tuple[ConsumerView, ...] = ()
     consumers_hidden: int = 0
@@ -156,8 +156,8 @@ class SystemView:
     audit: AuditView | None = None  # None before the first one, or when it is switched off
 
     @property
-    def answered(self) -> int:
-        return sum(question.ok for question in self.questions)
+    def succeeded(self) -> int:
+        return sum(request.ok for request in self.requests)
 
     @property
     def level(self) -> Level:
@@ -220,10 +220,10 @@ def freshness(system: SystemView) -> str:
 
 def headline(system: SystemView) -> tuple[str, ...]:
     """The system in one line; the page puts the name before it and dots between the parts."""
-    asked = count(len(system.questions), "question")
-    parts = [freshness(system), f"{system.answered} of {asked} answered"]
+    asked = count(len(system.requests), "request")
+    parts = [freshness(system), f"{system.succeeded} of {asked} answered"]
     if system.servers_expected:
-        parts.append(f"{system.servers_answered}/{system.servers_expected} servers")
+        parts.append(f"{system.servers_responding}/{system.servers_expected} servers")
     if system.state in ("fresh", "partial"):  # else nobody knows how many there are now
         parts += [count(system.streams, "stream"), count(system.consumers, "consumer")]
     return tuple(parts)
@@ -248,7 +248,7 @@ def overall(view: StatusView) -> Trouble:
         return Trouble(Level.LOOK, "No system is configured")
     worst = max(system.level for system in view.systems)
     if worst is Level.FINE:
-        return Trouble(worst, "Every question was answered")
+        return Trouble(worst, "Every request was answered")
     worst_ones = [system for system in view.systems if system.level is worst]
     names, one = listed([system.name for system in worst_ones]), len(worst_ones) == 1
     if all(system.state == "waiting" for system in worst_ones):
@@ -269,16 +269,16 @@ def _silent(system: SystemView) -> Iterable[Trouble]:
 
 
 def _unanswered(system: SystemView) -> Iterable[Trouble]:
-    # While waiting, a question without a reason has simply not been asked yet.
+    # While waiting, a request without a reason has simply not been asked yet.
     waiting = system.state == "waiting"
     failed: defaultdict[str, list[str]] = defaultdict(list)
-    for question in system.questions:
-        if not question.ok and (question.reason or not waiting):
-            failed[question.why or "no reason given"].append(question.question)
+    for request in system.requests:
+        if not request.ok and (request.reason or not waiting):
+            failed[request.why or "no reason given"].append(request.request)
     for why, names in failed.items():
         were = "was" if len(names) == 1 else "were"
         yield Trouble(Level.LOOK, f"{listed(names)} {were} not answered: {why}")
-    missing = system.servers_expected - system.servers_answered
+    missing = system.servers_expected - system.servers_responding
     if missing > 0 and not waiting:
         down = [server.name for server in system.servers if not server.up]
         which = f": {listed(down)}" if down else ""

@@ -12,7 +12,7 @@ from exporter.pages.status.audit_view import audit_view
 from exporter.pages.status.evidence import evidence
 from exporter.pages.status.view import (
     ConsumerView,
-    QuestionView,
+    RequestView,
     ServerView,
     Source,
     State,
@@ -55,13 +55,13 @@ def system_view(poller: SystemPoller, now: float) -> SystemView:
         state=_state(state, now),
         age_seconds=state.age(now),
         poll_seconds=state.poll_seconds,
-        servers_answered=state.servers_answered or 0,
+        servers_responding=state.servers_responding or 0,
         servers_expected=state.servers_expected or 0,
         accounts=len(known.accounts) if known else 0,
         streams=len(known.streams) if known else 0,
         consumers=len(consumers),
         series=state.served(now).series,
-        questions=_questions(state, now),
+        requests=_requests(state, now),
         servers=tuple(map(_server, state.servers)),
         consumer_rows=tuple(consumer_view(row, state.signals, now) for row in rows),
         consumers_hidden=len(consumers) - len(rows),
@@ -78,17 +78,17 @@ def _state(state: SystemState, now: float) -> State:
     return "fresh" if state.complete else "partial"
 
 
-def _questions(state: SystemState, now: float) -> tuple[QuestionView, ...]:
+def _requests(state: SystemState, now: float) -> tuple[RequestView, ...]:
     return tuple(
-        QuestionView(
-            question=name,
+        RequestView(
+            request=name,
             ok=record.outcome.ok,
             seconds=record.outcome.seconds,
-            age_seconds=None if record.answered is None else max(0.0, now - record.answered),
+            age_seconds=None if record.succeeded is None else max(0.0, now - record.succeeded),
             reason=record.outcome.reason,
             detail=record.outcome.detail,
         )
-        for name, record in state.questions.items()
+        for name, record in state.requests.items()
     )
 
 
@@ -135,7 +135,7 @@ def _notes(state: SystemState, now: float) -> tuple[str, ...]:
         notes.append(f"{served.dropped:,} series beyond max_series are left out of /metrics.")
     if served.folded:
         notes.append(f"{served.folded:,} ephemeral consumers are summed into one row per stream.")
-    notes += [f"{each.question} rests for a while: {each.reason}." for each in state.skipped]
+    notes += [f"{each.request} rests for a while: {each.reason}." for each in state.skipped]
     notes += [f"Events: {trouble}." for trouble in state.troubles]
     faults = state.errors.get(("poll", "internal"), 0)
     if faults:

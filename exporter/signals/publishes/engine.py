@@ -61,7 +61,7 @@ NO_PUBLISHES = PublishSignals({}, {})
 
 
 @dataclass(slots=True)
-class _StreamTrack:
+class _StreamState:
     row: Stream  # the last one that its leader gave
     leader_id: str
     from_birth: bool
@@ -74,14 +74,14 @@ class _StreamTrack:
 
 
 @dataclass(slots=True)
-class _ConsumerTrack:
+class _ConsumerState:
     seen: float = 0.0
     acks: FollowedCounter = field(default_factory=FollowedCounter)
     pulls: FollowedCounter = field(default_factory=FollowedCounter)
 
 
 Key = TypeVar("Key", bound=tuple[str, ...])
-Track = TypeVar("Track", _StreamTrack, _ConsumerTrack)
+Track = TypeVar("Track", _StreamState, _ConsumerState)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +100,14 @@ class _Clocks:
 
 
 @dataclass(slots=True)
-class PublishBook:
+class PublishState:
     """Fed with every snapshot, and with the counts that were read just before it, if any were."""
 
     stale_after: float = STALE_AFTER_SECONDS
     _started: float | None = None
     _looked: float | None = None
-    _streams: dict[StreamKey, _StreamTrack] = field(default_factory=dict)
-    _consumers: dict[ConsumerKey, _ConsumerTrack] = field(default_factory=dict)
+    _streams: dict[StreamKey, _StreamState] = field(default_factory=dict)
+    _consumers: dict[ConsumerKey, _ConsumerState] = field(default_factory=dict)
     _replies: Mapping[ConsumerKey, ConsumerReplies] = field(default_factory=dict)
 
     def update(
@@ -156,7 +156,7 @@ class PublishBook:
         self._streams = tracks
         return found
 
-    def _note_look(self, track: _StreamTrack, look: StreamLook | None, now: float) -> None:
+    def _note_look(self, track: _StreamState, look: StreamLook | None, now: float) -> None:
         """First what the last look left open, then what this one adds."""
         row = track.row
         if look is not None and not _is_of(look, row):
@@ -169,7 +169,7 @@ class PublishBook:
         if look is not None:
             _take_look(track, look, last_seq, now)
 
-    def _publishes(self, track: _StreamTrack, tap: TapCounts | None, now: float) -> StreamPublishes:
+    def _publishes(self, track: _StreamState, tap: TapCounts | None, now: float) -> StreamPublishes:
         received = self._fresh(track.received, now)
         known = received is not None and is_countable(track.row.config)
         unstored = track.bounds.unstored if known else None
@@ -188,7 +188,7 @@ class PublishBook:
             key, captured = (row.account, row.stream, row.name), captures.captured(row)
             acks = pulls = None
             if counts is not None:
-                track = tracks[key] = self._consumers.get(key) or _ConsumerTrack()
+                track = tracks[key] = self._consumers.get(key) or _ConsumerState()
                 track.seen = snapshot.taken
                 _note_replies(track, counts, key, snapshot.taken, clocks.born_after_us(row))
                 acks = self._fresh(track.acks, snapshot.taken) if _acks(row) else None
@@ -229,14 +229,14 @@ def _pulls(row: Consumer) -> bool:
     return row.config is not None and row.config.kind == "pull"
 
 
-def _new_track(row: Stream, leader_id: str, *, from_birth: bool) -> _StreamTrack:
-    track = _StreamTrack(row, leader_id, from_birth)
+def _new_track(row: Stream, leader_id: str, *, from_birth: bool) -> _StreamState:
+    track = _StreamState(row, leader_id, from_birth)
     if from_birth:
         track.bounds.start_at_zero(0)
     return track
 
 
-def _note_row(track: _StreamTrack, row: Stream, leader_id: str) -> None:
+def _note_row(track: _StreamState, row: Stream, leader_id: str) -> None:
     before = track.row
     restarted = before.leader == row.leader and leader_id != track.leader_id
     if was_recreated(before.created, row.created):
@@ -248,7 +248,7 @@ def _note_row(track: _StreamTrack, row: Stream, leader_id: str) -> None:
     track.row, track.leader_id = row, leader_id
 
 
-def _take_look(track: _StreamTrack, look: StreamLook, last_seq: int, now: float) -> None:
+def _take_look(track: _StreamState, look: StreamLook, last_seq: int, now: float) -> None:
     row = track.row
     track.received.take(look.counters, now, from_birth=track.from_birth)
     track.in_queue = bool(look.in_queue)
@@ -266,7 +266,7 @@ def _is_of(look: StreamLook, row: Stream) -> bool:
 
 
 def _note_replies(
-    track: _ConsumerTrack, counts: SubscriptionCounts, key: ConsumerKey, now: float, born: bool
+    track: _ConsumerState, counts: SubscriptionCounts, key: ConsumerKey, now: float, born: bool
 ) -> None:
     for counter, looks in ((track.acks, counts.acks), (track.pulls, counts.pulls)):
         counters = looks.get(key)
@@ -275,7 +275,7 @@ def _note_replies(
 
 
 def _dedupe_hits(
-    track: _StreamTrack, unstored: int | None, tap: TapCounts | None
+    track: _StreamState, unstored: int | None, tap: TapCounts | None
 ) -> tuple[int | None, int | None]:
     key, config = (track.row.account, track.row.name), track.row.config
     if config is None or config.mirror:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class UnstoredBounds:
-    """The number received and the last sequence come from two questions, with publishes between.
+    """The number received and the last sequence come from two requests, with publishes between.
 
     With the sequence read before the counter, and again when all that it counted is settled, what
     was not stored lies between two bounds, both off by the same unknown start:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
-from exporter.errors import MalformedAnswerError
+from exporter.errors import MalformedResponseError
 from exporter.model import (
     Consumer,
     ConsumerConfig,
@@ -38,13 +38,13 @@ _decoders: dict[type, msgspec.json.Decoder[object]] = {}
 _making = threading.Lock()
 
 
-def read_answer(kind: type[T], data: bytes | bytearray | memoryview, what: str) -> T:
+def read_response(kind: type[T], data: bytes | bytearray | memoryview, what: str) -> T:
     """Decode one answer; what breaks is named with the path inside the answer."""
     decoder = _decoders.get(kind) or _make_decoder(kind)
     try:
         return decoder.decode(data)  # type: ignore[return-value]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MalformedAnswerError(f"{what}: {error}") from error
+        raise MalformedResponseError(f"{what}: {error}") from error
 
 
 def _make_decoder(kind: type) -> msgspec.json.Decoder[object]:

@@ -16,7 +16,7 @@ from exporter.model import (
     ServerSettings,
     Stream,
 )
-from exporter.signals.clock import ClockBook
+from exporter.signals.clock import ClockState
 from exporter.sources.decoding.decode import (
     NANOSECONDS_PER_SECOND,
     limit,
@@ -42,7 +42,7 @@ _SETTLING = timedelta(seconds=1)
 
 
 @dataclass(slots=True)
-class ServerAnswers:
+class ServerResponses:
     """Everything that one server said in one poll."""
 
     server: WireServer
@@ -83,30 +83,30 @@ class ServerAnswers:
 
 
 def fleet_servers(
-    answers: Iterable[ServerAnswers],
+    responses: Iterable[ServerResponses],
     streams: tuple[Stream, ...],
     consumers: tuple[Consumer, ...],
-    clocks: ClockBook,
+    clocks: ClockState,
     now: float,
 ) -> list[Server]:
     stream_leaders = Counter(row.leader for row in streams if row.up)
     consumer_leaders = Counter(row.leader for row in consumers if row.up)
     found = []
-    for answer in answers:
-        name = answer.server.name
+    for response in responses:
+        name = response.server.name
         # Leaders are counted only where the server's own list of assets was read.
-        led = (stream_leaders[name], consumer_leaders[name]) if answer.jsz else (None, None)
-        found.append(_server(answer, led, clocks, now))
+        led = (stream_leaders[name], consumer_leaders[name]) if response.jsz else (None, None)
+        found.append(_server(response, led, clocks, now))
     return found
 
 
 def _server(
-    answer: ServerAnswers, led: tuple[int | None, int | None], clocks: ClockBook, now: float
+    response: ServerResponses, led: tuple[int | None, int | None], clocks: ClockState, now: float
 ) -> Server:
-    said, stats, js = answer.server, answer.stats, answer.jetstream
+    said, stats, js = response.server, response.stats, response.jetstream
     usage = js.stats if js else None
     limits = js.config if js else None
-    meta = answer.meta
+    meta = response.meta
     return Server(
         name=said.name,
         id=said.id,
@@ -133,14 +133,14 @@ def _server(
         api_requests=usage.api.total if usage else None,
         api_errors=usage.api.errors if usage else None,
         api_inflight=usage.api.inflight if usage else None,
-        healthy=answer.health.status == "ok" if answer.health else None,
-        health_detail=answer.health.error if answer.health else "",
+        healthy=response.health.status == "ok" if response.health else None,
+        health_detail=response.health.error if response.health else "",
         clock=clocks.reading(said.name, now),
         meta_leader=meta.leader == said.name if meta else None,
         meta_leader_seen=meta.leader if meta else None,
         sync_always=limits.sync_always if limits and _tells_sync(said) else None,
         sync_interval_seconds=seconds(limits.sync_interval) if limits else None,
-        settings=answer.settings,
+        settings=response.settings,
     )
 
 
@@ -149,9 +149,11 @@ def _tells_sync(server: WireServer) -> bool:
     return version_numbers(server.ver) >= _SYNC_TOLD
 
 
-def fleet_meta(answers: Iterable[ServerAnswers]) -> MetaGroup | None:
+def fleet_meta(responses: Iterable[ServerResponses]) -> MetaGroup | None:
     """The meta group as its leader tells it; without a leader only that there is none."""
-    told = [(answer.server.name, answer.meta) for answer in answers if answer.meta is not None]
+    told = [
+        (response.server.name, response.meta) for response in responses if response.meta is not None
+    ]
     if not told:
         return None
     for name, meta in told:
@@ -171,15 +173,17 @@ def fleet_meta(answers: Iterable[ServerAnswers]) -> MetaGroup | None:
 
 
 def fleet_accounts(
-    answers: Iterable[ServerAnswers], streams: tuple[Stream, ...], consumers: tuple[Consumer, ...]
+    responses: Iterable[ServerResponses],
+    streams: tuple[Stream, ...],
+    consumers: tuple[Consumer, ...],
 ) -> tuple[Account, ...]:
     """Every server repeats the usage of the whole system, some later than others: the most is true.
 
     What JSZ calls an account's reserve is its limit.
     """
     per_account: dict[str, list[WireAccountDetail]] = {}
-    for answer in answers:
-        for detail in answer.account_details():
+    for response in responses:
+        for detail in response.account_details():
             per_account.setdefault(detail.name, []).append(detail)
     stream_counts = Counter(row.account for row in streams)
     consumer_counts = Counter(row.account for row in consumers)

@@ -259,7 +259,7 @@ class WireSystemError(Struct, gc=False):
     description: str = ""
 
 
-class WireJszAnswer(Struct, gc=False):
+class WireJszResponse(Struct, gc=False):
     server: WireServer = field(default_factory=WireServer)
     data: WireJsz | None = None
     error: WireSystemError | None = None
@@ -276,7 +276,7 @@ class WireStats(Struct, gc=False):
     jetstream: WireJetStream | None = None
 
 
-class WireStatszAnswer(Struct, gc=False):
+class WireStatszResponse(Struct, gc=False):
     server: WireServer = field(default_factory=WireServer)
     statsz: WireStats = field(default_factory=WireStats)
 
@@ -297,7 +297,7 @@ class WireVarz(WireStats, gc=False):
     max_payload: int = 0
 
 
-class WireVarzAnswer(Struct, gc=False):
+class WireVarzResponse(Struct, gc=False):
     server: WireServer = field(default_factory=WireServer)
     data: WireVarz | None = None
     error: WireSystemError | None = None
@@ -308,7 +308,7 @@ class WireHealth(Struct, gc=False):
     error: str = ""
 
 
-class WireHealthAnswer(Struct, gc=False):
+class WireHealthResponse(Struct, gc=False):
     server: WireServer = field(default_factory=WireServer)
     data: WireHealth | None = None
     error: WireSystemError | None = None
@@ -324,7 +324,7 @@ class WireAccountStats(Struct, gc=False):
     account_statz: list[WireAccountStat] | None = None
 
 
-class WireAccountStatzAnswer(Struct, gc=False):
+class WireAccountStatzResponse(Struct, gc=False):
     server: WireServer = field(default_factory=WireServer)
     data: WireAccountStats | None = None
     error: WireSystemError | None = None

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from exporter.errors import MalformedAnswerError, QuestionError
-from exporter.sources.decoding.decode import read_answer
+from exporter.errors import MalformedResponseError, RequestError
+from exporter.sources.decoding.decode import read_response
 from exporter.sources.decoding.wire import WireApiError
 from exporter.sources.jetstream_api.client import INFO_SECONDS, NOT_FOUND, AccountApi, ApiError
-from exporter.sources.request_context import Asking
+from exporter.sources.request_context import RequestContext
 from exporter.sources.transport.connection import Reply
 
 ALL_SUBJECTS = ">"
@@ -44,40 +44,50 @@ class MessageReader:
     api: AccountApi
 
     async def first(
-        self, stream: str, start: int, filters: tuple[str, ...], *, direct: bool, asking: Asking
+        self,
+        stream: str,
+        start: int,
+        filters: tuple[str, ...],
+        *,
+        direct: bool,
+        context: RequestContext,
     ) -> FoundMessage | None:
         """None when there is none any more."""
         found = [
-            await self._first_of(stream, start, wanted, direct=direct, asking=asking)
+            await self._first_of(stream, start, wanted, direct=direct, context=context)
             for wanted in filters or (ALL_SUBJECTS,)
         ]
         return min((each for each in found if each is not None), default=None)
 
     async def _first_of(
-        self, stream: str, start: int, wanted: str, *, direct: bool, asking: Asking
+        self, stream: str, start: int, wanted: str, *, direct: bool, context: RequestContext
     ) -> FoundMessage | None:
         # Without a subject the server gives this very message or none, and it may be gone.
         request = msgspec.json.encode({"seq": start, "next_by_subj": wanted})
-        found = await self._direct(stream, request, asking) if direct else None
+        found = await self._direct(stream, request, context) if direct else None
         # A copy may be behind, and a mirror may keep what its origin removed: ask the leader then.
-        return found or await self._from_leader(stream, request, asking)
+        return found or await self._from_leader(stream, request, context)
 
-    async def _direct(self, stream: str, request: bytes, asking: Asking) -> FoundMessage | None:
+    async def _direct(
+        self, stream: str, request: bytes, context: RequestContext
+    ) -> FoundMessage | None:
         subject = f"{self.api.prefix}.DIRECT.GET.{stream}"
         try:
-            reply = await self.api.link.ask(subject, request, timeout=asking.left(INFO_SECONDS))
-        except QuestionError as error:
+            reply = await self.api.link.request(
+                subject, request, timeout=context.left(INFO_SECONDS)
+            )
+        except RequestError as error:
             if error.reason != "no_responders":  # else direct get was switched off meanwhile
                 raise
             return None
         return _from_headers(reply, stream, subject)
 
     async def _from_leader(
-        self, stream: str, request: bytes, asking: Asking
+        self, stream: str, request: bytes, context: RequestContext
     ) -> FoundMessage | None:
         subject = f"{self.api.prefix}.STREAM.MSG.GET.{stream}"
-        reply = await self.api.link.ask(subject, request, timeout=asking.left(INFO_SECONDS))
-        got = read_answer(_GotMessage, reply.data, subject)
+        reply = await self.api.link.request(subject, request, timeout=context.left(INFO_SECONDS))
+        got = read_response(_GotMessage, reply.data, subject)
         if got.error is not None and got.error.code != NOT_FOUND:
             raise ApiError(subject, got.error)
         return FoundMessage(got.message.seq, got.message.time.timestamp()) if got.message else None
@@ -92,4 +102,4 @@ def _from_headers(reply: Reply, stream: str, subject: str) -> FoundMessage | Non
         stored = msgspec.convert(headers.get("Nats-Time-Stamp"), datetime)
         return FoundMessage(int(headers["Nats-Sequence"]), stored.timestamp())
     except ValueError:  # msgspec's own included; its text would quote a header
-        raise MalformedAnswerError(f"{subject}: no readable sequence and time") from None
+        raise MalformedResponseError(f"{subject}: no readable sequence and time") from None

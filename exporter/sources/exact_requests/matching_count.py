@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Struct, field
 
 from exporter.signals.events_input import FilteredCount
-from exporter.sources.decoding.decode import read_answer
+from exporter.sources.decoding.decode import read_response
 from exporter.sources.decoding.wire import WireApiError, WireConsumerInfo
 from exporter.sources.jetstream_api.client import INFO_SECONDS, NOT_FOUND, AccountApi, ApiError
-from exporter.sources.request_context import Asking
+from exporter.sources.request_context import RequestContext
 
 # A consumer hears of a stored message, and its copies of a delivery, a moment later than it happens.
 SETTLE_SECONDS = 0.05
@@ -39,40 +39,40 @@ class MatchingCounter:
     api: AccountApi
 
     async def count(
-        self, stream: str, consumer: str, filters: tuple[str, ...], asking: Asking
+        self, stream: str, consumer: str, filters: tuple[str, ...], context: RequestContext
     ) -> FilteredCount | None:
         """None when something moved meanwhile, or is gone."""
         try:
-            return await self._count(stream, consumer, filters, asking)
+            return await self._count(stream, consumer, filters, context)
         except ApiError as error:
             if error.code != NOT_FOUND:
                 raise
             return None
 
     async def _count(
-        self, stream: str, consumer: str, filters: tuple[str, ...], asking: Asking
+        self, stream: str, consumer: str, filters: tuple[str, ...], context: RequestContext
     ) -> FilteredCount | None:
-        answers = [await self._info(stream, wanted, asking) for wanted in filters]
-        if any(answer.total > len(answer.state.subjects or ()) for answer in answers):
+        responses = [await self._info(stream, wanted, context) for wanted in filters]
+        if any(response.total > len(response.state.subjects or ()) for response in responses):
             return None
-        said = await self.api.consumer_info(stream, consumer, asking)
+        said = await self.api.consumer_info(stream, consumer, context)
         await asyncio.sleep(SETTLE_SECONDS)
-        again = await self.api.consumer_info(stream, consumer, asking)
-        after = (await self._info(stream, "", asking)).state
-        if not _same(said, again) or any(a.state.position != after.position for a in answers):
+        again = await self.api.consumer_info(stream, consumer, context)
+        after = (await self._info(stream, "", context)).state
+        if not _same(said, again) or any(a.state.position != after.position for a in responses):
             return None
         return FilteredCount(
-            matching=sum(sum((answer.state.subjects or {}).values()) for answer in answers),
+            matching=sum(sum((response.state.subjects or {}).values()) for response in responses),
             removed=after.last_seq - after.messages,
             deliveries=again.delivered.consumer_seq,
             num_pending=again.num_pending,
         )
 
-    async def _info(self, stream: str, wanted: str, asking: Asking) -> _StreamInfo:
+    async def _info(self, stream: str, wanted: str, context: RequestContext) -> _StreamInfo:
         subject = f"{self.api.prefix}.STREAM.INFO.{stream}"
         request = msgspec.json.encode({"subjects_filter": wanted}) if wanted else b""
-        reply = await self.api.link.ask(subject, request, timeout=asking.left(INFO_SECONDS))
-        info = read_answer(_StreamInfo, reply.data, subject)
+        reply = await self.api.link.request(subject, request, timeout=context.left(INFO_SECONDS))
+        info = read_response(_StreamInfo, reply.data, subject)
         if info.error is not None:
             raise ApiError(subject, info.error)
         return info

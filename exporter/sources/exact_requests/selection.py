@@ -1,4 +1,4 @@
-"""Which consumers get questions of their own in this poll, and which answers are still good. Pure."""
+"""Which consumers get requests of their own in this poll, and which answers are still good. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from exporter.model import Consumer, Snapshot, Stream
 from exporter.signals.coverage import sees_everything
-from exporter.signals.events_input import ConsumerKey, FilteredCount, LagReading
+from exporter.signals.events_input import ConsumerKey, FilteredCount, LagMeasurement
 from exporter.signals.lag import first_unfinished, reading_holds
 from exporter.signals.loss_accounting import never_sends_again
 from exporter.signals.results import ConsumerSignals, Signals
@@ -17,7 +17,7 @@ from exporter.signals.stream_changes import is_gapless, overwrites_by_design, wa
 
 
 class Lagging(Struct, frozen=True, gc=False):
-    """A consumer whose first unfinished message is worth a question."""
+    """A consumer whose first unfinished message is worth a request."""
 
     key: ConsumerKey
     stream: Stream
@@ -27,11 +27,11 @@ class Lagging(Struct, frozen=True, gc=False):
 
 
 class KeptReading(Struct, frozen=True, gc=False):
-    reading: LagReading
+    reading: LagMeasurement
     filters: tuple[str, ...]
     stream: Stream  # as it was known when it was read, or before
 
-    def answers(self, wanted: Lagging) -> bool:
+    def responses(self, wanted: Lagging) -> bool:
         """Whether asking again would bring the same."""
         return (
             self.filters == wanted.filters

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from exporter.errors import QuestionError
+from exporter.errors import RequestError
 from exporter.model import Consumer, ConsumerConfig, Stream, StreamConfig
 from exporter.sources.decoding.decode import (
     consumer_config,
@@ -21,10 +21,10 @@ from exporter.sources.decoding.decode import (
 )
 from exporter.sources.decoding.shared_configs import SharedConfigs
 from exporter.sources.decoding.wire import WireConsumer, WireStream
-from exporter.sources.fan_out import ask_each, each_of
+from exporter.sources.fan_out import each_of, fan_out
 from exporter.sources.filters import Filters
 from exporter.sources.jetstream_api.client import NOT_FOUND, AccountApi, ApiError
-from exporter.sources.request_context import Asking, LeftOut
+from exporter.sources.request_context import LeftOut, RequestContext
 
 
 @dataclass(slots=True)
@@ -47,39 +47,39 @@ class AccountAssets:
     _shared: SharedConfigs = field(default_factory=SharedConfigs)
     _account: str = ""
 
-    async def read(self, account: str, asking: Asking) -> None:
+    async def read(self, account: str, context: RequestContext) -> None:
         """Afterwards `streams` and `consumers` hold what this poll found, and nothing older."""
         self._account = account
         self.clear()
-        if asking.rests("stream_list"):
+        if context.rests("stream_list"):
             return
         found: dict[str, Stream] = {}
-        error: QuestionError | None = None
+        error: RequestError | None = None
         started = time.perf_counter()
-        with asking.question("stream_list"):
+        with context.request("stream_list"):
             try:
-                found = await self._list_streams(asking)
-            except QuestionError as raised:
+                found = await self._list_streams(context)
+            except RequestError as raised:
                 error = raised
                 raise
         if error is not None and error.reason == "no_meta_leader":
-            found = await self._streams_by_name(asking)
+            found = await self._streams_by_name(context)
             self.streams = tuple(found.values())
-            self.consumers = await self._consumers_by_name(found, asking)
-            asking.failed("consumer_list", time.perf_counter() - started, error)
+            self.consumers = await self._consumers_by_name(found, context)
+            context.failed("consumer_list", time.perf_counter() - started, error)
             return
         self.streams = tuple(found.values())
-        if error is None and not asking.rests("consumer_list"):
-            with asking.question("consumer_list"):
-                await self._list_consumers(found, asking)
+        if error is None and not context.rests("consumer_list"):
+            with context.request("consumer_list"):
+                await self._list_consumers(found, context)
 
     def clear(self) -> None:
         """Names to ask by stay; rows of an earlier poll must not pass for new ones."""
         self.streams, self.consumers = (), ()
 
-    async def _list_streams(self, asking: Asking) -> dict[str, Stream]:
+    async def _list_streams(self, context: RequestContext) -> dict[str, Stream]:
         found: dict[str, Stream] = {}
-        async for page in self.api.stream_pages(asking):
+        async for page in self.api.stream_pages(context):
             for wire in page.streams or ():
                 # All zeroes and no leader stand for a stream whose servers are away: see `missing`.
                 if (name := stream_name(wire)) and self.filters.streams.wants(name):
@@ -111,7 +111,7 @@ class AccountAssets:
         known = self._known.setdefault(name, _Known(None))
         return silent_stream(self._account, name, reason, known.config)
 
-    async def _list_consumers(self, streams: dict[str, Stream], asking: Asking) -> None:
+    async def _list_consumers(self, streams: dict[str, Stream], context: RequestContext) -> None:
         rows: list[Consumer] = []
         waiting = [stream for stream in streams.values() if stream.up and stream.consumers > 0]
         for stream in streams.values():
@@ -120,15 +120,15 @@ class AccountAssets:
 
         async def one(stream: Stream) -> None:
             if self.denied.rests(stream.name, time.monotonic()):
-                raise QuestionError("partial", f"consumers of {stream.name}: denied, asked later")
+                raise RequestError("partial", f"consumers of {stream.name}: denied, asked later")
             try:
-                rows.extend(await self._consumers_of(stream, asking))
-            except QuestionError as error:
+                rows.extend(await self._consumers_of(stream, context))
+            except RequestError as error:
                 self.denied.note(stream.name, error.reason, time.monotonic())
                 raise
 
         try:
-            await ask_each(waiting, one, self.concurrency, asking, "streams")
+            await fan_out(waiting, one, self.concurrency, context, "streams")
         finally:
             self.consumers = tuple(rows)
 
@@ -137,11 +137,11 @@ class AccountAssets:
         names = known.consumers.items() if known else ()
         return [silent_consumer(self._account, stream, name, reason, c) for name, c in names]
 
-    async def _consumers_of(self, stream: Stream, asking: Asking) -> Iterable[Consumer]:
+    async def _consumers_of(self, stream: Stream, context: RequestContext) -> Iterable[Consumer]:
         known = self._known[stream.name]
         rows: dict[str, Consumer] = {}
         try:
-            async for page in self.api.consumer_pages(stream.name, asking):
+            async for page in self.api.consumer_pages(stream.name, context):
                 for wire in page.consumers or ():
                     if wire.name and self.filters.consumers.wants(wire.name):
                         row = self._consumer(stream, wire, known)
@@ -156,7 +156,7 @@ class AccountAssets:
                             self._account, stream.name, name, reason, config
                         )
         except ApiError as error:
-            if error.code != NOT_FOUND:  # else the stream was deleted between the two questions
+            if error.code != NOT_FOUND:  # else the stream was deleted between the two requests
                 raise
             return ()
         known.consumers = {name: row.config for name, row in rows.items()}
@@ -175,14 +175,14 @@ class AccountAssets:
             self._account, stream.name, wire, config, leader, stream.first_seq
         )
 
-    async def _streams_by_name(self, asking: Asking) -> dict[str, Stream]:
+    async def _streams_by_name(self, context: RequestContext) -> dict[str, Stream]:
         """Without a meta leader nobody can list, but each leader still answers for its own."""
         found: dict[str, Stream] = {}
 
         async def one(name: str) -> None:
             try:
-                found[name] = self._stream(name, await self.api.stream_info(name, asking))
-            except QuestionError as error:
+                found[name] = self._stream(name, await self.api.stream_info(name, context))
+            except RequestError as error:
                 if not _says_nothing(error):
                     found[name] = self._silent_stream(name, error.reason)
 
@@ -190,7 +190,7 @@ class AccountAssets:
         return found
 
     async def _consumers_by_name(
-        self, streams: dict[str, Stream], asking: Asking
+        self, streams: dict[str, Stream], context: RequestContext
     ) -> tuple[Consumer, ...]:
         rows: list[Consumer] = []
         wanted: list[tuple[Stream, str]] = []
@@ -204,9 +204,9 @@ class AccountAssets:
             stream, name = pair
             known = self._known[stream.name]
             try:
-                wire = await self.api.consumer_info(stream.name, name, asking)
+                wire = await self.api.consumer_info(stream.name, name, context)
                 row = self._consumer(stream, wire, known)
-            except QuestionError as error:
+            except RequestError as error:
                 if _says_nothing(error):
                     return
                 config = known.consumers.get(name)
@@ -218,7 +218,7 @@ class AccountAssets:
         return tuple(rows)
 
 
-def _says_nothing(error: QuestionError) -> bool:
+def _says_nothing(error: RequestError) -> bool:
     """Gone, or not ours to ask: neither means that it has no leader."""
     gone = isinstance(error, ApiError) and error.code == NOT_FOUND
     return gone or error.reason == "permission"

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import msgspec
 
-from exporter.errors import QuestionError
-from exporter.sources.decoding.decode import read_answer
+from exporter.errors import RequestError
+from exporter.sources.decoding.decode import read_response
 from exporter.sources.decoding.wire import (
     WireAccountInfo,
     WireApiError,
@@ -18,7 +18,7 @@ from exporter.sources.decoding.wire import (
     WireStream,
     WireStreamList,
 )
-from exporter.sources.request_context import Asking
+from exporter.sources.request_context import RequestContext
 from exporter.sources.transport.connection import NatsLink
 
 # A server gathers a list from its peers for 4 s before it answers with what it has.
@@ -32,7 +32,7 @@ _NO_JETSTREAM = frozenset({10039, 10035, 10076})  # for the account; disabled; n
 T = TypeVar("T", WireAccountInfo, WireStreamList, WireConsumerList, WireStream, WireConsumerInfo)
 
 
-class ApiError(QuestionError):
+class ApiError(RequestError):
     """The server answered with an error of its own."""
 
     def __init__(self, subject: str, error: WireApiError) -> None:
@@ -59,41 +59,47 @@ class AccountApi:
     link: NatsLink
     prefix: str = "$JS.API"
 
-    async def account_info(self, asking: Asking) -> WireAccountInfo:
-        return await self._ask(WireAccountInfo, "INFO", b"", asking.left(INFO_SECONDS))
+    async def account_info(self, context: RequestContext) -> WireAccountInfo:
+        return await self._request(WireAccountInfo, "INFO", b"", context.left(INFO_SECONDS))
 
-    async def stream_info(self, stream: str, asking: Asking) -> WireStream:
+    async def stream_info(self, stream: str, context: RequestContext) -> WireStream:
         subject = f"STREAM.INFO.{stream}"
-        return await self._ask(WireStream, subject, b"", asking.left(INFO_SECONDS))
+        return await self._request(WireStream, subject, b"", context.left(INFO_SECONDS))
 
-    async def consumer_info(self, stream: str, consumer: str, asking: Asking) -> WireConsumerInfo:
+    async def consumer_info(
+        self, stream: str, consumer: str, context: RequestContext
+    ) -> WireConsumerInfo:
         subject = f"CONSUMER.INFO.{stream}.{consumer}"
-        return await self._ask(WireConsumerInfo, subject, b"", asking.left(INFO_SECONDS))
+        return await self._request(WireConsumerInfo, subject, b"", context.left(INFO_SECONDS))
 
-    async def stream_pages(self, asking: Asking) -> AsyncIterator[WireStreamList]:
-        async for page in self._pages(WireStreamList, "STREAM.LIST", asking):
+    async def stream_pages(self, context: RequestContext) -> AsyncIterator[WireStreamList]:
+        async for page in self._pages(WireStreamList, "STREAM.LIST", context):
             yield page
 
-    async def consumer_pages(self, stream: str, asking: Asking) -> AsyncIterator[WireConsumerList]:
-        async for page in self._pages(WireConsumerList, f"CONSUMER.LIST.{stream}", asking):
+    async def consumer_pages(
+        self, stream: str, context: RequestContext
+    ) -> AsyncIterator[WireConsumerList]:
+        async for page in self._pages(WireConsumerList, f"CONSUMER.LIST.{stream}", context):
             yield page
 
-    async def _pages(self, kind: type[T], subject: str, asking: Asking) -> AsyncIterator[T]:
+    async def _pages(
+        self, kind: type[T], subject: str, context: RequestContext
+    ) -> AsyncIterator[T]:
         offset, total = 0, 1
         while offset < total:
             # Nothing but the offset: since 2.12 a server refuses a request with unknown fields.
             payload = msgspec.json.encode({"offset": offset})
-            page = await self._ask(kind, subject, payload, asking.left(LIST_SECONDS))
+            page = await self._request(kind, subject, payload, context.left(LIST_SECONDS))
             if not isinstance(page, WireStreamList | WireConsumerList):
                 raise TypeError(f"{subject} has no pages")
             yield page
             offset += page.limit or 256
             total = page.total
 
-    async def _ask(self, kind: type[T], subject: str, payload: bytes, seconds: float) -> T:
+    async def _request(self, kind: type[T], subject: str, payload: bytes, seconds: float) -> T:
         whole = f"{self.prefix}.{subject}"
-        reply = await self.link.ask(whole, payload, timeout=seconds)
-        answer = read_answer(kind, reply.data, whole)
-        if answer.error is not None:
-            raise ApiError(whole, answer.error)
-        return answer
+        reply = await self.link.request(whole, payload, timeout=seconds)
+        response = read_response(kind, reply.data, whole)
+        if response.error is not None:
+            raise ApiError(whole, response.error)
+        return response

@@ -13,13 +13,13 @@ import msgspec
 from msgspec import Struct
 
 from exporter.audit.context import MessageSample
-from exporter.errors import QuestionError
+from exporter.errors import RequestError
 from exporter.model import Stream
-from exporter.sources.decoding.decode import read_answer
+from exporter.sources.decoding.decode import read_response
 from exporter.sources.decoding.wire import WireApiError
-from exporter.sources.fan_out import ask_each
+from exporter.sources.fan_out import fan_out
 from exporter.sources.jetstream_api.client import INFO_SECONDS, NOT_FOUND, AccountApi, ApiError
-from exporter.sources.request_context import Asking
+from exporter.sources.request_context import RequestContext
 from exporter.subscription_counts import StreamKey
 
 MESSAGES_PER_STREAM = 20
@@ -44,40 +44,40 @@ class MessageIds:
     concurrency: int = 12
 
     async def read(
-        self, streams: Iterable[Stream], asking: Asking
-    ) -> tuple[dict[StreamKey, MessageSample], QuestionError | None]:
+        self, streams: Iterable[Stream], context: RequestContext
+    ) -> tuple[dict[StreamKey, MessageSample], RequestError | None]:
         """Of streams that have messages and a dedupe window; the error tells what is missing."""
         found: dict[StreamKey, MessageSample] = {}
 
         async def one(row: Stream) -> None:
-            found[row.account, row.name] = await self._sample(row, asking)
+            found[row.account, row.name] = await self._sample(row, context)
 
         asked = [row for row in streams if _is_asked(row)]
         left = len(asked) - MOST_STREAMS
         beyond = f"{left} streams beyond {MOST_STREAMS} were not sampled"
-        error = QuestionError("partial", beyond) if left > 0 else None
+        error = RequestError("partial", beyond) if left > 0 else None
         try:
-            await ask_each(asked[:MOST_STREAMS], one, self.concurrency, asking, "streams")
-        except QuestionError as failure:
+            await fan_out(asked[:MOST_STREAMS], one, self.concurrency, context, "streams")
+        except RequestError as failure:
             error = failure
         return found, error
 
-    async def _sample(self, row: Stream, asking: Asking) -> MessageSample:
+    async def _sample(self, row: Stream, context: RequestContext) -> MessageSample:
         read = with_id = 0
         first = max(row.first_seq, row.last_seq - MESSAGES_PER_STREAM + 1)
         for seq in range(row.last_seq, first - 1, -1):
-            headers = await self._headers(row.name, seq, asking)
+            headers = await self._headers(row.name, seq, context)
             if headers is not None:
                 read += 1
                 with_id += _ID_HEADER in headers.lower()
         return MessageSample(read, with_id)
 
-    async def _headers(self, stream: str, seq: int, asking: Asking) -> bytes | None:
+    async def _headers(self, stream: str, seq: int, context: RequestContext) -> bytes | None:
         """None when there is no such message any more."""
         subject = f"{self.api.prefix}.STREAM.MSG.GET.{stream}"
         request = msgspec.json.encode({"seq": seq})
-        reply = await self.api.link.ask(subject, request, timeout=asking.left(INFO_SECONDS))
-        got = read_answer(_GotMessage, reply.data, subject)
+        reply = await self.api.link.request(subject, request, timeout=context.left(INFO_SECONDS))
+        got = read_response(_GotMessage, reply.data, subject)
         if got.error is not None and got.error.code != NOT_FOUND:
             raise ApiError(subject, got.error)
         return base64.b64decode(got.message.hdrs) if got.message else None

@@ -13,7 +13,7 @@ _ALL_NAMES = 1_000_000  # names alone are small: never in pages
 
 
 @dataclass(frozen=True, slots=True)
-class JszQuestion:
+class JszRequest:
     """A page of accounts with all that is theirs; or one account, or nothing but their names."""
 
     config: bool = False
@@ -51,22 +51,22 @@ class JszQuestion:
 
 
 # What the servers answered, by server id; who stays silent is not in it.
-Ask = Callable[[JszQuestion], Awaitable[dict[str, WireJsz]]]
+Ask = Callable[[JszRequest], Awaitable[dict[str, WireJsz]]]
 
 
 async def read_all_accounts(
-    ask: Ask, limit: int, *, config: bool, consumers: bool = True
+    request: Ask, limit: int, *, config: bool, consumers: bool = True
 ) -> dict[str, list[WireJsz]]:
-    """The pages of each server that answered every question."""
+    """The pages of each server that answered every request."""
     pages: dict[str, list[WireJsz]] = {}
     offset, most = 0, 1
     while offset < most:
-        got = await ask(JszQuestion(config, offset, limit, consumers=consumers))
+        got = await request(JszRequest(config, offset, limit, consumers=consumers))
         pages = _joined(pages, got, first=offset == 0)
         offset += limit
         most = max((page.account_total for page in got.values()), default=0)
-    for name in await _left_out(ask, pages):
-        got = await ask(JszQuestion(config, account=name, consumers=consumers))
+    for name in await _left_out(request, pages):
+        got = await request(JszRequest(config, account=name, consumers=consumers))
         pages = _joined(pages, got, first=False)
     return pages
 
@@ -82,12 +82,12 @@ def _joined(
     }
 
 
-async def _left_out(ask: Ask, pages: dict[str, list[WireJsz]]) -> list[str]:
+async def _left_out(request: Ask, pages: dict[str, list[WireJsz]]) -> list[str]:
     """Before 2.11.2 servers sort their accounts for every page but the first, and some fall between."""
     seen = {server: _names(*kept) for server, kept in pages.items()}
     if all(len(seen[server]) >= kept[0].account_total for server, kept in pages.items()):
         return []
-    named = await ask(JszQuestion(names_only=True, limit=_ALL_NAMES))
+    named = await request(JszRequest(names_only=True, limit=_ALL_NAMES))
     missed = (_names(page) - seen[server] for server, page in named.items() if server in seen)
     return sorted(set().union(*missed))
 

@@ -1,4 +1,4 @@
-"""What servers say of their own configuration; over the system account that is one more question."""
+"""What servers say of their own configuration; over the system account that is one more request."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from exporter.model import ServerSettings, Snapshot
-from exporter.sources.decoding.decode import known_time, positive, read_answer
-from exporter.sources.decoding.server_decode import ServerAnswers
-from exporter.sources.decoding.wire import WireVarz, WireVarzAnswer
-from exporter.sources.request_context import Asking, LeftOut
+from exporter.sources.decoding.decode import known_time, positive, read_response
+from exporter.sources.decoding.server_decode import ServerResponses
+from exporter.sources.decoding.wire import WireVarz, WireVarzResponse
+from exporter.sources.request_context import LeftOut, RequestContext
 from exporter.sources.transport.connection import Reply
 
-QUESTION = "varz"
+REQUEST = "varz"
 # Of the time that a poll has left: streams and consumers matter more.
 SHARE_OF_TIME = 1 / 4
 
@@ -30,10 +30,10 @@ def server_settings(varz: WireVarz) -> ServerSettings:
 
 
 @dataclass(slots=True)
-class SettingsBook:
+class ServerSettingsCache:
     """The settings of each life of a server, read now and then.
 
-    What comes of the question is told beside the rest: its failure makes no snapshot incomplete.
+    What comes of the request is told beside the rest: its failure makes no snapshot incomplete.
     """
 
     wanted: bool
@@ -43,36 +43,36 @@ class SettingsBook:
     _asked: frozenset[str] = frozenset()
     _read: float = float("-inf")
 
-    def asking(self, deadline: float) -> Asking:
+    def context(self, deadline: float) -> RequestContext:
         now = time.monotonic()
-        return Asking(now + (deadline - now) * SHARE_OF_TIME, self.left_out)
+        return RequestContext(now + (deadline - now) * SHARE_OF_TIME, self.left_out)
 
     def due(self, servers: Set[str], now: float) -> bool:
         """A server that has just started is asked at once, so that nothing of it is unknown."""
         late = now - self._read >= self.interval
         return self.wanted and bool(servers) and (late or not servers <= self._asked)
 
-    def ask(self, servers: Set[str], now: float) -> None:
+    def request(self, servers: Set[str], now: float) -> None:
         """It is about to be asked: who does not answer is not asked at every poll."""
         self._asked, self._read = frozenset(servers), now
 
     def learn(self, replies: Iterable[Reply]) -> None:
         for reply in replies:
-            answer = read_answer(WireVarzAnswer, reply.data, QUESTION)
-            if answer.data is not None:
-                self._known[answer.server.id] = server_settings(answer.data)
+            response = read_response(WireVarzResponse, reply.data, REQUEST)
+            if response.data is not None:
+                self._known[response.server.id] = server_settings(response.data)
 
-    def fill_in(self, answers: Iterable[ServerAnswers]) -> None:
-        there = {answer.server.id: answer for answer in answers}
+    def fill_in(self, responses: Iterable[ServerResponses]) -> None:
+        there = {response.server.id: response for response in responses}
         self._known = {key: kept for key, kept in self._known.items() if key in there}
         for key, kept in self._known.items():
             there[key].settings = kept
 
 
-def told_beside(snapshot: Snapshot, asking: Asking) -> Snapshot:
-    rests = asking.left_out.skipped(time.monotonic())
+def told_beside(snapshot: Snapshot, context: RequestContext) -> Snapshot:
+    rests = context.left_out.skipped(time.monotonic())
     return replace(
         snapshot,
-        outcomes=(*snapshot.outcomes, *asking.outcomes),
+        outcomes=(*snapshot.outcomes, *context.outcomes),
         skipped=(*snapshot.skipped, *rests),
     )

@@ -10,20 +10,20 @@ from itertools import chain
 import msgspec
 
 from exporter.model import Account, Consumer, Fault, Skipped, Snapshot, Stream
-from exporter.signals.clock import ClockBook
+from exporter.signals.clock import ClockState
 from exporter.sources.api_counters import ApiCounters
 from exporter.sources.decoding.server_decode import (
-    ServerAnswers,
+    ServerResponses,
     fleet_accounts,
     fleet_meta,
     fleet_servers,
 )
 from exporter.sources.decoding.wire import WireHealth
 from exporter.sources.filters import Filters
-from exporter.sources.request_context import Asking
+from exporter.sources.request_context import RequestContext
 from exporter.sources.servers.leaders import ConfigCache, LeaderRows
-from exporter.sources.servers.startup import StartupBook
-from exporter.sources.silent_assets import ServerBook, SilentAssets
+from exporter.sources.servers.startup import StartupCache
+from exporter.sources.silent_assets import ServerRegistry, SilentAssets
 from exporter.sources.subsz.counts import account_id
 from exporter.sources.subsz.publish_counts import PublishCounting, PublishOptions
 
@@ -47,7 +47,7 @@ class SourceOptions:
     health_interval: float = 60.0
     remember_seconds: float = 3600.0
     concurrency: int = 12
-    max_answer_bytes: int = 1024**3
+    max_response_bytes: int = 1024**3
     publishes: PublishOptions = field(default_factory=PublishOptions)
     read_settings: bool = False  # ask servers for their own configuration; the audit wants it
 
@@ -57,12 +57,12 @@ class ServersMemory:
     """What such a source keeps between polls."""
 
     options: SourceOptions
-    clocks: ClockBook = field(default_factory=ClockBook)
+    clocks: ClockState = field(default_factory=ClockState)
     configs: ConfigCache = field(default_factory=ConfigCache)
     health: dict[str, WireHealth] = field(default_factory=dict)  # by server name
-    servers: ServerBook = field(init=False)
+    servers: ServerRegistry = field(init=False)
     silent: SilentAssets = field(init=False)
-    startups: StartupBook = field(default_factory=StartupBook)
+    startups: StartupCache = field(default_factory=StartupCache)
     api_counters: ApiCounters = field(default_factory=ApiCounters)
     publishes: PublishCounting = field(init=False)
     consumers: int = 0  # as many as the last snapshot had
@@ -72,7 +72,7 @@ class ServersMemory:
     _health_read: float = float("-inf")
 
     def __post_init__(self) -> None:
-        self.servers = ServerBook(self.options.remember_seconds, self.options.expected_servers)
+        self.servers = ServerRegistry(self.options.remember_seconds, self.options.expected_servers)
         self.silent = SilentAssets(self.options.remember_seconds)
         self.publishes = PublishCounting(self.options.system, self.options.publishes)
 
@@ -104,7 +104,7 @@ class ServersMemory:
         self.configs.unknown = False
 
     def config_failed(self, now: float) -> None:
-        """Asked again at every poll, it could take the time of the smaller question each time."""
+        """Asked again at every poll, it could take the time of the smaller request each time."""
         self._config_rests = now + self.options.config_interval
 
     def health_due(self, now: float) -> bool:
@@ -113,49 +113,51 @@ class ServersMemory:
     def health_read(self, now: float) -> None:
         self._health_read = now
 
-    def empty_snapshot(self, asking: Asking) -> Snapshot:
+    def empty_snapshot(self, context: RequestContext) -> Snapshot:
         """Nobody answered: only that is known (and which servers should have)."""
         now = time.time()
         return Snapshot(
             system=self.options.system,
             taken=now,
             servers=self.servers.with_silent(now, ()),
-            outcomes=tuple(asking.outcomes),
-            skipped=asking.left_out.skipped(time.monotonic()),
+            outcomes=tuple(context.outcomes),
+            skipped=context.left_out.skipped(time.monotonic()),
             servers_expected=self.servers.expected(),
-            servers_answered=0,
+            servers_responding=0,
             complete=False,
         )
 
 
-def build_snapshot(memory: ServersMemory, asking: Asking, answers: list[ServerAnswers]) -> Snapshot:
+def build_snapshot(
+    memory: ServersMemory, context: RequestContext, responses: list[ServerResponses]
+) -> Snapshot:
     """Heavy (a decode's worth of rows): runs in a thread, off the event loop."""
     now = time.time()
-    for answer in answers:
-        answer.health = memory.health.get(answer.server.name)
-    starting = memory.startups.starting(answers)
-    for answer in answers:
-        if answer.server.name in starting:
-            answer.jsz.clear()
-    mute = frozenset(answer.server.name for answer in answers if not answer.jsz)
+    for response in responses:
+        response.health = memory.health.get(response.server.name)
+    starting = memory.startups.starting(responses)
+    for response in responses:
+        if response.server.name in starting:
+            response.jsz.clear()
+    mute = frozenset(response.server.name for response in responses if not response.jsz)
     rows = LeaderRows(memory.configs, memory.options.filters, mute)
-    for answer in answers:
-        for page in answer.jsz:
+    for response in responses:
+        for page in response.jsz:
             if page.limits and page.limits.default_max_consumers > 0:
                 memory.configs.default_max_consumers = page.limits.default_max_consumers
         rows.add(
-            answer.server.name,
-            answer.account_details(),
-            answer.api_level,
-            answer.settled_before,
+            response.server.name,
+            response.account_details(),
+            response.api_level,
+            response.settled_before,
         )
     streams, consumers = rows.streams(), rows.consumers()
-    if asking.answered("jsz_config"):
+    if context.succeeded("jsz_config"):
         memory.configs.keep_only(streams, consumers)
-    answered = fleet_servers(answers, streams, consumers, memory.clocks, now)
-    servers = memory.servers.with_silent(now, answered)
+    succeeded = fleet_servers(responses, streams, consumers, memory.clocks, now)
+    servers = memory.servers.with_silent(now, succeeded)
     away = starting | {server.name for server in servers if not server.up}
-    mum = frozenset(answer.server.name for answer in answers if not answer.lists_streams)
+    mum = frozenset(response.server.name for response in responses if not response.lists_streams)
     streams, consumers = memory.silent.with_silent(now, streams, consumers, away, mum - away)
     streams = _with_all_consumers(streams, memory.silent)
     memory.consumers = len(consumers)
@@ -166,27 +168,27 @@ def build_snapshot(memory: ServersMemory, asking: Asking, answers: list[ServerAn
         streams=streams,
         consumers=consumers,
         servers=servers,
-        accounts=_wanted_accounts(memory, answers, streams, consumers),
-        meta=fleet_meta(answers),
-        outcomes=tuple(asking.outcomes),
+        accounts=_wanted_accounts(memory, responses, streams, consumers),
+        meta=fleet_meta(responses),
+        outcomes=tuple(context.outcomes),
         faults=(
             *_strangers(memory),
             *_starting(starting),
             *unreadable_thresholds("jsz_config", streams, consumers),
         ),
         skipped=(
-            *asking.left_out.skipped(time.monotonic()),
+            *context.left_out.skipped(time.monotonic()),
             *([Skipped("jsz_config", "ceiling")] if memory.over_ceiling else []),
         ),
         servers_expected=expected,
-        servers_answered=len(answered),
-        complete=asking.complete and len(answered) >= expected and not starting,
-        account_names=_account_names(answers),
+        servers_responding=len(succeeded),
+        complete=context.complete and len(succeeded) >= expected and not starting,
+        account_names=_account_names(responses),
     )
 
 
-def _account_names(answers: list[ServerAnswers]) -> dict[str, str]:
-    details = chain.from_iterable(answer.account_details() for answer in answers)
+def _account_names(responses: list[ServerResponses]) -> dict[str, str]:
+    details = chain.from_iterable(response.account_details() for response in responses)
     return {account_id(account): account.name for account in details}
 
 
@@ -205,13 +207,13 @@ def _with_all_consumers(streams: tuple[Stream, ...], known: SilentAssets) -> tup
 
 def _wanted_accounts(
     memory: ServersMemory,
-    answers: list[ServerAnswers],
+    responses: list[ServerResponses],
     streams: tuple[Stream, ...],
     consumers: tuple[Consumer, ...],
 ) -> tuple[Account, ...]:
     wants = memory.options.filters.accounts.wants
-    found = fleet_accounts(answers, streams, consumers)
-    ids = frozenset(answer.server.id for answer in answers)
+    found = fleet_accounts(responses, streams, consumers)
+    ids = frozenset(response.server.id for response in responses)
     return memory.api_counters.risen(tuple(one for one in found if wants(one.name)), ids)
 
 
@@ -230,7 +232,7 @@ def _starting(servers: frozenset[str]) -> tuple[Fault, ...]:
 
 
 def unreadable_thresholds(
-    question: str, streams: tuple[Stream, ...], consumers: tuple[Consumer, ...]
+    request: str, streams: tuple[Stream, ...], consumers: tuple[Consumer, ...]
 ) -> tuple[Fault, ...]:
     configured: Iterable[Stream | Consumer] = chain(streams, consumers)
     names = [
@@ -239,4 +241,4 @@ def unreadable_thresholds(
         if row.config is not None
         for key in (*row.config.thresholds.unreadable, *row.config.notes.unreadable)
     ]
-    return (Fault(question, "threshold", len(names), names[0]),) if names else ()
+    return (Fault(request, "threshold", len(names), names[0]),) if names else ()

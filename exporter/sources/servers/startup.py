@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from exporter.sources.decoding.server_decode import ServerAnswers
+from exporter.sources.decoding.server_decode import ServerResponses
 from exporter.sources.decoding.wire import WireServer
 
 # A server without a meta leader for longer than this is no longer starting: its group lost quorum,
@@ -20,7 +20,7 @@ _STARTING = ("failed to be ready", "recovering")
 
 
 @dataclass(slots=True)
-class StartupBook:
+class StartupCache:
     """Which servers have got over their start; a restarted one has a new id."""
 
     _settled: set[str] = field(default_factory=set)  # ids
@@ -31,26 +31,28 @@ class StartupBook:
         return server_id in self._settled
 
     def is_new(self, server: WireServer) -> bool:
-        """Worth a question about its health, for it may be starting."""
+        """Worth a request about its health, for it may be starting."""
         return server.jetstream and server.id not in self._settled
 
-    def starting(self, answers: list[ServerAnswers]) -> frozenset[str]:
+    def starting(self, responses: list[ServerResponses]) -> frozenset[str]:
         """The names of those that do not know yet what they hold."""
-        names = frozenset(answer.server.name for answer in answers if self._is_starting(answer))
-        self._settled &= {answer.server.id for answer in answers}
+        names = frozenset(
+            response.server.name for response in responses if self._is_starting(response)
+        )
+        self._settled &= {response.server.id for response in responses}
         return names
 
-    def _is_starting(self, answer: ServerAnswers) -> bool:
-        said, meta = answer.server, answer.meta
+    def _is_starting(self, response: ServerResponses) -> bool:
+        said, meta = response.server, response.meta
         if not said.jetstream or said.id in self._settled:
             return False
         # It may hear from the meta leader before it has read its own log to the end.
-        error = answer.health.error if answer.health else ""
+        error = response.health.error if response.health else ""
         starting = any(word in error for word in _STARTING)
         if meta is not None:
             self._clustered.add(said.name)
             came_back = self._lives.setdefault(said.name, said.id) != said.id
-            uptime = _uptime(answer)
+            uptime = _uptime(response)
             starting |= not meta.leader and uptime < _LONGEST_START_SECONDS
             starting |= came_back and uptime < _COUNTING_SECONDS
         else:
@@ -60,8 +62,8 @@ class StartupBook:
         return starting
 
 
-def _uptime(answer: ServerAnswers) -> float:
-    start = answer.stats.start if answer.stats else None
-    if start is None or answer.server.time is None:
+def _uptime(response: ServerResponses) -> float:
+    start = response.stats.start if response.stats else None
+    if start is None or response.server.time is None:
         return 0.0
-    return (answer.server.time - start).total_seconds()
+    return (response.server.time - start).total_seconds()

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from exporter.errors import QuestionError
+from exporter.errors import RequestError
 from exporter.model import Skipped, Snapshot
-from exporter.sources.request_context import Asking, LeftOut
-from exporter.sources.subsz.reader import CEILING, QUESTION, SubszReader, SubszReading
+from exporter.sources.request_context import LeftOut, RequestContext
+from exporter.sources.subsz.reader import CEILING, REQUEST, SubszReader, SubszReading
 from exporter.sources.subsz.transport import SubszTransport
 from exporter.subscription_counts import SubscriptionCounts
 
@@ -36,16 +36,16 @@ class PublishOptions:
 class PublishReading:
     """What this poll read, told beside the rest: its failure makes no snapshot incomplete."""
 
-    asking: Asking
+    context: RequestContext
     counts: SubscriptionCounts | None = None
     skipped: tuple[Skipped, ...] = ()
 
     def added_to(self, snapshot: Snapshot) -> Snapshot:
-        rests = self.asking.left_out.skipped(time.monotonic())
+        rests = self.context.left_out.skipped(time.monotonic())
         return replace(
             snapshot,
             subscriptions=self.counts,
-            outcomes=(*snapshot.outcomes, *self.asking.outcomes),
+            outcomes=(*snapshot.outcomes, *self.context.outcomes),
             skipped=(*snapshot.skipped, *rests, *self.skipped),
         )
 
@@ -66,7 +66,7 @@ class PublishCounting:
 
     async def read(
         self,
-        transport: Callable[[Asking], SubszTransport],
+        transport: Callable[[RequestContext], SubszTransport],
         servers: Mapping[str, str],
         deadline: float,
     ) -> PublishReading:
@@ -74,25 +74,25 @@ class PublishCounting:
         for: whatever is received and stored in between is then known to be stored.
         """
         now = time.monotonic()
-        asking = Asking(now + (deadline - now) * _SHARE_OF_TIME, self.left_out)
+        context = RequestContext(now + (deadline - now) * _SHARE_OF_TIME, self.left_out)
         due = self.options.enabled and now - self._read >= self.options.interval
-        if not due or not servers or asking.rests(QUESTION):
-            return PublishReading(asking, None, self._skipped)
+        if not due or not servers or context.rests(REQUEST):
+            return PublishReading(context, None, self._skipped)
         self._read = now
         counts = None
-        with asking.question(QUESTION):
-            reading = await self._read_in_time(transport(asking), servers, asking)
+        with context.request(REQUEST):
+            reading = await self._read_in_time(transport(context), servers, context)
             counts, self._skipped = reading.counts, reading.skipped
             if reading.error is not None:
                 raise reading.error
-        return PublishReading(asking, counts, self._skipped)
+        return PublishReading(context, counts, self._skipped)
 
     async def _read_in_time(
-        self, ask: SubszTransport, servers: Mapping[str, str], asking: Asking
+        self, request: SubszTransport, servers: Mapping[str, str], context: RequestContext
     ) -> SubszReading:
         """Each answer may be quick and all of them too many."""
         try:
-            async with asyncio.timeout(asking.left()):
-                return await self._reader.read(ask, servers)
+            async with asyncio.timeout(context.left()):
+                return await self._reader.read(request, servers)
         except TimeoutError as error:
-            raise QuestionError("timeout", "not all accounts were read in time") from error
+            raise RequestError("timeout", "not all accounts were read in time") from error

@@ -1,4 +1,4 @@
-"""What JetStream's own subscriptions received: publishes, acks and pulls, by one bulk question.
+"""What JetStream's own subscriptions received: publishes, acks and pulls, by one bulk request.
 
 The server walks all subscriptions of an account while its publishers wait: first their number is
 asked, which costs nothing, and above a ceiling that account stays out.
@@ -12,24 +12,24 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from exporter.errors import QuestionError
+from exporter.errors import RequestError
 from exporter.model import Skipped
 from exporter.sources.request_context import RETRY_AFTER_SECONDS
 from exporter.sources.subsz.counts import account_id, counts_of
 from exporter.sources.subsz.rows import LedStream, ServerRows, led_streams
 from exporter.sources.subsz.transport import SubszTransport
-from exporter.sources.subsz.wire import SubszQuestion
+from exporter.sources.subsz.wire import SubszRequest
 from exporter.subscription_counts import StreamKey, SubscriptionCounts
 from streamgauge.serving.logs import StateLog, event
 
 logger = logging.getLogger(__name__)
 
-QUESTION = "subsz"
-QUEUES_QUESTION = "ipqueuesz"
+REQUEST = "subsz"
+QUEUES_REQUEST = "ipqueuesz"
 # At 2.8 us each, the worst seen, publishers wait 20 ms.
 CEILING = 7_000
 # A message that left the queues may still wait for a quorum, at worst in another data centre; only
-# after that the next question may ask for last_seq.
+# after that the next request may ask for last_seq.
 SETTLE_SECONDS = 0.25
 _MOST_LOOKUPS = 16  # connections that are asked for by number, per server and look
 
@@ -45,13 +45,13 @@ class OverCeiling:
 class SubszReading:
     counts: SubscriptionCounts
     over_ceiling: tuple[OverCeiling, ...] = ()
-    error: QuestionError | None = None  # of the servers that could not be read
+    error: RequestError | None = None  # of the servers that could not be read
     queues_denied: bool = False
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        found = (Skipped(QUESTION, "ceiling"),) if self.over_ceiling else ()
-        return (*found, Skipped(QUEUES_QUESTION, "permission")) if self.queues_denied else found
+        found = (Skipped(REQUEST, "ceiling"),) if self.over_ceiling else ()
+        return (*found, Skipped(QUEUES_REQUEST, "permission")) if self.queues_denied else found
 
 
 @dataclass(slots=True)
@@ -68,9 +68,9 @@ class SubszReader:
     _log: StateLog = field(default_factory=lambda: StateLog(logger))
     _logged: set[tuple[str, str]] = field(default_factory=set)
 
-    async def read(self, ask: SubszTransport, servers: Mapping[str, str]) -> SubszReading:
+    async def read(self, request: SubszTransport, servers: Mapping[str, str]) -> SubszReading:
         """`servers`: those with JetStream, id -> name."""
-        looks = await asyncio.gather(*(self._look(ask, *server) for server in servers.items()))
+        looks = await asyncio.gather(*(self._look(request, *server) for server in servers.items()))
         read = [rows for rows, _, _ in looks if rows is not None]
         over = tuple(one for _, left_out, _ in looks for one in left_out)
         self._remember(read)
@@ -82,51 +82,51 @@ class SubszReader:
         return SubszReading(counts, over, failed, bool(self._queues_denied))
 
     async def _look(
-        self, ask: SubszTransport, server_id: str, name: str
-    ) -> tuple[ServerRows | None, list[OverCeiling], QuestionError | None]:
+        self, request: SubszTransport, server_id: str, name: str
+    ) -> tuple[ServerRows | None, list[OverCeiling], RequestError | None]:
         over: list[OverCeiling] = []
         rows = None
         try:
-            total = (await ask.subscriptions(server_id, SubszQuestion())).num_subscriptions
-            pages = await ask.streams(server_id)
+            total = (await request.subscriptions(server_id, SubszRequest())).num_subscriptions
+            pages = await request.streams(server_id)
             accounts = [detail for page in pages for detail in page.account_details or ()]
             rows = ServerRows(name, server_id, led_streams(name, accounts), accounts)
-            await self._read_rows(ask, rows, total, over)
-            rows.queues = await self._queues(ask, server_id)
-            await self._find_owners(ask, rows)
-        except QuestionError as error:
-            return rows, over, QuestionError(error.reason, f"{name}: {error.detail}")
+            await self._read_rows(request, rows, total, over)
+            rows.queues = await self._queues(request, server_id)
+            await self._find_owners(request, rows)
+        except RequestError as error:
+            return rows, over, RequestError(error.reason, f"{name}: {error.detail}")
         return rows, over, None
 
     async def _read_rows(
-        self, ask: SubszTransport, rows: ServerRows, total: int, over: list[OverCeiling]
+        self, request: SubszTransport, rows: ServerRows, total: int, over: list[OverCeiling]
     ) -> None:
         if total <= self.ceiling:
-            # Few enough in all accounts together: one question is kinder than one for each.
-            return await _take(ask, rows, "")
+            # Few enough in all accounts together: one request is kinder than one for each.
+            return await _take(request, rows, "")
         for account in rows.accounts:
             key = account_id(account)
-            answer = await ask.subscriptions(rows.server_id, SubszQuestion(key))
-            if answer.num_subscriptions <= self.ceiling:
-                await _take(ask, rows, key)
+            response = await request.subscriptions(rows.server_id, SubszRequest(key))
+            if response.num_subscriptions <= self.ceiling:
+                await _take(request, rows, key)
             elif account.stream_detail:
-                over.append(OverCeiling(rows.server, account.name, answer.num_subscriptions))
+                over.append(OverCeiling(rows.server, account.name, response.num_subscriptions))
         return None
 
-    async def _queues(self, ask: SubszTransport, server_id: str) -> Collection[str] | None:
+    async def _queues(self, request: SubszTransport, server_id: str) -> Collection[str] | None:
         """It makes the numbers of busy streams come sooner: good to have, nothing to fail for."""
         if time.monotonic() < self._queues_rest.get(server_id, 0.0):
             return None
         self._queues_denied.discard(server_id)
         try:
-            return await ask.queues(server_id)
-        except QuestionError as error:  # before 2.10.26 not over NATS
+            return await request.queues(server_id)
+        except RequestError as error:  # before 2.10.26 not over NATS
             if error.reason == "permission":
                 self._queues_denied.add(server_id)
             self._queues_rest[server_id] = time.monotonic() + RETRY_AFTER_SECONDS
             return None
 
-    async def _find_owners(self, ask: SubszTransport, rows: ServerRows) -> None:
+    async def _find_owners(self, request: SubszTransport, rows: ServerRows) -> None:
         await asyncio.to_thread(rows.index)
         unsure = {}
         for stream in rows.led:
@@ -135,10 +135,10 @@ class SubszReader:
                 rows.owners[stream.key] = found.pop()
             elif found:
                 unsure[stream.key] = found
-        await self._look_up(ask, rows, unsure)
+        await self._look_up(request, rows, unsure)
 
     async def _look_up(
-        self, ask: SubszTransport, rows: ServerRows, unsure: Mapping[StreamKey, set[int]]
+        self, request: SubszTransport, rows: ServerRows, unsure: Mapping[StreamKey, set[int]]
     ) -> None:
         """Who is a client is not the stream; what is left over waits for the next look."""
         lookups = _MOST_LOOKUPS
@@ -147,7 +147,7 @@ class SubszReader:
                 if len(found) == 1 or lookups == 0:
                     break
                 lookups -= 1
-                if await ask.is_client(rows.server_id, cid):
+                if await request.is_client(rows.server_id, cid):
                     self._clients.add((rows.server_id, cid))
                     found.discard(cid)
             if len(found) == 1:
@@ -188,12 +188,12 @@ class SubszReader:
         self._logged = set(now)
 
 
-async def _take(ask: SubszTransport, rows: ServerRows, account: str) -> None:
-    answer = await ask.subscriptions(rows.server_id, SubszQuestion(account, rows=True))
-    rows.lists[account] = answer.subscriptions_list or []
+async def _take(request: SubszTransport, rows: ServerRows, account: str) -> None:
+    response = await request.subscriptions(rows.server_id, SubszRequest(account, rows=True))
+    rows.lists[account] = response.subscriptions_list or []
 
 
-def _joined(errors: Sequence[QuestionError]) -> QuestionError | None:
+def _joined(errors: Sequence[RequestError]) -> RequestError | None:
     if not errors:
         return None
-    return QuestionError(errors[0].reason, "; ".join(error.detail for error in errors))
+    return RequestError(errors[0].reason, "; ".join(error.detail for error in errors))

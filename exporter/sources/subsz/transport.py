@@ -9,18 +9,18 @@ from typing import Protocol, TypeVar
 
 from msgspec import Raw
 
-from exporter.errors import MalformedAnswerError, QuestionError
-from exporter.sources.decoding.decode import read_answer
-from exporter.sources.decoding.wire import WireJsz, WireJszAnswer, WireSystemError
-from exporter.sources.request_context import Asking
-from exporter.sources.servers.jsz_pages import Ask, JszQuestion, read_all_accounts
+from exporter.errors import MalformedResponseError, RequestError
+from exporter.sources.decoding.decode import read_response
+from exporter.sources.decoding.wire import WireJsz, WireJszResponse, WireSystemError
+from exporter.sources.request_context import RequestContext
+from exporter.sources.servers.jsz_pages import Ask, JszRequest, read_all_accounts
 from exporter.sources.subsz.wire import (
-    SubszQuestion,
+    SubszRequest,
     WireConnz,
-    WireConnzAnswer,
-    WireQueuesAnswer,
+    WireConnzResponse,
+    WireQueuesResponse,
     WireSubsz,
-    WireSubszAnswer,
+    WireSubszResponse,
 )
 from exporter.sources.transport.connection import NatsLink
 from exporter.sources.transport.gzip_responses import unpacked
@@ -31,9 +31,9 @@ HttpGet = Callable[[str, str, Mapping[str, str]], Awaitable[bytes]]
 
 
 class SubszTransport(Protocol):
-    """Servers are named by their ids; every answer may fail with a QuestionError."""
+    """Servers are named by their ids; every answer may fail with a RequestError."""
 
-    async def subscriptions(self, server: str, question: SubszQuestion) -> WireSubsz: ...
+    async def subscriptions(self, server: str, request: SubszRequest) -> WireSubsz: ...
 
     async def streams(self, server: str) -> list[WireJsz]:
         """All streams there with their configuration, without consumers."""
@@ -48,7 +48,7 @@ class SubszTransport(Protocol):
         ...
 
 
-class _SystemAnswer(Protocol[T]):
+class _SystemResponse(Protocol[T]):
     data: T | None
     error: WireSystemError | None
 
@@ -56,28 +56,30 @@ class _SystemAnswer(Protocol[T]):
 @dataclass(frozen=True, slots=True)
 class SubszOverNats:
     link: NatsLink
-    asking: Asking
-    max_answer_bytes: int
+    context: RequestContext
+    max_response_bytes: int
     accounts_per_page: int
 
-    async def subscriptions(self, server: str, question: SubszQuestion) -> WireSubsz:
-        return await self._ask(server, "SUBSZ", question.payload(), WireSubszAnswer)
+    async def subscriptions(self, server: str, request: SubszRequest) -> WireSubsz:
+        return await self._request(server, "SUBSZ", request.payload(), WireSubszResponse)
 
     async def streams(self, server: str) -> list[WireJsz]:
-        async def ask(question: JszQuestion) -> dict[str, WireJsz]:
-            return {server: await self._ask(server, "JSZ", question.payload(), WireJszAnswer)}
+        async def request(request: JszRequest) -> dict[str, WireJsz]:
+            return {server: await self._request(server, "JSZ", request.payload(), WireJszResponse)}
 
-        return await _pages(ask, server, self.accounts_per_page)
+        return await _pages(request, server, self.accounts_per_page)
 
     async def is_client(self, server: str, cid: int) -> bool:
-        answer = await self._ask(server, "CONNZ", b'{"cid":%d}' % cid, WireConnzAnswer)
-        return answer.num_connections > 0
+        response = await self._request(server, "CONNZ", b'{"cid":%d}' % cid, WireConnzResponse)
+        return response.num_connections > 0
 
     async def queues(self, server: str) -> Collection[str]:
-        return await self._ask(server, "IPQUEUESZ", b"{}", WireQueuesAnswer)
+        return await self._request(server, "IPQUEUESZ", b"{}", WireQueuesResponse)
 
-    async def _ask(self, server: str, what: str, payload: bytes, kind: type[_SystemAnswer[T]]) -> T:
-        left = self.asking.left()
+    async def _request(
+        self, server: str, what: str, payload: bytes, kind: type[_SystemResponse[T]]
+    ) -> T:
+        left = self.context.left()
         replies = await self.link.gather(
             f"$SYS.REQ.SERVER.{server}.{what}",
             payload,
@@ -87,15 +89,15 @@ class SubszOverNats:
             headers={"Accept-Encoding": "gzip"},
         )
 
-        def read() -> _SystemAnswer[T]:
-            return read_answer(kind, unpacked(replies[0], self.max_answer_bytes), what.lower())
+        def read() -> _SystemResponse[T]:
+            return read_response(kind, unpacked(replies[0], self.max_response_bytes), what.lower())
 
-        answer = await asyncio.to_thread(read)
-        if answer.error is not None:
-            raise QuestionError("api_error", f"{what.lower()}: {answer.error.description}")
-        if answer.data is None:
-            raise MalformedAnswerError(f"{what.lower()}: neither data nor an error")
-        return answer.data
+        response = await asyncio.to_thread(read)
+        if response.error is not None:
+            raise RequestError("api_error", f"{what.lower()}: {response.error.description}")
+        if response.data is None:
+            raise MalformedResponseError(f"{what.lower()}: neither data nor an error")
+        return response.data
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,27 +105,27 @@ class SubszOverHttp:
     get: HttpGet
     accounts_per_page: int
 
-    async def subscriptions(self, server: str, question: SubszQuestion) -> WireSubsz:
-        return await self._ask(server, "subsz", question.query(), WireSubsz)
+    async def subscriptions(self, server: str, request: SubszRequest) -> WireSubsz:
+        return await self._request(server, "subsz", request.query(), WireSubsz)
 
     async def streams(self, server: str) -> list[WireJsz]:
-        async def ask(question: JszQuestion) -> dict[str, WireJsz]:
-            return {server: await self._ask(server, "jsz", question.query(), WireJsz)}
+        async def request(request: JszRequest) -> dict[str, WireJsz]:
+            return {server: await self._request(server, "jsz", request.query(), WireJsz)}
 
-        return await _pages(ask, server, self.accounts_per_page)
+        return await _pages(request, server, self.accounts_per_page)
 
     async def is_client(self, server: str, cid: int) -> bool:
-        answer = await self._ask(server, "connz", {"cid": str(cid)}, WireConnz)
-        return answer.num_connections > 0
+        response = await self._request(server, "connz", {"cid": str(cid)}, WireConnz)
+        return response.num_connections > 0
 
     async def queues(self, server: str) -> Collection[str]:
-        return await self._ask(server, "ipqueuesz", {}, dict[str, Raw])
+        return await self._request(server, "ipqueuesz", {}, dict[str, Raw])
 
-    async def _ask(self, server: str, path: str, query: Mapping[str, str], kind: type[T]) -> T:
+    async def _request(self, server: str, path: str, query: Mapping[str, str], kind: type[T]) -> T:
         body = await self.get(server, path, query)
-        return await asyncio.to_thread(read_answer, kind, body, path)
+        return await asyncio.to_thread(read_response, kind, body, path)
 
 
-async def _pages(ask: Ask, server: str, accounts_per_page: int) -> list[WireJsz]:
-    pages = await read_all_accounts(ask, accounts_per_page, config=True, consumers=False)
+async def _pages(request: Ask, server: str, accounts_per_page: int) -> list[WireJsz]:
+    pages = await read_all_accounts(request, accounts_per_page, config=True, consumers=False)
     return pages[server]

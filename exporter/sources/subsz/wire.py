@@ -27,7 +27,7 @@ class WireSubsz(Struct, gc=False):
     subscriptions_list: list[WireSubscription] | None = None
 
 
-class WireSubszAnswer(Struct, gc=False):
+class WireSubszResponse(Struct, gc=False):
     server: WireServer = field(default_factory=WireServer)
     data: WireSubsz | None = None
     error: WireSystemError | None = None
@@ -37,13 +37,13 @@ class WireConnz(Struct, gc=False):
     num_connections: int = 0
 
 
-class WireConnzAnswer(Struct, gc=False):
+class WireConnzResponse(Struct, gc=False):
     server: WireServer = field(default_factory=WireServer)
     data: WireConnz | None = None
     error: WireSystemError | None = None
 
 
-class WireQueuesAnswer(Struct, gc=False):
+class WireQueuesResponse(Struct, gc=False):
     """IPQUEUESZ lists the queues in which something waits; what they look like is not needed."""
 
     data: dict[str, msgspec.Raw] | None = None
@@ -51,7 +51,7 @@ class WireQueuesAnswer(Struct, gc=False):
 
 
 @dataclass(frozen=True, slots=True)
-class SubszQuestion:
+class SubszRequest:
     """The number of subscriptions, or with `rows` all of them; of one account or of all."""
 
     account: str = ""

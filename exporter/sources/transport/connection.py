@@ -1,6 +1,6 @@
-"""One NATS connection: questions with a deadline, NATS' ways of failing mapped to our reasons.
+"""One NATS connection: requests with a deadline, NATS' ways of failing mapped to our reasons.
 
-It reconnects for ever by itself (every question may reopen it) and reads credentials anew each time.
+It reconnects for ever by itself (every request may reopen it) and reads credentials anew each time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.errors import NoServersError
 
-from exporter.errors import QuestionError
+from exporter.errors import RequestError
 from exporter.sources.transport.credentials import NatsAccess, without_secrets
 from streamgauge.serving.settings.loader import SettingsError
 
@@ -38,7 +38,7 @@ _PENDING_BYTES = 2 * 1024**3
 class Reply:
     data: bytes
     headers: Mapping[str, str]
-    sent: float  # wall clock when the question left
+    sent: float  # wall clock when the request left
     round_trip: float  # seconds until this reply was here
 
 
@@ -46,7 +46,7 @@ class Reply:
 class _Waiting:
     subject: str
     take: Callable[[Msg], None]
-    fail: Callable[[QuestionError], None]
+    fail: Callable[[RequestError], None]
 
 
 class NatsLink:
@@ -95,7 +95,7 @@ class NatsLink:
                     self.reconnects += 1
                     return
             self._turn = 0
-            raise QuestionError("connection", "; ".join(failures))
+            raise RequestError("connection", "; ".join(failures))
 
     async def _connect(self, address: str) -> Client:
         options = await asyncio.to_thread(self._access.connect_options)
@@ -133,25 +133,25 @@ class NatsLink:
             pending_bytes_limit=_PENDING_BYTES,
         )
 
-    async def ask(self, subject: str, payload: bytes = b"", *, timeout: float) -> Reply:
-        """One question, one answer."""
-        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+    async def request(self, subject: str, payload: bytes = b"", *, timeout: float) -> Reply:
+        """One request, one answer."""
+        response: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         sent, started = time.time(), time.perf_counter()
 
         def take(message: Msg) -> None:
-            if not answer.done():
-                answer.set_result(_reply(message, sent, started))
+            if not response.done():
+                response.set_result(_reply(message, sent, started))
 
-        def fail(error: QuestionError) -> None:
-            if not answer.done():
-                answer.set_exception(error)
+        def fail(error: RequestError) -> None:
+            if not response.done():
+                response.set_exception(error)
 
         token = await self._publish(subject, payload, None, take, fail)
         try:
             async with asyncio.timeout(max(0.0, timeout)):
-                reply = await answer
+                reply = await response
         except TimeoutError:
-            raise QuestionError("timeout", f"{subject}: no answer within {timeout:.1f} s") from None
+            raise RequestError("timeout", f"{subject}: no answer within {timeout:.1f} s") from None
         finally:
             self._waiting.pop(token, None)
         return _responded(reply, subject)
@@ -167,11 +167,11 @@ class NatsLink:
         linger: float = 0.0,
         headers: dict[str, str] | None = None,
     ) -> list[Reply]:
-        """One question to all servers: until nobody spoke for `quiet`, or the timeout.
+        """One request to all servers: until nobody spoke for `quiet`, or the timeout.
 
         Once it is `enough`, a silence of `linger` ends it.
         """
-        arrived: asyncio.Queue[Reply | QuestionError] = asyncio.Queue()
+        arrived: asyncio.Queue[Reply | RequestError] = asyncio.Queue()
         sent, started = time.time(), time.perf_counter()
         token = await self._publish(
             subject,
@@ -188,13 +188,13 @@ class NatsLink:
                 item = await _next_within(arrived, min(left, silence))
                 if item is None:
                     break
-                if isinstance(item, QuestionError):
+                if isinstance(item, RequestError):
                     raise item
                 replies.append(_responded(item, subject))
         finally:
             self._waiting.pop(token, None)
         if not replies:
-            raise QuestionError("timeout", f"{subject}: no answer within {timeout:.1f} s")
+            raise RequestError("timeout", f"{subject}: no answer within {timeout:.1f} s")
         return replies
 
     async def close(self) -> None:
@@ -207,7 +207,7 @@ class NatsLink:
         payload: bytes,
         headers: dict[str, str] | None,
         take: Callable[[Msg], None],
-        fail: Callable[[QuestionError], None],
+        fail: Callable[[RequestError], None],
     ) -> str:
         await self.open()
         client = self._client
@@ -215,13 +215,13 @@ class NatsLink:
         self._waiting[token] = _Waiting(subject, take, fail)
         try:
             if client is None:
-                raise QuestionError("disconnected", f"{subject}: not connected")
+                raise RequestError("disconnected", f"{subject}: not connected")
             if self._inbox_denied:  # it may be allowed by now; if not, the server says so again
                 await self._listen(client)
             await client.publish(subject, payload, reply=f"{self._inbox}.{token}", headers=headers)
         except NatsError as error:
             self._waiting.pop(token, None)
-            raise QuestionError("disconnected", f"{subject}: {_words(error)}") from error
+            raise RequestError("disconnected", f"{subject}: {_words(error)}") from error
         return token
 
     async def _drop(self) -> None:
@@ -242,13 +242,13 @@ class NatsLink:
         kind, subject = violation.groups()
         if kind == "subscription":
             self._inbox_denied = True
-            self._fail_waiting(QuestionError("permission", f"subscribing to {subject} is denied"))
+            self._fail_waiting(RequestError("permission", f"subscribing to {subject} is denied"))
             return
         # The server never answers a denied publish; without this it would look like a timeout.
         for waiting in list(self._waiting.values()):
             if subject in (waiting.subject.lower(), _as_checked(waiting.subject)):
                 waiting.fail(
-                    QuestionError("permission", f"publishing to {waiting.subject} is denied")
+                    RequestError("permission", f"publishing to {waiting.subject} is denied")
                 )
 
     def _why(self, error: BaseException) -> str:
@@ -261,9 +261,9 @@ class NatsLink:
 
     async def _on_closed(self) -> None:
         why = self._last_error or "the server closed the connection"
-        self._fail_waiting(QuestionError("disconnected", why))
+        self._fail_waiting(RequestError("disconnected", why))
 
-    def _fail_waiting(self, error: QuestionError) -> None:
+    def _fail_waiting(self, error: RequestError) -> None:
         for waiting in list(self._waiting.values()):
             waiting.fail(error)
 
@@ -286,8 +286,8 @@ async def _discard(client: Client) -> None:
 
 
 async def _next_within(
-    arrived: asyncio.Queue[Reply | QuestionError], seconds: float
-) -> Reply | QuestionError | None:
+    arrived: asyncio.Queue[Reply | RequestError], seconds: float
+) -> Reply | RequestError | None:
     try:
         async with asyncio.timeout(max(0.0, seconds)):
             return await arrived.get()
@@ -301,7 +301,7 @@ def _reply(message: Msg, sent: float, started: float) -> Reply:
 
 def _responded(reply: Reply, subject: str) -> Reply:
     if not reply.data and reply.headers.get("Status") == _NO_RESPONDERS:
-        raise QuestionError("no_responders", f"{subject}: nobody answers there")
+        raise RequestError("no_responders", f"{subject}: nobody answers there")
     return reply
 
 

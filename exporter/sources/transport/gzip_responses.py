@@ -7,7 +7,7 @@ from typing import cast
 
 from isal import igzip_lib, isal_zlib
 
-from exporter.errors import MalformedAnswerError, QuestionError
+from exporter.errors import MalformedResponseError, RequestError
 from exporter.sources.transport.connection import Reply
 
 _GZIP = 31  # zlib's wbits for a gzip stream
@@ -32,7 +32,7 @@ def unpacked(reply: Reply, max_bytes: int) -> bytes:
     try:
         data = unpacker.decompress(reply.data, max_bytes)
     except _BROKEN as error:
-        raise MalformedAnswerError(f"a gzip answer cannot be unpacked: {error}") from error
+        raise MalformedResponseError(f"a gzip answer cannot be unpacked: {error}") from error
     if unpacker.unconsumed_tail:
-        raise QuestionError("size", f"an answer unpacks to more than {max_bytes} bytes")
+        raise RequestError("size", f"an answer unpacks to more than {max_bytes} bytes")
     return data

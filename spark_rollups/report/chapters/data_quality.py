@@ -23,10 +23,10 @@ _HOURS = 24
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A question that was not always answered, or left out."""
+    """A request that was not always answered, or left out."""
 
     system: str
-    question: str
+    request: str
     reason: str  # "" for one that failed
     share: float  # of the time
 
@@ -95,32 +95,32 @@ def covered_hours(facts: Facts) -> int:
 
 def gaps_of(facts: Facts) -> list[Gap]:
     skipped = folded(
-        facts.source, [c.QUESTION_SKIPPED.name], SYSTEM, facts.days, ("question", "reason")
+        facts.source, [c.REQUEST_SKIPPED.name], SYSTEM, facts.days, ("request", "reason")
     )
-    failed = folded(facts.source, [c.QUESTION_SUCCESS.name], SYSTEM, facts.days, ("question",))
+    failed = folded(facts.source, [c.REQUEST_SUCCESS.name], SYSTEM, facts.days, ("request",))
     found = []
     if skipped.num_rows:
-        names = names_in(skipped, ("system", "question", "reason"))
+        names = names_in(skipped, ("system", "request", "reason"))
         found += [
-            Gap(system, question, reason, share)
-            for (system, question, reason), share in zip(
+            Gap(system, request, reason, share)
+            for (system, request, reason), share in zip(
                 names, _skipped(facts, skipped), strict=True
             )
             if share > 0
         ]
     if failed.num_rows:
-        names = names_in(failed, ("system", "question"))
+        names = names_in(failed, ("system", "request"))
         means = _means(failed)
         found += [
-            Gap(system, question, "", 1 - share)
-            for (system, question), share in zip(names, means, strict=True)
+            Gap(system, request, "", 1 - share)
+            for (system, request), share in zip(names, means, strict=True)
             if share < 1
         ]
-    return sorted(found, key=lambda gap: (-gap.share, gap.system, gap.question))
+    return sorted(found, key=lambda gap: (-gap.share, gap.system, gap.request))
 
 
 def _skipped(facts: Facts, table: Any) -> list[float]:
-    """The series is there, as 1, only while a question is left out: its polls are those of the system."""
+    """The series is there, as 1, only while a request is left out: its polls are those of the system."""
     systems = facts.systems.now
     counts = systems.of(c.UP, Of.COUNT).tolist()
     polls = {name[0]: count for name, count in zip(systems.names, counts, strict=True)}
@@ -244,19 +244,19 @@ def _unknown_table(facts: Facts, month: ConsumerMonth) -> Table:
 
 def _gap_table(gaps: Sequence[Gap]) -> Table:
     return Table(
-        "questions",
-        "Questions not answered, or left out",
-        (Column("system", "System"), Column("question", "Question")),
+        "requests",
+        "Requests not answered, or left out",
+        (Column("system", "System"), Column("request", "Request")),
         (
             Column("why", "Why"),
             Column("share", "Share of the time", Kind.SHARE),
         ),
         [
-            Row((gap.system, gap.question, f"left out: {gap.reason}" if gap.reason else "not answered in full",
+            Row((gap.system, gap.request, f"left out: {gap.reason}" if gap.reason else "not answered in full",
                  gap.share))
             for gap in gaps
         ],
-        empty="All questions that were recorded were answered.",
+        empty="All requests that were recorded were answered.",
     )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ from spark_rollups.report.facts.source import (
 
 Places = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-# The newest day may have begun a minute ago, before a slow question was asked.
+# The newest day may have begun a minute ago, before a slow request was asked.
 _STILL_THERE = timedelta(days=1)
 _JOINT = "\x1f"  # no name of a stream, consumer or server can hold it
 

@@ -134,7 +134,7 @@ def configuration_findings(facts: Facts, checks: Sequence[Failing]) -> Iterator[
 
 def data_findings(facts: Facts, gaps: Sequence[Gap]) -> Iterator[Finding]:
     yield from _days_missing(facts)
-    yield from _questions(facts, gaps)
+    yield from _requests(facts, gaps)
     dropped = total(facts.systems.now.of(c.SERIES_DROPPED, Of.INCREASE))
     if dropped:
         yield found(
@@ -180,13 +180,13 @@ def _days_missing(facts: Facts) -> Iterator[Finding]:
                 weight=len(facts.missing))  # fmt: skip
 
 
-def _questions(facts: Facts, gaps: Sequence[Gap]) -> Iterator[Finding]:
+def _requests(facts: Facts, gaps: Sequence[Gap]) -> Iterator[Finding]:
     grave = [gap for gap in gaps if gap.share >= _GRAVE_GAP]
     if not grave:
         return
-    named = [f"{gap.question} ({words.share(gap.share)} of the time)" for gap in grave]
+    named = [f"{gap.request} ({words.share(gap.share)} of the time)" for gap in grave]
     says = f"Not answered or left out: {words.listed(named)}. What hangs on it is unknown for that time."
     yield found(
-        codes.QUESTIONS_SKIPPED, Severity.NOTE, Subject(), says,
-        [Evidence("questions", len(grave), Kind.COUNT)], facts.as_of,
+        codes.REQUESTS_SKIPPED, Severity.NOTE, Subject(), says,
+        [Evidence("requests", len(grave), Kind.COUNT)], facts.as_of,
     )  # fmt: skip

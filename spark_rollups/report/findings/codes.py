@@ -397,10 +397,10 @@ SERIES_DROPPED = Definition(
     (),
     "JetStreamExporterSeriesDropped",
 )
-QUESTIONS_SKIPPED = Definition(
+REQUESTS_SKIPPED = Definition(
     "DATA-QUESTIONS-UNANSWERED",
-    "Questions were not answered or left out",
-    "See why questions are not answered",
+    "Requests were not answered or left out",
+    "See why requests are not answered",
     "What hangs on them is unknown in this report.",
     "The table in the chapter on data quality says which ones and why.",
     (),

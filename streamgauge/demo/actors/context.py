@@ -82,7 +82,7 @@ class Stage:
             await asyncio.sleep(1 / per_second)
 
     async def pull_once(self, stream: str, consumer: str, handle: Handler, batch: int) -> None:
-        """One question; an empty answer is no event, and a consumer may be gone for a while."""
+        """One request; an empty answer is no event, and a consumer may be gone for a while."""
         try:
             pull = await self.jetstream.pull_subscribe_bind(durable=consumer, stream=stream)
             try:

@@ -22,7 +22,7 @@ from streamgauge.demo.history.time_grid import (
 )
 
 _STORAGE_LIMITS: Final = {APP: 200 * GIB}
-_QUESTIONS: Final = ("statsz", "healthz", "jsz", "jsz_config", "subsz")
+_REQUESTS: Final = ("statsz", "healthz", "jsz", "jsz_config", "subsz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +64,15 @@ def _record_account(recording: Recording, account: str, use: AccountUse) -> None
 
 def record_exporter(recording: Recording) -> None:
     grid, system = recording.grid, (SYSTEM,)
-    answered = np.sum([~is_down(grid, server) for server in SERVERS], axis=0)
-    whole = answered == len(SERVERS)
+    succeeded = np.sum([~is_down(grid, server) for server in SERVERS], axis=0)
+    whole = succeeded == len(SERVERS)
     started = _exporter_started(grid)
     for metric, values, digits in (
         (c.UP, whole, 0),
         (c.SNAPSHOT_AGE_SECONDS, chance("age").uniform(0, 15, len(grid)), 1),
         (c.POLL_DURATION_SECONDS, 0.04 + 0.05 * chance("poll").random(len(grid)), 3),
         (c.SERVERS_EXPECTED, len(SERVERS), 0),
-        (c.SERVERS_ANSWERED, answered, 0),
+        (c.SERVERS_RESPONDING, succeeded, 0),
         (c.SERIES, len(recording.series), 0),
         (c.SERIES_DROPPED, 0, 0),
         (c.PUBLISH_ACK_TAP_ACTIVE, 1, 0),
@@ -80,8 +80,8 @@ def record_exporter(recording: Recording) -> None:
         (c.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS, started + 1, 0),
     ):
         recording.add(metric, system, values, digits)
-    for question in _QUESTIONS:
-        recording.add(c.QUESTION_SUCCESS, (*system, question), whole)
+    for request in _REQUESTS:
+        recording.add(c.REQUEST_SUCCESS, (*system, request), whole)
     failed = since_exporter_start(grid, np.cumsum(~whole).astype(np.float64))
     recording.add(c.POLL_ERRORS, (*system, "jsz", "timeout"), only(failed > 0, failed))
     recording.add(c.CONFIG_LAST_RELOAD_SUCCESS, (), 1)

@@ -30,7 +30,7 @@ from archive.tables.schema import (
     STALE_BITS,
     day_name,
 )
-from archive.tables.series import SeriesBook, write_series
+from archive.tables.series import SeriesRegistry, write_series
 from archive.tables.storage import Storage, open_storage
 from streamgauge.demo.history.recorded_series import HistoryError, Recording
 from streamgauge.demo.history.time_grid import DAY
@@ -54,7 +54,7 @@ def write_archive(recording: Recording, folder: Path, step: Step = lambda _: Non
     storage = open_storage(folder)
     if read_manifest(storage).publication:
         raise HistoryError(f"{folder}: is an archive already; give a folder that is none")
-    book = SeriesBook(storage, ())
+    book = SeriesRegistry(storage, ())
     numbers = [book.number(each.labels) for each in recording.series]
     manifest = Manifest()
     writer = _Days(storage, book, _matrix(recording, numbers), new_stamp(manifest))
@@ -90,7 +90,7 @@ def _matrix(recording: Recording, numbers: Sequence[int]) -> Floats:
 @dataclass(slots=True)
 class _Days:
     storage: Storage
-    book: SeriesBook
+    book: SeriesRegistry
     values: Floats  # by series and moment
     stamp: str
     entries: dict[str, DayEntry] = field(default_factory=dict)

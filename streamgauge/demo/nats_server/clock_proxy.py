@@ -51,7 +51,7 @@ def moved_body(body: bytes, clock: WrongClock) -> bytes:
 
 
 def _of_that_server(text: bytes, clock: WrongClock) -> bytes:
-    # Whoever answers for a server introduces itself so, whatever the question was.
+    # Whoever answers for a server introduces itself so, whatever the request was.
     if clock.server and b'"server":{"name":"%s"' % clock.server.encode() not in text:
         return text
     return moved_moments(text, clock.ahead, clock.since)
@@ -109,7 +109,7 @@ class _NatsProxy:
         except OSError:  # the server is down; whoever called sees it hang up
             writer.close()
             return
-        questions = asyncio.create_task(_pass_on(reader, to_server))
+        requests = asyncio.create_task(_pass_on(reader, to_server))
         try:
             # Either side may hang up at any time, also in the middle of a message.
             with suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
@@ -117,7 +117,7 @@ class _NatsProxy:
                     writer.write(await self._falsified(line, server))
                     await writer.drain()
         finally:
-            questions.cancel()
+            requests.cancel()
             to_server.close()
             writer.close()
 

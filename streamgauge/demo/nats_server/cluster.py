@@ -22,7 +22,7 @@ from streamgauge.demo.processes.lifecycle import Lifetime
 from streamgauge.demo.processes.ports import free_ports
 
 SETTLE_DEADLINE_SECONDS: Final = 60.0
-# Short: during an election a question goes unheard, and only asking again helps.
+# Short: during an election a request goes unheard, and only asking again helps.
 REQUEST_DEADLINE_SECONDS: Final = 1.0
 ELECTION_SECONDS: Final = 15.0
 STEP_DOWN_TRIES: Final = 4
@@ -149,7 +149,7 @@ class NatsCluster(Lifetime):
         before = await self.meta_leader()
         after = before
         async with self._client(system) as client:
-            await _ask(client, "META.LEADER.STEPDOWN")
+            await _request(client, "META.LEADER.STEPDOWN")
 
         async def moved() -> bool:
             nonlocal after
@@ -185,7 +185,7 @@ class NatsCluster(Lifetime):
     async def _leader(
         self,
         login: Login,
-        question: str,
+        request: str,
         other_than: str = "",
         patience: float = SETTLE_DEADLINE_SECONDS,
     ) -> str:
@@ -194,32 +194,32 @@ class NatsCluster(Lifetime):
 
             async def known() -> bool:
                 nonlocal leader
-                leader = (await _ask(client, question)).get("cluster", {}).get("leader", "")
+                leader = (await _request(client, request)).get("cluster", {}).get("leader", "")
                 return leader not in (NO_LEADER, other_than)
 
-            await _until(known, f"{question} shows no leader other than {other_than!r}", patience)
+            await _until(known, f"{request} shows no leader other than {other_than!r}", patience)
         return leader
 
-    async def _step_down(self, login: Login, command: str, question: str) -> str:
+    async def _step_down(self, login: Login, command: str, request: str) -> str:
         """Until another leads: the one that stepped down may be elected again, on 2.9 often."""
-        before = await self._leader(login, question)
+        before = await self._leader(login, request)
         async with self._client(login) as client:
             for _ in range(STEP_DOWN_TRIES):
-                answer = await _ask(client, command)
-                if "error" in answer:
-                    raise NatsServerError(f"{command}: {answer['error']}")
+                response = await _request(client, command)
+                if "error" in response:
+                    raise NatsServerError(f"{command}: {response['error']}")
                 with suppress(NatsServerError):
-                    return await self._leader(login, question, before, ELECTION_SECONDS)
+                    return await self._leader(login, request, before, ELECTION_SECONDS)
         raise NatsServerError(f"{command}: {before!r} is elected again and again")
 
 
-async def _ask(client: Client, question: str) -> dict[str, Any]:
+async def _request(client: Client, request: str) -> dict[str, Any]:
     """The JetStream API's answer; empty when nobody gives one now."""
     try:
-        answer = await client.request(f"$JS.API.{question}", timeout=REQUEST_DEADLINE_SECONDS)
+        response = await client.request(f"$JS.API.{request}", timeout=REQUEST_DEADLINE_SECONDS)
     except (nats.errors.TimeoutError, nats.errors.NoRespondersError):
         return {}
-    decoded: dict[str, Any] = json.loads(answer.data)
+    decoded: dict[str, Any] = json.loads(response.data)
     return decoded
 
 
@@ -230,10 +230,10 @@ async def _meta_group(node: NatsServer) -> dict[str, Any]:
             aiohttp.ClientSession() as session,
             session.get(f"{node.monitor_url}/jsz") as got,
         ):
-            answer = await got.json(content_type=None)
+            response = await got.json(content_type=None)
     except (aiohttp.ClientError, ConnectionError, json.JSONDecodeError):
         return {}
-    group: dict[str, Any] = answer.get("meta_cluster") or {}
+    group: dict[str, Any] = response.get("meta_cluster") or {}
     return group
 
 

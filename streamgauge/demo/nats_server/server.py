@@ -198,8 +198,8 @@ class NatsServer(Lifetime):
     async def _health_status(self) -> int | None:
         url = f"{self.monitor_url}/healthz?js-server-only=true"
         try:
-            async with aiohttp.ClientSession() as session, session.get(url) as answer:
-                return answer.status
+            async with aiohttp.ClientSession() as session, session.get(url) as response:
+                return response.status
         except (aiohttp.ClientError, ConnectionError):
             return None
 

@@ -68,12 +68,12 @@ def find_engine() -> Engine | None:
         if found := shutil.which(name):
             return Engine(Path(found), container=False)
     for name in ("podman", "docker"):
-        if (found := shutil.which(name)) and _answers(found):
+        if (found := shutil.which(name)) and _responses(found):
             return Engine(Path(found), container=True)
     return None
 
 
-def _answers(engine: str) -> bool:
+def _responses(engine: str) -> bool:
     """The command alone does not help: somebody must run containers for it."""
     try:
         run([engine, "info"], what=engine)

@@ -26,7 +26,7 @@ async def wait_until_ready(child: Child, url: str) -> None:
 
 async def _status(url: str) -> int | None:
     try:
-        async with aiohttp.ClientSession() as session, session.get(url) as answer:
-            return answer.status
+        async with aiohttp.ClientSession() as session, session.get(url) as response:
+            return response.status
     except (aiohttp.ClientError, ConnectionError):
         return None

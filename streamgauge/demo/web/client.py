@@ -78,8 +78,8 @@ def _post(path: str) -> dict[str, object]:
     address = notes[0].read_text(encoding="utf-8")
     request = urllib.request.Request(f"{address}{path}", method="POST")  # noqa: S310 (our own address)
     try:
-        with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:  # noqa: S310
-            told: dict[str, object] = json.load(answer)
+        with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as response:  # noqa: S310
+            told: dict[str, object] = json.load(response)
             return told
     except urllib.error.HTTPError as error:
         raise NoDemoError(error.read().decode().strip()) from error

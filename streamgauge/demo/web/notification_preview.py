@@ -24,7 +24,7 @@ class Message:
 
 
 @dataclass
-class Phone:
+class NotificationPreview:
     messages: list[Message] = field(default_factory=list)
     forgotten: int = 0
     _groups: dict[str, frozenset[Labels]] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from html import escape
 from importlib.resources import files
 
 from streamgauge.demo.faults.fault import Fault
-from streamgauge.demo.web.notification_preview import Message, Phone
+from streamgauge.demo.web.notification_preview import Message, NotificationPreview
 
 
 def _asset(name: str) -> str:
@@ -48,7 +48,7 @@ heal poison</code>. An alert comes within about a minute.</p>
     )
 
 
-def phone_page(phone: Phone) -> str:
+def phone_page(phone: NotificationPreview) -> str:
     notes = "\n".join(_note(message) for message in reversed(phone.messages))
     older = (
         f"<p class=quiet>{phone.forgotten} older ones are forgotten.</p>" if phone.forgotten else ""

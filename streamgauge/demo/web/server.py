@@ -12,7 +12,7 @@ from aiohttp import web
 from streamgauge.demo.faults.fault import Fault
 from streamgauge.demo.faults.registry import Cast, CastError
 from streamgauge.demo.web import pages
-from streamgauge.demo.web.notification_preview import Phone, now
+from streamgauge.demo.web.notification_preview import NotificationPreview, now
 from streamgauge.demo.web.pages import Place
 
 WATCHDOG: Final = "watchdog"  # for machines: no phone rings
@@ -25,7 +25,7 @@ class Front:
     """What the pages tell; filled in while the demo starts."""
 
     cast: Cast | None = None
-    phone: Phone = field(default_factory=Phone)
+    phone: NotificationPreview = field(default_factory=NotificationPreview)
     places: list[Place] = field(default_factory=list)
     progress: dict[str, str] = field(default_factory=dict)
     report: Path | None = None  # the finished report

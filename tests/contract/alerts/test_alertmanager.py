@@ -89,12 +89,12 @@ async def quiet_among(
     """Which of these alerts Alertmanager would not tell anybody, once it has thought it over."""
     async with aiohttp.ClientSession(address) as session:
         body = [{"labels": each} for each in sent]
-        async with session.post("/api/v2/alerts", json=body) as answer:
-            assert answer.status == 200, await answer.text()
+        async with session.post("/api/v2/alerts", json=body) as response:
+            assert response.status == 200, await response.text()
 
         async def quiet() -> Quiet:
-            async with session.get("/api/v2/alerts") as answer:
-                found = await answer.json()
+            async with session.get("/api/v2/alerts") as response:
+                found = await response.json()
             assert {key(a["labels"]) for a in found} == {key(each["labels"]) for each in body}
             return {frozenset(a["labels"].items()) for a in found if a["status"]["inhibitedBy"]}
 

@@ -10,7 +10,15 @@ from typing import Final
 
 import pytest
 import yaml
-from support.peer_exporters import OURS, PEERS, Moment, Sample, missing_peers, recorded, take_moment
+from support.peer_exporters import (
+    OURS,
+    PEERS,
+    Sample,
+    ScrapeView,
+    missing_peers,
+    recorded,
+    take_moment,
+)
 
 from alerts.compatibility import FOLDER, ROOT, SETS
 from alerts.compatibility_names import Old
@@ -48,7 +56,7 @@ def leaders_only(program: str, samples: list[Sample]) -> list[Sample]:
     ]  # fmt: skip
 
 
-def server_names(moment: Moment) -> dict[str, str]:
+def server_names(moment: ScrapeView) -> dict[str, str]:
     """The name of each server by its address, which prometheus-nats-exporter calls its id."""
     return {
         each.labels["server_id"]: each.labels["server_name"]
@@ -61,7 +69,7 @@ def limited(sample: Sample) -> bool:
     return 0 <= sample.value < UNLIMITED
 
 
-def expected(moment: Moment, program: str, old: Old) -> dict[frozenset[tuple[str, str]], float]:
+def expected(moment: ScrapeView, program: str, old: Old) -> dict[frozenset[tuple[str, str]], float]:
     """The old exporter's own samples with the labels that the rule keeps."""
     names, kept = server_names(moment), rule_labels(old)
     said: dict[frozenset[tuple[str, str]], float] = {}
@@ -92,7 +100,7 @@ def case(old: Old, said: Mapping[frozenset[tuple[str, str]], float]) -> dict[str
     return {"expr": old.name, "eval_time": "1m", "exp_samples": samples}
 
 
-def rules_agree(moment: Moment, program: str, folder: Path) -> None:
+def rules_agree(moment: ScrapeView, program: str, folder: Path) -> None:
     olds = [old for old in SETS[program][1] if old.rule and old.name not in WRONG]
     inputs = [
         {"series": written(each.name, each.labels), "values": f"{each.value!r}+0x4"}

@@ -133,11 +133,11 @@ def test_a_runbook_has_the_headings_in_order(runbook: Document) -> None:
 
 @each_runbook
 def test_a_runbook_asks_before_it_tells(runbook: Document) -> None:
-    """The question, the command, how to read its answer."""
+    """The request, the command, how to read its answer."""
     diagnosis = runbook.section("Diagnosis").text.strip()
-    assert re.match(r"\*\*1\. [^*]+\?\*\*", diagnosis), "begins with its first question"
-    questions = re.findall(r"^\*\*(\d+)\. [^*]+\?\*\*", diagnosis, re.MULTILINE)
-    assert questions == [str(number) for number in range(1, len(questions) + 1)]
+    assert re.match(r"\*\*1\. [^*]+\?\*\*", diagnosis), "begins with its first request"
+    requests = re.findall(r"^\*\*(\d+)\. [^*]+\?\*\*", diagnosis, re.MULTILINE)
+    assert requests == [str(number) for number in range(1, len(requests) + 1)]
     assert "```" in diagnosis
 
 

@@ -181,8 +181,8 @@ def test_the_exporter_of_the_file_sees_what_the_servers_of_the_file_hold(tmp_pat
     """Both configurations as committed; only places and the number of servers are changed."""
     series = read_series(asyncio.run(look_once(tmp_path)))
     assert series.value("stream_up", stream="ORDERS", account="APP") == 1
-    assert series.named("question_success")
-    assert set(series.named("question_success")) == {1}
+    assert series.named("request_success")
+    assert set(series.named("request_success")) == {1}
 
 
 async def look_once(folder: Path) -> str:

@@ -67,8 +67,8 @@ async def prometheus_running(folder: Path, exporter: int, archive: int) -> Async
 
 
 async def firing(url: str) -> set[str]:
-    async with aiohttp.ClientSession() as client, client.get(f"{url}/api/v1/alerts") as answer:
-        found: dict[str, Any] = await answer.json()
+    async with aiohttp.ClientSession() as client, client.get(f"{url}/api/v1/alerts") as response:
+        found: dict[str, Any] = await response.json()
     return {each["labels"]["alertname"] for each in found["data"]["alerts"]}
 
 

@@ -72,7 +72,7 @@ def test_vmagent_accepts_its_files(program: str) -> None:
 
 
 def asked_by_the_rollups() -> set[str]:
-    """By name in the questions, and by attribute of the catalogue anywhere in that room."""
+    """By name in the requests, and by attribute of the catalogue anywhere in that room."""
     lists = (
         metric_selection.HOURLY,
         metric_selection.STATES,
@@ -103,7 +103,7 @@ def test_everything_that_the_rollups_ask_for_is_kept() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["go_goroutines", "up", "ALERTS", "scrape_duration_seconds", "streamgauge_question_duration_seconds",
+    ["go_goroutines", "up", "ALERTS", "scrape_duration_seconds", "streamgauge_request_duration_seconds",
      "streamgauge_poll_duration_seconds", "streamgauge_consumer_ack_floor_stream_seq",
      "streamgauge_archive_samples_total", "streamgauge:consumer_busy:bool30m", "jetstream_stream_last_seq"],
 )  # fmt: skip

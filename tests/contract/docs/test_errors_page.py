@@ -131,8 +131,8 @@ class Account:
 
     async def api(self, subject: str, body: Mapping[str, object] | None = None) -> dict[str, Any]:
         payload = b"" if body is None else json.dumps(body).encode()
-        answer = await self.client.request(f"$JS.API.{subject}", payload, timeout=5)
-        said: dict[str, Any] = json.loads(answer.data)
+        response = await self.client.request(f"$JS.API.{subject}", payload, timeout=5)
+        said: dict[str, Any] = json.loads(response.data)
         return said
 
     async def stream(self, name: str, **changes: object) -> dict[str, Any]:
@@ -147,13 +147,13 @@ class Account:
 
     async def publish(self, subject: str, body: bytes = b"x", **headers: str) -> dict[str, Any]:
         named = {f"Nats-{name.replace('_', '-')}": value for name, value in headers.items()}
-        answer = await self.client.request(subject, body, headers=named or None, timeout=5)
-        said: dict[str, Any] = json.loads(answer.data)
+        response = await self.client.request(subject, body, headers=named or None, timeout=5)
+        said: dict[str, Any] = json.loads(response.data)
         return said
 
 
-def refusal(answer: Mapping[str, Any]) -> tuple[int, str]:
-    error = answer["error"]
+def refusal(response: Mapping[str, Any]) -> tuple[int, str]:
+    error = response["error"]
     return error["err_code"], error["description"]
 
 
@@ -270,9 +270,9 @@ async def pull(account: Account, stream: str) -> list[str]:
     await account.client.publish(
         f"$JS.API.CONSUMER.MSG.NEXT.{stream}.c", b'{"batch": 1, "no_wait": true}', reply=inbox
     )
-    answer = await subscription.next_msg(timeout=5)
+    response = await subscription.next_msg(timeout=5)
     await subscription.unsubscribe()
-    return [answer.subject] if answer.reply else []
+    return [response.subject] if response.reply else []
 
 
 async def test_a_higher_max_deliver_brings_nothing_back(server: NatsServer) -> None:

@@ -58,8 +58,8 @@ def test_every_metric_named_is_in_the_catalogue(document: Document) -> None:
 def test_every_question_and_reason_named_is_a_known_one(document: Document) -> None:
     for reason in re.findall(r'reason(?: `|=")(\w+)', document.text):
         assert reason in (*catalog.REASONS, *catalog.SKIP_REASONS), reason
-    for question in re.findall(r'question="(\w+)', document.text):
-        assert question in catalog.QUESTIONS, question
+    for request in re.findall(r'request="(\w+)', document.text):
+        assert request in catalog.REQUESTS, request
 
 
 OTHER_ROOMS = ("archive", "spark_rollups", "streamgauge/demo")

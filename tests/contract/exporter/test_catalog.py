@@ -58,12 +58,12 @@ def produced() -> set[Metric]:
 
 
 def test_every_entry_that_an_answer_gives_is_given_by_a_recorded_one() -> None:
-    wanted = {metric for metric in catalog.ALL if metric.origin is Origin.ANSWER}
+    wanted = {metric for metric in catalog.ALL if metric.origin is Origin.RESPONSE}
     assert sorted(metric.name for metric in wanted - produced()) == []
 
 
 def test_answers_give_nothing_that_the_catalogue_calls_otherwise() -> None:
-    others = {metric for metric in produced() if metric.origin is not Origin.ANSWER}
+    others = {metric for metric in produced() if metric.origin is not Origin.RESPONSE}
     assert others == NEED_A_CLOCK
 
 
@@ -221,7 +221,7 @@ def test_promtool_finds_nothing_to_say_of_the_whole_page(
     recording: Recording, promtool: Path
 ) -> None:
     text = asyncio.run(whole_page(recording, Format.TEXT))
-    assert catalog.QUESTION_SUCCESS.name in text
+    assert catalog.REQUEST_SUCCESS.name in text
     assert lint(promtool, text) == ""
 
 

@@ -42,8 +42,8 @@ def test_the_folder_stays_small() -> None:
 def test_a_recording_says_where_it_comes_from(recording: Recording) -> None:
     tape = Tape.load(recording.path)
     assert sorted(tape.about) == ["command", "date", "server"]
-    answers = [reply.text for each in tape.exchanges.values() for reply in each.replies]
-    said = re.findall(r'"(?:ver|version)":\s*"([0-9.]+)"', "".join(answers))
+    responses = [reply.text for each in tape.exchanges.values() for reply in each.replies]
+    said = re.findall(r'"(?:ver|version)":\s*"([0-9.]+)"', "".join(responses))
     assert set(said) == {recording.version} == {tape.about["server"]}
 
 
@@ -112,7 +112,7 @@ def test_a_file_is_as_the_recorder_would_write_it(recording: Recording, tmp_path
 def test_a_question_that_was_not_recorded_fails_and_names_it() -> None:
     player = Player(tape_of(TapedReply("{}", {}, 0.1)))
     with pytest.raises(NotRecordedError, match=r"ANOTHER\.QUESTION"):
-        player.answer("ANOTHER.QUESTION")
+        player.response("ANOTHER.QUESTION")
 
 
 @every_recording

@@ -101,7 +101,7 @@ async def test_what_it_does_is_told_by_its_metrics(archive: ArchiveProcess) -> N
     assert series.value("archive_refused_requests_total", reason="parts") == 1
     assert series.value("archive_refused_samples_total", reason="no metric name") == 1
     for reason in ("conflict", "other_replica", "unknown_series", "misplaced"):
-        assert series.value("archive_left_out_samples_total", reason=reason) == 0
+        assert series.value("archive_dropped_samples_total", reason=reason) == 0
     promised = {metric.name for metric in catalog.ALL if metric.origin is Origin.ARCHIVE}
     text = (await archive.ask("/metrics")).text
     served = set(re.findall(r"^(streamgauge_\w+)", text, re.MULTILINE))

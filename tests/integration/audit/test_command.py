@@ -81,19 +81,19 @@ async def ran(*flags: str, environ: Mapping[str, str] | None = None, stdout: int
     return Ended(process.returncode, (out or b"").decode(), err.decode())
 
 
-async def ask(client: Client, subject: str, request: Mapping[str, Any]) -> None:
+async def request(client: Client, subject: str, request: Mapping[str, Any]) -> None:
     reply = await client.request(f"$JS.API.{subject}", json.dumps(request).encode(), timeout=5)
-    answer = json.loads(reply.data)
-    assert "error" not in answer, answer
+    response = json.loads(reply.data)
+    assert "error" not in response, response
 
 
 async def add_stream(client: Client, name: str, **config: object) -> None:
-    await ask(client, f"STREAM.CREATE.{name}", {"name": name, "num_replicas": 1, **config})
+    await request(client, f"STREAM.CREATE.{name}", {"name": name, "num_replicas": 1, **config})
 
 
 async def add_consumer(client: Client, stream: str, **config: Any) -> None:
     subject = f"CONSUMER.DURABLE.CREATE.{stream}.{config['durable_name']}"
-    await ask(client, subject, {"stream_name": stream, "config": config})
+    await request(client, subject, {"stream_name": stream, "config": config})
 
 
 async def add_good_system(client: Client) -> None:
@@ -235,7 +235,7 @@ async def test_a_second_look_sees_what_moves(bad: NatsServer) -> None:
         for _ in range(20):
             await client.jetstream().publish("nobody.home", b"1")
         found = await running
-        await ask(client, "STREAM.DELETE.NOBODY", {})
+        await request(client, "STREAM.DELETE.NOBODY", {})
     assert ("interest-orphan", "NOBODY", "") in found.found
     assert found.code == 1
 
@@ -249,7 +249,7 @@ async def test_messages_are_sampled_only_when_asked_for(bad: NatsServer) -> None
             await client.jetstream().publish("ids.x", b"secret", headers=headers)
         without = await audit(bad, APP, "--only", "ids-missing")
         sampled = await audit(bad, APP, "--only", "ids-missing", "--sample-messages")
-        await ask(client, "STREAM.DELETE.IDS", {})
+        await request(client, "STREAM.DELETE.IDS", {})
     assert [one["check"] for one in without.system["not_judged"]] == ["ids-missing"]
     assert sampled.about("ids-missing") == {"IDS"}
     assert "secret" not in sampled.printed

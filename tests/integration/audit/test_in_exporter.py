@@ -38,17 +38,17 @@ async def server() -> AsyncIterator[NatsServer]:
         yield running
 
 
-async def ask(client: Client, subject: str, request: dict[str, Any]) -> None:
+async def request(client: Client, subject: str, request: dict[str, Any]) -> None:
     reply = await client.request(f"$JS.API.{subject}", json.dumps(request).encode(), timeout=5)
-    answer = json.loads(reply.data)
-    assert "error" not in answer, answer
+    response = json.loads(reply.data)
+    assert "error" not in response, response
 
 
 async def put_worker(client: Client, **changes: Any) -> None:
     """Made or edited; on a stream that fails a muted check."""
     config = {"durable_name": "worker", "ack_policy": "explicit", "max_deliver": -1, **changes}
     request = {"stream_name": "ORDERS", "config": config}
-    await ask(client, "CONSUMER.DURABLE.CREATE.ORDERS.worker", request)
+    await request(client, "CONSUMER.DURABLE.CREATE.ORDERS.worker", request)
 
 
 async def put_orders(client: Client, **changes: Any) -> None:
@@ -102,7 +102,7 @@ async def test_a_finding_comes_and_goes_with_the_configuration(
             assert found.value("consumer_config_finding", **labels) == 1.0
             line = await logged(exporter, "finding", code)
             assert (line["level"], line["subject"]) == ("WARN", "ORDERS > worker")
-            page = (await exporter.ask("/")).text
+            page = (await exporter.request("/")).text
             assert "nats consumer edit ORDERS worker --max-deliver" in page
             await put_worker(client, max_deliver=5, backoff=[60 * 10**9, 120 * 10**9])
             await counted(exporter, code, None)
@@ -120,17 +120,17 @@ async def test_a_mute_leaves_the_series_and_stays_on_the_page(
             await exporter.ready()
             found = await counted(exporter, "max-deliver-unlimited", 1.0)
             assert found.value("stream_config_findings", check="no-limits") is None
-            assert "muted by configuration" in (await exporter.ask("/")).text
+            assert "muted by configuration" in (await exporter.request("/")).text
             muted = {"io.streamgauge.ignore": "max-deliver-unlimited"}
             await put_worker(client, metadata=muted)
             await counted(exporter, "max-deliver-unlimited", None)
             line = await logged(exporter, "finding is muted", "max-deliver-unlimited")
             assert line["by"] == "consumer metadata"
-            assert "muted by consumer metadata" in (await exporter.ask("/")).text
+            assert "muted by consumer metadata" in (await exporter.request("/")).text
 
 
 async def test_settings_that_may_not_be_read_leave_the_poll_complete(tmp_path: Path) -> None:
-    """As for a user whose permissions are older than this question."""
+    """As for a user whose permissions are older than this request."""
     denied = Permissions(publish_deny=("$SYS.REQ.SERVER.PING.VARZ",))
     reader = User("reader", "reader", permissions=denied)
     accounts = tuple(
@@ -145,10 +145,10 @@ async def test_settings_that_may_not_be_read_leave_the_poll_complete(tmp_path: P
             await exporter.ready()
             found = await until(
                 exporter.scrape,
-                lambda seen: bool(seen.named("question_skipped", question="varz")),
+                lambda seen: bool(seen.named("request_skipped", request="varz")),
                 "nothing is skipped",
             )
             assert found.value("up", system="prod") == 1.0
-            assert found.value("question_success", question="varz") == 0.0
-            page = (await exporter.ask("/")).text
+            assert found.value("request_success", request="varz") == 0.0
+            page = (await exporter.request("/")).text
             assert "the server&#x27;s settings (VARZ) are not known: " in page

@@ -129,9 +129,9 @@ async def test_a_button_pressed_by_another_site_is_refused(tmp_path: Path) -> No
         stranger = {"Origin": "http://elsewhere.example"}
         async with (
             aiohttp.ClientSession() as session,
-            session.post(url, headers=stranger) as answer,
+            session.post(url, headers=stranger) as response,
         ):
-            assert answer.status == 403
+            assert response.status == 403
         assert (await demo.state())["faults"]["poison"]["broken"] is False
 
 

@@ -94,8 +94,8 @@ async def test_the_account_layout_has_an_account_without_jetstream_and_a_system_
         with pytest.raises(nats.js.errors.ServiceUnavailableError):
             await client.jetstream().account_info()
     async with connected(nats_server, SYS) as client:
-        answer = await client.request("$SYS.REQ.SERVER.PING")
-    assert b'"n1"' in answer.data
+        response = await client.request("$SYS.REQ.SERVER.PING")
+    assert b'"n1"' in response.data
 
 
 async def test_a_user_is_held_to_its_permissions() -> None:
@@ -161,10 +161,10 @@ async def test_a_token_opens_the_door_and_nothing_else_does() -> None:
         # By hand: the library leaves its socket open when a server turns it away.
         reader, writer = await asyncio.open_connection("127.0.0.1", server.ports.client)
         writer.write(b'CONNECT {"auth_token": "other"}\r\nPING\r\n')
-        answer = await reader.read()
+        response = await reader.read()
         writer.close()
         await writer.wait_closed()
-    assert b"-ERR 'Authorization Violation'" in answer
+    assert b"-ERR 'Authorization Violation'" in response
 
 
 async def test_a_domain_and_a_payload_limit_reach_the_server() -> None:

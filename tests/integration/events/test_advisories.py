@@ -9,9 +9,9 @@ from nats.aio.msg import Msg
 from nats.js.client import JetStreamContext
 from support.exporter.event_listeners import (
     all_heard,
-    ask,
     fetch,
     listening,
+    request,
     stream_of,
     terms_of,
     worker_of,
@@ -25,9 +25,9 @@ Puller = JetStreamContext.PullSubscription
 
 async def make_orders(client: Client, **consumer: Any) -> Puller:
     """A stream and a pull consumer `worker`."""
-    await ask(client, "STREAM.CREATE.ORDERS", {"name": "ORDERS", "subjects": ["orders.>"]})
+    await request(client, "STREAM.CREATE.ORDERS", {"name": "ORDERS", "subjects": ["orders.>"]})
     config = {"durable_name": "worker", "ack_policy": "explicit", **consumer}
-    await ask(client, "CONSUMER.DURABLE.CREATE.ORDERS.worker",
+    await request(client, "CONSUMER.DURABLE.CREATE.ORDERS.worker",
               {"stream_name": "ORDERS", "config": config})  # fmt: skip
     return await client.jetstream().pull_subscribe_bind("worker", "ORDERS")
 
@@ -96,8 +96,8 @@ async def test_messages_that_leave_unacked_are_told_from_the_clients_own(
         await messages[0].term()
         await client.flush()
         for seq in (2, 3):
-            await ask(client, "STREAM.MSG.DELETE.ORDERS", {"seq": seq})
-        await ask(client, "STREAM.UPDATE.ORDERS",
+            await request(client, "STREAM.MSG.DELETE.ORDERS", {"seq": seq})
+        await request(client, "STREAM.UPDATE.ORDERS",
                   {"name": "ORDERS", "subjects": ["orders.>"], "max_msgs": 1})  # fmt: skip
         counts = await all_heard(listener.book, client, lambda seen: terms_of(seen) >= 5)
     told = nats_server.version != OLDEST
@@ -159,7 +159,7 @@ async def test_a_restore_is_counted_for_the_stream_that_came_back(nats_server: N
         await make_orders(client)
         await publish(client, 3)
         backup, chunks = await snapshot(client)
-        await ask(client, "STREAM.DELETE.ORDERS")
+        await request(client, "STREAM.DELETE.ORDERS")
         await restore(client, backup, chunks)
         counts = await all_heard(listener.book, client, lambda seen: stream_of(seen).restores >= 1)
     assert stream_of(counts).restores == 1
@@ -181,16 +181,16 @@ async def snapshot(client: Client) -> tuple[dict[str, Any], list[bytes]]:
             await message.respond(b"")
 
     await client.subscribe(inbox, cb=take)
-    backup = await ask(client, "STREAM.SNAPSHOT.ORDERS", {"deliver_subject": inbox})
+    backup = await request(client, "STREAM.SNAPSHOT.ORDERS", {"deliver_subject": inbox})
     await asyncio.wait_for(done.wait(), 20)
     return backup, chunks
 
 
 async def restore(client: Client, backup: dict[str, Any], chunks: list[bytes]) -> None:
-    answer = await ask(client, "STREAM.RESTORE.ORDERS",
+    response = await request(client, "STREAM.RESTORE.ORDERS",
                        {"config": backup["config"], "state": backup["state"]})  # fmt: skip
     for chunk in [*chunks, b""]:
-        await client.request(answer["deliver_subject"], chunk, timeout=20)
+        await client.request(response["deliver_subject"], chunk, timeout=20)
 
 
 async def test_delivery_events_reach_only_the_account(nats_server: NatsServer) -> None:

@@ -11,8 +11,8 @@ from nats.aio.client import Client
 from nats.js.client import JetStreamContext
 from support.exporter.event_listeners import (
     access_to,
-    ask,
     new_book,
+    request,
     running,
     until_connected,
     worker_of,
@@ -40,12 +40,14 @@ CAPTURED = "$JS.EVENT.ADVISORY.CONSUMER.>"
 
 
 async def make_capture(client: Client, subject: str = CAPTURED, **more: Any) -> None:
-    await ask(client, f"STREAM.CREATE.{STREAM}", {"name": STREAM, "subjects": [subject], **more})
+    await request(
+        client, f"STREAM.CREATE.{STREAM}", {"name": STREAM, "subjects": [subject], **more}
+    )
 
 
 async def make_orders(client: Client) -> JetStreamContext.PullSubscription:
-    await ask(client, "STREAM.CREATE.ORDERS", {"name": "ORDERS", "subjects": ["orders.>"]})
-    await ask(client, "CONSUMER.DURABLE.CREATE.ORDERS.worker",
+    await request(client, "STREAM.CREATE.ORDERS", {"name": "ORDERS", "subjects": ["orders.>"]})
+    await request(client, "CONSUMER.DURABLE.CREATE.ORDERS.worker",
               {"stream_name": "ORDERS", "config":
                # Short: a restarted server has forgotten the nak, and waits for so long.
                {"durable_name": "worker", "ack_policy": "explicit",
@@ -71,7 +73,7 @@ class Naks:
         self.done += count
 
     async def _stored(self, client: Client) -> int:
-        info = await ask(client, f"STREAM.INFO.{STREAM}")
+        info = await request(client, f"STREAM.INFO.{STREAM}")
         last: int = info["state"]["last_seq"]
         return last
 
@@ -115,7 +117,7 @@ async def test_counting_begins_with_the_first_look_and_misses_nothing_after_it(
         await naks.more(client, 1)
         assert await look(capture) == 71
         assert (capture.trouble, capture.behind) == ("", 0)
-        info = await ask(client, f"STREAM.INFO.{STREAM}")
+        info = await request(client, f"STREAM.INFO.{STREAM}")
         assert info["state"]["consumer_count"] == 0
 
 
@@ -199,7 +201,7 @@ async def test_other_advisories_in_the_same_stream_are_left_to_the_live_listener
 ) -> None:
     naks = Naks()
     async with connected(nats_server) as client, capturing(nats_server) as capture:
-        await ask(client, f"STREAM.CREATE.{STREAM}",
+        await request(client, f"STREAM.CREATE.{STREAM}",
                   {"name": STREAM, "subjects": [CAPTURED, "$JS.EVENT.ADVISORY.STREAM.>"]})  # fmt: skip
         await look(capture)
         await make_orders(client)
@@ -216,11 +218,11 @@ async def test_purged_and_deleted_advisories_are_gaps_and_no_trouble(
     async with orders_captured(nats_server) as (client, capture):
         await look(capture)
         await naks.more(client, 10)
-        last = (await ask(client, f"STREAM.INFO.{STREAM}"))["state"]["last_seq"]
-        await ask(client, f"STREAM.PURGE.{STREAM}", {"keep": 6})
-        await ask(client, f"STREAM.MSG.DELETE.{STREAM}", {"seq": last - 2})
+        last = (await request(client, f"STREAM.INFO.{STREAM}"))["state"]["last_seq"]
+        await request(client, f"STREAM.PURGE.{STREAM}", {"keep": 6})
+        await request(client, f"STREAM.MSG.DELETE.{STREAM}", {"seq": last - 2})
         assert await look(capture) == 5
-        await ask(client, f"STREAM.PURGE.{STREAM}")
+        await request(client, f"STREAM.PURGE.{STREAM}")
         assert await look(capture) == 5
         await naks.more(client, 1)
         assert await look(capture) == 6
@@ -234,7 +236,7 @@ async def test_a_stream_that_was_made_again_is_counted_from_its_beginning(
     async with orders_captured(nats_server) as (client, capture):
         await naks.more(client, 3)
         await look(capture)
-        await ask(client, f"STREAM.DELETE.{STREAM}")
+        await request(client, f"STREAM.DELETE.{STREAM}")
         await capture.catch_up(time.monotonic() + 20)
         assert "10059" in capture.trouble  # told, not passed over
         await asyncio.sleep(1)  # the truth: servers before 2.14 cannot tell a shorter time apart

@@ -9,9 +9,9 @@ import pytest
 from support.exporter.event_listeners import (
     access_to,
     all_heard,
-    ask,
     listening,
     new_book,
+    request,
     running,
     until_connected,
     until_heard,
@@ -31,7 +31,7 @@ from support.nats.servers import (
 )
 from support.waiting import until
 
-from exporter.events.connection import Ear, KeptLink
+from exporter.events.connection import EventSubscription, KeptLink
 from exporter.events.counts import EventCounts
 from exporter.events.listener import (
     ACCOUNT_SUBJECTS,
@@ -47,7 +47,7 @@ RESTRICTED = Login("restricted", "restricted")
 
 async def make_stream(client_of: NatsServer, name: str) -> None:
     async with connected(client_of) as client:
-        await ask(client, f"STREAM.CREATE.{name}",
+        await request(client, f"STREAM.CREATE.{name}",
                   {"name": name, "subjects": [f"{name}.>"], "storage": "memory"})  # fmt: skip
 
 
@@ -110,8 +110,8 @@ async def test_it_waits_for_a_server_that_is_not_there_yet(
 async def test_a_server_that_falls_silent_is_noticed() -> None:
     async with NatsServer(NEWEST, default_options()) as server:
         heard: list[str] = []
-        ears = [Ear("some.>", lambda message: heard.append(message.subject))]
-        link = KeptLink(access_to(server), "test", ears, pulse=1)
+        subscriptions = [EventSubscription("some.>", lambda message: heard.append(message.subject))]
+        link = KeptLink(access_to(server), "test", subscriptions, pulse=1)
         task = asyncio.create_task(link.run())
         before = await until_connected(link)
         os.kill(server.pid, signal.SIGSTOP)
@@ -175,10 +175,10 @@ async def test_a_permission_taken_away_and_given_back_is_noticed_without_a_new_c
 ) -> None:
     caplog.set_level(logging.INFO)
     heard: list[str] = []
-    ears = [Ear(subject, lambda message: heard.append(message.subject))
+    subscriptions = [EventSubscription(subject, lambda message: heard.append(message.subject))
             for subject in ("some.>", "other.>")]  # fmt: skip
     async with NatsServer(NEWEST, with_restricted_user("some.>", "other.>")) as server:
-        link = KeptLink(access_to(server, RESTRICTED), "test", ears, pulse=1, retry=0)
+        link = KeptLink(access_to(server, RESTRICTED), "test", subscriptions, pulse=1, retry=0)
         task = asyncio.create_task(link.run())
         before = await until_connected(link)
 
@@ -285,7 +285,7 @@ async def test_a_mistake_of_ours_does_not_end_the_listening(
         heard.append(data)
 
     async with NatsServer(NEWEST, default_options()) as server:
-        link = KeptLink(access_to(server), "test", [Ear("some.>", hear)])
+        link = KeptLink(access_to(server), "test", [EventSubscription("some.>", hear)])
         task = asyncio.create_task(link.run())
         await until_connected(link)
         async with connected(server) as client:

@@ -13,9 +13,9 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from support.exporter.event_listeners import (
     access_to,
-    ask,
     ask_until_answered,
     new_book,
+    request,
     running,
     stream_of,
     until_connected,
@@ -116,7 +116,7 @@ async def test_replies_that_only_look_like_acks_are_left_alone(nats_server: Nats
     """Messages on their way to consumers, direct gets and other people's services."""
     duplicate = b'{"stream":"ORDERS","seq":1,"duplicate": true}'
     async with connected(nats_server) as client, tapping(nats_server) as tap:
-        await ask(client, "STREAM.CREATE.ORDERS",
+        await request(client, "STREAM.CREATE.ORDERS",
                   {"name": "ORDERS", "subjects": ["orders.>"], "allow_direct": True})  # fmt: skip
         await publish(client, "orders.new", duplicate)
         jetstream = client.jetstream()
@@ -126,19 +126,19 @@ async def test_replies_that_only_look_like_acks_are_left_alone(nats_server: Nats
         assert (await pushed.next_msg(10)).data == duplicate
         direct = await client.request("$JS.API.DIRECT.GET.ORDERS", b'{"seq":1}', timeout=10)
         assert direct.data == duplicate
-        await ask(client, "STREAM.MSG.GET.ORDERS", {"seq": 1})
+        await request(client, "STREAM.MSG.GET.ORDERS", {"seq": 1})
         await answer_each_other(client, b'{"error":{"code":400,"message":"bad"}}')
         await publish(client, "orders.new", Msg_Id="a")
         await publish(client, "orders.new", Msg_Id="a")
         await until_said(tap, ORDERS=StreamCounts(duplicates=1))
 
 
-async def answer_each_other(client: Client, answer: bytes) -> None:
+async def answer_each_other(client: Client, response: bytes) -> None:
     async def reply(message: Msg) -> None:
-        await message.respond(answer)
+        await message.respond(response)
 
     await client.subscribe("service", cb=reply)
-    assert (await client.request("service", b"", timeout=10)).data == answer
+    assert (await client.request("service", b"", timeout=10)).data == response
 
 
 async def test_an_atomic_batch_with_a_duplicate_is_a_duplicate() -> None:
@@ -147,7 +147,7 @@ async def test_an_atomic_batch_with_a_duplicate_is_a_duplicate() -> None:
         connected(server) as client,
         tapping(server) as tap,
     ):
-        await ask(client, "STREAM.CREATE.ORDERS",
+        await request(client, "STREAM.CREATE.ORDERS",
                   {"name": "ORDERS", "subjects": ["orders.>"], "allow_atomic": True})  # fmt: skip
         await publish(client, "orders.new", Msg_Id="a")
         await publish(client, "orders.new", Batch_Id="b", Batch_Sequence="1", Msg_Id="a")
@@ -162,13 +162,13 @@ async def test_the_error_of_a_fast_batch_names_no_stream() -> None:
         connected(server) as client,
         tapping(server) as tap,
     ):
-        await ask(client, "STREAM.CREATE.ORDERS",
+        await request(client, "STREAM.CREATE.ORDERS",
                   {"name": "ORDERS", "subjects": ["orders.>"], "allow_batched": True,
                    "storage": "memory"})  # fmt: skip
-        inbox, answers = client.new_inbox(), asyncio.Queue[bytes]()
+        inbox, responses = client.new_inbox(), asyncio.Queue[bytes]()
 
         async def take(message: Msg) -> None:
-            await answers.put(message.data)
+            await responses.put(message.data)
 
         await client.subscribe(f"{inbox}.>", cb=take)
         start, append, commit = 0, 1, 2
@@ -177,7 +177,7 @@ async def test_the_error_of_a_fast_batch_names_no_stream() -> None:
             await client.publish(
                 "orders.new", b"x", f"{inbox}.batch.10.ok.{seq}.{step}.$FI", headers
             )
-        while b'"batch"' not in await answers.get():  # the last word on the whole batch
+        while b'"batch"' not in await responses.get():  # the last word on the whole batch
             pass
         await until_said(tap, **{"": StreamCounts(rejections=((WRONG_LAST, 1),))})
 
@@ -244,7 +244,7 @@ async def test_our_own_questions_do_not_reach_the_tap(nats_server: NatsServer) -
         before = (sizes._messages, sizes._bytes)
         link = NatsLink(access_to(nats_server, inbox_prefix=OWN_INBOX_PREFIX), "own")
         for _ in range(5):
-            await link.ask("$JS.API.STREAM.LIST", b"{}", timeout=10)
+            await link.request("$JS.API.STREAM.LIST", b"{}", timeout=10)
         await link.close()
         await publish(client, "full.new")
         await until_said(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 2),)))
@@ -349,6 +349,6 @@ async def test_nothing_of_a_payload_is_logged(
     assert "secret" not in caplog.text
 
 
-async def answer_each_other_once(client: Client, answer: bytes) -> None:
-    await client.publish(client.new_inbox(), answer)
+async def answer_each_other_once(client: Client, response: bytes) -> None:
+    await client.publish(client.new_inbox(), response)
     await client.flush()

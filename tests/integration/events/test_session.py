@@ -12,8 +12,8 @@ import pytest
 from nats.aio.client import Client
 from support.exporter.event_listeners import (
     access_to,
-    ask,
     ask_until_answered,
+    request,
     until_connected,
     until_heard,
     worker_of,
@@ -32,8 +32,8 @@ from support.nats.servers import (
 from support.waiting import until
 
 from exporter.events.counts import EventCounts
-from exporter.events.session import Hearing
-from exporter.events.subscriptions import Surroundings, make_hearing
+from exporter.events.session import EventSession
+from exporter.events.subscriptions import Surroundings, make_event_session
 from exporter.settings.events import EventSettings
 from exporter.sources.transport.connection import NatsLink
 from exporter.sources.transport.credentials import NatsAccess
@@ -43,25 +43,25 @@ AS_APP = {"user": "app", "password": "app"}
 
 
 @asynccontextmanager
-async def hearing_of(settings: dict[str, Any], around: Surroundings) -> AsyncIterator[Hearing]:
-    hearing = make_hearing(build(EventSettings, settings, "test"), around)
-    assert hearing is not None
-    task = asyncio.create_task(hearing.run())
+async def hearing_of(settings: dict[str, Any], around: Surroundings) -> AsyncIterator[EventSession]:
+    event_session = make_event_session(build(EventSettings, settings, "test"), around)
+    assert event_session is not None
+    task = asyncio.create_task(event_session.run())
     try:
-        for listener in hearing.listeners:
+        for listener in event_session.listeners:
             await until_connected(listener.link)
-        if hearing.tap:
-            await until_connected(hearing.tap.link)
-        yield hearing
+        if event_session.tap:
+            await until_connected(event_session.tap.link)
+        yield event_session
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await hearing.close()
+        await event_session.close()
 
 
 async def make_orders(client: Client) -> None:
-    await ask(client, "STREAM.CREATE.ORDERS", {"name": "ORDERS", "subjects": ["orders.>"]})
-    await ask(client, "CONSUMER.DURABLE.CREATE.ORDERS.worker",
+    await request(client, "STREAM.CREATE.ORDERS", {"name": "ORDERS", "subjects": ["orders.>"]})
+    await request(client, "CONSUMER.DURABLE.CREATE.ORDERS.worker",
               {"stream_name": "ORDERS",
                "config": {"durable_name": "worker", "ack_policy": "explicit"}})  # fmt: skip
 
@@ -75,26 +75,26 @@ async def one_nak_and_one_duplicate(client: Client) -> None:
     await client.flush()
 
 
-async def heard(hearing: Hearing, account: str = "APP") -> EventCounts:
+async def heard(event_session: EventSession, account: str = "APP") -> EventCounts:
     def enough(seen: EventCounts) -> bool:
         worker = seen.consumers.get((account, "ORDERS", "worker"))
         return worker is not None and worker.naks > 0
 
-    await hearing.catch_up(time.monotonic() + 20)
-    await until_heard(hearing.book, enough)
-    return hearing.taken()
+    await event_session.catch_up(time.monotonic() + 20)
+    await until_heard(event_session.book, enough)
+    return event_session.taken()
 
 
 async def test_beside_the_account_source_the_same_user_listens(nats_server: NatsServer) -> None:
     access = access_to(nats_server)
     around = Surroundings("test", "account", access, NatsLink(access, "source"), account="APP")
     settings = {"publish_ack_tap": {"enabled": True}}
-    async with connected(nats_server) as client, hearing_of(settings, around) as hearing:
+    async with connected(nats_server) as client, hearing_of(settings, around) as event_session:
         await make_orders(client)
         await one_nak_and_one_duplicate(client)
-        counts = await heard(hearing)
-        assert [listener.plan.of_system_account for listener in hearing.listeners] == [False]
-        assert hearing.troubles() == ()
+        counts = await heard(event_session)
+        assert [listener.plan.of_system_account for listener in event_session.listeners] == [False]
+        assert event_session.troubles() == ()
     assert worker_of(counts).naks == 1
     assert counts.streams["APP", "ORDERS"].duplicates == 1
     assert counts.connected_since is not None
@@ -107,20 +107,23 @@ async def test_beside_the_system_source_both_accounts_are_listened_to(
 ) -> None:
     settings: dict[str, Any] = {"account": {**AS_APP, "name": "APP"}, "capture_stream": "KEPT"}
     around = Surroundings("test", "system", access_to(nats_server, SYS))
-    async with connected(nats_server) as client, hearing_of(settings, around) as hearing:
-        await ask(client, "STREAM.CREATE.KEPT",
+    async with connected(nats_server) as client, hearing_of(settings, around) as event_session:
+        await request(client, "STREAM.CREATE.KEPT",
                   {"name": "KEPT", "subjects": ["$JS.EVENT.ADVISORY.CONSUMER.>"]})  # fmt: skip
-        await hearing.catch_up(time.monotonic() + 20)
+        await event_session.catch_up(time.monotonic() + 20)
         await make_orders(client)
         await one_nak_and_one_duplicate(client)
 
         async def caught_up() -> None:
-            while worker_of(hearing.taken()).naks == 0:
-                await hearing.catch_up(time.monotonic() + 20)
+            while worker_of(event_session.taken()).naks == 0:
+                await event_session.catch_up(time.monotonic() + 20)
 
         await asyncio.wait_for(caught_up(), 30)
-        counts = hearing.taken()
-        assert [listener.plan.of_system_account for listener in hearing.listeners] == [True, False]
+        counts = event_session.taken()
+        assert [listener.plan.of_system_account for listener in event_session.listeners] == [
+            True,
+            False,
+        ]
     assert worker_of(counts).naks == 1
     assert counts.advisories["APP", "consumer_msg_naked"] == 1
     assert counts.tap is None
@@ -131,12 +134,12 @@ async def test_beside_the_monitor_source_the_server_tells_the_accounts_name() ->
         NatsServer(NEWEST, default_options()) as server,
         connected(server) as client,
         hearing_of({"account": {**AS_APP, "urls": [server.url]}},
-                   Surroundings("test", "monitor")) as hearing,
+                   Surroundings("test", "monitor")) as event_session,
     ):  # fmt: skip
-        assert hearing.book.own_account == "account"
+        assert event_session.book.own_account == "account"
         await make_orders(client)
         await one_nak_and_one_duplicate(client)
-        counts = await heard(hearing)
+        counts = await heard(event_session)
     assert worker_of(counts).naks == 1
 
 
@@ -146,11 +149,11 @@ async def test_before_2_10_a_name_that_is_not_given_is_asked_for_in_the_log(
     async with (
         NatsServer(OLDEST, default_options()) as server,
         hearing_of({"account": {**AS_APP, "urls": [server.url]}},
-                   Surroundings("test", "monitor")) as hearing,
+                   Surroundings("test", "monitor")) as event_session,
     ):  # fmt: skip
         for _ in range(2):
-            await hearing.catch_up(time.monotonic() + 20)
-        assert hearing.taken().consumers == {}
+            await event_session.catch_up(time.monotonic() + 20)
+        assert event_session.taken().consumers == {}
     told = [
         each.getMessage() for each in caplog.records if "events.account.name" in each.getMessage()
     ]
@@ -160,7 +163,7 @@ async def test_before_2_10_a_name_that_is_not_given_is_asked_for_in_the_log(
 @pytest.mark.parametrize("settings", [{"enabled": False}, {}])
 def test_without_anything_to_listen_to_there_is_no_hearing(settings: dict[str, Any]) -> None:
     around = Surroundings("test", "monitor")
-    assert make_hearing(build(EventSettings, settings, "test"), around) is None
+    assert make_event_session(build(EventSettings, settings, "test"), around) is None
 
 
 @pytest.mark.parametrize("app_is_heard", [True, False])
@@ -174,9 +177,9 @@ async def test_in_operator_mode_copies_give_an_id_and_are_shown_by_the_accounts_
     async with NatsCluster(3, NEWEST, options) as cluster:
         access = NatsAccess(tuple(cluster.urls), creds_file=creds["SYS"])
         settings = {"account": {"creds_file": str(creds["APP"])}} if app_is_heard else {}
-        async with hearing_of(settings, Surroundings("test", "system", access)) as hearing:
+        async with hearing_of(settings, Surroundings("test", "system", access)) as event_session:
             if not app_is_heard:  # as the snapshots of a system source know it
-                hearing.book.account_names = {app.key.public: "APP"}
+                event_session.book.account_names = {app.key.public: "APP"}
             client = await nats.connect(cluster.urls, user_credentials=str(creds["APP"]))
             await ask_until_answered(
                 client, "STREAM.CREATE.ORDERS",
@@ -184,11 +187,11 @@ async def test_in_operator_mode_copies_give_an_id_and_are_shown_by_the_accounts_
             await client.close()
             # Either copy may be the first; the name becomes known only after them.
             await until_heard(
-                hearing.book,
+                event_session.book,
                 lambda seen: "stream_leader_elected" in {kind for _, kind in seen.advisories},
             )
-            await hearing.catch_up(time.monotonic() + 20)
-            counts = hearing.taken()
+            await event_session.catch_up(time.monotonic() + 20)
+            counts = event_session.taken()
     assert {account for account, _ in counts.advisories} <= {"APP", ""}
     assert counts.advisories["APP", "stream_leader_elected"] == 1
 
@@ -200,14 +203,14 @@ async def test_one_listener_that_is_away_breaks_the_whole_hearing() -> None:
     ):
         settings = {"account": {**AS_APP, "urls": [elsewhere.url], "name": "APP"}}
         around = Surroundings("test", "system", access_to(server, SYS))
-        async with hearing_of(settings, around) as hearing:
-            assert hearing.connected_since is not None
+        async with hearing_of(settings, around) as event_session:
+            assert event_session.connected_since is not None
             await elsewhere.stop()
 
             async def since() -> float | None:
-                return hearing.connected_since
+                return event_session.connected_since
 
             await until(since, lambda seen: seen is None, "still unbroken")
-            assert hearing.listeners[0].connected_since is not None
-            (trouble,) = hearing.troubles()
+            assert event_session.listeners[0].connected_since is not None
+            (trouble,) = event_session.troubles()
             assert trouble.startswith("streamgauge events (test): ")

@@ -11,7 +11,7 @@ import pytest
 from nats.aio.client import Client
 from nats.js.client import JetStreamContext
 from nats.js.errors import APIError
-from support.exporter.event_listeners import ask
+from support.exporter.event_listeners import request
 from support.exporter.full_poller import polled, whole_poller
 from support.exporter.rendered_series import Key
 from support.nats.servers import APP, SYS, NatsServer, connected
@@ -67,10 +67,10 @@ async def polling(
 
 
 async def make_orders(client: Client) -> JetStreamContext:
-    await ask(client, "STREAM.CREATE.ORDERS", {"name": "ORDERS", "subjects": ["orders.>"]})
+    await request(client, "STREAM.CREATE.ORDERS", {"name": "ORDERS", "subjects": ["orders.>"]})
     config = {"durable_name": "worker", "ack_policy": "explicit", "sample_freq": "100",
               "max_deliver": 2, "ack_wait": 60_000_000_000}  # fmt: skip
-    await ask(client, "CONSUMER.DURABLE.CREATE.ORDERS.worker",
+    await request(client, "CONSUMER.DURABLE.CREATE.ORDERS.worker",
               {"stream_name": "ORDERS", "config": config})  # fmt: skip
     return client.jetstream(timeout=20)
 
@@ -183,11 +183,11 @@ async def test_a_deleted_consumer_takes_its_events_along(
         await publish(jetstream)
         await work(jetstream)
         await until_shown(poller, {of_consumer("naks_total"): 1})
-        await ask(client, "CONSUMER.DELETE.ORDERS.worker")
+        await request(client, "CONSUMER.DELETE.ORDERS.worker")
         await until(lambda: polled(poller), lambda seen: not _of_worker(seen), "it is still there")
-        assert poller.hearing is not None
+        assert poller.event_session is not None
         await polled(poller)
-        assert poller.hearing.taken().consumers == {}
+        assert poller.event_session.taken().consumers == {}
 
 
 def _of_worker(found: dict[Key, float]) -> list[Key]:

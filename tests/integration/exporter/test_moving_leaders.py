@@ -283,7 +283,7 @@ async def scraped(settings: ExporterSettings) -> Exposed:
     try:
         async with TestClient(TestServer(make_app(watch, "a test"))) as client:
             ready = partial(client.get, "/-/ready")
-            await until(ready, lambda answer: answer.status == 200, "a system is not polled")
+            await until(ready, lambda response: response.status == 200, "a system is not polled")
             return read_back(await (await client.get("/metrics")).text())
     finally:
         await watch.stop()
@@ -317,10 +317,10 @@ async def test_when_all_servers_are_gone_only_that_is_served(source: SourceName)
         before = await polled(poller)
         await server.kill()
         await poller.poll_once()
-        answered = poller.state.last_answer
-        assert answered is not None
-        fresh = await served(poller, answered + 3 * poller.interval)
-        stale = await served(poller, answered + 3 * poller.interval + 0.001)
+        succeeded = poller.state.last_answer
+        assert succeeded is not None
+        fresh = await served(poller, succeeded + 3 * poller.interval)
+        stale = await served(poller, succeeded + 3 * poller.interval + 0.001)
     solo = {"account": "APP", "stream": "SOLO"}
     assert before.value("stream_messages", **solo) == fresh.value("stream_messages", **solo) == 11
     assert stale.value("server_up", server="n1") == 0

@@ -91,11 +91,11 @@ async def seen(exporter: Exporter, *, up: int) -> Series:
 
 async def test_only_who_knows_the_password_gets_in_and_only_by_tls(exporter: Exporter) -> None:
     for wrong in ({"Authorization": ""}, basic("wrong")):
-        refused = await exporter.ask("/metrics", headers=wrong)
+        refused = await exporter.request("/metrics", headers=wrong)
         assert refused.status == 401
         assert refused.headers["WWW-Authenticate"].startswith("Basic ")
         assert "streamgauge_" not in refused.text
-    assert (await exporter.ask("/metrics")).status == 200
+    assert (await exporter.request("/metrics")).status == 200
     plain = exporter.url.replace("https://", "http://")
     with pytest.raises(aiohttp.ClientError):
         await exporter.client.get(f"{plain}/metrics", headers=basic(PASSWORD))
@@ -106,7 +106,7 @@ async def test_three_systems_stand_side_by_side(exporter: Exporter) -> None:
     for system in SYSTEMS:
         assert series.named("consumer_num_pending", system=system, account="APP") == [5, 5, 5]
         assert series.value("server_up", system=system, server="n1") == 1
-    page = (await exporter.ask("/")).text
+    page = (await exporter.request("/")).text
     assert [f"<h2>{system}</h2>" in page for system in SYSTEMS] == [True] * 3
 
 
@@ -126,8 +126,8 @@ async def test_a_dead_server_is_told_its_series_go_and_all_comes_back(
     series = await until(exporter.scrape, dropped, "series are still there")
     for system in SYSTEMS:
         assert series.value("server_up", system=system, server="n1") == 0
-        assert series.value("servers_answered", system=system) == 0
-        assert series.value("question_success", system=system, question=ASKED[system]) == 0
+        assert series.value("servers_responding", system=system) == 0
+        assert series.value("request_success", system=system, request=ASKED[system]) == 0
     await _told_once(exporter, "ERROR", "no answer for three intervals: its series are dropped")
     await _told_once(exporter, "WARN", "server is silent")
 
@@ -156,7 +156,9 @@ async def _told_once(exporter: Exporter, level: str, message: str) -> None:
 
 async def test_no_password_is_shown_anywhere(exporter: Exporter) -> None:
     """After all of the above, with the log at its most talkative."""
-    pages = [(await exporter.ask(path)).text for path in ("/", "/metrics", "/docs/configuration")]
+    pages = [
+        (await exporter.request(path)).text for path in ("/", "/metrics", "/docs/configuration")
+    ]
     log = "\n".join(await exporter.log_lines())
     assert "system=account" in log
     assert [text for text in (log, *pages) if PASSWORD in text] == []

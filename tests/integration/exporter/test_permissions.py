@@ -29,13 +29,13 @@ from support.nats.servers import (
 from support.nats.stream_ready import store_first_message
 from support.waiting import until
 
-from exporter.errors import QuestionError
+from exporter.errors import RequestError
 from exporter.model import Outcome, Skipped, Snapshot
 from exporter.polling.wiring import make_source
 from exporter.settings.config import SystemSettings
 from exporter.settings.options import read_options
 from exporter.sources.account import AccountSource
-from exporter.sources.request_context import Asking
+from exporter.sources.request_context import RequestContext
 from exporter.sources.source import Source
 from streamgauge.demo.processes.ports import free_ports
 
@@ -45,7 +45,7 @@ SECTIONS: Final = {
 }
 BLOCKS: Final = {source: section.block("conf") for source, section in SECTIONS.items()}
 SUBJECTS: Final = {source: re.findall(r'"([$_][^"]*)"', block) for source, block in BLOCKS.items()}
-QUESTIONS: Final = {
+REQUESTS: Final = {
     "account": {
         "account_statz",
         "user_info",
@@ -157,11 +157,11 @@ async def everything_asked(wanted: SystemSettings) -> Asked:
     async with whole_poller(wanted) as poller:
         for _ in range(2):
             await poller.poll_once()
-            asked.outcomes += [record.outcome for record in poller.state.questions.values()]
+            asked.outcomes += [record.outcome for record in poller.state.requests.values()]
             asked.skipped.update(poller.state.skipped)
             if poller.state.snapshot is not None:
                 asked.snapshots.append(poller.state.snapshot)
-        asked.troubles = poller.hearing.troubles() if poller.hearing else ()
+        asked.troubles = poller.event_session.troubles() if poller.event_session else ()
         if isinstance(poller.source, AccountSource):
             await ask_by_name(poller.source)
     return asked
@@ -176,9 +176,9 @@ async def opened(source: Source) -> AsyncIterator[Source]:
 
 
 async def ask_by_name(source: AccountSource) -> None:
-    asking, api = Asking(time.monotonic() + 20, source.left_out), source.assets.api
-    await api.stream_info("ORDERS", asking)
-    await api.consumer_info("ORDERS", "worker", asking)
+    context, api = RequestContext(time.monotonic() + 20, source.left_out), source.assets.api
+    await api.stream_info("ORDERS", context)
+    await api.consumer_info("ORDERS", "worker", context)
 
 
 async def violations(server: NatsServer) -> list[str]:
@@ -217,7 +217,7 @@ async def test_the_block_suffices_and_the_server_denies_nothing(
         asked = await everything_asked(replace(wanted, urls=(server.url,)))
         denied = await violations(server)
     unknown_to_it = {"user_info"} if version.startswith("2.9.") else set()
-    assert {outcome.question for outcome in asked.outcomes} == QUESTIONS[source] - unknown_to_it
+    assert {outcome.request for outcome in asked.outcomes} == REQUESTS[source] - unknown_to_it
     assert (asked.failures, asked.skipped, asked.troubles) == ([], set(), ())
     last = asked.snapshots[-1]
     assert [(row.account, row.name) for row in last.consumers] == [("APP", "worker")]
@@ -237,7 +237,7 @@ async def test_without_any_one_subject_the_server_denies_and_the_exporter_says_s
     async with watched_server(NEWEST, with_accounts(source, block)) as server:
         try:
             reasons = (await everything_asked(replace(wanted, urls=(server.url,)))).reasons
-        except QuestionError as error:  # asked by name, outside of a poll
+        except RequestError as error:  # asked by name, outside of a poll
             reasons = {error.reason}
         denied = await violations(server)
     assert reasons == {"permission"}
@@ -314,11 +314,11 @@ async def test_the_user_can_neither_harm_nor_listen(source: str, version: str) -
             for subject in NOSY:
                 await client.subscribe(subject)
             await client.flush()
-            answers = [await told.get() for _ in tried]
+            responses = [await told.get() for _ in tried]
         denied = await violations(server)
         after = await orders(server)
-    for subject, answer in zip(tried, answers, strict=True):
-        assert f'"{subject.lower()}"' in answer
+    for subject, response in zip(tried, responses, strict=True):
+        assert f'"{subject.lower()}"' in response
     assert denied == tried
     assert after == before
 
@@ -398,10 +398,10 @@ async def test_the_monitor_source_asks_only_the_named_pages_and_needs_no_user(
 
 
 async def pages_asked(server: NatsServer) -> dict[str, int]:
-    """As the server counts them; this question is among them only in the next answer."""
+    """As the server counts them; this request is among them only in the next answer."""
     url = f"{server.monitor_url}/varz"
-    async with aiohttp.ClientSession() as session, session.get(url) as answer:
-        counts: dict[str, int] = (await answer.json(content_type=None))["http_req_stats"]
+    async with aiohttp.ClientSession() as session, session.get(url) as response:
+        counts: dict[str, int] = (await response.json(content_type=None))["http_req_stats"]
     return counts
 
 
@@ -424,7 +424,7 @@ async def test_a_setting_that_asks_for_more_is_content_with_what_the_page_adds(
         asked = await everything_asked(replace(wanted, urls=(server.url,)))
         denied = await violations(server)
     assert (asked.failures, asked.skipped, asked.troubles) == ([], set(), ())
-    assert ("exact" in setting) == any(o.question == "exact_lag" for o in asked.outcomes)
+    assert ("exact" in setting) == any(o.request == "exact_lag" for o in asked.outcomes)
     assert denied == []
 
 

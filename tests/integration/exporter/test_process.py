@@ -99,18 +99,18 @@ async def test_it_works_with_an_address_alone(exporter: Exporter) -> None:
 async def test_the_format_follows_the_accept_header(
     exporter: Exporter, accept: str, content_type: str
 ) -> None:
-    answer = await exporter.ask("/metrics", headers={**PLAIN, "Accept": accept})
-    assert (answer.status, answer.headers["Content-Type"]) == (200, content_type)
+    response = await exporter.request("/metrics", headers={**PLAIN, "Accept": accept})
+    assert (response.status, response.headers["Content-Type"]) == (200, content_type)
     if content_type == OPENMETRICS:
-        names = {family.name for family in openmetrics_families(answer.text)}  # type: ignore[no-untyped-call]
+        names = {family.name for family in openmetrics_families(response.text)}  # type: ignore[no-untyped-call]
     else:
-        names = {name.removesuffix("_total") for name in read_series(answer.text)}
+        names = {name.removesuffix("_total") for name in read_series(response.text)}
     assert {"streamgauge_consumer_deliveries", "streamgauge_stream_messages"} <= names
 
 
 async def test_gzip_and_plain_hold_the_same(exporter: Exporter) -> None:
-    packed = await exporter.ask("/metrics", headers={"Accept-Encoding": "gzip"})
-    plain = await exporter.ask("/metrics", headers=PLAIN)
+    packed = await exporter.request("/metrics", headers={"Accept-Encoding": "gzip"})
+    plain = await exporter.request("/metrics", headers=PLAIN)
     assert packed.headers["Content-Encoding"] == "gzip"
     assert "Content-Encoding" not in plain.headers
     assert packed.headers["Vary"] == plain.headers["Vary"] == "Accept, Accept-Encoding"
@@ -121,7 +121,7 @@ async def test_gzip_and_plain_hold_the_same(exporter: Exporter) -> None:
 
 async def test_head_tells_what_get_would(exporter: Exporter) -> None:
     for headers in (PLAIN, {"Accept-Encoding": "gzip"}):
-        head = await exporter.ask("/metrics", "HEAD", headers)
+        head = await exporter.request("/metrics", "HEAD", headers)
         assert (head.status, head.body) == (200, b"")
         assert int(head.headers["Content-Length"]) > 1000
         assert head.headers["Content-Type"] == TEXT
@@ -143,25 +143,25 @@ async def test_collect_leaves_only_the_chosen_and_its_own(exporter: Exporter) ->
 
 
 async def test_an_unknown_choice_is_refused_in_words(exporter: Exporter) -> None:
-    answer = await exporter.ask("/metrics?collect[]=queue")
-    assert answer.status == 400
-    assert answer.text == (
+    response = await exporter.request("/metrics?collect[]=queue")
+    assert response.status == 400
+    assert response.text == (
         "unknown parameter collect[]=queue: collect[] takes consumer, stream, server, account\n"
     )
 
 
 async def test_the_pages_are_there(exporter: Exporter) -> None:
-    status = (await exporter.ask("/")).text
+    status = (await exporter.request("/")).text
     assert "worker-0" in status
     for link in ("docs/metrics", "docs/configuration"):
         assert f'href="{link}"' in status
-        assert (await exporter.ask(f"/{link}")).status == 200
+        assert (await exporter.request(f"/{link}")).status == 200
 
 
 async def test_a_reload_needs_a_post_and_no_file(exporter: Exporter) -> None:
-    assert (await exporter.ask("/-/reload")).status == 405
-    answer = await exporter.ask("/-/reload", "POST")
-    assert (answer.status, answer.text) == (200, "reloaded\n")
+    assert (await exporter.request("/-/reload")).status == 405
+    response = await exporter.request("/-/reload", "POST")
+    assert (response.status, response.text) == (200, "reloaded\n")
 
 
 async def test_five_good_polls_make_no_line_twice(exporter: Exporter) -> None:
@@ -201,12 +201,12 @@ async def test_it_is_ready_when_the_first_poll_ended_even_without_nats(tmp_path:
     async with mute, exporting(tmp_path, "--nats", f"nats://127.0.0.1:{port}") as exporter:
         await exporter.listening()
         await connected_to_us.wait()
-        waiting = await exporter.ask("/-/ready")
+        waiting = await exporter.request("/-/ready")
         assert (waiting.status, waiting.text) == (503, "the first poll is not over yet\n")
         assert (await exporter.scrape()).value("up", system="nats") is None
         hang_up.set()
         await exporter.ready()
-        assert (await exporter.ask("/-/healthy")).status == 200
+        assert (await exporter.request("/-/healthy")).status == 200
         assert (await exporter.scrape()).value("up", system="nats") == 0
 
 

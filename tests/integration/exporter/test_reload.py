@@ -49,8 +49,8 @@ async def test_a_reload_changes_what_changed_and_nothing_else(
         assert len(before.named("consumer_up", system="first")) == 3
 
         await write("second")  # one is removed, one is added, one stays
-        answer = await exporter.ask("/-/reload", "POST")
-        assert (answer.status, answer.text) == (200, "reloaded\n")
+        response = await exporter.request("/-/reload", "POST")
+        assert (response.status, response.text) == (200, "reloaded\n")
         after = await until(
             exporter.scrape,
             lambda series: bool(series.named("consumer_up", system="second")),
@@ -59,7 +59,7 @@ async def test_a_reload_changes_what_changed_and_nothing_else(
         assert after.named("consumer_up", system="first") == []
         assert after.value("up", system="first") is None
         assert failures(after) >= failures(before)
-        assert (await exporter.ask("/-/ready")).status == 200
+        assert (await exporter.request("/-/ready")).status == 200
 
         await write("second", exclude="worker-0")  # it changes
         exporter.signal(signal.SIGHUP)
@@ -84,10 +84,10 @@ async def test_a_bad_file_keeps_the_old_configuration_and_says_so(
         await exporter.ready()
         started = (await exporter.scrape()).value("config_last_reload_timestamp_seconds")
         await asyncio.to_thread(file.write_text, good + "intervall: 5s\n")
-        answer = await exporter.ask("/-/reload", "POST")
+        response = await exporter.request("/-/reload", "POST")
         reason = f"{file}: intervall: unknown key (did you mean interval?)"
-        assert answer.status == 500
-        assert answer.text == f"not reloaded, the old configuration stays: {reason}\n"
+        assert response.status == 500
+        assert response.text == f"not reloaded, the old configuration stays: {reason}\n"
         series = await exporter.scrape()
         assert series.value("config_last_reload_success") == 0
         assert series.value("config_last_reload_timestamp_seconds") == started
@@ -99,6 +99,6 @@ async def test_a_bad_file_keeps_the_old_configuration_and_says_so(
         assert "did you mean interval?" in line
 
         await asyncio.to_thread(file.write_text, good + "listen: 127.0.0.1:1\n")
-        answer = await exporter.ask("/-/reload", "POST")
-        assert answer.text == "reloaded\n"  # the variable of the test wins, so nothing changed
+        response = await exporter.request("/-/reload", "POST")
+        assert response.text == "reloaded\n"  # the variable of the test wins, so nothing changed
         assert (await exporter.scrape()).value("config_last_reload_success") == 1

@@ -97,8 +97,8 @@ def basic(login: tuple[str, str]) -> str:
 async def status(
     port: int, client: ssl.SSLContext | None = None, login: tuple[str, str] | None = None
 ) -> int:
-    answer = await get(port, client=client, login=login)
-    return answer.status
+    response = await get(port, client=client, login=login)
+    return response.status
 
 
 async def get(
@@ -112,9 +112,9 @@ async def get(
     headers = {"Authorization": basic(login)} if login else {}
     async with aiohttp.ClientSession(headers=headers) as session:
         url = f"{scheme}://127.0.0.1:{port}{path}"
-        async with session.get(url, ssl=client or True) as answer:
-            await answer.read()
-            return answer
+        async with session.get(url, ssl=client or True) as response:
+            await response.read()
+            return response
 
 
 async def name_served(port: int, client: ssl.SSLContext) -> str:
@@ -201,9 +201,9 @@ async def test_basic_authentication_lets_only_the_right_password_in(place: Place
     live = await asyncio.to_thread(place.live, ALICE)
 
     async with serving(live) as port:
-        answer = await get(port)
-        assert answer.status == 401
-        assert answer.headers["WWW-Authenticate"] == 'Basic realm="streamgauge", charset="UTF-8"'
+        response = await get(port)
+        assert response.status == 401
+        assert response.headers["WWW-Authenticate"] == 'Basic realm="streamgauge", charset="UTF-8"'
         assert await status(port, login=("alice", "wrong")) == 401
         assert await status(port, login=("mallory", "hunter2")) == 401
         assert await status(port, login=("alice", "hunter2")) == 200
@@ -247,15 +247,15 @@ async def test_headers_come_with_every_kind_of_answer(place: Place) -> None:
     login = ("alice", "hunter2")
 
     async with serving(live) as port:
-        answers = [
+        responses = [
             await get(port, login=login),
             await get(port, "/drip", login=login),
             await get(port, "/none", login=login),
             await get(port),
         ]
 
-    assert [each.status for each in answers] == [200, 200, 404, 401]
-    assert [each.headers.get("X-Frame-Options") for each in answers] == ["deny"] * 4
+    assert [each.status for each in responses] == [200, 200, 404, 401]
+    assert [each.headers.get("X-Frame-Options") for each in responses] == ["deny"] * 4
 
 
 async def test_a_replaced_certificate_is_served_to_the_next_connection(place: Place) -> None:
@@ -290,8 +290,8 @@ async def test_a_connection_outlives_the_change_of_the_certificate(place: Place)
     async with serving(live) as port, aiohttp.ClientSession() as session:
         url = f"https://127.0.0.1:{port}/"
         for _ in range(2):
-            async with session.get(url, ssl=client) as answer:
-                assert await answer.text() == "hello"
+            async with session.get(url, ssl=client) as response:
+                assert await response.text() == "hello"
             await asyncio.to_thread(place.serve_with, second)
             await asyncio.to_thread(live.reload_if_changed)
 

@@ -7,7 +7,7 @@ from support.signals.ledger import ACK, MILLISECOND, NAK, Ledger, Workload
 from support.signals.observations import ACCOUNT, Watches, watches
 from support.waiting import until
 
-from exporter.signals.events_input import Heard
+from exporter.signals.events_input import EventsInput
 from exporter.signals.verdict import Verdict
 
 
@@ -22,10 +22,10 @@ async def _refuse_until_given_up(work: Workload, name: str, sequence: int) -> No
     async def left() -> int:
         for message in await work.fetch(name, 1):
             got = message.metadata.sequence.stream
-            await work.answer(name, [got], NAK if got == sequence else ACK)
+            await work.response(name, [got], NAK if got == sequence else ACK)
         return int((await work.info(name))["num_ack_pending"])
 
-    await work.answer(name, [sequence], NAK)
+    await work.response(name, [sequence], NAK)
     await until(left, lambda pending: pending == before - 1, f"{sequence} is not given up")
 
 
@@ -41,9 +41,9 @@ async def test_a_message_given_up_is_told_from_work_in_progress(nats_server: Nat
         ledgers = (poisoned, at_work, retried, endless)
         for ledger in ledgers:
             await work.fetch(ledger.consumer, 4)
-            await work.answer(ledger.consumer, [2, 3], ACK)
+            await work.response(ledger.consumer, [2, 3], ACK)
         await seen.look(*ledgers)
-        await work.answer("retried", [1], NAK)
+        await work.response("retried", [1], NAK)
         await work.fetch("retried", 1)
         await _refuse_until_given_up(work, "poisoned", 1)
         await seen.look(*ledgers)
@@ -55,7 +55,7 @@ async def test_a_message_given_up_is_told_from_work_in_progress(nats_server: Nat
         seen.pass_time(1300)
         for ledger in ledgers:
             await work.fetch(ledger.consumer, 1)
-            await work.answer(ledger.consumer, [max(ledger.held)], ACK)
+            await work.response(ledger.consumer, [max(ledger.held)], ACK)
         await seen.look(*ledgers)
         assert _exhausted(seen, poisoned) == [1, 1]
         assert _exhausted(seen, at_work) == [0, 0]
@@ -82,7 +82,7 @@ async def test_the_last_message_given_up_leaves_the_floor_behind(nats_server: Na
         await work.publish(4)
         poisoned = await work.consumer("poisoned", max_deliver=2)
         await work.fetch("poisoned", 4)
-        await work.answer("poisoned", [1, 2, 3], ACK)
+        await work.response("poisoned", [1, 2, 3], ACK)
         await seen.look(poisoned)
         await _refuse_until_given_up(work, "poisoned", 4)
         await seen.look(poisoned)
@@ -115,7 +115,7 @@ async def test_a_message_with_a_single_delivery_is_given_up_at_once(
         async def left() -> int:
             """One more is always in flight, so that no ack empties the list and moves the floor."""
             await work.fetch("once", 1)
-            await work.answer("once", sorted(once.held)[1:-1], ACK)
+            await work.response("once", sorted(once.held)[1:-1], ACK)
             return int((await work.info("once"))["num_ack_pending"])
 
         await until(left, lambda pending: pending == 1, "message 1 is not given up")
@@ -135,7 +135,7 @@ async def test_an_advisory_names_what_holds_the_floor_at_once(nats_server: NatsS
         await work.publish(8)
         poisoned = await work.consumer("poisoned", max_deliver=2)
         await work.fetch("poisoned", 4)
-        await work.answer("poisoned", [1], ACK)
+        await work.response("poisoned", [1], ACK)
         await seen.look(poisoned)
         given_up: set[int] = set()
         subject = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.ORDERS.poisoned"
@@ -145,9 +145,9 @@ async def test_an_advisory_names_what_holds_the_floor_at_once(nats_server: NatsS
         advisory = await advisories.next_msg(timeout=10)
         given_up.add(json.loads(advisory.data)["stream_seq"])
         key = (ACCOUNT, "ORDERS", "poisoned")
-        await seen.look(poisoned, heard=Heard(exhausted={key: frozenset(given_up)}))
+        await seen.look(poisoned, heard=EventsInput(exhausted={key: frozenset(given_up)}))
         assert given_up == {2}
         assert _exhausted(seen, poisoned) == [1, 1]
         # Others are given up after it, and it is no longer among the latest.
-        await seen.look(poisoned, heard=Heard(exhausted={key: frozenset({3})}))
+        await seen.look(poisoned, heard=EventsInput(exhausted={key: frozenset({3})}))
         assert _exhausted(seen, poisoned) == [1, 1]

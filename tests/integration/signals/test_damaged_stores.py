@@ -49,7 +49,7 @@ async def test_a_stream_set_back_is_told_and_who_is_ahead_of_it(
             await work.continue_with(client)
             await work.publish(5)
             await work.fetch("worker", 14)
-            await work.answer("worker", worker.held, ACK)
+            await work.response("worker", worker.held, ACK)
             await seen.look_until_all_answer(worker, slow)
         for watch in seen.all.values():
             assert [watch.of(one).ahead for one in (worker, slow)] == [None, None]

@@ -28,7 +28,7 @@ async def _until_all_tell(
 async def _give_up(work: ReplicatedWorkload, name: str) -> None:
     for _ in range(2):
         await work.fetch_all(name, 1)
-        await work.answer(name, [1], NAK)
+        await work.response(name, [1], NAK)
     await work.fetch(name, 1)  # this pull makes the server give it up
 
 

@@ -7,7 +7,7 @@ from support.nats.servers import NatsServer, connected
 from support.signals.ledger import ACK, MILLISECOND, NAK, Ledger, Workload
 from support.signals.observations import ACCOUNT, Watch, Watches, watches
 
-from exporter.signals.events_input import Heard, LagReading
+from exporter.signals.events_input import EventsInput, LagMeasurement
 
 SLACK = 0.001  # of a time that is known and not guessed: timestamps as floats
 
@@ -26,11 +26,11 @@ def _stored_then(watch: Watch, ledger: Ledger) -> float:
 
 
 async def _stored(work: Workload, sequence: int) -> float:
-    answer = await work.message(sequence)
-    return datetime.fromisoformat(answer["time"]).timestamp()
+    response = await work.message(sequence)
+    return datetime.fromisoformat(response["time"]).timestamp()
 
 
-async def _read(work: Workload, seen: Watches, ledger: Ledger) -> Heard:
+async def _read(work: Workload, seen: Watches, ledger: Ledger) -> EventsInput:
     """Reads the message that the signals name, as an exact lag reader would."""
     start = next(iter(seen.told(ledger))).unfinished_seq
     assert start is not None
@@ -38,7 +38,7 @@ async def _read(work: Workload, seen: Watches, ledger: Ledger) -> Heard:
     found = await work.message(start, next_by_subj=wanted)
     stored = datetime.fromisoformat(found["time"]).timestamp()
     key = (ACCOUNT, ledger.stream, ledger.consumer)
-    return Heard(lags={key: LagReading(start, found["seq"], stored)})
+    return EventsInput(lags={key: LagMeasurement(start, found["seq"], stored)})
 
 
 async def test_the_lag_is_the_age_of_the_first_unfinished_message(nats_server: NatsServer) -> None:
@@ -54,19 +54,19 @@ async def test_the_lag_is_the_age_of_the_first_unfinished_message(nats_server: N
         times = {sequence: await _stored(work, sequence) for sequence in range(1, 13)}
         # Delivered and unacked counts as unfinished, out-of-order acks do not help.
         await work.fetch("worker", 7)
-        await work.answer("worker", [2, 3, 5], ACK)
+        await work.response("worker", [2, 3, 5], ACK)
         await seen.look(worker)
         for watch in seen.all.values():
             assert watch.of(worker).unfinished_seq == 1
             assert abs(_stored_then(watch, worker) - times[1]) < SLACK
-        await work.answer("worker", [1, 4], ACK)
+        await work.response("worker", [1, 4], ACK)
         await seen.look(worker)
         for watch in seen.all.values():
             told = watch.of(worker)
             assert (told.unfinished_seq, told.lag_exact) == (6, 0)
             # Six was the last of a look: its time is known, not guessed.
             assert abs(_stored_then(watch, worker) - times[6]) < SLACK
-        await work.answer("worker", worker.held, ACK)
+        await work.response("worker", worker.held, ACK)
         await seen.look(worker)
         for before, watch in zip(looked[1], seen.all.values(), strict=True):
             assert watch.of(worker).unfinished_seq == 8
@@ -88,9 +88,9 @@ async def test_after_a_restart_of_ours_two_points_are_known_at_once(
         middle = await work.consumer("middle")
         await work.publish(10)
         await work.fetch("last", 9)
-        await work.answer("last", last.held, ACK)
+        await work.response("last", last.held, ACK)
         await work.fetch("middle", 4)
-        await work.answer("middle", middle.held, ACK)
+        await work.response("middle", middle.held, ACK)
         times = [await _stored(work, sequence) for sequence in (1, 10)]
         async with watches(nats_server) as seen:
             await seen.look(first, last, middle)
@@ -170,7 +170,7 @@ async def test_a_reading_holds_until_the_message_is_finished(nats_server: NatsSe
             await seen.look(worker, heard=heard)
             for told in seen.told(worker):
                 assert (told.lag_exact, told.blocking_stream_seq) == (1, 1)
-        await work.answer("worker", [1], ACK)
+        await work.response("worker", [1], ACK)
         await seen.look(worker, heard=heard)
         for told in seen.told(worker):
             assert (told.lag_exact, told.blocking_stream_seq, told.unfinished_seq) == (0, None, 2)
@@ -185,7 +185,7 @@ async def test_an_abandoned_message_does_not_count_as_lag(nats_server: NatsServe
         await seen.look(poisoned)
         for _ in range(2):
             await work.fetch("poisoned", 1)
-            await work.answer("poisoned", [1], NAK)
+            await work.response("poisoned", [1], NAK)
         await work.fetch("poisoned", 1)  # this pull makes the server give it up
         await seen.look(poisoned)
         for told in seen.told(poisoned):

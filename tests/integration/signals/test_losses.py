@@ -41,7 +41,7 @@ async def test_a_loss_and_a_redelivery_in_one_interval_are_told_as_bounds(
         await work.fetch("slow", 2)
         await work.publish(9)  # up to 9 is gone, and the consumer stands at 2
         await work.fetch("slow", 3)  # 10, 11, 12
-        await work.answer("slow", [10, 11, 12], NAK)
+        await work.response("slow", [10, 11, 12], NAK)
         await work.fetch("slow", 3)
         await seen.look(slow)
         assert (slow.redeliveries, slow.lost) == (3, 7)
@@ -88,7 +88,7 @@ async def test_a_purge_is_no_loss(nats_server: NatsServer) -> None:
         worker, never = await work.consumer("worker"), await work.consumer("never")
         await seen.look(worker, never)
         await work.fetch("worker", 5)
-        await work.answer("worker", [2], NAK)
+        await work.response("worker", [2], NAK)
         await work.fetch("worker", 1)
         await seen.look(worker, never)
         await work.purge(seq=11)
@@ -122,7 +122,7 @@ async def test_a_message_deleted_by_hand_is_no_loss(nats_server: NatsServer) -> 
             await work.delete(sequence)
         await seen.look(worker, picky)
         await work.fetch("worker", 8)
-        await work.answer("worker", [2, 3], NAK)
+        await work.response("worker", [2, 3], NAK)
         await work.fetch("worker", 2)
         await seen.look(worker, picky)
         assert (worker.purged, worker.redeliveries) == (3, 2)

@@ -71,11 +71,11 @@ class Crew:
         self.finished += 1
 
 
-async def _insist(ask: Callable[[], Awaitable[object]]) -> None:
-    """While a leader moves, nobody may hear a question: ask again."""
+async def _insist(request: Callable[[], Awaitable[object]]) -> None:
+    """While a leader moves, nobody may hear a request: ask again."""
     while True:
         with suppress(TimeoutError, NoRespondersError):
-            await ask()
+            await request()
             return
 
 

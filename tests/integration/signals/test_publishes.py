@@ -229,11 +229,11 @@ async def test_counts_follow_the_leaders_of_a_cluster(nats_cluster: NatsCluster,
         assert signals.consumers[ACCOUNT, "ORDERS", "worker"] == ConsumerReplies(5, 1)
         await nats_cluster.step_down_stream(APP, "ORDERS")
         async with connected(await listening(nats_cluster, "orders")) as client:
-            lost = 3 - await answered(client, "orders", 3)
+            lost = 3 - await succeeded(client, "orders", 3)
         assert await watched.stream("ORDERS") == counted(153, 120 + lost)
 
 
-async def answered(client: Client, subject: str, number: int) -> int:
+async def succeeded(client: Client, subject: str, number: int) -> int:
     """How many of them the server acknowledged: 2.9 drops what a third leader gets, unanswered."""
     acks = 0
     for _ in range(number):
@@ -255,9 +255,9 @@ async def listening(cluster: NatsCluster, subject: str) -> NatsServer:
 async def subscribed(node: NatsServer) -> set[str]:
     async with (
         aiohttp.ClientSession() as session,
-        session.get(f"{node.monitor_url}/subsz?subs=1&acc={ACCOUNT}") as answer,
+        session.get(f"{node.monitor_url}/subsz?subs=1&acc={ACCOUNT}") as response,
     ):
-        rows = (await answer.json(content_type=None)).get("subscriptions_list") or []
+        rows = (await response.json(content_type=None)).get("subscriptions_list") or []
     return {row["subject"] for row in rows}
 
 

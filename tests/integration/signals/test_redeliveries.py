@@ -8,7 +8,7 @@ from support.signals.known_workload import version_of
 from support.signals.ledger import ACK, IN_PROGRESS, MILLISECOND, NAK, TERM, Ledger, Workload
 from support.signals.observations import ACCOUNT, Watches, watches
 
-from exporter.signals.events_input import FilteredCount, Heard
+from exporter.signals.events_input import EventsInput, FilteredCount
 
 FILTERS: dict[str, dict[str, Any]] = {
     "literal": {"filter_subject": "orders.b"},
@@ -29,19 +29,19 @@ async def test_every_way_to_be_sent_again_is_counted_exactly(nats_server: NatsSe
 
         # Acked out of order, refused, ended for good, and asked for more time.
         await work.fetch("mixed", 10)
-        await work.answer("mixed", [9, 3, 1], ACK)
-        await work.answer("mixed", [2, 4], NAK)
-        await work.answer("mixed", [5], TERM)
-        await work.answer("mixed", [6], IN_PROGRESS)
+        await work.response("mixed", [9, 3, 1], ACK)
+        await work.response("mixed", [2, 4], NAK)
+        await work.response("mixed", [5], TERM)
+        await work.response("mixed", [6], IN_PROGRESS)
         await seen.look(mixed, hasty, calm)
         await work.fetch("mixed", 2)
         await seen.look(mixed, hasty, calm)
 
         # Message 2 runs out of deliveries, message 4 is finished in the end.
-        await work.answer("mixed", [2, 4], NAK)
+        await work.response("mixed", [2, 4], NAK)
         await work.fetch("mixed", 2)
-        await work.answer("mixed", [2], NAK)
-        await work.answer("mixed", [4], ACK)
+        await work.response("mixed", [2], NAK)
+        await work.response("mixed", [4], ACK)
         await work.fetch("mixed", 1)
         await seen.look(mixed, hasty, calm)
 
@@ -50,7 +50,7 @@ async def test_every_way_to_be_sent_again_is_counted_exactly(nats_server: NatsSe
         for _ in range(2):
             await work.fetch("hasty", 5, wait=True)
         await seen.look(mixed, hasty, calm)
-        await work.answer("hasty", hasty.held)
+        await work.response("hasty", hasty.held)
         await work.drain("hasty")
         await work.drain("calm")
         await seen.look(mixed, hasty, calm)
@@ -73,23 +73,23 @@ async def test_gaps_that_acks_leave_behind_do_not_blur_the_count(
         await seen.look(crew)
         await work.publish(20)
         await work.fetch("crew", 10)
-        await work.answer("crew", [2, 3, 5, 7, 8], ACK)
+        await work.response("crew", [2, 3, 5, 7, 8], ACK)
         await seen.look(crew)
         state = await work.state()
         assert state["num_deleted"] > 0  # else this proves nothing
-        await work.answer("crew", [1, 4], NAK)
+        await work.response("crew", [1, 4], NAK)
         await work.fetch("crew", 4)
         await seen.look(crew)
         await work.publish(5)
-        await work.answer("crew", [6, 11], NAK)
+        await work.response("crew", [6, 11], NAK)
         await work.drain("crew")
         await seen.look(crew)
         # Everything is finished, and by that gone: the stream's beginning passes the consumer.
         await work.publish(6)
         await work.fetch("crew", 6)
-        await work.answer("crew", [26, 29], NAK)
+        await work.response("crew", [26, 29], NAK)
         await work.fetch("crew", 2)
-        await work.answer("crew", crew.held, ACK)
+        await work.response("crew", crew.held, ACK)
         await seen.look(crew)
         assert (await work.state())["messages"] == 0
         assert crew.redeliveries == 6
@@ -141,7 +141,7 @@ async def test_where_messages_are_overwritten_only_the_least_is_told(
                 await work.publish(2, key)
             await work.fetch("watcher", 2)
             if turn:
-                await work.answer("watcher", [max(watcher.held)], NAK)
+                await work.response("watcher", [max(watcher.held)], NAK)
                 await work.fetch("watcher", 1)
             await seen.look(watcher)
         await work.fetch("latest", 3)
@@ -172,7 +172,7 @@ async def test_a_filtered_consumer_has_bounds_and_with_counts_the_truth(
                 await work.publish(3, subject)
             for ledger in (eu, other):
                 await work.fetch(ledger.consumer, 5)
-                await work.answer(ledger.consumer, [min(ledger.held), max(ledger.held)], NAK)
+                await work.response(ledger.consumer, [min(ledger.held), max(ledger.held)], NAK)
                 await work.fetch(ledger.consumer, 2 + turn)
             await _look_with_counts(seen, work, eu, other)
         assert eu.redeliveries == other.redeliveries >= 6
@@ -185,7 +185,9 @@ async def test_a_filtered_consumer_has_bounds_and_with_counts_the_truth(
 async def _look_with_counts(
     seen: Watches, work: Workload, counted: Ledger, *others: Ledger
 ) -> None:
-    heard = Heard(counts={(ACCOUNT, work.stream, counted.consumer): await _count(work, counted)})
+    heard = EventsInput(
+        counts={(ACCOUNT, work.stream, counted.consumer): await _count(work, counted)}
+    )
     await seen.look(counted, *others, heard=heard)
 
 

@@ -35,7 +35,7 @@ async def _answer_late(client: Client, work: Workload) -> None:
 
 async def _refuse(work: Workload) -> None:
     await work.fetch("refused", 3)
-    await work.answer("refused", [1, 2, 3], NAK)
+    await work.response("refused", [1, 2, 3], NAK)
     await work.fetch("refused", 3, wait=True)
 
 
@@ -47,7 +47,7 @@ async def _say_nothing(work: Workload) -> None:
 async def _loop(work: Workload) -> None:
     """The first message is never answered and comes again and again; all others are done."""
     await work.fetch("looping", 9, wait=True)
-    await work.answer("looping", range(2, 10), ACK)
+    await work.response("looping", range(2, 10), ACK)
     for _ in range(4):
         await work.fetch("looping", 1, wait=True)
 

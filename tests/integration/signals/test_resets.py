@@ -22,9 +22,9 @@ async def _busy(work: Workload, seen: Watches, **config: object) -> Ledger:
     worker = await work.consumer("worker", **config)
     await seen.look(worker)
     await work.fetch("worker", 12)
-    await work.answer("worker", [3, 5, 8], NAK)
+    await work.response("worker", [3, 5, 8], NAK)
     await work.fetch("worker", 3)
-    await work.answer("worker", [1, 2, 4], ACK)
+    await work.response("worker", [1, 2, 4], ACK)
     await seen.look(worker)
     return worker
 
@@ -47,7 +47,7 @@ async def test_a_consumer_made_again_starts_from_nothing(nats_server: NatsServer
         assert _counted(seen, again) == [(3, 0, 0, 1)] * 2
         seen.begin_anew(worker)
         await seen.look(again)
-        await work.answer("worker", [21], NAK)
+        await work.response("worker", [21], NAK)
         await work.fetch("worker", 3)
         await seen.look(again)
         assert _counted(seen, again) == [(4, 0, 0, 1)] * 2
@@ -74,8 +74,8 @@ async def test_a_consumer_set_back_starts_from_nothing(
         work = Workload(client, "ORDERS")
         worker = await _busy(work, seen)
         request = None if back_to is None else {"seq": back_to}
-        answer = await api(client, "CONSUMER.RESET.ORDERS.worker", request)
-        assert "error" not in answer, answer
+        response = await api(client, "CONSUMER.RESET.ORDERS.worker", request)
+        assert "error" not in response, response
         await seen.look()
         assert _counted(seen, worker) == [(3, 0, 0, 1)] * 2
         seen.begin_anew(worker)
@@ -145,7 +145,7 @@ async def test_acks_that_a_server_forgot_are_redeliveries_but_no_reset(
         async with connected(nats_server) as client:
             await work.continue_with(client)
             for name in ("worker", "picky"):
-                await work.answer(name, work.ledgers[name].held, ACK)
+                await work.response(name, work.ledgers[name].held, ACK)
             await seen.look_until_all_answer(worker, picky)
         acked = [watch.row(worker).ack_floor_stream_seq for watch in seen.all.values()]
         await _stop_and(nats_server, lambda store: _put_back(tmp_path / "store", store))

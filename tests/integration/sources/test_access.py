@@ -116,7 +116,7 @@ async def test_a_creds_file_and_an_account_with_a_name_beside_its_key(
     async with NatsServer(version, NatsOptions(extra=operator_lines(system, billing))) as server:
         user = nats_access(server, NOBODY, creds_file=as_user)
         link = NatsLink(user, "test")
-        await link.ask(
+        await link.request(
             "$JS.API.STREAM.CREATE.ORDERS", b'{"name":"ORDERS","storage":"memory"}', timeout=10
         )
         await link.close()

@@ -35,7 +35,7 @@ from support.nats.servers import (
 )
 from support.waiting import until
 
-from exporter.errors import QuestionError
+from exporter.errors import RequestError
 from exporter.model import Skipped
 from exporter.sources.transport.connection import NatsLink
 
@@ -93,7 +93,7 @@ async def test_a_denied_list_is_reported_as_permission_and_then_rests(version: s
         first, second = await poll(source), await poll(source)
     assert failures(first) == {"stream_list": "permission"}
     assert outcome(first, "stream_list").detail == "publishing to $JS.API.STREAM.LIST is denied"
-    assert "stream_list" not in {each.question for each in second.outcomes}
+    assert "stream_list" not in {each.request for each in second.outcomes}
     for snapshot in (first, second):
         assert snapshot.skipped == (Skipped("stream_list", "permission"),)
         assert (snapshot.streams, snapshot.complete) == ((), False)
@@ -142,8 +142,8 @@ async def test_an_inbox_that_is_allowed_later_brings_answers_without_a_restart()
 
         async def reason() -> str:
             try:
-                await link.ask("$JS.API.STREAM.LIST", timeout=5)
-            except QuestionError as error:
+                await link.request("$JS.API.STREAM.LIST", timeout=5)
+            except RequestError as error:
                 return error.reason
             return ""
 

@@ -24,7 +24,7 @@ each_source = pytest.mark.parametrize("name", FIRST_QUESTIONS)
 
 @each_source
 async def test_a_server_that_comes_back_is_asked_again(nats_server: NatsServer, name: str) -> None:
-    question = FIRST_QUESTIONS[name]
+    request = FIRST_QUESTIONS[name]
     address = nats_server.monitor_url if name == "monitor" else nats_server.url
     async with connected(nats_server) as client:
         await create_stream(client, "ORDERS", storage="file")
@@ -36,8 +36,8 @@ async def test_a_server_that_comes_back_is_asked_again(nats_server: NatsServer, 
         await nats_server.restart()
         back = await poll(source)
     for snapshot in (away, still_away):
-        assert failures(snapshot) == {question: "connection"}
-        assert address in outcome(snapshot, question).detail
+        assert failures(snapshot) == {request: "connection"}
+        assert address in outcome(snapshot, request).detail
         assert [(row.name, row.up) for row in snapshot.servers] == [("n1", False)]
         assert (snapshot.streams, snapshot.complete) == ((), False)
     assert [(row.name, row.up) for row in back.streams] == [("ORDERS", True)]

@@ -69,12 +69,12 @@ async def seen_until(
 ) -> Snapshot:
     """Polls until it holds; on the way a row may be absent or down, but never wrong."""
 
-    async def ask() -> Snapshot:
+    async def request() -> Snapshot:
         snapshot = await poll(source)
         assert_no_false_number(town, snapshot)
         return snapshot
 
-    return await until(ask, holds, otherwise)
+    return await until(request, holds, otherwise)
 
 
 def assert_no_false_number(town: Town, snapshot: Snapshot) -> None:
@@ -150,11 +150,11 @@ async def waiting_by_server(town: Town) -> dict[str, int]:
         timeout=10,
     )
     await link.close()
-    answers = [json.loads(reply.data) for reply in replies]
+    responses = [json.loads(reply.data) for reply in replies]
     return {
-        answer["server"]["name"]: row["num_waiting"]
-        for answer in answers
-        for stream in answer["data"]["account_details"][0]["stream_detail"]
+        response["server"]["name"]: row["num_waiting"]
+        for response in responses
+        for stream in response["data"]["account_details"][0]["stream_detail"]
         for row in stream.get("consumer_detail", ())
         if (stream["name"], row["name"]) == ("SHARED", "idle")
     }
@@ -289,14 +289,14 @@ async def test_without_a_meta_leader_known_assets_are_asked_by_name(town: Town) 
         for node in lost:
             await cluster.kill(node)
 
-        async def ask() -> Snapshot:
+        async def request() -> Snapshot:
             snapshot = await poll(account, SHORT_POLL_SECONDS)
             assert_no_false_number(town, snapshot)
             return snapshot
 
         # For some ten seconds nobody answers, and the old leader of SHARED holds on to its office.
         leaderless = await until(
-            ask,
+            request,
             lambda snapshot: (
                 set(failures(snapshot).values()) == {"no_meta_leader"}
                 and told(streams(snapshot)).get("SHARED") == (False, "no_leader")
@@ -323,8 +323,8 @@ OF_ALL: Final = (("SHARED", "c"), ("SHARED", "idle"))
 
 def assert_asked_by_name(town: Town, snapshot: Snapshot) -> None:
     here, *gone = (town.lone_streams[node] for node in NODES)
-    questions = ("account_info", "stream_list", "consumer_list")
-    assert failures(snapshot) == dict.fromkeys(questions, "no_meta_leader")
+    requests = ("account_info", "stream_list", "consumer_list")
+    assert failures(snapshot) == dict.fromkeys(requests, "no_meta_leader")
     assert "10008" in outcome(snapshot, "stream_list").detail
     assert told(streams(snapshot)) == {
         here: UP,

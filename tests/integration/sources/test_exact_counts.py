@@ -12,7 +12,7 @@ from support.signals.observations import ACCOUNT
 from exporter.sources.decoding.wire import WireConsumerInfo
 from exporter.sources.exact_requests.reader import PreciseOptions, PreciseReader
 from exporter.sources.jetstream_api.client import AccountApi
-from exporter.sources.request_context import Asking
+from exporter.sources.request_context import RequestContext
 
 FILTERS: dict[str, dict[str, Any]] = {
     "literal": {"filter_subject": "orders.b"},
@@ -36,7 +36,7 @@ async def test_counts_make_the_redeliveries_of_filtered_consumers_exact(
             for subject in ("a", "b", "c", "b.x", "c.x", "a.y"):
                 await work.publish(3, subject)
             await work.fetch("eu", 5)
-            await work.answer("eu", [min(eu.held), max(eu.held)], NAK)
+            await work.response("eu", [min(eu.held), max(eu.held)], NAK)
             await work.fetch("eu", 2 + turn)
             await seen.look()
             told = seen.of(eu)
@@ -49,9 +49,11 @@ async def test_counts_make_the_redeliveries_of_filtered_consumers_exact(
 class Meddling(AccountApi):
     """Publishes to the stream whenever a consumer is asked for."""
 
-    async def consumer_info(self, stream: str, consumer: str, asking: Asking) -> WireConsumerInfo:
-        await self.link.ask(f"{stream.lower()}.b", timeout=10)
-        return await AccountApi.consumer_info(self, stream, consumer, asking)
+    async def consumer_info(
+        self, stream: str, consumer: str, context: RequestContext
+    ) -> WireConsumerInfo:
+        await self.link.request(f"{stream.lower()}.b", timeout=10)
+        return await AccountApi.consumer_info(self, stream, consumer, context)
 
 
 async def test_a_count_of_a_stream_that_moves_is_not_given(nats_server: NatsServer) -> None:
@@ -71,10 +73,12 @@ class Fetching(AccountApi):
 
     work: Workload
 
-    async def consumer_info(self, stream: str, consumer: str, asking: Asking) -> WireConsumerInfo:
+    async def consumer_info(
+        self, stream: str, consumer: str, context: RequestContext
+    ) -> WireConsumerInfo:
         if not self.work.ledgers[consumer].held:
             await self.work.fetch(consumer, 1)
-        return await AccountApi.consumer_info(self, stream, consumer, asking)
+        return await AccountApi.consumer_info(self, stream, consumer, context)
 
 
 async def test_a_count_that_is_newer_than_the_look_is_given_again(
@@ -124,6 +128,6 @@ async def test_a_stream_of_too_many_subjects_is_left_out_and_that_is_said(
         seen.reader = PreciseReader(seen.reader.api, ACCOUNT, options)
         await seen.look()
         assert set(seen.precise.counts) == {key(literal)}
-        assert [(s.question, s.reason) for s in seen.precise.skipped] == [
+        assert [(s.request, s.reason) for s in seen.precise.skipped] == [
             ("filtered_counts", "ceiling")
         ]

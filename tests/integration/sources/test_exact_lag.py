@@ -50,7 +50,7 @@ async def test_the_lag_is_the_age_of_the_first_message_that_is_not_finished(
         held = await work.consumer("held")
         done = await work.consumer("done")
         await work.fetch("held", 6)
-        await work.answer("held", [1, 2, 3, 5])
+        await work.response("held", [1, 2, 3, 5])
         await work.drain("done")
         await seen.look_twice()
         seen.assert_exact(unread, 1, await stored_at(client, "ORDERS", 1))
@@ -58,7 +58,7 @@ async def test_the_lag_is_the_age_of_the_first_message_that_is_not_finished(
         assert key(done) not in seen.precise.lags
         assert (seen.of(done).lag, seen.of(done).lag_exact) == (0.0, 1)
 
-        await work.answer("held", [4])
+        await work.response("held", [4])
         await seen.look()  # what was acked since the look before is passed over at once
         seen.assert_exact(held, 6, await stored_at(client, "ORDERS", 6))
         told = seen.outcome("exact_lag")
@@ -75,10 +75,10 @@ async def test_a_filtered_consumer_lags_behind_what_passes_its_filter(
         work = await orders(client, direct=direct)
         narrow = await work.consumer("narrow", filter_subject="orders.c")
         await work.fetch("narrow", 2)
-        await work.answer("narrow", [3])
+        await work.response("narrow", [3])
         await seen.look_twice()
         seen.assert_exact(narrow, 6, await stored_at(client, "ORDERS", 6))
-        await work.answer("narrow", [6])
+        await work.response("narrow", [6])
         await seen.look()
         seen.assert_exact(narrow, 9, await stored_at(client, "ORDERS", 9))
 
@@ -92,7 +92,7 @@ async def test_of_several_filters_the_earliest_message_counts(nats_server: NatsS
         await seen.look_twice()
         seen.assert_exact(both, 2, await stored_at(client, "ORDERS", 2))
         await work.fetch("both", 1)
-        await work.answer("both", [2])
+        await work.response("both", [2])
         await seen.look()
         seen.assert_exact(both, 3, await stored_at(client, "ORDERS", 3))
 
@@ -172,7 +172,7 @@ async def test_no_poll_asks_for_more_messages_than_it_may(nats_server: NatsServe
         ledgers = [await work.consumer(f"slow{number}") for number in range(5)]
         await seen.look()
         assert seen.precise.lags == {}
-        for known in (2, 4, 5, 5):  # those that were read need no second question
+        for known in (2, 4, 5, 5):  # those that were read need no second request
             await seen.look()
             assert len(seen.precise.lags) == known
             exact = [ledger for ledger in ledgers if seen.of(ledger).lag_exact == 1]
@@ -206,10 +206,10 @@ async def test_what_is_denied_is_reported_as_such_and_then_rests(direct: bool) -
         assert (told.ok, told.reason) == (False, "permission")
         assert ("DIRECT.GET" if direct else "STREAM.MSG.GET") in told.detail
         resting = {("exact_lag", "permission"), ("filtered_counts", "permission")}
-        assert {(s.question, s.reason) for s in seen.precise.skipped} == resting
+        assert {(s.request, s.reason) for s in seen.precise.skipped} == resting
         await seen.look()
         assert seen.precise.outcomes == ()
-        assert {(s.question, s.reason) for s in seen.precise.skipped} == resting
+        assert {(s.request, s.reason) for s in seen.precise.skipped} == resting
         assert seen.of(slow).lag_exact == 0
 
 
@@ -250,8 +250,8 @@ async def test_copies_of_a_stream_say_the_same_as_its_leader(nats_cluster: NatsC
         held = await work.consumer("held", filter_subject="orders.b")
         await seen.look()
         await work.fetch("held", 3)
-        await work.answer("held", [2])
-        await work.answer("held", [8], NAK)
+        await work.response("held", [2])
+        await work.response("held", [8], NAK)
         await work.fetch("held", 2)
         stored = await stored_at(client, "ORDERS", 5)
 

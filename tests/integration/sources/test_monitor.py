@@ -86,7 +86,7 @@ async def test_accounts_too_large_for_one_answer_come_in_smaller_pages(version: 
                 for number in range(5):
                     await create_stream(client, f"S{number}", description="x" * 2000)
         # One account fits, five do not.
-        bounded = replace(OPTIONS, max_answer_bytes=40_000, publishes=UNCOUNTED)
+        bounded = replace(OPTIONS, max_response_bytes=40_000, publishes=UNCOUNTED)
         async with monitor_source(http_access(server), bounded) as source:
             snapshot = await poll(source)
     assert (failures(snapshot), snapshot.skipped, snapshot.complete) == ({}, (), True)
@@ -100,12 +100,12 @@ async def test_an_answer_too_large_in_every_form_leaves_the_servers(version: str
             for number in range(20):
                 await create_stream(client, f"S{number}")
         # Enough for the server's own figures, too little for its streams.
-        bounded = replace(OPTIONS, max_answer_bytes=6000, publishes=UNCOUNTED)
+        bounded = replace(OPTIONS, max_response_bytes=6000, publishes=UNCOUNTED)
         async with monitor_source(http_access(server), bounded) as source:
             first, second = await poll(source), await poll(source)
     assert failures(first) == {"jsz_config": "size", "jsz": "size"}
     assert "more than 6000 bytes" in outcome(first, "jsz").detail
-    assert [each.question for each in second.outcomes] == ["varz"]
+    assert [each.request for each in second.outcomes] == ["varz"]
     assert second.skipped == (Skipped("jsz", "size"), Skipped("jsz_config", "size"))
     assert (second.streams, second.complete) == ((), False)
     assert [(row.name, row.up) for row in second.servers] == [("n1", True)]
@@ -142,8 +142,8 @@ async def guarded(server: NatsServer, user: str, password: str) -> AsyncIterator
         if request.headers.get("Authorization") != wanted:
             return web.Response(status=401)
         url = f"{server.monitor_url}{request.path_qs}"
-        async with aiohttp.ClientSession() as session, session.get(url) as answer:
-            return web.Response(body=await answer.read(), status=answer.status)
+        async with aiohttp.ClientSession() as session, session.get(url) as response:
+            return web.Response(body=await response.read(), status=response.status)
 
     app = web.Application()
     app.router.add_get("/{path:.*}", pass_on)
@@ -303,22 +303,22 @@ async def test_configuration_that_never_comes_leaves_time_for_the_state(
     ):
         seen = await source.poll(time.monotonic() + 3.0)
         again = await source.poll(time.monotonic() + 3.0)
-    outcomes = {outcome.question: (outcome.ok, outcome.reason) for outcome in seen.outcomes}
+    outcomes = {outcome.request: (outcome.ok, outcome.reason) for outcome in seen.outcomes}
     assert outcomes["jsz_config"] == (False, "timeout")
     assert outcomes["jsz"] == (True, "")
     assert [row.name for row in seen.streams] == ["ORDERS"]
     # It rests for an interval: the next poll does not wait for it again.
-    assert "jsz_config" not in {outcome.question for outcome in again.outcomes}
+    assert "jsz_config" not in {outcome.request for outcome in again.outcomes}
     assert [row.name for row in again.streams] == ["ORDERS"]
 
 
 @asynccontextmanager
 async def without_configuration(monitor_url: str) -> AsyncIterator[str]:
-    """The monitoring port, but a question for configuration is never answered."""
+    """The monitoring port, but a request for configuration is never answered."""
     end = asyncio.Event()
     async with aiohttp.ClientSession(monitor_url) as session:
 
-        async def answer(request: web.Request) -> web.Response:
+        async def response(request: web.Request) -> web.Response:
             if request.query.get("config"):
                 await end.wait()
             async with session.get(request.rel_url) as response:
@@ -326,7 +326,7 @@ async def without_configuration(monitor_url: str) -> AsyncIterator[str]:
                 return web.Response(body=body, status=response.status)
 
         app = web.Application()
-        app.router.add_get("/{path:.*}", answer)
+        app.router.add_get("/{path:.*}", response)
         runner = web.AppRunner(app)
         await runner.setup()
         try:

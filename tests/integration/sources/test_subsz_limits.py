@@ -1,4 +1,4 @@
-"""The bulk question about subscriptions: when it is not asked, and whose subscriptions are whose."""
+"""The bulk request about subscriptions: when it is not asked, and whose subscriptions are whose."""
 
 import asyncio
 import logging
@@ -33,7 +33,7 @@ from support.waiting import until
 from exporter.model import Skipped
 from exporter.signals.publishes.engine import StreamPublishes
 from exporter.sources.subsz.reader import CEILING, SubszReader
-from exporter.sources.subsz.wire import SubszQuestion
+from exporter.sources.subsz.wire import SubszRequest
 from exporter.sources.transport.connection import NatsLink
 
 CROWD = 200_000
@@ -49,7 +49,7 @@ async def test_a_crowded_account_is_left_out_and_the_others_are_not(
         await create_stream(client, "ORDERS")
         await create_stream(other, "CALM")
         async with accounting(nats_server, how) as watched:
-            watched.ask = heard = Overheard(watched.ask)
+            watched.request = heard = Overheard(watched.request)
             async with many_subscriptions(nats_server, CROWD):
                 await publish(client, "orders", 5)
                 await publish(other, "calm", 5, ids=2)
@@ -62,8 +62,8 @@ async def test_a_crowded_account_is_left_out_and_the_others_are_not(
                 assert watched.reading.skipped == (Skipped("subsz", "ceiling"),)
                 assert signals.streams["OTHER", "CALM"] == StreamPublishes(5, 3, 3, 0)
                 # The walk through that account is what would hold its publishers up.
-                assert SubszQuestion("OTHER", rows=True) in heard.lists
-                assert not {ACCOUNT, ""} & {question.account for question in heard.lists}
+                assert SubszRequest("OTHER", rows=True) in heard.lists
+                assert not {ACCOUNT, ""} & {request.account for request in heard.lists}
             # The server needs a while to forget them.
             await until(
                 watched.look,
@@ -78,7 +78,7 @@ async def test_the_ceiling_counts_what_is_there_before_anything_is_read() -> Non
     async with NatsServer(options=default_options()) as server, connected(server) as client:
         await create_stream(client, "ORDERS")
         async with accounting(server, ceiling=0) as watched:
-            watched.ask = heard = Overheard(watched.ask)
+            watched.request = heard = Overheard(watched.request)
             signals = await watched.signals()
             assert signals.streams[ACCOUNT, "ORDERS"] == StreamPublishes()
             assert heard.lists == []
@@ -92,7 +92,7 @@ async def test_clients_are_looked_up_once_and_only_when_nothing_else_tells_them(
     async with connected(nats_server) as client, AsyncExitStack() as crowd:
         await create_stream(client, "ORDERS")
         async with accounting(nats_server) as watched:
-            watched.ask = heard = Overheard(watched.ask)
+            watched.request = heard = Overheard(watched.request)
             for _ in range(4):
                 one = await crowd.enter_async_context(connected(nats_server))
                 await one.subscribe("orders")
@@ -101,7 +101,7 @@ async def test_clients_are_looked_up_once_and_only_when_nothing_else_tells_them(
             assert (await watched.stream("ORDERS")).received == 3
             assert heard.lookups == []  # the stream's own connection is known from before
         async with accounting(nats_server) as watched:
-            watched.ask = heard = Overheard(watched.ask)
+            watched.request = heard = Overheard(watched.request)
             watched.reader = SubszReader("test")
             await publish(client, "orders", 3)
             assert (await watched.stream("ORDERS")).received == 3
@@ -122,12 +122,12 @@ async def test_accounts_of_an_operator_are_shown_by_their_names(
     async with NatsServer(version, NatsOptions(extra=operator_lines(system, billing))) as server:
         user = NatsLink(nats_access(server, NOBODY, creds_file=as_user), "test")
         config = b'{"name":"ORDERS","subjects":["orders"],"storage":"memory"}'
-        await user.ask("$JS.API.STREAM.CREATE.ORDERS", config, timeout=10)
+        await user.request("$JS.API.STREAM.CREATE.ORDERS", config, timeout=10)
         async with accounting_as(nats_access(server, NOBODY, creds_file=as_system)) as watched:
             for number, ceiling in ((3, CEILING), (6, 20)):  # with so low a one each by itself
                 watched.reader.ceiling = ceiling
                 for _ in range(3):
-                    await user.ask("orders", b"x", timeout=10)
+                    await user.request("orders", b"x", timeout=10)
                 signals = await watched.signals()
                 assert signals.streams == {("billing", "ORDERS"): StreamPublishes(number, 0, 0, 0)}
         await user.close()

@@ -102,7 +102,7 @@ async def test_a_configuration_too_large_for_any_page_is_left_out_and_said_so(ve
         cuts = (await server.log_text()).count("Slow Consumer Detected")
     assert failures(first) == {"jsz_config": "size"}
     assert "cut the connection" in outcome(first, "jsz_config").detail
-    assert "jsz_config" not in {each.question for each in second.outcomes}
+    assert "jsz_config" not in {each.request for each in second.outcomes}
     for snapshot in (first, second):
         assert outcome(snapshot, "jsz").ok
         assert snapshot.skipped == (Skipped("jsz_config", "size"),)
@@ -116,12 +116,12 @@ async def test_an_answer_too_large_in_every_form_leaves_the_servers(version: str
     async with NatsServer(version, default_options()) as server:
         async with connected(server) as client:
             await fill(client, 20, 200)
-        bounded = replace(OPTIONS, max_answer_bytes=2000)
+        bounded = replace(OPTIONS, max_response_bytes=2000)
         async with system_source(nats_access(server, SYS), bounded) as source:
             first, second = await poll(source), await poll(source)
     assert failures(first) == {"jsz_config": "size", "jsz": "size"}
     assert "more than 2000 bytes" in outcome(first, "jsz").detail
-    assert [each.question for each in second.outcomes] == ["statsz"]
+    assert [each.request for each in second.outcomes] == ["statsz"]
     for snapshot in (first, second):
         assert snapshot.skipped == (Skipped("jsz", "size"), Skipped("jsz_config", "size"))
         assert (snapshot.streams, snapshot.complete) == ((), False)

@@ -118,7 +118,7 @@ def stream_truth(source: SourceName, replicas: int) -> Truth:
 
 def server_truth(source: SourceName, names: tuple[str, ...], ha_assets: int) -> Truth:
     truth: Truth = {series("up"): 1}
-    truth[series("servers_expected")] = truth[series("servers_answered")] = len(names)
+    truth[series("servers_expected")] = truth[series("servers_responding")] = len(names)
     asked = source != "account"  # an ordinary user hears only that the servers are there
     for name in names:
         truth[series("server_up", server=name)] = 1
@@ -195,7 +195,7 @@ def assets(exposed: Exposed) -> dict[Series, float]:
     return {
         key: value
         for key, value in exposed.samples.items()
-        if catalog.BY_NAME[PREFIX + key[0]].origin is Origin.ANSWER
+        if catalog.BY_NAME[PREFIX + key[0]].origin is Origin.RESPONSE
         and key[0].startswith(("stream_", "consumer_"))
         and ("account", "APP") in key[1]
         and ("limit", "age") not in key[1]

@@ -47,8 +47,8 @@ class Pipeline:
         """The one value that Prometheus has for it now."""
         async with self.session.get(
             f"{self.prometheus}/api/v1/query", params={"query": query}
-        ) as answer:
-            body = await answer.json()
+        ) as response:
+            body = await response.json()
         assert body["status"] == "success", body
         found = body["data"]["result"]
         assert len(found) <= 1, found
@@ -61,8 +61,8 @@ class Pipeline:
         """It fires, and Alertmanager keeps it from people because another alert explains it."""
 
         async def states() -> list[str]:
-            async with self.session.get(f"{self.alertmanager}/api/v2/alerts") as answer:
-                found = await answer.json()
+            async with self.session.get(f"{self.alertmanager}/api/v2/alerts") as response:
+                found = await response.json()
             return [a["status"]["state"] for a in found if a["labels"]["alertname"] == alertname]
 
         wanted = "suppressed"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import aiohttp
-from support.exporter.process import Answer, Ended, Series, read_series
+from support.exporter.process import Ended, Response, Series, read_series
 from support.remote_write import messages as rw
 from support.waiting import until
 
@@ -51,36 +51,36 @@ class ArchiveProcess:
             if not self.child.running:
                 raise await self.child.failure("ended at start")
             try:
-                return (await self.ask("/-/ready")).status
+                return (await self.request("/-/ready")).status
             except aiohttp.ClientError:
                 return 0
 
         await until(status, lambda got: got == 200, "the archive is not ready")
 
-    async def ask(
+    async def request(
         self,
         path: str,
         method: str = "GET",
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> Response:
         wanted = {**self.headers, **(headers or {})}
         asked = self.client.request(
             method, self.url + path, data=body, headers=wanted, ssl=self.tls or True
         )
-        async with asked as answer:
-            return Answer(answer.status, dict(answer.headers), await answer.read())
+        async with asked as response:
+            return Response(response.status, dict(response.headers), await response.read())
 
     async def write(
         self, message: bytes, version: str = rw.V1, headers: Mapping[str, str] | None = None
-    ) -> Answer:
+    ) -> Response:
         named = {**rw.headers(version), **(headers or {})}
-        return await self.ask("/api/v1/write", "POST", rw.compressed(message), named)
+        return await self.request("/api/v1/write", "POST", rw.compressed(message), named)
 
     async def scrape(self) -> Series:
-        answer = await self.ask("/metrics")
-        assert answer.status == 200, answer.text
-        return read_series(answer.text)
+        response = await self.request("/metrics")
+        assert response.status == 200, response.text
+        return read_series(response.text)
 
     async def stop(self) -> int:
         """In order, with everything published; the exit code."""

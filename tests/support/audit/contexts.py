@@ -15,7 +15,7 @@ from support.exporter.models import (
 )
 
 from exporter.audit.check import Check, Finding, Unknown
-from exporter.audit.context import MessageSample, Scene
+from exporter.audit.context import AuditContext, MessageSample
 from exporter.audit.registry import all_checks
 from exporter.model import (
     Account,
@@ -79,8 +79,8 @@ class Case:
     """A scene that a check finds something in, and the nearest one that it does not."""
 
     code: str
-    found: Scene
-    nearest: Scene
+    found: AuditContext
+    nearest: AuditContext
     evidence: str  # a piece of it, with the numbers
 
 
@@ -90,8 +90,8 @@ def scene(
     meta: MetaGroup | None = None,
     history: Mapping[str, float] | None = None,
     **changes: Any,
-) -> Scene:
-    return Scene(
+) -> AuditContext:
+    return AuditContext(
         snapshot=snapshot(*rows, accounts=accounts, meta=meta),
         now=NOW,
         history=None if history is None else KnownHistory(history),
@@ -99,7 +99,7 @@ def scene(
     )
 
 
-def looked_twice(before: Scene, after: Scene) -> Scene:
+def looked_twice(before: AuditContext, after: AuditContext) -> AuditContext:
     return replace(after, earlier=before, seconds=SECONDS_BETWEEN)
 
 
@@ -108,7 +108,7 @@ def of_consumer(
     stream_is: Mapping[str, Any] | None = None,
     history: Mapping[str, float] | None = None,
     **row: Any,
-) -> Scene:
+) -> AuditContext:
     """One consumer on one stream. What `stream_is` says of the configuration goes there."""
     worker = consumer(config=consumer_config(**(config or {})), **row)
     return scene(stream_of(**(stream_is or {})), worker, history=history)
@@ -127,15 +127,15 @@ def of_stream(
     history: Mapping[str, float] | None = None,
     sample: Mapping[StreamKey, MessageSample] | None = None,
     **changes: Any,
-) -> Scene:
+) -> AuditContext:
     return scene(stream_of(**changes), *others, history=history, messages=sample)
 
 
-def of_account(**usage: Any) -> Scene:
+def of_account(**usage: Any) -> AuditContext:
     return scene(accounts=(Account("APP", (AccountUsage(**{"tier": "", **usage}),)),))
 
 
-def bare_scene() -> Scene:
+def bare_scene() -> AuditContext:
     """Rows that tell as little as rows may: of what belongs together only one half, or none."""
     silent = {"ack_wait_seconds": None, "max_ack_pending": None, "max_waiting": None}
     kinds: tuple[dict[str, Any], ...] = (
@@ -193,11 +193,11 @@ def check_of(code: str) -> Check:
     return next(check for check in all_checks() if check.code == code)
 
 
-def found_by(code: str, where: Scene) -> list[Finding]:
+def found_by(code: str, where: AuditContext) -> list[Finding]:
     return [one for one in check_of(code).find(where) if isinstance(one, Finding)]
 
 
-def unknown_by(code: str, where: Scene) -> list[Unknown]:
+def unknown_by(code: str, where: AuditContext) -> list[Unknown]:
     return [one for one in check_of(code).find(where) if isinstance(one, Unknown)]
 
 

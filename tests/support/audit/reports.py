@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from support.exporter.models import NOW, consumer, consumer_config, snapshot, stream, stream_config
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject, Unknown
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.evaluation import judge
 from exporter.audit.report import Report
 from exporter.model import Consumer, OwnerNotes, Server, Stream
@@ -20,7 +20,7 @@ def check(
     severity: Severity = Severity.WARN,
     needs: frozenset[Need] = frozenset(),
     since: str = "2.9",
-    find: Callable[[Scene], Iterator[Finding | Unknown]] | None = None,
+    find: Callable[[AuditContext], Iterator[Finding | Unknown]] | None = None,
 ) -> Check:
     return Check(
         code=code,
@@ -38,11 +38,11 @@ def check(
     )
 
 
-def scene(*rows: Stream | Consumer | Server, **changes: object) -> Scene:
-    return Scene(snapshot=snapshot(*rows), now=NOW, **changes)  # type: ignore[arg-type]
+def scene(*rows: Stream | Consumer | Server, **changes: object) -> AuditContext:
+    return AuditContext(snapshot=snapshot(*rows), now=NOW, **changes)  # type: ignore[arg-type]
 
 
-def judged(looked: Scene, *checks: Check, known: frozenset[str] = frozenset()) -> Report:
+def judged(looked: AuditContext, *checks: Check, known: frozenset[str] = frozenset()) -> Report:
     return judge(looked, checks, known | {each.code for each in checks})
 
 

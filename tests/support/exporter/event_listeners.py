@@ -16,7 +16,7 @@ from support.waiting import until
 from exporter.events.connection import KeptLink
 from exporter.events.counts import ConsumerCounts, EventCounts, StreamCounts
 from exporter.events.listener import Listener, Listening
-from exporter.events.state import EventBook
+from exporter.events.state import EventState
 from exporter.sources.transport.credentials import NatsAccess
 
 NOTHING_OF_IT = ConsumerCounts()
@@ -33,8 +33,8 @@ def access_to(server: NatsServer | NatsCluster, login: Login = APP, **more: Any)
     return NatsAccess(tuple(urls), user=login.user, password=login.password, **more)
 
 
-def new_book(account: str = "APP") -> EventBook:
-    book = EventBook()
+def new_book(account: str = "APP") -> EventState:
+    book = EventState()
     book.name_account(account)
     return book
 
@@ -75,7 +75,7 @@ async def listening(
 
 
 async def until_heard(
-    book: EventBook, holds: Callable[[EventCounts], bool], otherwise: str = "not heard"
+    book: EventState, holds: Callable[[EventCounts], bool], otherwise: str = "not heard"
 ) -> EventCounts:
     async def taken() -> EventCounts:
         return book.taken()
@@ -83,34 +83,34 @@ async def until_heard(
     return await until(taken, holds, otherwise)
 
 
-async def ask(
-    client: Client, question: str, body: dict[str, Any] | None = None, timeout: float = 20
+async def request(
+    client: Client, request: str, body: dict[str, Any] | None = None, timeout: float = 20
 ) -> dict[str, Any]:
     """The JetStream API's answer; an error of its own is a mistake of the test."""
     payload = b"" if body is None else json.dumps(body).encode()
-    reply = await client.request(f"$JS.API.{question}", payload, timeout=timeout)
-    answer: dict[str, Any] = json.loads(reply.data)
-    assert "error" not in answer, (question, answer["error"])
-    return answer
+    reply = await client.request(f"$JS.API.{request}", payload, timeout=timeout)
+    response: dict[str, Any] = json.loads(reply.data)
+    assert "error" not in response, (request, response["error"])
+    return response
 
 
-async def ask_until_answered(client: Client, question: str, body: dict[str, Any]) -> dict[str, Any]:
-    """For a cluster that was just started: a busy one loses questions. To make things only."""
+async def ask_until_answered(client: Client, request: str, body: dict[str, Any]) -> dict[str, Any]:
+    """For a cluster that was just started: a busy one loses requests. To make things only."""
     for _ in range(5):
         with suppress(NatsTimeoutError):
-            return await ask(client, question, body, timeout=10)
-    raise AssertionError(f"{question}: nobody answers")
+            return await request(client, request, body, timeout=10)
+    raise AssertionError(f"{request}: nobody answers")
 
 
 async def end_mark(client: Client, number: int) -> None:
     """A stream made for no other purpose than to be told of."""
     name = f"END{number}"
-    await ask(client, f"STREAM.CREATE.{name}", {"name": name, "storage": "memory",
+    await request(client, f"STREAM.CREATE.{name}", {"name": name, "storage": "memory",
                                                 "subjects": [f"end.{number}"]})  # fmt: skip
 
 
 async def all_heard(
-    book: EventBook, client: Client, enough: Callable[[EventCounts], bool]
+    book: EventState, client: Client, enough: Callable[[EventCounts], bool]
 ) -> EventCounts:
     """What was heard once it is enough, and an event that was caused later was heard too.
 

@@ -40,7 +40,7 @@ def metric(
         help=explanation,
         labels=labels,
         subject=subject,
-        origin=Origin.ANSWER,
+        origin=Origin.RESPONSE,
         unit=unit,
     )
 

@@ -19,7 +19,7 @@ async def whole_poller(system: SystemSettings) -> AsyncIterator[SystemPoller]:
     """It listens already; polls are the test's to make."""
     settings = ExporterSettings(systems=(system,), timeout=20.0, detail=Level.FULL)
     poller = make_poller(settings, system)
-    listening = asyncio.create_task(poller.hearing.run()) if poller.hearing else None
+    listening = asyncio.create_task(poller.event_session.run()) if poller.event_session else None
     try:
         await _until_it_hears(poller)
         yield poller
@@ -31,11 +31,11 @@ async def whole_poller(system: SystemSettings) -> AsyncIterator[SystemPoller]:
 
 
 async def _until_it_hears(poller: SystemPoller) -> None:
-    hearing = poller.hearing
-    if hearing is None:
+    event_session = poller.event_session
+    if event_session is None:
         return
-    links = [listener.link for listener in hearing.listeners]
-    for link in [*links, hearing.tap.link] if hearing.tap else links:
+    links = [listener.link for listener in event_session.listeners]
+    for link in [*links, event_session.tap.link] if event_session.tap else links:
         await until_connected(link)
 
 

@@ -27,7 +27,7 @@ PLAIN: Final = {"Accept-Encoding": "identity"}
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -85,40 +85,40 @@ class Exporter:
     def url(self) -> str:
         return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
-    async def ask(
+    async def request(
         self,
         path: str,
         method: str = "GET",
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> Response:
         """The body is as it came over the wire, compressed or not."""
         wanted = {**self.headers, **(headers or PLAIN)}
         asked = self.client.request(method, self.url + path, headers=wanted, ssl=self.tls or True)
-        async with asked as answer:
-            return Answer(answer.status, dict(answer.headers), await answer.read())
+        async with asked as response:
+            return Response(response.status, dict(response.headers), await response.read())
 
     async def scrape(self, query: str = "") -> Series:
-        answer = await self.ask(f"/metrics{query}")
-        assert answer.status == 200, answer.text
-        return read_series(answer.text)
+        response = await self.request(f"/metrics{query}")
+        assert response.status == 200, response.text
+        return read_series(response.text)
 
     async def listening(self) -> None:
-        async def answers() -> bool:
+        async def responses() -> bool:
             if not self.child.running:
                 raise await self.child.failure("ended at start")
             try:
-                await self.ask("/-/healthy")
+                await self.request("/-/healthy")
             except aiohttp.ClientConnectorError:
                 return False
             return True
 
-        await until(answers, bool, "nobody listens")
+        await until(responses, bool, "nobody listens")
 
     async def ready(self) -> None:
         await self.listening()
 
         async def status() -> int:
-            return (await self.ask("/-/ready")).status
+            return (await self.request("/-/ready")).status
 
         await until(status, lambda got: got == 200, "not ready")
 

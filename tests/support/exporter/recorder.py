@@ -109,7 +109,7 @@ class Witness:
         for (name, labels), value in self.now.samples.items():
             asset, metric = _asset(labels), catalog.BY_NAME[PREFIX + name]
             # What the exporter itself counts or concludes may outlive its leader.
-            told = metric.origin is Origin.ANSWER and metric.kind is not Kind.INFO
+            told = metric.origin is Origin.RESPONSE and metric.kind is not Kind.INFO
             if len(asset) > 1 and told:
                 said.setdefault(asset, {})[name.partition("_")[2]] = value
         for asset, values in said.items():

@@ -26,7 +26,7 @@ def snapshot(taken: float = NOW, **changes: Any) -> Snapshot:
         "servers": (Server("n1", "ID1", True),),
         "outcomes": ANSWERED,
         "servers_expected": 1,
-        "servers_answered": 1,
+        "servers_responding": 1,
     }
     return Snapshot("test", taken, **(said | changes))
 
@@ -39,7 +39,7 @@ def silence(taken: float = NOW) -> Snapshot:
         servers=(Server("n1", "ID1", False),),
         outcomes=REFUSED,
         servers_expected=1,
-        servers_answered=0,
+        servers_responding=0,
         complete=False,
     )
 
@@ -48,7 +48,7 @@ def silence(taken: float = NOW) -> Snapshot:
 class MemorySource:
     """Gives what it was told to, one answer per poll, the last one for ever."""
 
-    answers: list[Snapshot | Exception]
+    responses: list[Snapshot | Exception]
     deadlines: list[float] = field(default_factory=list)
     closed: bool = False
     before_answer: Callable[[], Awaitable[None]] | None = None
@@ -57,22 +57,22 @@ class MemorySource:
         self.deadlines.append(deadline)
         if self.before_answer is not None:
             await self.before_answer()
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+        response = self.responses.pop(0) if len(self.responses) > 1 else self.responses[0]
+        if isinstance(response, Exception):
+            raise response
+        return response
 
     async def close(self) -> None:
         self.closed = True
 
 
 def poller_of(
-    *answers: Snapshot | Exception,
+    *responses: Snapshot | Exception,
     interval: float = INTERVAL,
     timeout: float = 10.0,
     limits: Limits | None = None,
 ) -> tuple[SystemPoller, MemorySource]:
-    source = MemorySource(list(answers))
+    source = MemorySource(list(responses))
     renderer = Renderer("test", limits=limits or Limits())
     return SystemPoller(
         "test", "account", ("nats://x",), source, renderer, interval, timeout

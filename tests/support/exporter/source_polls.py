@@ -89,13 +89,13 @@ async def poll(source: Source, seconds: float = POLL_SECONDS) -> Snapshot:
     return await source.poll(time.monotonic() + seconds)
 
 
-def outcome(snapshot: Snapshot, question: str) -> Outcome:
-    return next(each for each in snapshot.outcomes if each.question == question)
+def outcome(snapshot: Snapshot, request: str) -> Outcome:
+    return next(each for each in snapshot.outcomes if each.request == request)
 
 
 def failures(snapshot: Snapshot) -> dict[str, str]:
-    """The questions that failed, and why."""
-    return {each.question: each.reason for each in snapshot.outcomes if not each.ok}
+    """The requests that failed, and why."""
+    return {each.request: each.reason for each in snapshot.outcomes if not each.ok}
 
 
 def streams(snapshot: Snapshot) -> dict[str, Stream]:
@@ -137,14 +137,14 @@ async def create_consumer(client: Client, stream: str, name: str, **config: Any)
 async def _created(client: Client, subject: str, request: dict[str, Any]) -> Any:
     """Insists: a cluster that has just formed may not hear, or not know all its nodes."""
 
-    async def ask() -> Any:
+    async def request() -> Any:
         with suppress(nats.errors.TimeoutError, nats.errors.NoRespondersError):
             return await api(client, subject, request, seconds=3)
         return {"error": {"err_code": _NOT_YET}}
 
-    def heard(answer: Any) -> bool:
-        return bool(answer.get("error", {}).get("err_code") != _NOT_YET)
+    def heard(response: Any) -> bool:
+        return bool(response.get("error", {}).get("err_code") != _NOT_YET)
 
-    answer = await until(ask, heard, subject)
-    assert "error" not in answer, answer
-    return answer
+    response = await until(request, heard, subject)
+    assert "error" not in response, response
+    return response

@@ -8,7 +8,7 @@ from exporter.pages.status.page import status_page
 from exporter.pages.status.view import (
     ConsumerView,
     DocLink,
-    QuestionView,
+    RequestView,
     ServerView,
     StatusView,
     SystemView,
@@ -35,7 +35,7 @@ def consumer(name: str = "worker", backlog: int = 0) -> ConsumerView:
     )
 
 
-ANSWERED = QuestionView("consumer_list", ok=True, seconds=0.012, age_seconds=3.0)
+ANSWERED = RequestView("consumer_list", ok=True, seconds=0.012, age_seconds=3.0)
 HEALTHY = SystemView(
     name="demo",
     source="account",
@@ -43,13 +43,13 @@ HEALTHY = SystemView(
     state="fresh",
     age_seconds=3.4,
     poll_seconds=0.1,
-    servers_answered=1,
+    servers_responding=1,
     servers_expected=1,
     accounts=1,
     streams=12,
     consumers=34,
     series=816,
-    questions=(replace(ANSWERED, question="stream_list"), ANSWERED),
+    requests=(replace(ANSWERED, request="stream_list"), ANSWERED),
     servers=(ServerView("n1", "2.15.1", up=True),),
     consumer_rows=(consumer(),),
 )

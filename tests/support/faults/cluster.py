@@ -66,12 +66,12 @@ async def _torn_beside(victim: str, cluster: NatsCluster, api: Api) -> None:
         await api.stream("TORN", subjects=["torn"], num_replicas=1)
         if await cluster.stream_leader(APP, "TORN") == victim:
             break
-        await api.ask("STREAM.DELETE.TORN")
+        await api.request("STREAM.DELETE.TORN")
         await api.stream(f"FILLER{number}", subjects=[f"filler.{number}"], num_replicas=1)
     else:
         raise AssertionError(f"no stream was placed on {victim} in {ATTEMPTS} attempts")
     for filler in range(number):
-        await api.ask(f"STREAM.DELETE.FILLER{filler}")
+        await api.request(f"STREAM.DELETE.FILLER{filler}")
 
 
 async def _solo_consumer_on(victim: str, cluster: NatsCluster, api: Api) -> None:
@@ -79,14 +79,14 @@ async def _solo_consumer_on(victim: str, cluster: NatsCluster, api: Api) -> None
         await api.consumer("SHARED", "solo", num_replicas=1)
         if await cluster.consumer_leader(APP, "SHARED", "solo") == victim:
             return
-        await api.ask("CONSUMER.DELETE.SHARED.solo")
+        await api.request("CONSUMER.DELETE.SHARED.solo")
     raise AssertionError(f"no consumer was placed on {victim} in {ATTEMPTS} attempts")
 
 
 async def _folder_of(node: NatsServer, stream: str) -> Path:
     url = f"{node.monitor_url}/jsz?config=true"
-    async with aiohttp.ClientSession() as session, session.get(url) as answer:
-        store = (await answer.json(content_type=None))["config"]["store_dir"]
+    async with aiohttp.ClientSession() as session, session.get(url) as response:
+        store = (await response.json(content_type=None))["config"]["store_dir"]
     return Path(store) / "APP" / "streams" / stream / "msgs"
 
 

@@ -28,7 +28,7 @@ class Stalled(Fault):
         }
         await site.api.consumer("PINNED", "worker", **pinned)
         await site.api.publish("pinned", 1)
-        first = await self._ask(site, batch=1)
+        first = await self._request(site, batch=1)
         message = await first.next_msg(timeout=10)
         assert message.headers is not None
         assert PIN_HEADER in message.headers
@@ -36,21 +36,21 @@ class Stalled(Fault):
         await first.unsubscribe()
 
     async def provoke(self, site: Site) -> None:
-        self._second = await self._ask(site, batch=100)
+        self._second = await self._request(site, batch=100)
         await site.api.publish("pinned", 5)
 
     async def remedy(self, site: Site) -> None:
-        await site.api.ask("CONSUMER.UNPIN.PINNED.worker", {"group": GROUP})
+        await site.api.request("CONSUMER.UNPIN.PINNED.worker", {"group": GROUP})
         for _ in range(5):
             await (await self._second.next_msg(timeout=10)).ack()
 
-    async def _ask(self, site: Site, batch: int) -> Subscription:
+    async def _request(self, site: Site, batch: int) -> Subscription:
         client, inbox = site.api.client, site.api.client.new_inbox()
-        answers = await client.subscribe(inbox)
+        responses = await client.subscribe(inbox)
         asked = {"batch": batch, "expires": seconds(600), "group": GROUP}
         subject = "$JS.API.CONSUMER.MSG.NEXT.PINNED.worker"
         await client.publish(subject, json.dumps(asked).encode(), inbox)
-        return answers
+        return responses
 
 
 class MessagesLost(Fault):
@@ -117,16 +117,16 @@ class NakLoop(Fault):
 
     async def provoke(self, site: Site) -> None:
         await site.api.publish("refused", 10)
-        site.start(site.work("REFUSED", "worker", self._answer))
+        site.start(site.work("REFUSED", "worker", self._response))
 
-    async def _answer(self, message: Msg) -> None:
+    async def _response(self, message: Msg) -> None:
         await (acknowledge(message) if self._mended.is_set() else refuse(message))
 
     async def remedy(self, site: Site) -> None:
         pause = {"pause_until": "2100-01-01T00:00:00Z"}
-        assert (await site.api.ask("CONSUMER.PAUSE.REFUSED.worker", pause))["paused"] is True
+        assert (await site.api.request("CONSUMER.PAUSE.REFUSED.worker", pause))["paused"] is True
         self._mended.set()
-        assert (await site.api.ask("CONSUMER.PAUSE.REFUSED.worker", {}))["paused"] is False
+        assert (await site.api.request("CONSUMER.PAUSE.REFUSED.worker", {}))["paused"] is False
 
 
 class AckWaitTooShort(Fault):
@@ -142,11 +142,11 @@ class AckWaitTooShort(Fault):
         await site.api.consumer("HASTY", "worker", ack_wait=seconds(1))
 
     async def provoke(self, site: Site) -> None:
-        async def answer(message: Msg) -> None:
+        async def response(message: Msg) -> None:
             site.start(self._finish(message))
 
         site.start(self._publish(site))
-        site.start(site.work("HASTY", "worker", answer))
+        site.start(site.work("HASTY", "worker", response))
 
     async def _publish(self, site: Site) -> None:
         while True:
@@ -174,9 +174,9 @@ class AckFloorStalled(Fault):
 
     async def provoke(self, site: Site) -> None:
         await site.api.publish("poisoned", 5)
-        site.start(site.work("POISONED", "worker", self._answer))
+        site.start(site.work("POISONED", "worker", self._response))
 
-    async def _answer(self, message: Msg) -> None:
+    async def _response(self, message: Msg) -> None:
         if message.metadata.sequence.stream != 1:
             await message.ack()
 

@@ -57,17 +57,17 @@ class Site:
                 raise end
 
     async def work(
-        self, stream: str, consumer: str, answer: Callable[[Msg], Coroutine[Any, Any, None]]
+        self, stream: str, consumer: str, response: Callable[[Msg], Coroutine[Any, Any, None]]
     ) -> None:
         """A worker that takes what it gets, one after the other, for ever."""
         pull = await self.api.jetstream.pull_subscribe_bind(consumer, stream)
         while True:
             try:
                 messages = await pull.fetch(10, timeout=_ANSWER_SECONDS)
-            except TimeoutError:  # nothing there; the next question follows at once
+            except TimeoutError:  # nothing there; the next request follows at once
                 continue
             for message in messages:
-                await answer(message)
+                await response(message)
 
 
 async def acknowledge(message: Msg) -> None:

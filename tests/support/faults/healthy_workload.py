@@ -76,7 +76,7 @@ class Worker:
         jetstream = self.client.jetstream()
         pull = await jetstream.pull_subscribe_bind(consumer, stream)
         while not self._leaving.is_set():
-            # An election, or a server that goes, ends a question; the next one finds its way.
+            # An election, or a server that goes, ends a request; the next one finds its way.
             with suppress(Error, TimeoutError):
                 for message in await pull.fetch(10, timeout=2):
                     await message.ack()

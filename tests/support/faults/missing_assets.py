@@ -22,7 +22,7 @@ class ConsumerRemoved(Fault):
             await message.ack_sync(timeout=10)
 
     async def provoke(self, site: Site) -> None:
-        await site.api.ask("CONSUMER.DELETE.BEREFT.worker")
+        await site.api.request("CONSUMER.DELETE.BEREFT.worker")
 
     async def remedy(self, site: Site) -> None:
         behind = {"deliver_policy": "by_start_sequence", "opt_start_seq": 6}
@@ -43,12 +43,12 @@ class ConsumerRecreated(Fault):
             await message.ack_sync(timeout=10)
 
     async def provoke(self, site: Site) -> None:
-        await site.api.ask("CONSUMER.DELETE.REBORN.worker")
+        await site.api.request("CONSUMER.DELETE.REBORN.worker")
         await site.api.publish("reborn", 2)
         await site.api.consumer("REBORN", "worker", deliver_policy="new")
 
     async def remedy(self, site: Site) -> None:
-        await site.api.ask("CONSUMER.DELETE.REBORN.worker")
+        await site.api.request("CONSUMER.DELETE.REBORN.worker")
         behind = {"deliver_policy": "by_start_sequence", "opt_start_seq": 6}
         await site.api.consumer("REBORN", "worker", **behind)
         site.start(site.work("REBORN", "worker", acknowledge))
@@ -64,11 +64,11 @@ class StreamRecreated(Fault):
         await site.api.publish("remade", 5)
 
     async def provoke(self, site: Site) -> None:
-        await site.api.ask("STREAM.DELETE.REMADE")
+        await site.api.request("STREAM.DELETE.REMADE")
         await site.api.stream("REMADE", subjects=["remade"])
 
     async def remedy(self, site: Site) -> None:
-        last = (await site.api.ask("STREAM.INFO.REMADE"))["state"]["last_seq"]
+        last = (await site.api.request("STREAM.INFO.REMADE"))["state"]["last_seq"]
         expected = {"Nats-Expected-Last-Sequence": str(last)}
         await site.api.jetstream.publish("remade", b"on we go", headers=expected)
 

@@ -16,14 +16,14 @@ LIMIT_BYTES = 1_000_000
 
 
 async def edit_stream(site: Site, stream: str, **changes: object) -> None:
-    config: Config = (await site.api.ask(f"STREAM.INFO.{stream}"))["config"]
-    await site.api.ask(f"STREAM.UPDATE.{stream}", {**config, **changes})
+    config: Config = (await site.api.request(f"STREAM.INFO.{stream}"))["config"]
+    await site.api.request(f"STREAM.UPDATE.{stream}", {**config, **changes})
 
 
 async def edit_consumer(site: Site, stream: str, consumer: str, **changes: object) -> None:
-    config: Config = (await site.api.ask(f"CONSUMER.INFO.{stream}.{consumer}"))["config"]
+    config: Config = (await site.api.request(f"CONSUMER.INFO.{stream}.{consumer}"))["config"]
     request = {"stream_name": stream, "config": {**config, **changes}, "action": "update"}
-    await site.api.ask(f"CONSUMER.CREATE.{stream}.{consumer}", request)
+    await site.api.request(f"CONSUMER.CREATE.{stream}.{consumer}", request)
 
 
 class StreamFull(Fault):
@@ -63,7 +63,7 @@ class AccountStorageFull(Fault):
             await site.limited.jetstream.publish("large", bytes(10_000))
 
     async def remedy(self, site: Site) -> None:
-        await site.limited.ask("STREAM.PURGE.LARGE", {"keep": 10})
+        await site.limited.request("STREAM.PURGE.LARGE", {"keep": 10})
         await site.limited.jetstream.publish("large", bytes(10_000))
 
 
@@ -85,9 +85,9 @@ class AckPendingFull(Fault):
 
     async def provoke(self, site: Site) -> None:
         await site.api.publish("held", 20)
-        site.start(site.work("HELD", "worker", self._answer))
+        site.start(site.work("HELD", "worker", self._response))
 
-    async def _answer(self, message: Msg) -> None:
+    async def _response(self, message: Msg) -> None:
         if self._dependency.is_set():
             await acknowledge(message)
 

@@ -43,8 +43,8 @@ async def draw(address: str, folder: Path, shown: float, scrape: float) -> None:
     window = Window(end - shown, end, max(scrape, shown / POINTS), scrape)
     async with aiohttp.ClientSession() as session:
         for uid, board in BOARDS.items():
-            asking = Prometheus(address, session, CHOSEN.get(uid, {}))
-            found = {each["id"]: await asking.panel(each, window) for each in panels(board)}
+            context = Prometheus(address, session, CHOSEN.get(uid, {}))
+            found = {each["id"]: await context.panel(each, window) for each in panels(board)}
             path = folder / f"board-{uid}.html"
             await asyncio.to_thread(path.write_text, _page(board, found, window))
             print(f"{uid}: {sum(map(bool, found.values()))} of {len(found)} panels", flush=True)

@@ -74,8 +74,8 @@ class Prometheus:
 
     async def _get(self, what: str, **parameters: str | float) -> list[Json]:
         address = f"{self.url}/api/v1/{what}"
-        async with self.session.post(address, data=parameters) as answer:
-            body: Json = await answer.json()
+        async with self.session.post(address, data=parameters) as response:
+            body: Json = await response.json()
         if body["status"] != "success":
             raise PrometheusError(f"{body.get('error')}: {parameters['query']}")
         found: list[Json] = body["data"]["result"]

@@ -150,12 +150,12 @@ def _optional(command: list[str], folder: Path) -> str:
 def _question() -> dict[str, Any]:
     """Two streams as Prometheus would answer the three queries of the sample table."""
     identity = {"system": ["demo"] * 2, "account": ["APP"] * 2, "stream": ["ORDERS", "KV_x"]}
-    answers: tuple[tuple[str, dict[str, list[Any]]], ...] = (
+    responses: tuple[tuple[str, dict[str, list[Any]]], ...] = (
         ("A", identity | {"leader": ["n1", "n2"], "Value #A": [1, 1]}),
         ("B", identity | {"Value #B": [10, 20]}),
         ("C", {k: v[:1] for k, v in identity.items()} | {"Value #C": [4096]}),
     )
-    frames = [{"ref": ref, "fields": _fields(columns)} for ref, columns in answers]
+    frames = [{"ref": ref, "fields": _fields(columns)} for ref, columns in responses]
     return {"transformations": transformations(SAMPLE_TABLE), "frames": frames}
 
 

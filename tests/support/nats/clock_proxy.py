@@ -24,14 +24,14 @@ async def http_with_clock(monitor_url: str, clock: WrongClock) -> AsyncIterator[
     """The URL of the monitoring port, as if the server had this clock."""
     async with aiohttp.ClientSession(monitor_url) as session:
 
-        async def answer(request: web.Request) -> web.Response:
+        async def response(request: web.Request) -> web.Response:
             async with session.get(request.rel_url) as response:
                 body = moved_moments(await response.read(), clock.ahead)
                 kind = response.content_type
                 return web.Response(body=body, status=response.status, content_type=kind)
 
         app = web.Application()
-        app.router.add_get("/{path:.*}", answer)
+        app.router.add_get("/{path:.*}", response)
         runner = web.AppRunner(app)
         await runner.setup()
         try:

@@ -127,14 +127,14 @@ async def _shared_stream(client: Client) -> dict[str, str]:
     return found
 
 
-async def _leader(client: Client, question: str, answer: Any) -> str:
+async def _leader(client: Client, request: str, response: Any) -> str:
     """From the answer to its creation, or asked for while the election is under way."""
 
     async def named() -> str:
-        return str((await api(client, question)).get("cluster", {}).get("leader", ""))
+        return str((await api(client, request)).get("cluster", {}).get("leader", ""))
 
-    at_once = str(answer.get("cluster", {}).get("leader", ""))
-    return at_once or await until(named, bool, question)
+    at_once = str(response.get("cluster", {}).get("leader", ""))
+    return at_once or await until(named, bool, request)
 
 
 async def _fill(client: Client, subject: str, count: int) -> None:

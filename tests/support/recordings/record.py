@@ -68,7 +68,7 @@ class Recorder:
         return SystemSource(OPTIONS, link) if login is SYS else AccountSource(OPTIONS, link)
 
     async def record(self, scene: str, *polled: Recorded) -> None:
-        """All of them see the same moment: of a question asked twice one answer is kept."""
+        """All of them see the same moment: of a request asked twice one answer is kept."""
         place = Recording(self.version, scene, self.kind)
         about = {"server": self.version, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
         tape = self._deck.tape = Tape(about | {"command": COMMAND})
@@ -78,7 +78,7 @@ class Recorder:
                 info = source.link.server_info
                 tape.server_info = {key: info[key] for key in _INFO_KEPT if key in info}
         await asyncio.to_thread(tape.save, place.path)
-        print(f"{place.path.relative_to(FOLDER)}: {len(tape.exchanges)} questions", flush=True)
+        print(f"{place.path.relative_to(FOLDER)}: {len(tape.exchanges)} requests", flush=True)
 
     async def close(self) -> None:
         for source in self._opened:

@@ -16,13 +16,13 @@ from unittest import mock
 
 from support.recordings.replay import Exchange, Tape, TapedReply, http_request, nats_request
 
-from exporter.errors import QuestionError
+from exporter.errors import RequestError
 from exporter.model import Snapshot
 from exporter.sources.account import AccountSource
-from exporter.sources.decoding.decode import read_answer
+from exporter.sources.decoding.decode import read_response
 from exporter.sources.decoding.wire import WireVarz
 from exporter.sources.monitor import HttpAccess, MonitorSource
-from exporter.sources.request_context import Asking
+from exporter.sources.request_context import RequestContext
 from exporter.sources.servers.snapshot import SourceOptions
 from exporter.sources.source import Source
 from exporter.sources.system import SystemSource
@@ -110,14 +110,14 @@ class Player:
     def _time(self) -> float:
         return self._now
 
-    def answer(self, request: str) -> tuple[Exchange, tuple[TapedReply, ...]]:
+    def response(self, request: str) -> tuple[Exchange, tuple[TapedReply, ...]]:
         exchange = self.tape.exchanges.get(request)
         if exchange is None:
             known = "\n  ".join(self.tape.exchanges)
             raise NotRecordedError(f"asked:\n  {request}\nrecorded are only:\n  {known}")
         self._now = max(self._now, exchange.ended)
         if exchange.error is not None:
-            raise QuestionError(exchange.error.reason, exchange.error.detail)
+            raise RequestError(exchange.error.reason, exchange.error.detail)
         return exchange, exchange.replies
 
 
@@ -139,12 +139,12 @@ class RecordedLink(NatsLink):
     async def close(self) -> None:
         """Nothing to close."""
 
-    async def ask(self, subject: str, payload: bytes = b"", *, timeout: float) -> Reply:
-        exchange, replies = self._player.answer(nats_request(subject, payload))
+    async def request(self, subject: str, payload: bytes = b"", *, timeout: float) -> Reply:
+        exchange, replies = self._player.response(nats_request(subject, payload))
         return _reply(exchange, replies[0])
 
     async def gather(self, subject: str, payload: bytes = b"", **_: Any) -> list[Reply]:
-        exchange, replies = self._player.answer(nats_request(subject, payload))
+        exchange, replies = self._player.response(nats_request(subject, payload))
         return [_reply(exchange, reply) for reply in replies]
 
 
@@ -159,15 +159,17 @@ class RecordedMonitor(MonitorSource):
         address: str,
         path: str,
         query: Mapping[str, str],
-        asking: Asking,
+        context: RequestContext,
         statuses: frozenset[int] = frozenset({200}),
     ) -> tuple[bytes, int]:
-        _, replies = self.player.answer(http_request(address, path, query))
+        _, replies = self.player.response(http_request(address, path, query))
         return replies[0].text.encode(), replies[0].status
 
-    async def _timed_varz(self, address: str, asking: Asking) -> tuple[WireVarz, float, float]:
-        exchange, replies = self.player.answer(http_request(address, "varz", {}))
-        varz = read_answer(WireVarz, replies[0].text.encode(), "varz")
+    async def _timed_varz(
+        self, address: str, context: RequestContext
+    ) -> tuple[WireVarz, float, float]:
+        exchange, replies = self.player.response(http_request(address, "varz", {}))
+        varz = read_response(WireVarz, replies[0].text.encode(), "varz")
         return varz, exchange.sent, replies[0].round_trip
 
 

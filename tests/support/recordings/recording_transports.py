@@ -1,4 +1,4 @@
-"""The transports of our sources, with every question and its answer kept on a tape."""
+"""The transports of our sources, with every request and its answer kept on a tape."""
 
 import re
 import tempfile
@@ -17,9 +17,9 @@ from support.recordings.replay import (
     nats_request,
 )
 
-from exporter.errors import QuestionError
+from exporter.errors import RequestError
 from exporter.sources.monitor import MonitorSource
-from exporter.sources.request_context import Asking
+from exporter.sources.request_context import RequestContext
 from exporter.sources.transport.connection import NatsLink, Reply
 from exporter.sources.transport.credentials import NatsAccess
 from exporter.sources.transport.gzip_responses import unpacked
@@ -53,18 +53,18 @@ class Deck:
         return text
 
     async def keep(
-        self, request: str, ask: Awaitable[T], replies: Callable[[T], Sequence[TapedReply]]
+        self, request: str, pending: Awaitable[T], replies: Callable[[T], Sequence[TapedReply]]
     ) -> T:
         """Asks, and keeps the answer or the failure."""
         sent, request = time.time(), self.clean(request)
         try:
-            answer = await ask
-        except QuestionError as error:
+            response = await pending
+        except RequestError as error:
             failed = TapedError(error.reason, self.clean(error.detail))
             self.tape.keep(Exchange(request, sent, error=failed))
             raise
-        self.tape.keep(Exchange(request, sent, tuple(replies(answer))))
-        return answer
+        self.tape.keep(Exchange(request, sent, tuple(replies(response))))
+        return response
 
     def reply(self, reply: Reply) -> TapedReply:
         text = self.clean(unpacked(reply, _MOST_BYTES).decode())
@@ -76,8 +76,8 @@ class RecordingLink(NatsLink):
         super().__init__(access, "recording")
         self._deck = deck
 
-    async def ask(self, subject: str, payload: bytes = b"", *, timeout: float) -> Reply:
-        asked = super().ask(subject, payload, timeout=timeout)
+    async def request(self, subject: str, payload: bytes = b"", *, timeout: float) -> Reply:
+        asked = super().request(subject, payload, timeout=timeout)
         request = nats_request(subject, payload)
         return await self._deck.keep(request, asked, lambda reply: [self._deck.reply(reply)])
 
@@ -96,15 +96,15 @@ class RecordingMonitor(MonitorSource):
         address: str,
         path: str,
         query: Mapping[str, str],
-        asking: Asking,
+        context: RequestContext,
         statuses: frozenset[int] = frozenset({200}),
     ) -> tuple[bytes, int]:
         started = time.perf_counter()
 
-        def taped(answer: tuple[bytes, int]) -> list[TapedReply]:
-            body, status = answer
+        def taped(response: tuple[bytes, int]) -> list[TapedReply]:
+            body, status = response
             text = self.deck.clean(body.decode())
             return [TapedReply(text, {}, time.perf_counter() - started, status)]
 
-        asked = super()._get(address, path, query, asking, statuses)
+        asked = super()._get(address, path, query, context, statuses)
         return await self.deck.keep(http_request(address, path, query), asked, taped)

@@ -26,7 +26,7 @@ class TapedReply:
 
 @dataclass(frozen=True)
 class TapedError:
-    """Why a question had no reply: a reason of the catalogue and its words."""
+    """Why a request had no reply: a reason of the catalogue and its words."""
 
     reason: str
     detail: str
@@ -34,7 +34,7 @@ class TapedError:
 
 @dataclass(frozen=True)
 class Exchange:
-    """One question, as a text that is the same whenever the same is asked."""
+    """One request, as a text that is the same whenever the same is asked."""
 
     request: str
     sent: float
@@ -55,7 +55,7 @@ class Tape:
     exchanges: dict[str, Exchange] = field(default_factory=dict)
 
     def keep(self, exchange: Exchange) -> None:
-        """A scene is one moment: of a question asked twice the first answer stays."""
+        """A scene is one moment: of a request asked twice the first answer stays."""
         self.exchanges.setdefault(exchange.request, exchange)
 
     @property

@@ -53,16 +53,16 @@ class Api:
         self.client = client
         self.jetstream: JetStreamContext = client.jetstream(timeout=10)
 
-    async def ask(self, subject: str, request: Config | None = None) -> Config:
+    async def request(self, subject: str, request: Config | None = None) -> Config:
         payload = b"" if request is None else json.dumps(request).encode()
         message = await self.client.request(f"$JS.API.{subject}", payload, timeout=10)
-        answer: Config = json.loads(message.data)
-        if "error" in answer:
-            raise RuntimeError(f"{subject}: {answer['error']}")
-        return answer
+        response: Config = json.loads(message.data)
+        if "error" in response:
+            raise RuntimeError(f"{subject}: {response['error']}")
+        return response
 
     async def stream(self, name: str, **config: Any) -> None:
-        await self.ask(f"STREAM.CREATE.{name}", {"name": name, "storage": "file", **config})
+        await self.request(f"STREAM.CREATE.{name}", {"name": name, "storage": "file", **config})
 
     async def consumer(self, stream: str, name: str, **config: Any) -> None:
         """Durable unless it says `ephemeral`; acknowledged one by one unless it says otherwise."""
@@ -70,7 +70,7 @@ class Api:
         if not whole.pop("ephemeral", False):
             whole["durable_name"] = name
         request = {"stream_name": stream, "config": whole}
-        await self.ask(f"CONSUMER.CREATE.{stream}.{name}", request)
+        await self.request(f"CONSUMER.CREATE.{stream}.{name}", request)
 
     async def publish(self, subject: str, count: int) -> None:
         for number in range(count):
@@ -195,7 +195,7 @@ async def _traffic(api: Api) -> None:
     await api.publish("jobs.light", 2)
     await api.publish("events.seen", 3)
     for sequence in (3, 4, 9):
-        await api.ask("STREAM.MSG.DELETE.ORDERS", {"seq": sequence})
+        await api.request("STREAM.MSG.DELETE.ORDERS", {"seq": sequence})
     await _deliveries(api)
     await api.fetch("ORDERS", "latest", 3)
     await api.consumer("ORDERS", "asking", deliver_policy="new")
@@ -226,7 +226,7 @@ async def _poison(api: Api) -> None:
                 await message.nak()
             else:
                 await _acked(message)
-        info = await api.ask("CONSUMER.INFO.ORDERS.poisoned")
+        info = await api.request("CONSUMER.INFO.ORDERS.poisoned")
         return info["num_redelivered"], info["num_ack_pending"]
 
     # Only the pull after its last delivery makes the server give a message up.
@@ -242,8 +242,8 @@ async def _settled(api: Api) -> None:
     """Waits until the copies are complete and the missing origin is reported."""
 
     async def copies() -> tuple[int, int, bool]:
-        copy = (await api.ask("STREAM.INFO.COPY"))["state"]["last_seq"]
-        gathered = await api.ask("STREAM.INFO.GATHERED")
+        copy = (await api.request("STREAM.INFO.COPY"))["state"]["last_seq"]
+        gathered = await api.request("STREAM.INFO.GATHERED")
         failed = any("error" in each for each in gathered["sources"])
         return copy, gathered["state"]["messages"], failed
 

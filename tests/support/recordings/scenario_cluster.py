@@ -49,11 +49,11 @@ async def lose(cluster: NatsCluster, alone: str) -> None:
     await cluster.settle()
     async with connected(cluster) as client, connected(cluster, SYS) as system:
         api = Api(client)
-        for question in _REPLICATED:
+        for request in _REPLICATED:
             await until(
-                lambda question=question: _offline(api, question),  # type: ignore[misc]
+                lambda request=request: _offline(api, request),  # type: ignore[misc]
                 lambda seen: seen == [alone],
-                f"{question} does not hold {alone} for offline",
+                f"{request} does not hold {alone} for offline",
             )
         await until(
             lambda: _offline_in_meta(system), lambda seen: seen == [alone], "the meta group differs"
@@ -66,7 +66,7 @@ async def _stream_on(api: Api, server: str) -> None:
         await api.stream("SOLO", subjects=["solo"])
         if await _leader(api, "STREAM.INFO.SOLO") == server:
             break
-        await api.ask("STREAM.DELETE.SOLO")
+        await api.request("STREAM.DELETE.SOLO")
     else:
         raise RuntimeError(f"SOLO never came to {server}")
     await api.consumer("SOLO", "worker")
@@ -83,31 +83,31 @@ async def _traffic(api: Api) -> None:
     await api.fetch("SOLO", "worker", 2)
 
 
-async def _cluster(api: Api, question: str) -> dict[str, Any]:
+async def _cluster(api: Api, request: str) -> dict[str, Any]:
     """Who leads and who follows; nothing while nobody can say."""
     try:
-        found: dict[str, Any] = (await api.ask(question)).get("cluster", {})
+        found: dict[str, Any] = (await api.request(request)).get("cluster", {})
     except (RuntimeError, nats.errors.TimeoutError, nats.errors.NoRespondersError):
         return {}
     return found if found.get("leader") else {}
 
 
-async def _leader(api: Api, question: str) -> str:
-    return str((await _cluster(api, question)).get("leader", ""))
+async def _leader(api: Api, request: str) -> str:
+    return str((await _cluster(api, request)).get("leader", ""))
 
 
 async def _behind(api: Api) -> list[str]:
     """The replicated assets that are not yet the same everywhere."""
     behind = []
-    for question in _REPLICATED:
-        peers: list[Peer] = (await _cluster(api, question)).get("replicas", [])
+    for request in _REPLICATED:
+        peers: list[Peer] = (await _cluster(api, request)).get("replicas", [])
         if len(peers) < 2 or any(not peer["current"] or peer.get("lag") for peer in peers):
-            behind.append(question)
+            behind.append(request)
     return behind
 
 
-async def _offline(api: Api, question: str) -> list[str]:
-    peers: list[Peer] = (await _cluster(api, question)).get("replicas", [])
+async def _offline(api: Api, request: str) -> list[str]:
+    peers: list[Peer] = (await _cluster(api, request)).get("replicas", [])
     return [peer["name"] for peer in peers if peer.get("offline")]
 
 

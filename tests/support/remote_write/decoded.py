@@ -61,7 +61,7 @@ def things_of(batch: Batch, table: SeriesTable) -> list[Thing]:
     ]
 
 
-class Desk:
+class Handler:
     """A decoder with a table of its own, and beside it the slow reader of every rule."""
 
     def __init__(self, limits: Limits | None = None) -> None:

@@ -17,7 +17,7 @@ from support.remote_write import messages as rw
 from archive.batch import Batch, SeriesDefinition
 from archive.http.app import WRITE_PATH, make_app
 from archive.http.listener import QuickListener
-from archive.http.write_endpoint import WriteDesk
+from archive.http.write_endpoint import WriteHandler
 from archive.ingest.quarantine import Quarantine
 from archive.ingest.receiver import Receiver
 from archive.remote_write.decoder import Decoder
@@ -106,13 +106,15 @@ async def open_door(folder: Path, limits: Limits, *, quick: bool = True) -> Asyn
     decoder = Decoder(limits, "__replica__", SeriesTable())
     receiver = Receiver(decoder, log, limits, quarantine, tally)
     app = make_app(receiver, SelfMetrics(tally.values), tally, limits.body, lambda: "", lambda: "")
-    desk = WriteDesk(receiver, tally, lambda _: "" if quick else None, dict)
+    desk = WriteHandler(receiver, tally, lambda _: "" if quick else None, dict)
     async with served(app, desk) as (client, port):
         yield Door(client, port, receiver, log, quarantine, folder)
 
 
 @asynccontextmanager
-async def served(app: web.Application, desk: WriteDesk) -> AsyncIterator[tuple[ClientSession, int]]:
+async def served(
+    app: web.Application, desk: WriteHandler
+) -> AsyncIterator[tuple[ClientSession, int]]:
     runner = web.AppRunner(app, access_log=None, auto_decompress=False, shutdown_timeout=1.0)
     await runner.setup()
     assert runner.server is not None

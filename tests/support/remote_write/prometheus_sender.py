@@ -86,8 +86,8 @@ class Prometheus:
     client: aiohttp.ClientSession = field(repr=False)
 
     async def metrics(self) -> Series:
-        async with self.client.get(f"{self.url}/metrics") as answer:
-            return read_series(await answer.text())
+        async with self.client.get(f"{self.url}/metrics") as response:
+            return read_series(await response.text())
 
     async def sent(self, what: str = "samples_total") -> float:
         found = await self.metrics()
@@ -116,8 +116,8 @@ class Prometheus:
     async def points(self) -> dict[Labels, list[Point]]:
         """Every sample that it has, by its query API, which leaves stale markers out."""
         query = {"query": '{__name__=~".+"}[1h]'}
-        async with self.client.get(f"{self.url}/api/v1/query", params=query) as answer:
-            found = await answer.json()
+        async with self.client.get(f"{self.url}/api/v1/query", params=query) as response:
+            found = await response.json()
         return {
             tuple(sorted(each["metric"].items())): [_point(*pair) for pair in each["values"]]
             for each in found["data"]["result"]

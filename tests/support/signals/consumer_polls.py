@@ -7,8 +7,8 @@ from typing import Any
 from support.exporter.models import NOW, at, consumer, consumer_config, stream
 
 from exporter.model import Consumer, Server, Snapshot, Stream
-from exporter.signals.engine import SignalBook
-from exporter.signals.events_input import Heard
+from exporter.signals.engine import SignalState
+from exporter.signals.events_input import EventsInput
 from exporter.signals.results import ConsumerSignals, Signals, StreamSignals
 
 KEY = ("APP", "ORDERS", "worker")
@@ -47,7 +47,7 @@ class Polls:
     """A book and a clock that a test moves."""
 
     def __init__(self) -> None:
-        self.book = SignalBook()
+        self.book = SignalState()
         self.now = NOW
         self.signals = Signals()
 
@@ -56,7 +56,7 @@ class Polls:
         *rows: Stream | Consumer | Server,
         after: float = POLL,
         complete: bool = True,
-        heard: Heard | None = None,
+        heard: EventsInput | None = None,
     ) -> ConsumerSignals | None:
         self.now += after
         self.signals = self.book.update(

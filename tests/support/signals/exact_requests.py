@@ -14,12 +14,12 @@ from support.signals.ledger import Ledger, Workload
 from support.signals.observations import ACCOUNT, OPTIONS
 
 from exporter.model import Outcome, Snapshot
-from exporter.signals.engine import SignalBook
-from exporter.signals.events_input import ConsumerKey, Heard
+from exporter.signals.engine import SignalState
+from exporter.signals.events_input import ConsumerKey, EventsInput
 from exporter.signals.results import ConsumerSignals, Signals
 from exporter.sources.exact_requests.reader import Precise, PreciseOptions, PreciseReader
 from exporter.sources.jetstream_api.client import AccountApi
-from exporter.sources.request_context import Asking, LeftOut
+from exporter.sources.request_context import LeftOut, RequestContext
 from exporter.sources.source import Source
 
 EXACT: Final = PreciseOptions(exact_lag=True, counts_interval=0.0)
@@ -28,12 +28,12 @@ DIGITS_SECONDS: Final = 2e-6
 
 
 @dataclass
-class Desk:
+class Handler:
     """What one poll after the other brings."""
 
     source: Source
     reader: PreciseReader
-    book: SignalBook = field(default_factory=SignalBook)
+    book: SignalState = field(default_factory=SignalState)
     left_out: LeftOut = field(default_factory=LeftOut)
     signals: Signals | None = None
     snapshot: Snapshot = field(default_factory=lambda: Snapshot("test", 0.0))
@@ -42,9 +42,9 @@ class Desk:
     async def look(self) -> None:
         self.snapshot = await poll(self.source)
         assert self.snapshot.complete, self.snapshot.outcomes
-        asking = Asking(time.monotonic() + 20, self.left_out)
-        self.precise = await self.reader.read(self.snapshot, self.signals, asking)
-        heard = Heard(lags=self.precise.lags, counts=self.precise.counts)
+        context = RequestContext(time.monotonic() + 20, self.left_out)
+        self.precise = await self.reader.read(self.snapshot, self.signals, context)
+        heard = EventsInput(lags=self.precise.lags, counts=self.precise.counts)
         self.signals = self.book.update(self.snapshot, heard)
 
     async def look_twice(self) -> None:
@@ -56,8 +56,8 @@ class Desk:
         assert self.signals is not None
         return self.signals.consumers[key(ledger)]
 
-    def outcome(self, question: str) -> Outcome | None:
-        return next((o for o in self.precise.outcomes if o.question == question), None)
+    def outcome(self, request: str) -> Outcome | None:
+        return next((o for o in self.precise.outcomes if o.request == request), None)
 
     def assert_exact(self, ledger: Ledger, seq: int, stored: float) -> None:
         """The lag is the true age of that message, as well as the server's clock is known."""
@@ -77,14 +77,14 @@ def key(ledger: Ledger) -> ConsumerKey:
 @asynccontextmanager
 async def desk(
     place: Place, options: PreciseOptions = EXACT, login: Login = APP
-) -> AsyncIterator[Desk]:
+) -> AsyncIterator[Handler]:
     async with account_source(nats_access(place, login), OPTIONS) as source:
-        yield Desk(source, PreciseReader(AccountApi(source.link), ACCOUNT, options))
+        yield Handler(source, PreciseReader(AccountApi(source.link), ACCOUNT, options))
 
 
 async def stored_at(client: Client, stream: str, seq: int) -> float:
-    answer = await api(client, f"STREAM.MSG.GET.{stream}", {"seq": seq})
-    text = answer["message"]["time"].rstrip("Z")
+    response = await api(client, f"STREAM.MSG.GET.{stream}", {"seq": seq})
+    text = response["message"]["time"].rstrip("Z")
     whole, _, fraction = text.partition(".")
     return datetime.fromisoformat(whole + "+00:00").timestamp() + float(f"0.{fraction or 0}")
 

@@ -44,9 +44,9 @@ class Workshop:
     async def api(self, subject: str, **request: object) -> dict[str, Any]:
         payload = json.dumps(request).encode() if request else b""
         reply = await self.client.request(f"$JS.API.{subject}", payload, timeout=PATIENCE_SECONDS)
-        answer: dict[str, Any] = json.loads(reply.data)
-        assert "error" not in answer, (subject, answer["error"])
-        return answer
+        response: dict[str, Any] = json.loads(reply.data)
+        assert "error" not in response, (subject, response["error"])
+        return response
 
     async def store(self, config: StreamConfig) -> None:
         await _insisting(partial(self._manager().add_stream, config))
@@ -80,7 +80,7 @@ class Workshop:
             await message.ack_sync(timeout=PATIENCE_SECONDS)
 
     async def refuse(self, *messages: Msg) -> None:
-        """As a question: once it is answered, the message waits to be delivered again."""
+        """As a request: once it is answered, the message waits to be delivered again."""
         for message in messages:
             await self.client.request(message.reply, b"-NAK", timeout=PATIENCE_SECONDS)
 

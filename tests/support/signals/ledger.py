@@ -97,9 +97,9 @@ class Workload:
         whole = f"{self.stream.lower()}.{subject}"
         for _ in range(count):
             reply = await self.client.request(whole, b"x" * 16, timeout=_PATIENCE_SECONDS)
-            answer = json.loads(reply.data)
-            assert "error" not in answer, answer
-            self.stored[answer["seq"]] = whole
+            response = json.loads(reply.data)
+            assert "error" not in response, response
+            self.stored[response["seq"]] = whole
         await self.note_gone()
 
     async def fetch(self, name: str, count: int = 1, *, wait: bool = False) -> list[Msg]:
@@ -132,13 +132,13 @@ class Workload:
         await until(missing, lambda left: left == 0, f"{name} does not get {count} messages")
         return sorted(ledger.sent - before)
 
-    async def drain(self, name: str, answer: bytes = ACK) -> None:
+    async def drain(self, name: str, response: bytes = ACK) -> None:
         """Fetches and answers until nothing comes."""
         while got := await self.fetch(name, 50):
-            await self.answer(name, (m.metadata.sequence.stream for m in got), answer)
+            await self.response(name, (m.metadata.sequence.stream for m in got), response)
 
-    async def answer(self, name: str, sequences: Iterable[int], word: bytes = ACK) -> None:
-        """As a question: once it is answered, the server has acted upon it."""
+    async def response(self, name: str, sequences: Iterable[int], word: bytes = ACK) -> None:
+        """As a request: once it is answered, the server has acted upon it."""
         ledger = self.ledgers[name]
         for sequence in list(sequences):
             held = ledger.held[sequence] if word == IN_PROGRESS else ledger.held.pop(sequence)
@@ -158,8 +158,8 @@ class Workload:
         return await self._done(f"CONSUMER.INFO.{self.stream}.{name}")
 
     async def state(self, **how: Any) -> Any:
-        answer = await self._done(f"STREAM.INFO.{self.stream}", how)
-        return answer["state"]
+        response = await self._done(f"STREAM.INFO.{self.stream}", how)
+        return response["state"]
 
     async def message(self, sequence: int, **how: Any) -> Any:
         """As it is stored, with its `seq` and its `time`."""
@@ -183,6 +183,6 @@ class Workload:
         await self.note_gone()
 
     async def _done(self, subject: str, request: dict[str, Any] | None = None) -> Any:
-        answer = await api(self.client, subject, request or None)
-        assert "error" not in answer, (subject, answer["error"])
-        return answer
+        response = await api(self.client, subject, request or None)
+        assert "error" not in response, (subject, response["error"])
+        return response

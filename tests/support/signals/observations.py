@@ -14,8 +14,8 @@ from support.signals.ledger import Ledger
 from support.waiting import until
 
 from exporter.model import Consumer, Snapshot
-from exporter.signals.engine import SignalBook
-from exporter.signals.events_input import Heard
+from exporter.signals.engine import SignalState
+from exporter.signals.events_input import EventsInput
 from exporter.signals.results import ConsumerSignals, Signals
 from exporter.sources.servers.snapshot import SourceOptions
 from exporter.sources.source import Source
@@ -43,20 +43,20 @@ class Watch:
     """One source; time can be made to pass without waiting for it."""
 
     source: Source
-    book: SignalBook = field(default_factory=SignalBook)
+    book: SignalState = field(default_factory=SignalState)
     signals: Signals = field(default_factory=Signals)
     snapshot: Snapshot = field(default_factory=lambda: Snapshot("test", 0.0))
     ahead: float = 0.0  # seconds by which the clock that it sees is ahead of ours
     claims: dict[tuple[str, str], Claim] = field(default_factory=dict)
 
-    async def look(self, heard: Heard | None = None) -> None:
+    async def look(self, heard: EventsInput | None = None) -> None:
         assert await self._look(heard), self.snapshot.outcomes
 
     async def look_until_all_answer(self) -> None:
         """After a server was away; what is seen meanwhile goes into the book as well."""
         await until(lambda: self._look(None), lambda complete: complete, "no complete answer")
 
-    async def _look(self, heard: Heard | None) -> bool:
+    async def _look(self, heard: EventsInput | None) -> bool:
         snapshot = await poll(self.source)
         self.snapshot = replace(snapshot, taken=snapshot.taken + self.ahead)
         self.signals = self.book.update(self.snapshot, heard)
@@ -112,7 +112,7 @@ class Watches:
 
     all: Mapping[str, Watch]
 
-    async def look(self, *ledgers: Ledger, heard: Heard | None = None) -> None:
+    async def look(self, *ledgers: Ledger, heard: EventsInput | None = None) -> None:
         await asyncio.gather(*(watch.look(heard) for watch in self.all.values()))
         for watch in self.all.values():
             for ledger in ledgers:

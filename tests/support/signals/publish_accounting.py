@@ -24,18 +24,18 @@ from support.nats.servers import APP, SYS, Login, NatsServer
 from exporter.model import Snapshot
 from exporter.signals.publishes.engine import (
     ConsumerReplies,
-    PublishBook,
     PublishSignals,
+    PublishState,
     StreamPublishes,
     TapCounts,
 )
 from exporter.sources.decoding.wire import WireJsz
 from exporter.sources.monitor import MonitorSource
-from exporter.sources.request_context import Asking, LeftOut
+from exporter.sources.request_context import LeftOut, RequestContext
 from exporter.sources.source import Source
 from exporter.sources.subsz.reader import CEILING, SubszReader, SubszReading
 from exporter.sources.subsz.transport import SubszOverHttp, SubszOverNats, SubszTransport
-from exporter.sources.subsz.wire import SubszQuestion, WireSubsz
+from exporter.sources.subsz.wire import SubszRequest, WireSubsz
 from exporter.sources.system import SystemSource
 from exporter.sources.transport.credentials import NatsAccess
 
@@ -51,9 +51,9 @@ class Accounting:
     """Asks as a poll does: subscriptions first, then the snapshot that the book is fed with."""
 
     source: Source
-    ask: SubszTransport
+    request: SubszTransport
     reader: SubszReader
-    book: PublishBook = field(default_factory=PublishBook)
+    book: PublishState = field(default_factory=PublishState)
     tap: TapCounts | None = None
     snapshot: Snapshot | None = None
     ahead: float = 0.0  # seconds that the clock of the book is ahead of ours
@@ -63,7 +63,7 @@ class Accounting:
         if self.snapshot is None:
             self.snapshot = await poll(self.source)
         servers = {server.id: server.name for server in self.snapshot.servers if server.up}
-        self.reading = await self.reader.read(self.ask, servers)
+        self.reading = await self.reader.read(self.request, servers)
         assert self.reading.error is None, self.reading.error
         return await self._next(self.reading)
 
@@ -91,8 +91,8 @@ async def accounting(
     place: Place, how: str = "system", ceiling: int = CEILING
 ) -> AsyncIterator[Accounting]:
     """With a first look made, from which everything is counted."""
-    async with _source(place, how) as (source, ask):
-        yield await _begun(source, ask, ceiling)
+    async with _source(place, how) as (source, request):
+        yield await _begun(source, request, ceiling)
 
 
 @asynccontextmanager
@@ -102,34 +102,34 @@ async def accounting_as(access: NatsAccess) -> AsyncIterator[Accounting]:
         yield await _begun(source, over_nats(source))
 
 
-async def _begun(source: Source, ask: SubszTransport, ceiling: int = CEILING) -> Accounting:
-    watched = Accounting(source, ask, SubszReader("test", ceiling=ceiling))
+async def _begun(source: Source, request: SubszTransport, ceiling: int = CEILING) -> Accounting:
+    watched = Accounting(source, request, SubszReader("test", ceiling=ceiling))
     await watched.signals()
     return watched
 
 
 @dataclass
 class Overheard:
-    """Another transport, with every question that was asked through it."""
+    """Another transport, with every request that was asked through it."""
 
-    ask: SubszTransport
-    lists: list[SubszQuestion] = field(default_factory=list)
+    request: SubszTransport
+    lists: list[SubszRequest] = field(default_factory=list)
     lookups: list[int] = field(default_factory=list)
 
-    async def subscriptions(self, server: str, question: SubszQuestion) -> WireSubsz:
-        if question.rows:
-            self.lists.append(question)
-        return await self.ask.subscriptions(server, question)
+    async def subscriptions(self, server: str, request: SubszRequest) -> WireSubsz:
+        if request.rows:
+            self.lists.append(request)
+        return await self.request.subscriptions(server, request)
 
     async def streams(self, server: str) -> WireJsz:
-        return await self.ask.streams(server)
+        return await self.request.streams(server)
 
     async def queues(self, server: str) -> Collection[str]:
-        return await self.ask.queues(server)
+        return await self.request.queues(server)
 
     async def is_client(self, server: str, cid: int) -> bool:
         self.lookups.append(cid)
-        return await self.ask.is_client(server, cid)
+        return await self.request.is_client(server, cid)
 
 
 @asynccontextmanager
@@ -146,21 +146,21 @@ async def _source(place: Place, how: str) -> AsyncIterator[tuple[Source, SubszTr
 
 
 def over_nats(source: SystemSource) -> SubszTransport:
-    asking, most = Asking(_FAR_AWAY, LeftOut()), source.options.max_answer_bytes
-    return SubszOverNats(source.link, asking, most, source.accounts_per_page)
+    context, most = RequestContext(_FAR_AWAY, LeftOut()), source.options.max_response_bytes
+    return SubszOverNats(source.link, context, most, source.accounts_per_page)
 
 
 async def over_http(source: MonitorSource, session: aiohttp.ClientSession) -> SubszTransport:
     async def get(server: str, path: str, query: Mapping[str, str]) -> bytes:
         url = f"{addresses[server]}/{path}"
-        async with session.get(url, params=query) as answer:
-            assert answer.status == 200, await answer.text()
-            return await answer.read()
+        async with session.get(url, params=query) as response:
+            assert response.status == 200, await response.text()
+            return await response.read()
 
     addresses: dict[str, str] = {}
     for address in source.access.addresses:
-        async with session.get(f"{address}/varz") as answer:
-            addresses[(await answer.json(content_type=None))["server_id"]] = address
+        async with session.get(f"{address}/varz") as response:
+            addresses[(await response.json(content_type=None))["server_id"]] = address
     return SubszOverHttp(get, source.accounts_per_page)
 
 

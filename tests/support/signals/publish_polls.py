@@ -10,8 +10,8 @@ from support.exporter.models import snapshot as taken_now
 
 from exporter.model import Snapshot, StreamConfig
 from exporter.signals.publishes.engine import (
-    PublishBook,
     PublishSignals,
+    PublishState,
     StreamPublishes,
     TapCounts,
 )
@@ -49,7 +49,7 @@ class Town:
     """One stream that is looked at again and again, a minute apart, and polled in between."""
 
     def __init__(self, **config: Any) -> None:
-        self.book = PublishBook()
+        self.book = PublishState()
         self.seconds = 0.0
         self.config: StreamConfig = stream_config(**config)
         self.created = LONG_AGO

@@ -40,7 +40,7 @@ class Chance:
         acts: dict[Callable[[Ledger], Awaitable[None]], int] = {
             self.publish: 30,
             self.fetch: 35,
-            self.answer: 30,
+            self.response: 30,
             self.delete: 4 * by_hand,
             self.purge: 2 * by_hand,
         }
@@ -54,11 +54,11 @@ class Chance:
     async def fetch(self, ledger: Ledger) -> None:
         await self.work.fetch(ledger.consumer, self.dice.randint(1, 8))
 
-    async def answer(self, ledger: Ledger) -> None:
+    async def response(self, ledger: Ledger) -> None:
         held = sorted(ledger.held)
         some = self.dice.sample(held, self.dice.randint(0, len(held)))
         word = self.dice.choices([ACK, NAK, TERM, IN_PROGRESS], [60, 25, 8, 7])[0]
-        await self.work.answer(ledger.consumer, some, word)
+        await self.work.response(ledger.consumer, some, word)
 
     async def delete(self, _: Ledger) -> None:
         if self.work.stored:

@@ -28,12 +28,12 @@ _NOT_NOW: Final = {10008, 10158}
 T = TypeVar("T")
 
 
-async def insist(ask: Callable[[], Awaitable[T]]) -> T:
-    """While a leader moves nobody hears a question: it is asked again until somebody does."""
+async def insist(request: Callable[[], Awaitable[T]]) -> T:
+    """While a leader moves nobody hears a request: it is asked again until somebody does."""
     async with asyncio.timeout(_PATIENCE_SECONDS):
         while True:
             try:
-                return await ask()
+                return await request()
             except (nats.errors.TimeoutError, nats.errors.NoRespondersError):
                 await asyncio.sleep(PAUSE_SECONDS)
 
@@ -57,7 +57,7 @@ class ReplicatedWorkload(Workload):
     async def _store(self, subject: str, name: str) -> int:
         under_way = 0
 
-        async def ask() -> Any:
+        async def request() -> Any:
             nonlocal under_way
             # 2.10 may hold an id for ever whose message went down with the leader, as if it were
             # still under way (sequence 0): that one was not stored, and takes another id.
@@ -73,11 +73,13 @@ class ReplicatedWorkload(Workload):
             return said
 
         async def stored() -> Any:
-            return await insist(ask)
+            return await insist(request)
 
-        answer = await until(stored, lambda said: not _not_now(said) and said.get("seq") != 0, name)
-        assert "error" not in answer, answer
-        return int(answer["seq"])
+        response = await until(
+            stored, lambda said: not _not_now(said) and said.get("seq") != 0, name
+        )
+        assert "error" not in response, response
+        return int(response["seq"])
 
     async def fetch(self, name: str, count: int = 1, *, wait: bool = False) -> list[Msg]:
         try:
@@ -85,29 +87,29 @@ class ReplicatedWorkload(Workload):
         except TimeoutError:
             return []  # the pull went unheard in part; what came of it stands in the ledger
 
-    async def answer(self, name: str, sequences: Iterable[int], word: bytes = ACK) -> None:
+    async def response(self, name: str, sequences: Iterable[int], word: bytes = ACK) -> None:
         ledger = self.ledgers[name]
         for sequence in list(sequences):
             held = ledger.held[sequence] if word == IN_PROGRESS else ledger.held.pop(sequence)
 
-            async def ask(reply: str = held.reply) -> Msg:
+            async def request(reply: str = held.reply) -> Msg:
                 return await self.client.request(reply, word, timeout=_ANSWER_SECONDS)
 
-            await insist(ask)
+            await insist(request)
             ledger.naks += word.startswith(NAK)
         await self.note_gone()
 
     async def _done(self, subject: str, request: dict[str, Any] | None = None) -> Any:
-        async def ask() -> Any:
+        async def request() -> Any:
             return await insist(lambda: api(self.client, subject, request or None, _ANSWER_SECONDS))
 
-        answer = await until(ask, lambda said: not _not_now(said), subject)
-        assert "error" not in answer, (subject, answer["error"])
-        return answer
+        response = await until(request, lambda said: not _not_now(said), subject)
+        assert "error" not in response, (subject, response["error"])
+        return response
 
 
-def _not_now(answer: Any) -> bool:
-    return answer.get("error", {}).get("err_code") in _NOT_NOW
+def _not_now(response: Any) -> bool:
+    return response.get("error", {}).get("err_code") in _NOT_NOW
 
 
 @dataclass

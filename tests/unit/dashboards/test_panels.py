@@ -118,6 +118,6 @@ def test_findings_are_told_apart_by_check_and_severity() -> None:
 
 
 def test_questions_left_out_name_the_question_and_the_reason() -> None:
-    panel = shared_panels.questions_left_out(SCOPE, GUIDE, height=10)
-    assert panel.queries[0].legend == "{{system}} {{question}}: {{reason}}"
+    panel = shared_panels.requests_skipped(SCOPE, GUIDE, height=10)
+    assert panel.queries[0].legend == "{{system}} {{request}}: {{reason}}"
     assert panel.height == 10

@@ -23,7 +23,7 @@ GOOD: dict[str, Any] = {
     "help": "Odd things in the stream.",
     "labels": ("system", "stream"),
     "subject": Subject.STREAM,
-    "origin": Origin.ANSWER,
+    "origin": Origin.RESPONSE,
 }
 
 BAD = {
@@ -128,17 +128,17 @@ def test_help_names_only_metrics_that_exist() -> None:
 
 
 def test_a_source_is_an_answer_and_its_paths() -> None:
-    answers = "(consumer info|stream info|account info|account statz|jsz|varz|statsz|healthz)"
+    responses = "(consumer info|stream info|account info|account statz|jsz|varz|statsz|healthz)"
     paths = r"[a-z_]+(\[\])?(\.[a-z_]+(\[\])?)*"
-    one = rf"{answers}(, {answers})*: {paths}(, {paths})*"
+    one = rf"{responses}(, {responses})*: {paths}(, {paths})*"
     source = re.compile(rf"{one}(; {one})*")
     assert [m.name for m in catalog.ALL if m.source and not source.fullmatch(m.source)] == []
 
 
 def test_what_an_answer_says_has_a_source() -> None:
-    answered = [m for m in catalog.ALL if m.origin is Origin.ANSWER]
+    succeeded = [m for m in catalog.ALL if m.origin is Origin.RESPONSE]
     # That a server answered at all is no field of its answer.
-    assert [m for m in answered if not m.source] == [catalog.SERVER_UP]
+    assert [m for m in succeeded if not m.source] == [catalog.SERVER_UP]
 
 
 def test_subjects_follow_the_names() -> None:
@@ -187,7 +187,7 @@ def test_an_ordinary_consumer_has_24_core_series() -> None:
     ]
     by_origin = Counter(metric.origin for metric in core)
     # Events add their series only once something happened; the info is the 24th series.
-    assert by_origin == {Origin.ANSWER: 13, Origin.DERIVED: 10, Origin.EVENT: 2}
+    assert by_origin == {Origin.RESPONSE: 13, Origin.DERIVED: 10, Origin.EVENT: 2}
 
 
 def spelled(metric: Metric) -> tuple[str, str, str, str, str]:
@@ -203,9 +203,9 @@ def spelled(metric: Metric) -> tuple[str, str, str, str, str]:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("consumer_num_pending", "gauge||core|answer|system account stream consumer"),
-        ("consumer_deliveries_total", "counter||core|answer|system account stream consumer"),
-        ("consumer_backlog_messages", "gauge||full|answer|system account stream consumer"),
+        ("consumer_num_pending", "gauge||core|response|system account stream consumer"),
+        ("consumer_deliveries_total", "counter||core|response|system account stream consumer"),
+        ("consumer_backlog_messages", "gauge||full|response|system account stream consumer"),
         ("consumer_ack_seconds", "histogram|seconds|full|event|system account stream consumer"),
         ("consumer_terms_total", "counter||full|event|system account stream consumer by"),
         (
@@ -214,21 +214,21 @@ def spelled(metric: Metric) -> tuple[str, str, str, str, str]:
         ),
         (
             "consumer_info",
-            "info||core|answer|system account stream consumer durable kind ack_policy"
+            "info||core|response|system account stream consumer durable kind ack_policy"
             " deliver_policy replay_policy filtered priority_policy flow_control leader replicas",
         ),
-        ("stream_bytes", "gauge|bytes|core|answer|system account stream"),
-        ("stream_fill_ratio", "gauge|ratio|core|answer|system account stream limit"),
+        ("stream_bytes", "gauge|bytes|core|response|system account stream"),
+        ("stream_fill_ratio", "gauge|ratio|core|response|system account stream limit"),
         ("stream_config_findings", "gauge||core|derived|system account stream check severity"),
         ("server_clock_offset_seconds", "gauge|seconds|core|derived|system server"),
-        ("server_storage_max_bytes", "gauge|bytes|core|answer|system server"),
-        ("meta_leader", "gauge||core|answer|system server"),
-        ("meta_size", "gauge||core|answer|system"),
-        ("account_memory_reserved_bytes", "gauge|bytes|core|answer|system account tier"),
-        ("account_slow_consumers_total", "counter||core|answer|system account server"),
+        ("server_storage_max_bytes", "gauge|bytes|core|response|system server"),
+        ("meta_leader", "gauge||core|response|system server"),
+        ("meta_size", "gauge||core|response|system"),
+        ("account_memory_reserved_bytes", "gauge|bytes|core|response|system account tier"),
+        ("account_slow_consumers_total", "counter||core|response|system account server"),
         ("advisories_total", "counter||core|event|system account kind"),
         ("up", "gauge||core|self|system"),
-        ("poll_errors_total", "counter||core|self|system question reason"),
+        ("poll_errors_total", "counter||core|self|system request reason"),
         ("publish_ack_tap_active", "gauge||core|event|system"),
         ("build_info", "info||core|self|version python"),
         ("archive_received_bytes_total", "counter|bytes|core|archive|"),

@@ -20,7 +20,7 @@ from exporter import catalog
 from exporter.exposition.text_format import Block, Column, Format, label_head, render_block
 from exporter.metric import Metric
 from exporter.polling.loop import SystemPoller
-from exporter.polling.scrape_view import Moment
+from exporter.polling.scrape_view import ScrapeView
 from exporter.polling.state import SystemState
 from exporter.polling.supervisor import Reload, Watch
 from exporter.samples.render import Rendered
@@ -52,14 +52,14 @@ class MemoryWatch:
     pages: tuple[Block, ...] = ()
     is_ready: bool = True
     ended: list[str] = field(default_factory=list)
-    answer: Reload = field(default_factory=lambda: Reload(True, "reloaded"))
+    response: Reload = field(default_factory=lambda: Reload(True, "reloaded"))
     settings: ExporterSettings = field(default_factory=ExporterSettings)
     pollers: tuple[SystemPoller, ...] = ()
 
-    def moment(self) -> Moment:
+    def moment(self) -> ScrapeView:
         rendered = Rendered(self.pages, sum(page.lines for page in self.pages), 0, 0)
         state = SystemState(45.0, rendered=rendered, last_answer=NOW, polls=1, complete=True)
-        return Moment(NOW, (("test", state),))
+        return ScrapeView(NOW, (("test", state),))
 
     def dead(self) -> list[str]:
         return self.ended
@@ -68,7 +68,7 @@ class MemoryWatch:
         return self.is_ready
 
     async def reload(self) -> Reload:
-        return self.answer
+        return self.response
 
 
 SMALL = (
@@ -97,13 +97,13 @@ def families(text: str, parse: Callable[[str], Iterable[object]] = text_families
 
 
 async def test_a_scrape_without_wishes_gets_plain_text(client: Client) -> None:
-    answer = await client.get("/metrics", headers=NO_ENCODING)
-    assert answer.status == 200
-    assert answer.headers["Content-Type"] == Format.TEXT.content_type
-    assert answer.headers["Vary"] == "Accept, Accept-Encoding"
-    assert "Content-Encoding" not in answer.headers
+    response = await client.get("/metrics", headers=NO_ENCODING)
+    assert response.status == 200
+    assert response.headers["Content-Type"] == Format.TEXT.content_type
+    assert response.headers["Vary"] == "Accept, Accept-Encoding"
+    assert "Content-Encoding" not in response.headers
     assert (
-        families(await answer.text())
+        families(await response.text())
         == {
             "streamgauge_consumer_num_pending",
             "streamgauge_stream_messages",
@@ -116,9 +116,9 @@ async def test_a_scrape_without_wishes_gets_plain_text(client: Client) -> None:
 
 async def test_openmetrics_is_given_to_those_who_ask(client: Client) -> None:
     headers = NO_ENCODING | {"Accept": "application/openmetrics-text;version=1.0.0"}
-    answer = await client.get("/metrics", headers=headers)
-    text = await answer.text()
-    assert answer.headers["Content-Type"] == Format.OPENMETRICS.content_type
+    response = await client.get("/metrics", headers=headers)
+    text = await response.text()
+    assert response.headers["Content-Type"] == Format.OPENMETRICS.content_type
     assert text.endswith("\n# EOF\n")
     assert "streamgauge_build" in families(text, openmetrics_families)
 
@@ -157,8 +157,8 @@ async def test_collect_keeps_the_chosen_and_what_the_exporter_says_of_itself(
     client: Client, chosen: list[str], kept: set[str]
 ) -> None:
     query = [("collect[]", name) for name in chosen]
-    answer = await client.get("/metrics", params=query, headers=NO_ENCODING)
-    assert families(await answer.text()) == {f"streamgauge_{name}" for name in kept} | OWN
+    response = await client.get("/metrics", params=query, headers=NO_ENCODING)
+    assert families(await response.text()) == {f"streamgauge_{name}" for name in kept} | OWN
 
 
 @pytest.mark.parametrize(
@@ -173,9 +173,9 @@ async def test_collect_keeps_the_chosen_and_what_the_exporter_says_of_itself(
 async def test_a_wish_that_is_not_known_is_refused_with_what_is(
     client: Client, query: str, named: str
 ) -> None:
-    answer = await client.get(f"/metrics?{query}")
-    assert answer.status == 400
-    assert await answer.text() == (
+    response = await client.get(f"/metrics?{query}")
+    assert response.status == 400
+    assert await response.text() == (
         f"unknown parameter {named}: collect[] takes consumer, stream, server, account\n"
     )
 
@@ -196,9 +196,9 @@ async def test_a_reader_who_leaves_early_is_no_error(
 ) -> None:
     watch.pages = (block(catalog.CONSUMER_NUM_PENDING, 150_000),)
     async with ClientSession() as reader:
-        answer = await reader.get(client.make_url("/metrics"), headers=NO_ENCODING)
-        await answer.content.readany()
-        answer.close()
+        response = await reader.get(client.make_url("/metrics"), headers=NO_ENCODING)
+        await response.content.readany()
+        response.close()
     assert (await client.get("/-/healthy")).status == 200
     assert caplog.records == []
 
@@ -218,18 +218,18 @@ async def test_a_reload_is_asked_for_by_post_or_put(watch: MemoryWatch, client: 
     assert await _said(client.put("/-/reload")) == (200, "reloaded\n")
     refused = await client.get("/-/reload")
     assert (refused.status, refused.headers["Allow"]) == (405, "POST,PUT")
-    watch.answer = Reload(False, "not reloaded: why")
+    watch.response = Reload(False, "not reloaded: why")
     assert await _said(client.post("/-/reload")) == (500, "not reloaded: why\n")
 
 
 @pytest.mark.parametrize("path", ["/", "/docs/metrics", "/docs/configuration"])
 async def test_pages_come_with_a_strict_policy(client: Client, path: str) -> None:
-    answer = await client.get(path)
-    assert answer.status == 200
-    assert answer.content_type == "text/html"
-    assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; ")
-    assert answer.headers["X-Content-Type-Options"] == "nosniff"
-    assert "<html" in await answer.text()
+    response = await client.get(path)
+    assert response.status == 200
+    assert response.content_type == "text/html"
+    assert response.headers["Content-Security-Policy"].startswith("default-src 'none'; ")
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert "<html" in await response.text()
 
 
 async def test_the_status_page_links_to_the_references(client: Client) -> None:
@@ -246,8 +246,8 @@ async def test_a_page_that_does_not_exist_names_those_that_do(client: Client) ->
 
 
 async def _said(asked: object) -> tuple[int, str]:
-    answer: ClientResponse = await asked  # type: ignore[misc]
-    return answer.status, await answer.text()
+    response: ClientResponse = await asked  # type: ignore[misc]
+    return response.status, await response.text()
 
 
 def _measured(body: bytes) -> list[bytes]:

@@ -91,7 +91,7 @@ async def _changing(api: Api, looked: asyncio.Event) -> None:
     # A consumer is another one when its time of creation differs by more than a second.
     await asyncio.sleep(1.1)
     for name, policy in RECREATED.items():
-        await api.ask(f"CONSUMER.DELETE.{name}.{WORKER}")
+        await api.request(f"CONSUMER.DELETE.{name}.{WORKER}")
         await _consumer_again(api, name, policy)
 
 

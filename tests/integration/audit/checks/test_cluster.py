@@ -155,5 +155,5 @@ async def _remove(cluster: NatsCluster, name: str, looked: asyncio.Event) -> Non
     await looked.wait()
     async with connected(cluster, SYS) as client:
         request = json.dumps({"peer": name}).encode()
-        answer = await client.request("$JS.API.SERVER.REMOVE", request, timeout=10)
-        assert json.loads(answer.data)["success"]
+        response = await client.request("$JS.API.SERVER.REMOVE", request, timeout=10)
+        assert json.loads(response.data)["success"]

@@ -87,9 +87,9 @@ async def _leads_nothing(cluster: NatsCluster) -> tuple[NatsServer, NatsServer]:
 
 async def _change(api: Api, times: int) -> None:
     """Each change of a stream is an entry of the meta group's log."""
-    config = (await api.ask(f"STREAM.INFO.{STREAM}"))["config"]
+    config = (await api.request(f"STREAM.INFO.{STREAM}"))["config"]
     for number in range(times):
-        await api.ask(f"STREAM.UPDATE.{STREAM}", {**config, "description": str(number)})
+        await api.request(f"STREAM.UPDATE.{STREAM}", {**config, "description": str(number)})
 
 
 async def _work(api: Api, messages: int) -> None:
@@ -103,11 +103,11 @@ async def _consumer_is_current(cluster: NatsCluster) -> None:
 
         async def copies() -> list[bool]:
             try:
-                question = f"$JS.API.CONSUMER.INFO.{STREAM}.{WORKER}"
-                answer = json.loads((await client.request(question, timeout=1)).data)
+                request = f"$JS.API.CONSUMER.INFO.{STREAM}.{WORKER}"
+                response = json.loads((await client.request(request, timeout=1)).data)
             except nats.errors.TimeoutError:
-                return []  # while leaders move a question goes unheard: ask again
-            replicas = answer.get("cluster", {}).get("replicas") or ()
+                return []  # while leaders move a request goes unheard: ask again
+            replicas = response.get("cluster", {}).get("replicas") or ()
             return [peer["current"] for peer in replicas]
 
         await until(copies, lambda found: found == [True, True], "a copy does not catch up")

@@ -157,7 +157,7 @@ async def test_an_account_whose_requests_fail_is_told_and_one_that_asks_well_is_
         connected(server, Login("other", "other")) as other,
     ):
         over = asyncio.Event()
-        asking = [
+        context = [
             asyncio.create_task(_ask_on(client, "STREAM.INFO.NOBODY", over)),
             asyncio.create_task(_ask_on(other, "INFO", over)),
         ]
@@ -166,7 +166,7 @@ async def test_an_account_whose_requests_fail_is_told_and_one_that_asks_well_is_
                 run = await audit(server, SYS, "--watch", "2s", source="system")
         finally:
             over.set()
-            await asyncio.gather(*asking)
+            await asyncio.gather(*context)
     assert run.about("api-errors") == {"APP"}
 
 

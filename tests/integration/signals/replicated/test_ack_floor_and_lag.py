@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 import pytest_asyncio
 from support.nats.servers import APP, NatsCluster
-from support.signals.exact_requests import DIGITS_SECONDS, Desk, desk
+from support.signals.exact_requests import DIGITS_SECONDS, Handler, desk
 from support.signals.known_workload import version_of
 from support.signals.ledger import ACK, NAK, Ledger
 from support.signals.observations import ACCOUNT, Watch
@@ -57,10 +57,10 @@ async def refuse_until_given_up(work: ReplicatedWorkload, name: str, sequence: i
     async def left() -> int:
         for message in await work.fetch(name, 1):
             got = message.metadata.sequence.stream
-            await work.answer(name, [got], NAK if got == sequence else ACK)
+            await work.response(name, [got], NAK if got == sequence else ACK)
         return int((await work.info(name))["num_ack_pending"])
 
-    await work.answer(name, [sequence], NAK)
+    await work.response(name, [sequence], NAK)
     await until(left, lambda pending: pending == before - 1, f"{sequence} is not given up")
 
 
@@ -75,18 +75,18 @@ async def test_the_gap_behind_the_floor_is_true(cluster: NatsCluster) -> None:
         both = (worker, picky)
         await work.fetch_all("worker", 6)
         await work.fetch_all("picky", 3)  # 2, 5, 8
-        await work.answer("worker", [1, 2, 4], ACK)
-        await work.answer("picky", [2], ACK)
+        await work.response("worker", [1, 2, 4], ACK)
+        await work.response("picky", [2], ACK)
         await at.tell(lambda watch: gaps(watch, *both), [(4, 4), (4, 2)])
         await at.move_leaders()
         await at.tell(lambda watch: gaps(watch, *both), [(4, 4), (4, 2)])
-        await work.answer("worker", [3], ACK)
-        await work.answer("picky", [5], NAK)
+        await work.response("worker", [3], ACK)
+        await work.response("picky", [5], NAK)
         await work.fetch_all("picky", 1)
         await at.tell(lambda watch: gaps(watch, *both), [(2, 2), (4, 3)])
         await at.move_leaders()
         for ledger in both:
-            await work.answer(ledger.consumer, ledger.held, ACK)
+            await work.response(ledger.consumer, ledger.held, ACK)
         await at.tell(lambda watch: gaps(watch, *both), [(0, 0), (0, 0)])
         await at.look_until_true()
 
@@ -99,13 +99,15 @@ async def test_a_floor_that_stands_still_is_timed_over_leaders(cluster: NatsClus
         await work.fetch_all("worker", 6)
         await at.look_until_true()
         before = [watch.snapshot.taken for watch in at.seen.all.values()]
-        await work.answer("worker", [1, 2], ACK)
+        await work.response("worker", [1, 2], ACK)
         await at.tell(lambda watch: watch.row(worker).ack_floor_stream_seq, 2)
         after = [watch.snapshot.taken for watch in at.seen.all.values()]
         for _ in range(2):
             at.seen.pass_time(500)
             await at.move_leaders()
-            await work.answer("worker", [max(worker.held)], ACK)  # others go on, the floor does not
+            await work.response(
+                "worker", [max(worker.held)], ACK
+            )  # others go on, the floor does not
             await at.look_until_true()
         # It moved between the last look that saw it where it was and the first that did not.
         for watch, sooner, later in zip(at.seen.all.values(), before, after, strict=True):
@@ -124,7 +126,7 @@ async def test_a_message_given_up_is_told_from_work_at_hand(cluster: NatsCluster
         all_of_them = (poisoned, at_work, endless)
         for ledger in all_of_them:
             await work.fetch_all(ledger.consumer, 4)
-            await work.answer(ledger.consumer, [2, 3], ACK)
+            await work.response(ledger.consumer, [2, 3], ACK)
         await at.look_until_true()
         await refuse_until_given_up(work, "poisoned", 1)
         await at.move_leaders()
@@ -134,7 +136,7 @@ async def test_a_message_given_up_is_told_from_work_at_hand(cluster: NatsCluster
         at.seen.pass_time(1300)
         for ledger in all_of_them:
             await work.fetch_all(ledger.consumer, 1)
-            await work.answer(ledger.consumer, [max(ledger.held)], ACK)
+            await work.response(ledger.consumer, [max(ledger.held)], ACK)
         await at.move_leaders()
         await at.look_until_true()
         assert _exhausted(at, *all_of_them) == {(1, 0, None)}
@@ -185,11 +187,11 @@ async def test_the_lag_is_the_age_of_the_first_unfinished_message(cluster: NatsC
                 await at.move_leaders()
         times = {sequence: await stored_at(work, sequence) for sequence in range(1, 13)}
         await work.fetch_all("worker", 7)
-        await work.answer("worker", [2, 3, 5], ACK)
+        await work.response("worker", [2, 3, 5], ACK)
         await at.tell(lambda watch: watch.of(worker).unfinished_seq, 1)
         assert _most_off(at, worker, times[1]) < SLACK
         await at.move_leaders()
-        await work.answer("worker", [1, 4], ACK)
+        await work.response("worker", [1, 4], ACK)
         await at.tell(lambda watch: watch.of(worker).unfinished_seq, 6)
         # Six was the last of a look: its time is known, not guessed.
         assert _most_off(at, worker, times[6]) < SLACK
@@ -197,7 +199,7 @@ async def test_the_lag_is_the_age_of_the_first_unfinished_message(cluster: NatsC
         await at.move_leaders()
         await at.tell(lambda watch: watch.of(worker).unfinished_seq, 6)
         assert _most_off(at, worker, times[6]) < SLACK
-        await work.answer("worker", worker.held, ACK)
+        await work.response("worker", worker.held, ACK)
         await work.drain("worker")
         await at.tell(lambda watch: (watch.of(worker).lag, watch.of(worker).lag_exact), (0.0, 1))
 
@@ -222,13 +224,13 @@ async def test_a_lag_read_from_the_message_is_exact_whoever_leads(
         await _until_read(own, picky, 3)
         _assert_exact(own, picky, stored[3])
         await work.fetch_all("picky", 1)
-        await work.answer("picky", [3], ACK)
+        await work.response("picky", [3], ACK)
         await at.move_leaders()
         await _until_read(own, picky, 6)
         _assert_exact(own, picky, stored[6])
 
 
-async def _until_read(own: Desk, ledger: Ledger, sequence: int) -> None:
+async def _until_read(own: Handler, ledger: Ledger, sequence: int) -> None:
     async def told() -> tuple[int | None, int | None]:
         await own.look()
         return own.of(ledger).lag_exact, own.of(ledger).blocking_stream_seq
@@ -236,7 +238,7 @@ async def _until_read(own: Desk, ledger: Ledger, sequence: int) -> None:
     await until(told, (1, sequence).__eq__, f"{sequence} is not read")
 
 
-def _assert_exact(own: Desk, ledger: Ledger, stored: float) -> None:
+def _assert_exact(own: Handler, ledger: Ledger, stored: float) -> None:
     lag = own.of(ledger).lag
     assert lag is not None
     unsure = max(s.clock.uncertainty_seconds for s in own.snapshot.servers if s.clock)

@@ -18,7 +18,7 @@ from support.signals.replicated_workload import (
     three_nodes,
 )
 
-from exporter.signals.events_input import FilteredCount, Heard
+from exporter.signals.events_input import EventsInput, FilteredCount
 from exporter.signals.results import ConsumerSignals
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
@@ -47,19 +47,19 @@ async def test_what_comes_again_is_counted_whoever_sends_it(cluster: NatsCluster
         await plain.fetch_all("hasty", 4)
         for work, name in ((queue, "crew"), (shared, "reader")):
             await work.fetch_all(name, 8)
-            await work.answer(name, [2, 3, 5, 7], ACK)
+            await work.response(name, [2, 3, 5, 7], ACK)
         await at.look_until_true()
         assert (await queue.state())["num_deleted"] > 0  # else this proves nothing
         await at.move_leaders()
         await plain.fetch_all("hasty", 4)  # those that timed out, from another leader
         for work, name in ((queue, "crew"), (shared, "reader")):
-            await work.answer(name, [1, 4], NAK)
+            await work.response(name, [1, 4], NAK)
             await work.fetch_all(name, 2)
-            await work.answer(name, [6], TERM)
+            await work.response(name, [6], TERM)
         await at.look_until_true()
         await at.move_leaders()
         for work, ledger in ((queue, crew), (shared, reader)):
-            await work.answer(ledger.consumer, ledger.held, ACK)
+            await work.response(ledger.consumer, ledger.held, ACK)
             await work.drain(ledger.consumer)
         await at.look_until_true()
         assert (crew.redeliveries, reader.redeliveries) == (2, 2)
@@ -79,7 +79,7 @@ async def test_a_filtered_consumer_with_counts_has_the_truth(cluster: NatsCluste
             for subject in ("a", "b.x", "c", "b.y"):
                 await work.publish(2, subject)
             await work.fetch_all("eu", 4)
-            await work.answer("eu", [min(eu.held), max(eu.held)], NAK)
+            await work.response("eu", [min(eu.held), max(eu.held)], NAK)
             await work.fetch_all("eu", 2)
             if turn:
                 await at.move_leaders()
@@ -92,7 +92,7 @@ async def test_a_filtered_consumer_with_counts_has_the_truth(cluster: NatsCluste
 async def _look_with_count(at: Stage, work: ReplicatedWorkload, ledger: Ledger) -> None:
     await at.look_until_true()
     key = (ACCOUNT, ledger.stream, ledger.consumer)
-    await at.seen.look(ledger, heard=Heard(counts={key: await _count(work, ledger)}))
+    await at.seen.look(ledger, heard=EventsInput(counts={key: await _count(work, ledger)}))
 
 
 async def _count(work: ReplicatedWorkload, ledger: Ledger) -> FilteredCount:

@@ -38,11 +38,11 @@ async def busy(at: Stage, name: str, **config: Any) -> tuple[ReplicatedWorkload,
     worker = await work.consumer("worker", **config)
     await at.look_until_true()
     await work.fetch_all("worker", 12)
-    await work.answer("worker", [3, 5, 8], NAK)
+    await work.response("worker", [3, 5, 8], NAK)
     await work.fetch_all("worker", 3)  # a new leader would not know that they were refused
     await at.look_until_true()
     await at.move_leaders()
-    await work.answer("worker", [1, 2, 4], ACK)
+    await work.response("worker", [1, 2, 4], ACK)
     await at.look_until_true()
     assert worker.redeliveries == 3
     return work, worker
@@ -64,7 +64,7 @@ async def test_a_consumer_made_again_starts_from_nothing(cluster: NatsCluster) -
         at.seen.begin_anew(worker)
         await at.look_until_true()
         await at.move_leaders()
-        await work.answer("worker", [21], NAK)
+        await work.response("worker", [21], NAK)
         await work.fetch_all("worker", 3)
         await at.look_until_true()
         await at.tell(lambda watch: counted(watch, again), (4, 0, 0, 1))
@@ -75,8 +75,8 @@ async def test_a_consumer_set_back_starts_from_nothing(cluster: NatsCluster) -> 
         pytest.skip("CONSUMER.RESET came with 2.14")
     async with stage(cluster) as at:
         work, worker = await busy(at, "BACK")
-        answer = await api(at.client, "CONSUMER.RESET.BACK.worker", {"seq": 5})
-        assert "error" not in answer, answer
+        response = await api(at.client, "CONSUMER.RESET.BACK.worker", {"seq": 5})
+        assert "error" not in response, response
         await at.tell(lambda watch: counted(watch, worker), (3, 0, 0, 1))
         await at.move_leaders()
         # What it gets now it had before: for the workload sent again, for the server the first time.
@@ -126,7 +126,7 @@ async def test_a_leader_that_went_away_and_came_back_counts_nothing(
         await at.look_until_true()
         assert worker.redeliveries > 3
         await at.move_leaders()
-        await work.answer("worker", worker.held, ACK)
+        await work.response("worker", worker.held, ACK)
         await work.drain("worker")
         await at.look_until_true()
         for told in at.seen.told(worker):

@@ -6,12 +6,12 @@ from support.audit.cases.deliveries import DAY, HOUR, KEY, pair
 from support.audit.contexts import Case, looked_twice, of_consumer, scene, stream_of
 from support.exporter.models import NOW, at, consumer, consumer_config
 
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.model import OwnerNotes, Replica, Thresholds
 from exporter.signals.results import ConsumerSignals, Signals
 
 
-def recreated(times: int, policy: str = "new") -> Scene:
+def recreated(times: int, policy: str = "new") -> AuditContext:
     told = ConsumerSignals(
         redeliveries=0, recreated=times, leader_changes=0, verdict=0, verdict_since=NOW
     )
@@ -19,7 +19,7 @@ def recreated(times: int, policy: str = "new") -> Scene:
     return scene(stream_of(), row, signals=Signals(consumers={KEY: told}))
 
 
-def lagging(lag: int, *, offline: bool = False) -> Scene:
+def lagging(lag: int, *, offline: bool = False) -> AuditContext:
     peers = (Replica("n2", lag, offline, 0.1), Replica("n3", 0, False, 0.1))
     return of_consumer(replicas=peers)
 

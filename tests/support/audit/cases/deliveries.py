@@ -5,7 +5,7 @@ from typing import Any, Final
 from support.audit.contexts import Case, of_consumer, scene, stream_of
 from support.exporter.models import consumer, consumer_config
 
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.events.counts import ConsumerCounts, EventCounts
 from exporter.exposition.histogram import Histogram
 from exporter.model import Stream
@@ -25,11 +25,11 @@ def kept_in(subject: str) -> Stream:
     return stream_of(name="DEAD", subjects=(subject,))
 
 
-def limited(**changes: Any) -> Scene:
+def limited(**changes: Any) -> AuditContext:
     return of_consumer({"max_deliver": 5}, **changes)
 
 
-def heard(config: dict[str, Any], times: Histogram) -> Scene:
+def heard(config: dict[str, Any], times: Histogram) -> AuditContext:
     counts = EventCounts(consumers={KEY: ConsumerCounts(ack_times=times)})
     row = consumer(config=consumer_config(**config))
     return scene(stream_of(), row, events=counts)

@@ -21,7 +21,7 @@ from support.audit.cases.stream_size import peers
 from support.audit.contexts import looked_twice, of_account, of_consumer, of_stream, scene
 from support.exporter.models import NOW, at, consumer, consumer_config, server, stream
 
-from exporter.audit.context import MessageSample, Scene
+from exporter.audit.context import AuditContext, MessageSample
 from exporter.exposition.histogram import Histogram
 from exporter.model import MetaGroup
 from exporter.signals.publishes.engine import ConsumerReplies, PublishSignals
@@ -33,25 +33,25 @@ INTEREST: Final = {"retention": "interest"}
 UNSEEN: Final = {"delivered_consumer_seq": 4, "delivered_stream_seq": 4, "stream_first_seq": 9}
 
 
-def subscribed() -> Scene:
+def subscribed() -> AuditContext:
     """Nobody keeps the advisory, but somebody hears it."""
     told = PublishSignals({}, {KEY: ConsumerReplies(dead_letter_captured=1)})
     return replace(of_consumer({"max_deliver": 5}), publishes=told)
 
 
-def unknown_stream() -> Scene:
+def unknown_stream() -> AuditContext:
     """A stream that was not read may be the one that keeps the advisories."""
     worker = consumer(config=consumer_config(max_deliver=5))
     return scene(stream(), stream("OTHER", config=None), worker)
 
 
-def full(**changes: Any) -> Scene:
+def full(**changes: Any) -> AuditContext:
     """Full of messages that are younger than the window, but for what the test changes."""
     plain = {"messages": 10, "max_messages": 10, "first_time": at(NOW - 5), "last_time": at(NOW)}
     return of_stream(**window(120.0, **{**plain, **changes}))
 
 
-CONSUMERS: Final[tuple[tuple[str, Scene], ...]] = (
+CONSUMERS: Final[tuple[tuple[str, AuditContext], ...]] = (
     ("no-dead-letter", subscribed()),
     ("no-dead-letter", unknown_stream()),
     ("no-dead-letter", of_consumer({"max_deliver": 5, "ack_policy": "none"})),
@@ -97,7 +97,7 @@ CONSUMERS: Final[tuple[tuple[str, Scene], ...]] = (
     ("ack-wait-over-retention", of_consumer({"max_deliver": 3}, {"max_age_seconds": 1.0})),
 )
 
-STREAMS: Final[tuple[tuple[str, Scene], ...]] = (
+STREAMS: Final[tuple[tuple[str, AuditContext], ...]] = (
     ("dupe-window-short", of_stream(**window(1.0, kind="kv"))),
     ("dupe-window-clipped", of_stream(**window(60.0, max_age_seconds=60.0, mirror="M"))),
     ("dupe-window-clipped", of_stream(**window(60.0, max_age_seconds=60.0, kind="object"))),
@@ -177,7 +177,7 @@ STREAMS: Final[tuple[tuple[str, Scene], ...]] = (
     ),
 )  # fmt: skip
 
-SERVERS: Final[tuple[tuple[str, Scene], ...]] = (
+SERVERS: Final[tuple[tuple[str, AuditContext], ...]] = (
     ("replicas-one", of_stream(replicas=1)),
     ("account-overcommitted", reserving(85, 1, 100)),
     ("account-streams-near-limit", of_account(streams=9)),

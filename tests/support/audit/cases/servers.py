@@ -10,8 +10,8 @@ from typing import Any, Final
 from support.audit.contexts import Case, looked_twice, of_account, of_stream, scene, stream_of
 from support.exporter.models import NOW, consumer, consumer_config, server, stream, stream_config
 
-from exporter.audit.context import Scene
-from exporter.model import Account, ClockReading, MetaGroup, Replica, Server, ServerSettings
+from exporter.audit.context import AuditContext
+from exporter.model import Account, ClockEstimate, MetaGroup, Replica, Server, ServerSettings
 
 GIB: Final = 1 << 30
 MIB: Final = 1 << 20
@@ -38,11 +38,11 @@ def settings(**changes: Any) -> Server:
     return server(settings=ServerSettings(**{**plain, **changes}))
 
 
-def expires_in(days: float) -> Scene:
+def expires_in(days: float) -> AuditContext:
     return scene(settings(tls_expires=datetime.fromtimestamp(NOW, UTC) + timedelta(days=days)))
 
 
-def copies_on(*counts: int) -> Scene:
+def copies_on(*counts: int) -> AuditContext:
     """So many streams with one copy on each of the servers."""
     rows = [
         stream(f"S{place}-{number}", leader=f"n{place}", hosts=(f"n{place}",))
@@ -52,33 +52,33 @@ def copies_on(*counts: int) -> Scene:
     return scene(*rows, *cluster("storage_used", *(0 for _ in counts)))
 
 
-def asked(before: tuple[int, int], after: tuple[int, int]) -> Scene:
+def asked(before: tuple[int, int], after: tuple[int, int]) -> AuditContext:
     looks = [scene(accounts=(Account("APP", (), *numbers),)) for numbers in (before, after)]
     return looked_twice(*looks)
 
 
-def reserving(max_bytes: int, replicas: int, limit: int, tier: str = "") -> Scene:
+def reserving(max_bytes: int, replicas: int, limit: int, tier: str = "") -> AuditContext:
     row = stream(config=stream_config(max_bytes=max_bytes, replicas=replicas))
     account = of_account(tier=tier, storage_limit=limit).accounts[0]
     return scene(row, accounts=(account,))
 
 
-def clocks(*offsets: float, unsure: float = 0.1) -> Scene:
-    readings = [ClockReading(offset, unsure, 2 * unsure) for offset in offsets]
+def clocks(*offsets: float, unsure: float = 0.1) -> AuditContext:
+    readings = [ClockEstimate(offset, unsure, 2 * unsure) for offset in offsets]
     rows = [server(f"n{n}", clock=each) for n, each in enumerate(readings, start=1)]
     return scene(*rows)
 
 
-def meta(size: int = 3, lag: int = 0, *, offline: bool = False, **more: Any) -> Scene:
+def meta(size: int = 3, lag: int = 0, *, offline: bool = False, **more: Any) -> AuditContext:
     peers = tuple(Replica(f"n{n}", lag, offline and n == 2, 0.1) for n in range(2, size + 1))
     return scene(meta=MetaGroup(leader="n1", size=size, replicas=peers, **more))
 
 
-def naming(*seen: str) -> Scene:
+def naming(*seen: str) -> AuditContext:
     return scene(*cluster("meta_leader_seen", *seen, meta_leader=False))
 
 
-def assets(count: int) -> Scene:
+def assets(count: int) -> AuditContext:
     rows = [consumer(f"c{n}", config=consumer_config(replicas=0)) for n in range(count)]
     return scene(stream_of(replicas=3), *rows, *cluster("storage_used", 0, 0, 0))
 

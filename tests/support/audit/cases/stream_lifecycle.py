@@ -6,7 +6,7 @@ from typing import Any, Final
 from support.audit.contexts import Case, looked_twice, of_stream, scene, stream_of
 from support.exporter.models import NOW, at, consumer, consumer_config
 
-from exporter.audit.context import MessageSample, Scene
+from exporter.audit.context import AuditContext, MessageSample
 from exporter.model import OwnerNotes, StreamOrigin, Thresholds
 from exporter.signals.publishes.engine import PublishSignals, StreamPublishes
 from exporter.signals.results import Signals, StreamSignals
@@ -27,7 +27,7 @@ def window(seconds: float, **more: Any) -> dict[str, Any]:
     return {"duplicate_window_seconds": seconds, **more}
 
 
-def with_ids(ids: int) -> Scene:
+def with_ids(ids: int) -> AuditContext:
     told = StreamSignals(
         recreated=0,
         regressions=0,
@@ -40,20 +40,20 @@ def with_ids(ids: int) -> Scene:
     return replace(of_stream(**window(120.0)), signals=Signals(streams={KEY: told}))
 
 
-def grown(by: int, *others: Any, **config: Any) -> Scene:
+def grown(by: int, *others: Any, **config: Any) -> AuditContext:
     """A stream whose sequence rose between two looks."""
     return looked_twice(
         of_stream(*others, last_seq=10, **config), of_stream(*others, last_seq=10 + by, **config)
     )
 
 
-def sampled(with_id: int, duplicates: int = 0, **config: Any) -> Scene:
+def sampled(with_id: int, duplicates: int = 0, **config: Any) -> AuditContext:
     told = StreamPublishes(received=100, unstored=0, dedupe_hits=duplicates, dedupe_exact=1)
     seen = of_stream(sample={KEY: MessageSample(100, with_id)}, **config)
     return replace(seen, publishes=PublishSignals({KEY: told}, {}))
 
 
-def read_by(config: dict[str, Any], /, **stream: Any) -> Scene:
+def read_by(config: dict[str, Any], /, **stream: Any) -> AuditContext:
     return of_stream(consumer(config=consumer_config(**config)), **stream)
 
 
@@ -61,7 +61,7 @@ def owner(name: str, value: float) -> dict[str, Any]:
     return {"thresholds": Thresholds(((name, value),))}
 
 
-def queue_of(*filters: str, subjects: tuple[str, ...]) -> Scene:
+def queue_of(*filters: str, subjects: tuple[str, ...]) -> AuditContext:
     workers = [
         consumer(f"w{number}", config=consumer_config(filters=(each,)))
         for number, each in enumerate(filters)

@@ -6,7 +6,7 @@ from support.audit.cases.stream_lifecycle import DAY, GIB, LIMITED, MIB, MONTH_A
 from support.audit.contexts import Case, of_stream
 from support.exporter.models import consumer, consumer_config, server
 
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.model import Replica
 
 
@@ -15,12 +15,12 @@ def peers(count: int, **config: Any) -> dict[str, Any]:
     return {"state_replicas": others, **config}
 
 
-def in_cluster(size: int, **config: Any) -> Scene:
+def in_cluster(size: int, **config: Any) -> AuditContext:
     names = [f"n{number}" for number in range(1, size + 1)]
     return of_stream(*(server(name, cluster="C1", jetstream=True) for name in names), **config)
 
 
-def ephemerals(count: int) -> Scene:
+def ephemerals(count: int) -> AuditContext:
     config = consumer_config(durable=False)
     rows = [consumer(f"e{number}", config=config) for number in range(count)]
     return of_stream(*rows, consumers=count)

@@ -73,20 +73,20 @@ async def make_consumer(api: Api, stream: str, name: str, config: Config) -> Non
     if not whole.pop("ephemeral", False):
         whole["durable_name"] = name
     request = {"stream_name": stream, "config": whole}
-    await api.ask(f"CONSUMER.CREATE.{stream}.{name}", request)
+    await api.request(f"CONSUMER.CREATE.{stream}.{name}", request)
 
 
 async def change(api: Api, name: str, **changes: Any) -> None:
     """What `nats stream edit` does: the whole configuration again, with the changes in it."""
-    info = await api.ask(f"STREAM.INFO.{name}")
-    await api.ask(f"STREAM.UPDATE.{name}", {**info["config"], **changes})
+    info = await api.request(f"STREAM.INFO.{name}")
+    await api.request(f"STREAM.UPDATE.{name}", {**info["config"], **changes})
 
 
 async def change_consumer(api: Api, stream: str, name: str, **changes: Any) -> None:
     """What `nats consumer edit` does."""
-    info = await api.ask(f"CONSUMER.INFO.{stream}.{name}")
+    info = await api.request(f"CONSUMER.INFO.{stream}.{name}")
     request = {"stream_name": stream, "config": {**info["config"], **changes}}
-    await api.ask(f"CONSUMER.CREATE.{stream}.{name}", request)
+    await api.request(f"CONSUMER.CREATE.{stream}.{name}", request)
 
 
 def subject_of(stream: str, number: int) -> str:

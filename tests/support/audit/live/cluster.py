@@ -46,9 +46,9 @@ class Holders:
 
 async def holders(api: Api, rows: Sequence[Row]) -> Holders:
     assets = [(row.name_of(asset), asset) for row in rows for asset in (row.bad, row.good)]
-    streams = {name: _peers(await api.ask(f"STREAM.INFO.{name}")) for name, _ in assets}
+    streams = {name: _peers(await api.request(f"STREAM.INFO.{name}")) for name, _ in assets}
     workers = {
-        name: _peers(await api.ask(f"CONSUMER.INFO.{name}.{WORKER}"))[0]
+        name: _peers(await api.request(f"CONSUMER.INFO.{name}.{WORKER}"))[0]
         for name, asset in assets
         if asset.consumer is not None
     }
@@ -72,9 +72,9 @@ async def page_of(node: NatsServer, page: str) -> dict[str, Any]:
     try:
         async with (
             aiohttp.ClientSession() as session,
-            session.get(f"{node.monitor_url}/{page}") as answer,
+            session.get(f"{node.monitor_url}/{page}") as response,
         ):
-            said: dict[str, Any] = await answer.json(content_type=None)
+            said: dict[str, Any] = await response.json(content_type=None)
     except aiohttp.ClientError:
         return {}
     return said

@@ -97,7 +97,7 @@ async def _by_api(api: Api, words: list[str]) -> None:
             # The program keeps the name, so that the copy takes the place of the other.
             await change_consumer(api, stream, name, **_changes(flags, _CONSUMER))
         case ["consumer", "resume", stream, name]:
-            await api.ask(f"CONSUMER.PAUSE.{stream}.{name}", {})
+            await api.request(f"CONSUMER.PAUSE.{stream}.{name}", {})
         case ["kv", "edit", bucket, "--marker-ttl", age]:
             marker = {"subject_delete_marker_ttl": nanoseconds(age), "allow_msg_ttl": True}
             await change(api, f"KV_{bucket}", **marker)

@@ -1,4 +1,4 @@
-"""So many questions at once that they wait at the server, for as long as the block lasts."""
+"""So many requests at once that they wait at the server, for as long as the block lasts."""
 
 import asyncio
 import json
@@ -11,9 +11,9 @@ from nats.aio.msg import Msg
 from support.recordings.scenario import Api
 
 STREAM: Final = "WIDE"
-# Each question goes over all of them: that takes the server some milliseconds.
+# Each request goes over all of them: that takes the server some milliseconds.
 SUBJECTS: Final = 4_000
-QUESTION: Final = f"$JS.API.STREAM.INFO.{STREAM}"
+REQUEST: Final = f"$JS.API.STREAM.INFO.{STREAM}"
 # A page behind the last one: the work is done, and the answer is small.
 REQUEST: Final = json.dumps({"subjects_filter": ">", "offset": 1_000_000}).encode()
 
@@ -29,25 +29,25 @@ async def make_wide_stream(client: Client) -> None:
 
 @asynccontextmanager
 async def flooded(client: Client, waiting: int) -> AsyncIterator[None]:
-    """For each answer comes another question; at the end all of them are answered."""
-    left, over, answered = waiting, False, asyncio.Event()
+    """For each answer comes another request; at the end all of them are answered."""
+    left, over, succeeded = waiting, False, asyncio.Event()
     inbox = client.new_inbox()
 
     async def ask_again(_: Msg) -> None:
         nonlocal left
         if not over:
-            return await client.publish(QUESTION, REQUEST, inbox)
+            return await client.publish(REQUEST, REQUEST, inbox)
         left -= 1
         if left == 0:
-            answered.set()
+            succeeded.set()
         return None
 
     heard = await client.subscribe(inbox, cb=ask_again)
     for _ in range(waiting):
-        await client.publish(QUESTION, REQUEST, inbox)
+        await client.publish(REQUEST, REQUEST, inbox)
     try:
         yield
     finally:
         over = True
-        await answered.wait()
+        await succeeded.wait()
         await heard.unsubscribe()

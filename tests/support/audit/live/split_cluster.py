@@ -26,7 +26,7 @@ class Line:
         self._listener: asyncio.Server | None = None
 
     async def open(self) -> None:
-        self._listener = await asyncio.start_server(self._answer, HOST, 0)
+        self._listener = await asyncio.start_server(self._response, HOST, 0)
 
     @property
     def port(self) -> int:
@@ -41,7 +41,7 @@ class Line:
             call.cancel()
         await asyncio.gather(*self._calls, return_exceptions=True)
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _response(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         call = asyncio.current_task()
         assert call is not None
         self._calls.add(call)
@@ -53,10 +53,10 @@ class Line:
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await self._whole.wait()
-        answers, questions = await asyncio.open_connection(HOST, self.target)
+        responses, requests = await asyncio.open_connection(HOST, self.target)
         ways = [
-            asyncio.create_task(self._carry(reader, questions)),
-            asyncio.create_task(self._carry(answers, writer)),
+            asyncio.create_task(self._carry(reader, requests)),
+            asyncio.create_task(self._carry(responses, writer)),
         ]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -64,7 +64,7 @@ class Line:
             for way in ways:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
-            questions.close()
+            requests.close()
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(65536):

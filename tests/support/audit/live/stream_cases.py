@@ -45,7 +45,7 @@ async def delete_five(api: Api, name: str) -> None:
 
 async def _delete(api: Api, name: str, count: int) -> None:
     for sequence in range(2, 2 + count):
-        await api.ask(f"STREAM.MSG.DELETE.{name}", {"seq": sequence})
+        await api.request(f"STREAM.MSG.DELETE.{name}", {"seq": sequence})
 
 
 async def overwrite(api: Api, name: str) -> None:

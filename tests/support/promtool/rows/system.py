@@ -298,11 +298,11 @@ EXPORTER = (
     Row(
         "ExporterPartial",
         SYSTEM,
-        bad={'question_success{question="jsz"}': 0},
-        calm={'question_success{question="jsz"}': 1},
+        bad={'request_success{request="jsz"}': 0},
+        calm={'request_success{request="jsz"}': 1},
         every="1m",
-        labels={"question": "jsz"},
-        says="The question jsz has failed for 15 minutes (system {system}). What hangs on it is absent: "
+        labels={"request": "jsz"},
+        says="The request jsz has failed for 15 minutes (system {system}). What hangs on it is absent: "
         "alerts on it cannot fire.",
     ),
     Row(

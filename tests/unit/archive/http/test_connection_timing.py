@@ -50,7 +50,7 @@ class Transport(asyncio.Transport):
 
 
 @dataclass
-class Desk:
+class Handler:
     """Takes everything in, when `gate` is open."""
 
     request_line: bytes = LINE
@@ -94,7 +94,7 @@ class Other(asyncio.Protocol):
 
 @dataclass
 class Stage:
-    desk: Desk
+    desk: Handler
     transport: Transport
     other: Other
     open_ones: set[QuickConnection]
@@ -102,7 +102,7 @@ class Stage:
 
 
 def staged() -> Stage:
-    desk, transport, other = Desk(), Transport(), Other()
+    desk, transport, other = Handler(), Transport(), Other()
     open_ones: set[QuickConnection] = set()
     connection = QuickConnection(desk, lambda: other, open_ones)
     connection.connection_made(transport)

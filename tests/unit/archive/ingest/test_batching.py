@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.remote_write import messages as rw
-from support.remote_write.decoded import Desk, rows_of
+from support.remote_write.decoded import Handler, rows_of
 from support.remote_write.endpoint import MemoryLog
 
 from archive.http.negotiation import About
@@ -192,7 +192,7 @@ PLACES: Final = st.lists(st.integers(0, 60), min_size=1, max_size=40)
 def test_requests_decoded_together_mean_what_they_mean_alone(
     rounds: list[list[tuple[list[int], int]]],
 ) -> None:
-    together, alone, lines = Desk(), Desk(), [Line() for _ in range(3)]
+    together, alone, lines = Handler(), Handler(), [Line() for _ in range(3)]
     for sent in rounds:
         messages = [request(places) for places, _ in sent]
         bodies = [rw.compressed(message) for message in messages]
@@ -210,7 +210,7 @@ def test_requests_decoded_together_mean_what_they_mean_alone(
 @pytest.mark.parametrize("known", [False, True])
 def test_a_request_is_not_completed_by_the_one_behind_it(known: bool) -> None:
     """Wherever it is cut off, and though the two together would be one that is whole."""
-    desk = Desk()
+    desk = Handler()
     message = request([1, 2, 3])
     if known:
         desk.decode(Version.V1, rw.compressed(message), NOW)

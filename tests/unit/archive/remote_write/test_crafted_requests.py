@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 from support.remote_write import messages as rw
-from support.remote_write.decoded import Desk
+from support.remote_write.decoded import Handler
 
 from archive.remote_write.decoder import Version
 
@@ -54,7 +54,7 @@ def message_of(version: Version, sample: bytes, behind: bytes = b"") -> bytes:
 
 
 def check(version: Version, message: bytes) -> None:
-    desk = Desk()
+    desk = Handler()
     plain = VALUE + b"\x10" + TIME
     for known in (plain, b"\x10" + TIME, plain + b"\x18" + TIME):
         desk.outcome(version, rw.compressed(message_of(version, known)), NOW)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.nats.servers import long_run
 from support.remote_write import messages as rw
-from support.remote_write.decoded import Desk, rows_of
+from support.remote_write.decoded import Handler, rows_of
 
 from archive.remote_write.decoder import Version
 from archive.remote_write.snappy import SLACK
@@ -35,7 +35,7 @@ def series(place: int, value: float, replica: str = "") -> rw.Series:
     )
 
 
-def decode(desk: Desk, *request: rw.Series, now: int = NOW) -> list[int]:
+def decode(desk: Handler, *request: rw.Series, now: int = NOW) -> list[int]:
     decoded = desk.decode(Version.V1, rw.compressed(rw.request_v1(*request)), now)
     return decoded.batch.series.tolist()
 
@@ -93,7 +93,7 @@ def test_whatever_order_they_come_in_the_quick_way_says_what_the_slow_one_says(
     sent: list[tuple[list[rw.Series], str, int | None]],
 ) -> None:
     """And whichever connection they come by."""
-    desk, lines = Desk(), [Line(), Line()]
+    desk, lines = Handler(), [Line(), Line()]
     for request, event, connection in sent:
         if event == "restart":
             desk.restart()
@@ -258,7 +258,7 @@ def test_a_request_is_told_by_where_the_last_one_of_its_connection_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """However the requests of several connections are mixed: after two rounds nothing is looked up."""
-    desk, lines = Desk(), [Line() for _ in range(3)]
+    desk, lines = Handler(), [Line() for _ in range(3)]
     crowds = [[series(place, 1) for place in range(start, 300, 3)] for start in range(3)]
 
     def send_all(shift: int) -> None:
@@ -284,7 +284,7 @@ def test_a_request_is_told_by_where_the_last_one_of_its_connection_ended(
 
 def test_a_series_that_was_forgotten_does_not_answer_for_another() -> None:
     """Its place in the columns is given away; a run that still had it would tell the wrong number."""
-    desk = Desk()
+    desk = Handler()
     first = decode(desk, *(series(place, 1) for place in range(40)))
     later = NOW + HOURS
     decode(desk, *(series(place, 1) for place in range(0, 40, 2)), now=later)
@@ -301,7 +301,7 @@ def test_a_series_that_was_forgotten_does_not_answer_for_another() -> None:
 @pytest.mark.parametrize("replica", ["", "a"])
 @pytest.mark.parametrize("step", [1, -1, 7])
 def test_after_a_restart_every_series_has_the_number_that_it_had(replica: str, step: int) -> None:
-    desk = Desk()
+    desk = Handler()
     crowd = [series(place, place % 3, replica) for place in range(300)]
     numbers = decode(desk, *crowd)
     for _ in range(2):
@@ -312,7 +312,7 @@ def test_after_a_restart_every_series_has_the_number_that_it_had(replica: str, s
 
 
 def test_what_follows_a_recognised_series_is_known_without_being_read() -> None:
-    desk = Desk()
+    desk = Handler()
     crowd = [series(place, 1) for place in range(1, 201)]
     decode(desk, *crowd)
     desk.restart()
@@ -323,7 +323,7 @@ def test_what_follows_a_recognised_series_is_known_without_being_read() -> None:
 
 
 def test_requests_that_are_decoded_together_find_all_that_was_made_for_them() -> None:
-    desk = Desk()
+    desk = Handler()
     crowd = [series(place, 1) for place in range(600)]
     decode(desk, *crowd)
     desk.restart()
@@ -339,7 +339,7 @@ def test_requests_that_are_decoded_together_find_all_that_was_made_for_them() ->
 
 
 def test_labels_that_come_in_another_order_are_not_made_in_vain_for_ever() -> None:
-    desk = Desk()
+    desk = Handler()
     crowd = [series(place, 1) for place in range(3_000)]
     numbers = decode(desk, *crowd)
     desk.restart()
@@ -354,7 +354,7 @@ def test_other_rules_after_a_restart_are_obeyed_by_series_of_before() -> None:
     few = rw.series("few", rw.sample(1, NOW), job="x")
     many = rw.series("many", rw.sample(1, NOW), **{f"l{n}": "x" for n in range(9)})
     long = rw.series("long", rw.sample(1, NOW), job="y" * 500)
-    desk = Desk()
+    desk = Handler()
     decode(desk, few, many, long)
     desk.restart(Limits(labels=5, label_bytes=100))
     decoded = desk.decode(Version.V1, rw.compressed(rw.request_v1(few, many, long)), NOW)
@@ -365,7 +365,7 @@ def test_other_rules_after_a_restart_are_obeyed_by_series_of_before() -> None:
 
 def test_another_replica_label_after_a_restart_is_obeyed() -> None:
     one, two = (rw.series("up", rw.sample(1, NOW), job=name, __replica__="a") for name in "xy")
-    desk = Desk()
+    desk = Handler()
     decode(desk, one, two)
     for replica, labels in (("job", ("__name__", "__replica__")), ("", ("__name__", "__replica__", "job"))):  # fmt: skip
         desk.restart(replica=replica)
@@ -377,7 +377,7 @@ def test_another_replica_label_after_a_restart_is_obeyed() -> None:
 
 
 def test_numbers_that_were_lost_are_no_series() -> None:
-    desk = Desk()
+    desk = Handler()
     decode(desk, series(0, 1))
     desk.table.skip_to(50)
     decode(desk, series(1, 1))
@@ -388,7 +388,7 @@ def test_numbers_that_were_lost_are_no_series() -> None:
 def test_new_series_after_a_restart_are_looked_for_only_a_few_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    desk = Desk()
+    desk = Handler()
     decode(desk, *(series(place, 1) for place in range(50)))
     desk.restart()
     looked = 0

@@ -8,7 +8,7 @@ from support.audit.reports import ORDERS, WORKER, check, judged, muted_consumer,
 from support.exporter.models import NOW, at, consumer, server, stream
 
 from exporter.audit.check import Finding, Need, Severity, Unknown
-from exporter.audit.context import AuditSettings, MessageSample, Scene
+from exporter.audit.context import AuditContext, AuditSettings, MessageSample
 from exporter.audit.report import MutedBy, in_order
 from exporter.signals.publishes.engine import PublishSignals, StreamPublishes
 
@@ -28,7 +28,7 @@ def test_the_gravest_come_first_and_then_by_code_and_name() -> None:
 
 @pytest.mark.parametrize("need", Need)
 def test_a_check_whose_need_is_not_met_says_so_and_is_not_asked(need: Need) -> None:
-    def never(_: Scene) -> Iterator[Finding]:
+    def never(_: AuditContext) -> Iterator[Finding]:
         raise AssertionError("asked all the same")
 
     found = judged(scene(), check(needs=frozenset({need}), find=never))
@@ -50,7 +50,7 @@ PUBLISHED = PublishSignals({("APP", "ORDERS"): StreamPublishes(received=1)}, {})
         (Need.MESSAGES, scene(messages={("APP", "ORDERS"): MessageSample(20, 20)})),
     ],
 )
-def test_a_check_whose_need_is_met_is_asked(need: Need, looked: Scene) -> None:
+def test_a_check_whose_need_is_met_is_asked(need: Need, looked: AuditContext) -> None:
     found = judged(looked, check("a-check", ORDERS, needs=frozenset({need})))
     assert [one.finding for one in found.told] == [ORDERS]
 
@@ -96,7 +96,7 @@ def test_single_subjects_that_are_not_known_are_counted_by_reason() -> None:
 
 
 def test_a_check_that_breaks_does_not_cost_the_others() -> None:
-    def breaks(_: Scene) -> Iterator[Finding]:
+    def breaks(_: AuditContext) -> Iterator[Finding]:
         yield ORDERS
         raise ZeroDivisionError("by nothing")
 
@@ -122,7 +122,7 @@ def test_a_check_that_breaks_does_not_cost_the_others() -> None:
     ids=["nobody", "the stream", "the consumer", "another check", "the configuration"],
 )
 def test_a_mute_is_shown_and_not_hidden(
-    looked: Scene, muted: tuple[MutedBy | None, MutedBy | None]
+    looked: AuditContext, muted: tuple[MutedBy | None, MutedBy | None]
 ) -> None:
     found = judged(looked, check("a-check", ORDERS, WORKER), known=frozenset({"another"}))
     assert tuple(one.muted for one in found.told) == muted

@@ -8,12 +8,12 @@ from support.audit.reports import ORDERS, check, judged, scene
 from exporter.audit.check import Check, Finding
 from exporter.audit.command.flags import AuditRequest, read_request
 from exporter.audit.command.main import _exit_code
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.output.system_audit import Audited
 from exporter.audit.report import Unanswered
 
 
-def breaks(_: Scene) -> Iterator[Finding]:
+def breaks(_: AuditContext) -> Iterator[Finding]:
     yield ORDERS
     raise ZeroDivisionError("by\x1bnothing")
 

@@ -10,7 +10,7 @@ import pytest
 from support.audit.reports import ORDERS, WORKER, check, judged, muted_consumer, scene
 
 from exporter.audit.check import Check, Finding, Need, Severity, Unknown
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.output.json_format import as_json
 from exporter.audit.output.junit_format import junit
 from exporter.audit.output.markdown_format import markdown
@@ -163,7 +163,7 @@ def test_nothing_found_fails_nothing() -> None:
 SILENT = Unanswered("west", "system", "statsz failed (connection): nobody there")
 
 
-def broken(_: Scene) -> Iterator[Finding]:
+def broken(_: AuditContext) -> Iterator[Finding]:
     raise ZeroDivisionError("by nothing")
 
 

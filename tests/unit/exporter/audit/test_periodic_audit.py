@@ -11,8 +11,8 @@ from support.exporter.rendered_series import FULL
 from exporter import catalog
 from exporter.audit import periodic_audit as book_module
 from exporter.audit.check import Check, Finding, Severity, Subject
-from exporter.audit.context import Scene
-from exporter.audit.periodic_audit import CARRIED_SECONDS, SECOND_LOOK_SECONDS, AuditBook
+from exporter.audit.context import AuditContext
+from exporter.audit.periodic_audit import CARRIED_SECONDS, SECOND_LOOK_SECONDS, AuditState
 from exporter.audit.report import Report
 from exporter.model import Replica, Snapshot
 from exporter.polling.pipeline import Digest, Found
@@ -20,7 +20,7 @@ from exporter.polling.state import SystemState
 from exporter.samples.render import Renderer
 
 
-def check(find: Callable[[Scene], Iterator[Finding]]) -> Check:
+def check(find: Callable[[AuditContext], Iterator[Finding]]) -> Check:
     return Check(
         code="max-deliver-unlimited",
         severity=Severity.WARN,
@@ -35,7 +35,7 @@ def check(find: Callable[[Scene], Iterator[Finding]]) -> Check:
     )
 
 
-def find_unlimited(scene: Scene) -> Iterator[Finding]:
+def find_unlimited(scene: AuditContext) -> Iterator[Finding]:
     for row, config in scene.consumers:
         if config.max_deliver is None:
             yield Finding(evidence="", account=row.account, stream=row.stream, consumer=row.name)
@@ -47,13 +47,13 @@ def find_unlimited(scene: Scene) -> Iterator[Finding]:
             yield Finding(evidence="", account=stream_row.account, stream=stream_row.name)
 
 
-def looking(*checks: Check) -> AuditBook:
-    return AuditBook(interval=60.0, checks=checks or (check(find_unlimited),))
+def looking(*checks: Check) -> AuditState:
+    return AuditState(interval=60.0, checks=checks or (check(find_unlimited),))
 
 
-def look(book: AuditBook, seen: Snapshot, seconds: float = 0.0) -> Report:
+def look(book: AuditState, seen: Snapshot, seconds: float = 0.0) -> Report:
     moment = NOW + seconds
-    made = book.look(Scene(snapshot=changed(seen, taken=moment), now=moment))
+    made = book.look(AuditContext(snapshot=changed(seen, taken=moment), now=moment))
     assert made is not None
     return made
 
@@ -80,7 +80,7 @@ def test_a_clock_that_was_set_back_does_not_stop_the_audits() -> None:
 
 
 def test_an_audit_that_takes_long_is_made_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    def slow(scene: Scene, *_: Any) -> Report:
+    def slow(scene: AuditContext, *_: Any) -> Report:
         return Report("nats", scene.now, seconds=6.0)
 
     monkeypatch.setattr(book_module, "judge", slow)
@@ -93,7 +93,7 @@ def test_an_audit_that_takes_long_is_made_less_often(monkeypatch: pytest.MonkeyP
 def test_each_look_is_compared_with_one_that_is_minutes_older() -> None:
     seen: list[tuple[float, float | None]] = []
 
-    def remember(scene: Scene) -> Iterator[Finding]:
+    def remember(scene: AuditContext) -> Iterator[Finding]:
         seen.append((scene.seconds, scene.earlier.now - NOW if scene.earlier else None))
         yield from ()
 
@@ -109,9 +109,9 @@ def test_each_look_is_compared_with_one_that_is_minutes_older() -> None:
 def test_an_earlier_look_holds_neither_a_still_earlier_one_nor_too_many_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    kept: list[Scene] = []
+    kept: list[AuditContext] = []
 
-    def remember(scene: Scene) -> Iterator[Finding]:
+    def remember(scene: AuditContext) -> Iterator[Finding]:
         if scene.earlier is not None:
             kept.append(scene.earlier)
         yield from ()
@@ -173,19 +173,19 @@ def test_what_was_found_of_a_server_that_is_down_stays() -> None:
 def test_history_is_asked_for_at_each_audit() -> None:
     given: list[object] = []
 
-    def remember(scene: Scene) -> Iterator[Finding]:
+    def remember(scene: AuditContext) -> Iterator[Finding]:
         given.append(scene.history)
         yield from ()
 
-    answers: list[Any] = [None, object()]
-    book = AuditBook(60.0, checks=(check(remember),), history=lambda: answers[len(given)])
+    responses: list[Any] = [None, object()]
+    book = AuditState(60.0, checks=(check(remember),), history=lambda: responses[len(given)])
     look(book, FAILING)
     look(book, FAILING, 60.0)
-    assert given == answers
+    assert given == responses
 
 
 def test_checks_that_broke_are_counted_once_for_each_audit() -> None:
-    def breaks(_: Scene) -> Iterator[Finding]:
+    def breaks(_: AuditContext) -> Iterator[Finding]:
         raise ZeroDivisionError
 
     book = looking(check(breaks))

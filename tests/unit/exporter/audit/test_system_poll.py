@@ -11,7 +11,7 @@ from support.exporter.models import NOW, consumer, consumer_config, server, snap
 
 from exporter.audit.check import Need
 from exporter.audit.command import system_poll
-from exporter.audit.command.system_poll import LookOptions, SystemLook, UnansweredError
+from exporter.audit.command.system_poll import LookOptions, NoResponseError, SystemLook
 from exporter.audit.context import AuditSettings
 from exporter.audit.output.system_audit import Audited
 from exporter.model import MetaGroup, Outcome, Snapshot
@@ -41,7 +41,7 @@ class Source:
         self.closed = True
 
 
-def answered(*outcomes: Outcome, **changes: Any) -> Snapshot:
+def succeeded(*outcomes: Outcome, **changes: Any) -> Snapshot:
     return changed(SEEN, outcomes=outcomes or (LISTED,), **changes)
 
 
@@ -66,7 +66,7 @@ async def audited(
 
 
 async def test_an_account_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    found, source = await audited(monkeypatch, [answered()])
+    found, source = await audited(monkeypatch, [succeeded()])
     assert source.polls == 1
     assert [one.check.code for one in found.report.told] == ["a-check"]
     assert [one.check.code for one in found.report.not_done] == ["compares"]
@@ -78,35 +78,35 @@ async def test_subscriptions_that_were_not_read_are_asked_for_again(
     monkeypatch: pytest.MonkeyPatch, ok: bool, polls: int
 ) -> None:
     read = Outcome("subsz", ok, 0.1, "" if ok else "size", "")
-    found, source = await audited(monkeypatch, [answered(LISTED, read)], "system")
+    found, source = await audited(monkeypatch, [succeeded(LISTED, read)], "system")
     assert source.polls == polls
     assert found.gaps == ()
 
 
 async def test_a_watch_is_a_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    found, source = await audited(monkeypatch, [answered()], watch=0.01)
+    found, source = await audited(monkeypatch, [succeeded()], watch=0.01)
     assert source.polls == 2
     assert [one.check.code for one in found.report.told] == ["a-check", "compares"]
 
 
 async def test_nothing_answered_is_told_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = Outcome("stream_list", False, 0.1, "connection", "nobody there")
-    with pytest.raises(UnansweredError, match=r"stream_list failed \(connection\): nobody there"):
-        await audited(monkeypatch, [answered(failed)])
+    with pytest.raises(NoResponseError, match=r"stream_list failed \(connection\): nobody there"):
+        await audited(monkeypatch, [succeeded(failed)])
 
 
 async def test_what_was_not_listed_is_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    found, _ = await audited(monkeypatch, [answered(LISTED, DENIED)])
+    found, _ = await audited(monkeypatch, [succeeded(LISTED, DENIED)])
     assert found.gaps == ("consumer_list (permission): denied",)
 
 
 async def test_a_gap_stays_until_the_question_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     state = Outcome("jsz", True, 0.1)
     failed = Outcome("jsz_config", False, 0.1, "timeout", "too late")
-    looks = [answered(state, failed), answered(state)]
+    looks = [succeeded(state, failed), succeeded(state)]
     found, _ = await audited(monkeypatch, looks, "system", watch=0.01)
     assert found.gaps == ("jsz_config (timeout): too late",)
-    looks = [answered(state, failed), answered(state, Outcome("jsz_config", True, 0.1))]
+    looks = [succeeded(state, failed), succeeded(state, Outcome("jsz_config", True, 0.1))]
     found, _ = await audited(monkeypatch, looks, "system", watch=0.01)
     assert found.gaps == ()
 
@@ -118,25 +118,25 @@ async def test_questions_beside_the_state_are_no_gap(
     monkeypatch: pytest.MonkeyPatch, source: SourceName, gaps: tuple[str, ...]
 ) -> None:
     beside = Outcome("varz", False, 0.1, "http_status", "500")
-    found, _ = await audited(monkeypatch, [answered(LISTED, beside)], source)
+    found, _ = await audited(monkeypatch, [succeeded(LISTED, beside)], source)
     assert found.gaps == gaps
 
 
 async def test_a_server_that_is_missed_is_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     servers = (server("n1"), server("n2", up=False))
-    seen = answered(servers=servers, servers_expected=2, servers_answered=1)
+    seen = succeeded(servers=servers, servers_expected=2, servers_responding=1)
     found, _ = await audited(monkeypatch, [seen])
     assert found.gaps == ("1 of the servers: n2",)
 
 
 async def test_streams_that_are_down_are_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = (stream("R1_6", up=False), stream("FINE"), stream("R1_4", up=False, config=None))
-    found, _ = await audited(monkeypatch, [answered(streams=rows)])
+    found, _ = await audited(monkeypatch, [succeeded(streams=rows)])
     assert found.gaps == ("2 streams do not answer: R1_4, R1_6",)
 
 
 async def test_assets_without_a_configuration_are_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = answered(streams=(stream(config=None),), consumers=(consumer("new", config=None),))
+    seen = succeeded(streams=(stream(config=None),), consumers=(consumer("new", config=None),))
     found, _ = await audited(monkeypatch, [seen])
     assert found.gaps == (
         "1 stream has no known configuration: ORDERS",
@@ -146,19 +146,19 @@ async def test_assets_without_a_configuration_are_a_gap(monkeypatch: pytest.Monk
 
 async def test_of_many_that_are_down_a_few_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = tuple(consumer(f"c{number}", up=False) for number in range(7))
-    found, _ = await audited(monkeypatch, [answered(consumers=rows)])
+    found, _ = await audited(monkeypatch, [succeeded(consumers=rows)])
     few = ", ".join(f"ORDERS > c{number}" for number in range(5))
     assert found.gaps == (f"7 consumers do not answer: {few} and 2 more",)
 
 
 async def test_consumers_that_nobody_judges_are_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     own = consumer("source", up=False, config=consumer_config(internal=True))
-    found, _ = await audited(monkeypatch, [answered(consumers=(own,))])
+    found, _ = await audited(monkeypatch, [succeeded(consumers=(own,))])
     assert found.gaps == ()
 
 
 async def test_what_answers_at_the_second_look_is_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = [answered(streams=(stream(up=False),)), answered()]
+    looks = [succeeded(streams=(stream(up=False),)), succeeded()]
     found, _ = await audited(monkeypatch, looks, watch=0.01)
     assert found.gaps == ()
 
@@ -172,7 +172,7 @@ async def test_a_member_of_the_meta_group_that_was_never_seen_is_a_gap(
     # Who runs no JetStream does not stand in for a member.
     servers = (server("n1", jetstream=True), server("n2", jetstream=True), server("edge"))
     meta = MetaGroup(leader="n1", size=size)
-    seen = answered(servers=servers, meta=meta, servers_expected=3, servers_answered=3)
+    seen = succeeded(servers=servers, meta=meta, servers_expected=3, servers_responding=3)
     found, _ = await audited(monkeypatch, [seen], "system")
     assert found.gaps == gaps
 
@@ -182,6 +182,6 @@ async def test_a_member_that_is_known_to_be_down_is_told_once(
 ) -> None:
     servers = (server("n1", jetstream=True), server("n2", up=False))
     meta = MetaGroup(leader="n1", size=2)
-    seen = answered(servers=servers, meta=meta, servers_expected=2, servers_answered=1)
+    seen = succeeded(servers=servers, meta=meta, servers_expected=2, servers_responding=1)
     found, _ = await audited(monkeypatch, [seen], "system")
     assert found.gaps == ("1 of the servers: n2",)

@@ -6,15 +6,15 @@ from exporter.events.ack_samples import AckSample
 from exporter.events.advisories import Advisory
 from exporter.events.counts import ConsumerCounts, StreamCounts
 from exporter.events.publish_acks import UNNAMED_STREAM, Unstored
-from exporter.events.state import OWN, EventBook
+from exporter.events.state import OWN, EventState
 
 WORKER = ("APP", "ORDERS", "worker")
 ORDERS = ("APP", "ORDERS")
 
 
 @pytest.fixture
-def book() -> EventBook:
-    book = EventBook()
+def book() -> EventState:
+    book = EventState()
     book.name_account("APP")
     return book
 
@@ -27,7 +27,7 @@ def of_orders(kind: str, advisory_id: str = "", account: str = "") -> Advisory:
     return Advisory(kind, advisory_id, account, stream="ORDERS")
 
 
-def test_each_kind_of_event_is_counted_where_it_belongs(book: EventBook) -> None:
+def test_each_kind_of_event_is_counted_where_it_belongs(book: EventState) -> None:
     for seq in (3, 9, 4):
         book.hear(OWN, of_worker("consumer_max_deliveries", seq))
     for _ in range(2):
@@ -61,7 +61,7 @@ def test_each_kind_of_event_is_counted_where_it_belongs(book: EventBook) -> None
     }
 
 
-def test_ack_samples_fill_the_buckets_of_their_consumer(book: EventBook) -> None:
+def test_ack_samples_fill_the_buckets_of_their_consumer(book: EventState) -> None:
     for seconds in (0.0005, 0.001, 0.0011, 4.0, 301.0):
         book.hear_ack(AckSample("ORDERS", "worker", seconds))
     times = book.taken().consumers[WORKER].ack_times
@@ -73,7 +73,7 @@ def test_ack_samples_fill_the_buckets_of_their_consumer(book: EventBook) -> None
     assert times.sum == pytest.approx(305.0026)
 
 
-def test_duplicates_and_rejections_are_counted_apart(book: EventBook) -> None:
+def test_duplicates_and_rejections_are_counted_apart(book: EventState) -> None:
     for code in (None, 10071, 10071, 10060, None):
         book.hear_unstored(Unstored("ORDERS", code))
     assert book.taken().streams[ORDERS] == StreamCounts(
@@ -81,7 +81,7 @@ def test_duplicates_and_rejections_are_counted_apart(book: EventBook) -> None:
     )
 
 
-def test_a_copy_taken_before_does_not_change_with_what_is_heard_later(book: EventBook) -> None:
+def test_a_copy_taken_before_does_not_change_with_what_is_heard_later(book: EventState) -> None:
     book.hear(OWN, of_worker("consumer_msg_naked"))
     before = book.taken()
     book.hear(OWN, of_worker("consumer_msg_naked"))
@@ -91,7 +91,7 @@ def test_a_copy_taken_before_does_not_change_with_what_is_heard_later(book: Even
 
 @pytest.mark.parametrize("own_first", [True, False])
 def test_the_system_accounts_copy_of_an_advisory_is_counted_once(
-    book: EventBook, own_first: bool
+    book: EventState, own_first: bool
 ) -> None:
     copies = [(OWN, of_orders("stream_quorum_lost", "7")),
               ("APP", of_orders("stream_quorum_lost", "7", "APP"))]  # fmt: skip
@@ -104,7 +104,7 @@ def test_the_system_accounts_copy_of_an_advisory_is_counted_once(
 
 
 def test_copies_heard_before_the_accounts_name_is_known_end_in_one_row() -> None:
-    book = EventBook()
+    book = EventState()
     book.hear("AAQ7", of_orders("stream_quorum_lost", "1", "AAQ7"))
     book.hear(OWN, of_orders("stream_quorum_lost", "2"))
     book.name_account("APP", "AAQ7")
@@ -114,7 +114,7 @@ def test_copies_heard_before_the_accounts_name_is_known_end_in_one_row() -> None
     assert counts.advisories == {("APP", "stream_quorum_lost"): 3}
 
 
-def test_accounts_are_shown_by_their_names_where_copies_give_ids(book: EventBook) -> None:
+def test_accounts_are_shown_by_their_names_where_copies_give_ids(book: EventState) -> None:
     book.account_names = {"ABZ4": "OTHER"}
     book.hear("ABZ4", of_orders("stream_quorum_lost", "1", "ABZ4"))
     book.hear("", Advisory("domain_leader_elected"))
@@ -125,7 +125,7 @@ def test_accounts_are_shown_by_their_names_where_copies_give_ids(book: EventBook
     }  # fmt: skip
 
 
-def test_a_deleted_asset_is_forgotten_after_two_answers_without_it(book: EventBook) -> None:
+def test_a_deleted_asset_is_forgotten_after_two_answers_without_it(book: EventState) -> None:
     book.hear(OWN, of_worker("consumer_msg_naked"))
     book.hear(OWN, of_orders("stream_restore_complete"))
     book.keep_only(set(), set())
@@ -135,21 +135,21 @@ def test_a_deleted_asset_is_forgotten_after_two_answers_without_it(book: EventBo
     assert book.taken().advisories["APP", "consumer_msg_naked"] == 1
 
 
-def test_an_asset_that_the_next_answer_names_again_is_kept(book: EventBook) -> None:
+def test_an_asset_that_the_next_answer_names_again_is_kept(book: EventState) -> None:
     book.hear(OWN, of_worker("consumer_msg_naked"))
     for named in (set(), {WORKER}, set(), {WORKER}):
         book.keep_only(named, {ORDERS})
     assert book.taken().consumers[WORKER].naks == 1
 
 
-def test_rejections_that_name_no_stream_stay(book: EventBook) -> None:
+def test_rejections_that_name_no_stream_stay(book: EventState) -> None:
     book.hear_unstored(Unstored(UNNAMED_STREAM, 10071))
     for _ in range(3):
         book.keep_only(set(), set())
     assert book.taken().streams == {("APP", ""): StreamCounts(rejections=((10071, 1),))}
 
 
-def test_only_the_latest_exhausted_sequences_are_kept_but_all_are_counted(book: EventBook) -> None:
+def test_only_the_latest_exhausted_sequences_are_kept_but_all_are_counted(book: EventState) -> None:
     for seq in range(1, 1502):
         book.hear(OWN, of_worker("consumer_max_deliveries", seq))
     heard = book.taken().consumers[WORKER]
@@ -157,7 +157,7 @@ def test_only_the_latest_exhausted_sequences_are_kept_but_all_are_counted(book: 
     assert heard.exhausted_seqs == frozenset(range(502, 1502))
 
 
-def test_what_cannot_be_used_is_counted_as_such(book: EventBook) -> None:
+def test_what_cannot_be_used_is_counted_as_such(book: EventState) -> None:
     book.hear_unusable(OWN, "malformed")
     book.hear(OWN, Advisory("malformed"))
     book.hear_unusable("OTHER", "other_domain")

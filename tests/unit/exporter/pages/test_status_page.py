@@ -16,7 +16,7 @@ from support.exporter.status_views import ANSWERED, HEALTHY, HOSTILE, consumer, 
 from exporter.pages.status.page import content_security_policy
 from exporter.pages.status.view import (
     Level,
-    QuestionView,
+    RequestView,
     ServerView,
     ago,
     headline,
@@ -74,7 +74,7 @@ class Outline(HTMLParser):
 
 def test_a_healthy_system_is_told_in_one_line() -> None:
     expected = (
-        "demo: fresh, 3 s ago · 2 of 2 questions answered · 1/1 servers · 12 streams · 34 consumers"
+        "demo: fresh, 3 s ago · 2 of 2 requests answered · 1/1 servers · 12 streams · 34 consumers"
     )
     assert expected in Outline(page_of(HEALTHY)).words
     assert troubles(HEALTHY) == ()
@@ -82,10 +82,10 @@ def test_a_healthy_system_is_told_in_one_line() -> None:
 
 
 def test_a_system_that_waits_claims_no_counts() -> None:
-    waiting = replace(HEALTHY, state="waiting", age_seconds=None, servers_answered=0, questions=())
+    waiting = replace(HEALTHY, state="waiting", age_seconds=None, servers_responding=0, requests=())
     assert headline(waiting) == (
         "waiting for the first answer",
-        "0 of 0 questions answered",
+        "0 of 0 requests answered",
         "0/1 servers",
     )
     assert overall(view_of(waiting)).text == "demo has not answered yet"
@@ -103,7 +103,7 @@ def test_a_stale_system_says_since_when_and_what_follows() -> None:
 def test_questions_that_failed_for_one_reason_share_a_sentence() -> None:
     failed = replace(ANSWERED, ok=False, reason="timeout", detail="no answer within 2 s")
     partial = replace(
-        HEALTHY, state="partial", questions=(ANSWERED, failed, replace(failed, question="varz"))
+        HEALTHY, state="partial", requests=(ANSWERED, failed, replace(failed, request="varz"))
     )
     assert [trouble.text for trouble in troubles(partial)] == [
         "consumer_list and varz were not answered: timeout: no answer within 2 s"
@@ -111,7 +111,7 @@ def test_questions_that_failed_for_one_reason_share_a_sentence() -> None:
 
 
 def test_a_failure_without_a_reason_is_not_passed_over() -> None:
-    partial = replace(HEALTHY, state="partial", questions=(replace(ANSWERED, ok=False),))
+    partial = replace(HEALTHY, state="partial", requests=(replace(ANSWERED, ok=False),))
     assert "consumer_list was not answered: no reason given" in Outline(page_of(partial)).words
 
 
@@ -198,7 +198,7 @@ def test_streams_without_consumers_are_not_called_missing() -> None:
 def test_nothing_is_called_empty_while_a_question_is_open() -> None:
     failed = replace(ANSWERED, ok=False, reason="timeout")
     for state in ("partial", "stale", "waiting"):
-        system = replace(HEALTHY, state=state, streams=0, consumer_rows=(), questions=(failed,))
+        system = replace(HEALTHY, state=state, streams=0, consumer_rows=(), requests=(failed,))
         assert "No streams yet" not in page_of(system)
         assert "Nothing is known at the moment" in page_of(system)
 
@@ -206,7 +206,7 @@ def test_nothing_is_called_empty_while_a_question_is_open() -> None:
 def test_a_password_in_an_address_or_an_error_is_never_shown() -> None:
     address = "nats://someone:p@ss/word@host:4222"
     failed = replace(ANSWERED, ok=False, reason="connection", detail=f"cannot reach {address}")
-    page = page_of(replace(HEALTHY, targets=(address,), state="partial", questions=(failed,)))
+    page = page_of(replace(HEALTHY, targets=(address,), state="partial", requests=(failed,)))
     assert "word" not in re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.DOTALL)
     assert "nats://host:4222" in page
 
@@ -220,7 +220,7 @@ def test_hostile_names_stay_text() -> None:
         name=HOSTILE,
         targets=(HOSTILE,),
         notes=(HOSTILE,),
-        questions=(QuestionView(HOSTILE, False, 1.0, None, HOSTILE, HOSTILE),),
+        requests=(RequestView(HOSTILE, False, 1.0, None, HOSTILE, HOSTILE),),
         servers=(ServerView(HOSTILE, HOSTILE, False, HOSTILE),),
         consumer_rows=(row,),
     )

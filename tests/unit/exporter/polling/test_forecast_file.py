@@ -20,7 +20,7 @@ from exporter import catalog
 from exporter.exposition.text_format import Format, assemble
 from exporter.polling import forecast_file
 from exporter.polling.forecast_file import ForecastFile, ForecastFileError, Look, read_forecasts
-from exporter.polling.scrape_view import Moment
+from exporter.polling.scrape_view import ScrapeView
 from exporter.polling.supervisor import Watch
 from exporter.settings.config import ExporterSettings
 from exporter.settings.options import read_options
@@ -69,8 +69,8 @@ class MemoryWatch:
 
     settings: ExporterSettings
 
-    def moment(self) -> Moment:
-        return Moment(NOW, ())
+    def moment(self) -> ScrapeView:
+        return ScrapeView(NOW, ())
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ async def test_each_change_is_told_once_when_it_begins_and_once_when_it_ends(
     log()
     await polled(poller, 2, at=NOW + 30)
     assert log() == [
-        "WARNING question failed question=stream_list reason=connection"
+        "WARNING request failed request=stream_list reason=connection"
         " detail=nats://127.0.0.1:1: refused",
         "WARNING server is silent server=n1",
     ]
@@ -129,7 +129,7 @@ async def test_each_change_is_told_once_when_it_begins_and_once_when_it_ends(
     assert log() == ["ERROR no answer for three intervals: its series are dropped"]
     await polled(poller, 2, at=NOW + 60)
     assert log() == [
-        "INFO question answered again question=stream_list",
+        "INFO request answered again request=stream_list",
         "INFO server answers server=n1",
         "INFO its series are served again",
     ]
@@ -142,9 +142,9 @@ async def test_another_reason_is_another_line(log: Callable[[], list[str]]) -> N
 
     poller, _ = poller_of(failing("timeout"), failing("timeout"), failing("permission"))
     await polled(poller, 3)
-    assert [line for line in log() if "question failed" in line] == [
-        "WARNING question failed question=stream_list reason=timeout detail=so it is",
-        "WARNING question failed question=stream_list reason=permission detail=so it is",
+    assert [line for line in log() if "request failed" in line] == [
+        "WARNING request failed request=stream_list reason=timeout detail=so it is",
+        "WARNING request failed request=stream_list reason=permission detail=so it is",
     ]
 
 
@@ -153,10 +153,9 @@ async def test_another_reason_is_another_line(log: Callable[[], list[str]]) -> N
     [
         (
             {"faults": (Fault("consumer_list", "threshold", 2, "worker: x"),)},
-            "WARNING part of an answer is left out question=consumer_list reason=threshold"
+            "WARNING part of an answer is left out request=consumer_list reason=threshold"
             " count=2 detail=worker: x",
-            "INFO nothing of that kind is left out any more question=consumer_list"
-            " reason=threshold",
+            "INFO nothing of that kind is left out any more request=consumer_list reason=threshold",
         ),
         (
             {"servers": (Server("n1", "ID1", True), Server("n2", "ID2", True))},
@@ -176,10 +175,10 @@ async def test_what_comes_and_goes_is_told_twice(
 
 
 async def test_a_count_that_wavers_is_no_news(log: Callable[[], list[str]]) -> None:
-    answers = (
+    responses = (
         snapshot(faults=(Fault("consumer_list", "threshold", count, "x"),)) for count in (2, 3, 2)
     )
-    poller, _ = poller_of(*answers)
+    poller, _ = poller_of(*responses)
     await polled(poller, 3)
     assert sum("left out" in line for line in log()) == 1
 

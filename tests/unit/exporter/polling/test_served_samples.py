@@ -1,4 +1,4 @@
-"""What a poller serves and counts: answers with their age, silence, questions, listening."""
+"""What a poller serves and counts: answers with their age, silence, requests, listening."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ async def test_an_answer_is_served_with_its_age() -> None:
     told = own(poller, NOW + 4)
     assert told["up",] == 1
     assert told["snapshot_age_seconds",] == 4
-    assert told["servers_expected",] == told["servers_answered",] == 1
-    assert told["question_success", "consumer_list"] == 1
-    assert told["question_duration_seconds", "consumer_list"] == 0.02
+    assert told["servers_expected",] == told["servers_responding",] == 1
+    assert told["request_success", "consumer_list"] == 1
+    assert told["request_duration_seconds", "consumer_list"] == 0.02
     assert told["series",] == poller.served(NOW).series > 0
     assert "streamgauge_consumer_num_pending" in served_names(poller, NOW)
 
@@ -61,7 +61,7 @@ async def test_when_nobody_answers_the_last_answer_stays_until_it_is_stale() -> 
     told = own(poller, NOW + 16)
     assert told["up",] == 0
     assert told["snapshot_age_seconds",] == 16
-    assert told["servers_answered",] == 0
+    assert told["servers_responding",] == 0
 
 
 async def test_in_silence_only_the_servers_are_left_and_they_are_down() -> None:
@@ -114,15 +114,15 @@ async def test_a_question_keeps_how_it_went_while_others_are_asked() -> None:
     config = (*ANSWERED, Outcome("jsz_config", False, 0.5, "size", "too large"))
     poller, _ = poller_of(snapshot(outcomes=config, complete=False), snapshot())
     await polled(poller, 2)
-    assert own(poller)["question_success", "jsz_config"] == 0
+    assert own(poller)["request_success", "jsz_config"] == 0
 
 
 async def test_what_is_left_out_on_purpose_is_told_while_it_lasts() -> None:
     poller, _ = poller_of(snapshot(skipped=(Skipped("varz", "permission"),)), snapshot())
     await poller.poll_once()
-    assert own(poller)["question_skipped", "varz", "permission"] == 1
+    assert own(poller)["request_skipped", "varz", "permission"] == 1
     await poller.poll_once()
-    assert ("question_skipped", "varz", "permission") not in own(poller)
+    assert ("request_skipped", "varz", "permission") not in own(poller)
 
 
 async def test_series_beyond_the_cap_are_added_up_over_the_polls() -> None:
@@ -166,21 +166,21 @@ class Listening:
 
 
 async def test_how_the_listening_stands_is_told_even_when_nobody_answers() -> None:
-    hearing: Any = Listening()
+    event_session: Any = Listening()
     made, _ = poller_of(snapshot(), silence())
-    made.hearing = hearing
+    made.event_session = event_session
     await made.poll_once()
     assert (made.state.events.connected_since, made.state.troubles) == (5.0, ())
-    hearing.connected = None
+    event_session.connected = None
     await made.poll_once()
     assert (made.state.events.connected_since, made.state.troubles) == (None, ("not connected",))
 
 
 async def test_a_listener_that_hangs_does_not_hold_up_what_is_known() -> None:
-    hearing: Any = Listening()
-    hearing.connected = None
+    event_session: Any = Listening()
+    event_session.connected = None
     made, _ = poller_of(snapshot(), timeout=0.2)
-    made.hearing = hearing
+    made.event_session = event_session
     await made.poll_once()
     assert made.state.complete
     assert made.state.snapshot is not None

@@ -89,7 +89,7 @@ async def watch(made: Made, file: File) -> AsyncIterator[Watch]:
     await running.stop()
 
 
-async def answered(source: MemorySource, watch: Watch, system: str = "a") -> SystemPoller:
+async def succeeded(source: MemorySource, watch: Watch, system: str = "a") -> SystemPoller:
     """Let the poll end; gives the poller that shows its page."""
     source.let.set()
 
@@ -106,7 +106,7 @@ async def test_it_is_ready_after_the_first_poll_and_stays_so(
     watch: Watch, made: Made, file: File
 ) -> None:
     assert not watch.ready()
-    await answered(made.sources[0], watch)
+    await succeeded(made.sources[0], watch)
     assert watch.ready()
     file.content = replace(AT_START, systems=(A, B))
     assert (await watch.reload()).ok
@@ -147,13 +147,13 @@ async def test_a_removed_system_is_ended_and_closed(watch: Watch, made: Made, fi
 async def test_a_changed_system_shows_its_old_page_until_it_has_a_new_one(
     watch: Watch, made: Made, file: File, changed: ExporterSettings
 ) -> None:
-    before = await answered(made.sources[0], watch)
+    before = await succeeded(made.sources[0], watch)
     file.content = changed
     await watch.reload()
     assert made.sources[0].closed
     assert watch.pollers == [before]
     assert watch.moment().blocks() == [before.state.rendered.blocks]
-    after = await answered(made.sources[1], watch)
+    after = await succeeded(made.sources[1], watch)
     assert watch.pollers == [after]
 
 

@@ -11,7 +11,7 @@ from exporter.events.ack_samples import AckSample
 from exporter.events.advisories import Advisory
 from exporter.events.counts import EventCounts, TapState
 from exporter.events.publish_acks import Unstored
-from exporter.events.state import OWN, EventBook
+from exporter.events.state import OWN, EventState
 from exporter.exposition.text_format import Column, Format, assemble, label_head, render_block
 from exporter.metric import PREFIX
 from exporter.samples.events import (
@@ -28,7 +28,7 @@ Series = tuple[str, tuple[tuple[str, str], ...]]
 
 @pytest.fixture
 def counts() -> EventCounts:
-    book = EventBook()
+    book = EventState()
     book.name_account("APP")
     for name in ("worker", "deleted"):
         book.hear(OWN, Advisory("consumer_msg_naked", stream="ORDERS", consumer=name, stream_seq=1))

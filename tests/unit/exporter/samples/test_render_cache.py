@@ -19,7 +19,7 @@ from support.exporter.rendered_series import FULL, text_of
 
 from exporter.model import Consumer, Replica, Snapshot, Stream
 from exporter.samples.render import Limits, Rendered, Renderer
-from exporter.samples.rows import RowBook
+from exporter.samples.rows import RowCache
 from exporter.signals.results import ConsumerSignals, Signals
 
 NAMES = ("a", "b", "c", "d", 'q"\n')
@@ -119,7 +119,7 @@ def test_one_row_more_and_all_columns_of_its_kind_are_written_again() -> None:
 
 
 def test_rows_come_in_the_order_of_their_names_whoever_came_or_went() -> None:
-    book: RowBook[Stream, tuple[str, str]] = RowBook(
+    book: RowCache[Stream, tuple[str, str]] = RowCache(
         ("system", "account", "stream"), "nats", lambda row: (row.account, row.name)
     )
     for names in ("cab", "abc", "bca", "dcb", "e", "", "xya"):

@@ -41,8 +41,8 @@ MISTAKES = {
         'interval: "10ms" is too small (at least 1s)',
     ),
     "a size that is none": (
-        "systems: [{max_answer: 64}]",
-        "systems[0].max_answer: 64 is not a size (write it like 64MiB or 512KiB)",
+        "systems: [{max_response: 64}]",
+        "systems[0].max_response: 64 is not a size (write it like 64MiB or 512KiB)",
     ),
     "a source that is none": (
         "systems: [{source: leaf}]",
@@ -255,14 +255,14 @@ def test_a_whole_file_is_read_into_typed_settings(tmp_path: Path) -> None:
         logs: {format: json}
         include_metrics: [consumer_backlog_messages, streamgauge_consumer_acks_total]
         systems:
-          - {name: a, source: system, interval: 5s, max_answer: 64MiB}
+          - {name: a, source: system, interval: 5s, max_response: 64MiB}
           - {name: b, source: monitor, urls: ["https://n:8222"], user: u, password: p}
         """,
     )
     first, second = settings.systems
     assert (settings.interval, first.interval, second.interval) == (90.0, 5.0, None)
     assert settings.logs.format is LogFormat.JSON
-    assert first.max_answer == 64 * 1024**2
+    assert first.max_response == 64 * 1024**2
     assert second.password == Secret("p")
 
 

@@ -9,10 +9,10 @@ from support.exporter.models import NOW, consumer, consumer_config
 
 from exporter.model import Consumer
 from exporter.signals.ack_floor import (
-    FloorTrack,
+    FloorState,
     floor_exhausted,
+    next_floor_state,
     stalled_seconds,
-    track_floor,
     went_back,
     whole_retry_seconds,
 )
@@ -36,110 +36,110 @@ def row(delivered: int, floor: int, unacked: int, **changes: Any) -> Consumer:
 
 
 def test_the_floor_stalls_from_the_first_look_at_it() -> None:
-    track = track_floor(None, row(9, 4, 5), NOW)
+    track = next_floor_state(None, row(9, 4, 5), NOW)
     assert stalled_seconds(track, row(9, 4, 5), NOW) == 0.0
-    track = track_floor(track, row(12, 4, 8), NOW + 60)
+    track = next_floor_state(track, row(12, 4, 8), NOW + 60)
     assert stalled_seconds(track, row(12, 4, 8), NOW + 60) == 60.0
 
 
 @pytest.mark.parametrize("floor", [5, 3])
 def test_a_floor_that_moves_forth_or_back_starts_again(floor: int) -> None:
-    track = track_floor(None, row(9, 4, 5), NOW)
-    track = track_floor(track, row(9, floor, 4), NOW + 60)
+    track = next_floor_state(None, row(9, 4, 5), NOW)
+    track = next_floor_state(track, row(9, floor, 4), NOW + 60)
     assert stalled_seconds(track, row(9, floor, 4), NOW + 75) == 15.0
 
 
 def test_with_nothing_unacked_no_floor_stalls() -> None:
-    track = track_floor(None, row(9, 9, 0), NOW)
-    track = track_floor(track, row(9, 9, 0), NOW + 600)
+    track = next_floor_state(None, row(9, 9, 0), NOW)
+    track = next_floor_state(track, row(9, 9, 0), NOW + 600)
     assert stalled_seconds(track, row(9, 9, 0), NOW + 600) == 0.0
     # The next message does not inherit the time in which there was nothing to ack.
-    track = track_floor(track, row(10, 9, 1), NOW + 615)
+    track = next_floor_state(track, row(10, 9, 1), NOW + 615)
     assert stalled_seconds(track, row(10, 9, 1), NOW + 615) == 15.0
 
 
 def test_a_clock_that_was_set_back_makes_no_negative_time() -> None:
-    track = track_floor(None, row(9, 4, 5), NOW)
+    track = next_floor_state(None, row(9, 4, 5), NOW)
     assert stalled_seconds(track, row(9, 4, 5), NOW - 60) == 0.0
 
 
-EXHAUSTED: list[tuple[str, Consumer, float, FloorTrack, int | None]] = [
+EXHAUSTED: list[tuple[str, Consumer, float, FloorState, int | None]] = [
     (
         "without max_deliver nothing is ever given up",
         row(20, 4, 5, config=consumer_config()),
         NOW + 999,
-        FloorTrack(4, 4, NOW, 9),
+        FloorState(4, 4, NOW, 9),
         None,
     ),
     (
         "without acks nothing is ever given up",
         row(20, 20, 0, config=consumer_config(max_deliver=3, ack_policy="none")),
         NOW,
-        FloorTrack(20, 20, NOW, 20),
+        FloorState(20, 20, NOW, 20),
         None,
     ),
-    ("the floor is where the deliveries are", row(9, 9, 0), NOW, FloorTrack(9, 9, NOW, 9), 0),
+    ("the floor is where the deliveries are", row(9, 9, 0), NOW, FloorState(9, 9, NOW, 9), 0),
     (
         "live work within its retries",
         row(20, 4, 5, num_redelivered=5),
         NOW + 29,
-        FloorTrack(4, 4, NOW, 9),
+        FloorState(4, 4, NOW, 9),
         0,
     ),
     (
         "longer than all retries, and others went through meanwhile",
         row(20, 4, 5, num_redelivered=1),
         NOW + 31,
-        FloorTrack(4, 4, NOW, 9),
+        FloorState(4, 4, NOW, 9),
         1,
     ),
     (
         "longer than all retries, but nothing was delivered: nobody pulls, nobody gives up",
         row(9, 4, 5, num_redelivered=1),
         NOW + 31,
-        FloorTrack(4, 4, NOW, 9),
+        FloorState(4, 4, NOW, 9),
         0,
     ),
     (
         "longer than all retries, but no message ever came again: kept alive by its worker",
         row(20, 4, 5),
         NOW + 31,
-        FloorTrack(4, 4, NOW, 9),
+        FloorState(4, 4, NOW, 9),
         0,
     ),
     (
         "one delivery only: it never shows among the redelivered ones",
         row(20, 4, 5, config=ONE_TRY),
         NOW + 11,
-        FloorTrack(4, 4, NOW, 9),
+        FloorState(4, 4, NOW, 9),
         1,
     ),
     (
         "nothing is unacked and still the floor lies behind",
         row(9, 8, 0, num_redelivered=1),
         NOW,
-        FloorTrack(8, 8, NOW, 9),
+        FloorState(8, 8, NOW, 9),
         1,
     ),
     (
         "nothing is unacked, nothing was redelivered: a new leader that does not know of a purge",
         row(9, 3, 0),
         NOW,
-        FloorTrack(3, 3, NOW, 9),
+        FloorState(3, 3, NOW, 9),
         0,
     ),
     (
         "all that was ever delivered has left the stream",
         row(9, 3, 0, num_redelivered=1, stream_first_seq=10),
         NOW,
-        FloorTrack(3, 3, NOW, 9),
+        FloorState(3, 3, NOW, 9),
         0,
     ),
     (
         "an advisory named the message at the floor",
         row(20, 4, 5),
         NOW,
-        FloorTrack(4, 4, NOW, 9, given_up=True),
+        FloorState(4, 4, NOW, 9, given_up=True),
         1,
     ),
 ]
@@ -151,21 +151,21 @@ EXHAUSTED: list[tuple[str, Consumer, float, FloorTrack, int | None]] = [
     ids=[case[0] for case in EXHAUSTED],
 )
 def test_a_floor_is_held_by_a_message_given_up(
-    seen: Consumer, now: float, track: FloorTrack, expected: int | None
+    seen: Consumer, now: float, track: FloorState, expected: int | None
 ) -> None:
     assert floor_exhausted(track, seen, now) == expected
 
 
 def test_an_advisory_is_remembered_as_long_as_the_floor_stands() -> None:
-    track = track_floor(None, row(9, 4, 5), NOW, {2, 5})
-    track = track_floor(track, row(9, 4, 5), NOW + 15, {7})
+    track = next_floor_state(None, row(9, 4, 5), NOW, {2, 5})
+    track = next_floor_state(track, row(9, 4, 5), NOW + 15, {7})
     assert floor_exhausted(track, row(9, 4, 5), NOW + 15) == 1
-    track = track_floor(track, row(9, 5, 4), NOW + 30, {7})
+    track = next_floor_state(track, row(9, 5, 4), NOW + 30, {7})
     assert floor_exhausted(track, row(9, 5, 4), NOW + 30) == 0
 
 
 def test_an_advisory_about_another_message_says_nothing_about_the_floor() -> None:
-    track = track_floor(None, row(9, 4, 5), NOW, {4, 6})
+    track = next_floor_state(None, row(9, 4, 5), NOW, {4, 6})
     assert floor_exhausted(track, row(9, 4, 5), NOW) == 0
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from support.exporter.models import NOW, consumer
 
 from exporter.model import Consumer
-from exporter.signals.delivery_stall import DeliveryTrack, stalled_seconds, track_deliveries
+from exporter.signals.delivery_stall import DeliveryState, next_delivery_state, stalled_seconds
 
 
 def row(deliveries: int, seq: int, pending: int, **changes: Any) -> Consumer:
@@ -19,10 +19,10 @@ def row(deliveries: int, seq: int, pending: int, **changes: Any) -> Consumer:
     )
 
 
-def followed(*looks: tuple[Consumer, float]) -> DeliveryTrack:
+def followed(*looks: tuple[Consumer, float]) -> DeliveryState:
     track = None
     for seen, when in looks:
-        track = track_deliveries(track, seen, when)
+        track = next_delivery_state(track, seen, when)
     assert track is not None
     return track
 
@@ -44,7 +44,7 @@ def test_caught_up_or_paused_is_no_stall() -> None:
     track = followed((row(5, 5, 9), NOW), (paused, NOW + 600))
     assert stalled_seconds(track, paused, NOW + 600) == 0.0
     # What waits afterwards has not waited since before.
-    track = track_deliveries(track, row(5, 5, 9), NOW + 615)
+    track = next_delivery_state(track, row(5, 5, 9), NOW + 615)
     assert stalled_seconds(track, row(5, 5, 9), NOW + 615) == 15.0
 
 

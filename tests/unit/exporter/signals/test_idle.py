@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from support.exporter.models import NOW, at, consumer_config, stream_config
 from support.signals.consumer_polls import KEY, POLL, Polls, orders, worker
 
-from exporter.signals.events_input import FilteredCount, Heard
+from exporter.signals.events_input import EventsInput, FilteredCount
 from exporter.signals.verdict import Verdict
 
 
@@ -117,5 +117,5 @@ def test_a_count_of_what_passes_reaches_a_resting_consumer() -> None:
     for _ in range(3):
         told = polls.told(orders(10), worker(5, 10, config=picky))
     assert (told.verdict, told.redelivery_exact) == (Verdict.IDLE, 0)
-    heard = Heard(counts={KEY: FilteredCount(5, 0, 5, 0)})
+    heard = EventsInput(counts={KEY: FilteredCount(5, 0, 5, 0)})
     assert polls.told(orders(10), worker(5, 10, config=picky), heard=heard).redelivery_exact == 1

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.exporter.models import NOW, at, consumer, stream
 
 from exporter.model import Consumer, Stream
-from exporter.signals.events_input import LagReading
+from exporter.signals.events_input import LagMeasurement
 from exporter.signals.lag import KEPT_POINTS, StreamTimes, first_unfinished, reading_holds
 
 
@@ -214,7 +214,7 @@ def test_a_filtered_consumer_that_never_acked_began_where_it_could_have() -> Non
 
 
 def test_a_reading_holds_while_its_message_is_the_first() -> None:
-    reading = LagReading(asked_from=10, seq=25, stored=NOW)
+    reading = LagMeasurement(asked_from=10, seq=25, stored=NOW)
     assert reading_holds(reading, 10)
     assert reading_holds(reading, 25)
     assert not reading_holds(reading, 26)

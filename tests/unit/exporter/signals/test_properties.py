@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.exporter.models import NOW, at, consumer, consumer_config, stream, stream_config
 
 from exporter.model import Consumer, Snapshot, Stream
-from exporter.signals.engine import SignalBook
+from exporter.signals.engine import SignalState
 from exporter.signals.results import ConsumerSignals
 
 SUBJECTS = ("orders.a", "orders.b")
@@ -170,7 +170,7 @@ class Watched:
 def test_what_is_told_is_never_more_than_what_was(
     limit: int | None, history: list[tuple[str, int, int]]
 ) -> None:
-    small, book, now = SmallServer(limit), SignalBook(), NOW
+    small, book, now = SmallServer(limit), SignalState(), NOW
     watched: dict[str, Watched] = {}
     for act, which, count in [*history, ("look", 0, 1)]:
         if act != "look":
@@ -228,7 +228,7 @@ def test_the_same_looks_at_the_same_times_give_the_same_signals(
     """Nothing is read but what is given: no clock, no chance."""
 
     def all_told() -> list[Any]:
-        small, book, now, told = SmallServer(20), SignalBook(), NOW, []
+        small, book, now, told = SmallServer(20), SignalState(), NOW, []
         for act, which, count in history:
             if act == "look":
                 now += 3 * count
@@ -243,7 +243,7 @@ def test_the_same_looks_at_the_same_times_give_the_same_signals(
 
 @given(st.lists(st.sets(st.integers(0, 5)), min_size=1, max_size=20))
 def test_the_book_keeps_nothing_of_what_is_gone(presence: list[set[int]]) -> None:
-    book = SignalBook()
+    book = SignalState()
     for number, present in enumerate(presence):
         rows = tuple(consumer(f"c{place}") for place in present)
         names = tuple(stream(f"S{place}") for place in present)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from support.exporter.models import NOW, at, consumer_config, server, stream_config
 from support.signals.consumer_polls import KEY, POLL, Polls, orders, worker
 
-from exporter.signals.events_input import FilteredCount, Heard, LagReading
+from exporter.signals.events_input import EventsInput, FilteredCount, LagMeasurement
 from exporter.signals.results import ConsumerSignals
 from exporter.signals.verdict import Verdict
 from exporter.signals.window import WINDOW_SECONDS
@@ -93,7 +93,7 @@ def test_counts_of_what_passes_the_filter_make_redeliveries_exact() -> None:
     polls = Polls()
 
     def look(last: int, deliveries: int, seq: int, count: FilteredCount | None) -> ConsumerSignals:
-        heard = None if count is None else Heard(counts={KEY: count})
+        heard = None if count is None else EventsInput(counts={KEY: count})
         row = worker(deliveries, seq, config=picky)
         return polls.told(orders(last), row, heard=heard)
 
@@ -111,7 +111,7 @@ def test_counts_that_cannot_be_compared_leave_doubt_for_the_window() -> None:
 
     def look(deliveries: int, count: FilteredCount) -> ConsumerSignals:
         row = worker(deliveries, 90 + deliveries, config=picky)
-        return polls.told(orders(300), row, heard=Heard(counts={KEY: count}))
+        return polls.told(orders(300), row, heard=EventsInput(counts={KEY: count}))
 
     assert look(10, FilteredCount(10, 0, 10, 0)).redelivery_exact == 1
     # Five were sent and four left the stream: nobody knows how many of the five were new.
@@ -135,7 +135,7 @@ def test_a_reading_of_the_message_makes_the_lag_exact() -> None:
     told = polls.told(orders(10), row)
     assert (told.lag_exact, told.unfinished_seq, told.blocking_stream_seq) == (0, 5, None)
     stored = polls.now + POLL - 33
-    told = polls.told(orders(10), row, heard=Heard(lags={KEY: LagReading(5, 6, stored)}))
+    told = polls.told(orders(10), row, heard=EventsInput(lags={KEY: LagMeasurement(5, 6, stored)}))
     assert (told.lag_exact, told.blocking_stream_seq) == (1, 6)
     assert told.lag == pytest.approx(33.0)
 
@@ -143,15 +143,17 @@ def test_a_reading_of_the_message_makes_the_lag_exact() -> None:
 def test_a_reading_behind_an_abandoned_message_is_not_believed() -> None:
     polls = Polls()
     row = worker(10, 10, floor=4, num_ack_pending=1, config=consumer_config(max_deliver=2))
-    heard = Heard(exhausted={KEY: frozenset({5})}, lags={KEY: LagReading(10, 10, NOW - 900)})
+    heard = EventsInput(
+        exhausted={KEY: frozenset({5})}, lags={KEY: LagMeasurement(10, 10, NOW - 900)}
+    )
     told = polls.told(orders(10), row, heard=heard)
     assert (told.floor_exhausted, told.lag_exact, told.unfinished_seq) == (1, 0, 10)
 
 
 def test_events_give_redeliveries_a_cause() -> None:
     polls = Polls()
-    polls.look(orders(10), worker(10, 10), heard=Heard(listening=frozenset({"APP"})))
-    naks = Heard(naks={KEY: 3}, listening=frozenset({"APP"}))
+    polls.look(orders(10), worker(10, 10), heard=EventsInput(listening=frozenset({"APP"})))
+    naks = EventsInput(naks={KEY: 3}, listening=frozenset({"APP"}))
     assert polls.told(orders(10), worker(14, 10), heard=naks).redelivery_cause == 2
     assert Polls().told(orders(10), worker(10, 10), heard=naks).redelivery_cause is None
 
@@ -159,7 +161,7 @@ def test_events_give_redeliveries_a_cause() -> None:
 def test_a_pulled_consumer_is_deserted_and_a_bound_one_is_not() -> None:
     push = consumer_config(kind="push")
     polls = Polls()
-    for bound, verdict in ((True, Verdict.OK), (False, Verdict.NOBODY_PULLS)):
+    for bound, verdict in ((True, Verdict.OK), (False, Verdict.NO_WORKER_PULLS)):
         row = worker(5, 5, num_pending=5, push_bound=bound, config=push)
         for _ in range(3):
             told = polls.told(orders(10), row)

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from support.exporter.models import NOW, at, consumer, consumer_config, stream, stream_config
 
 from exporter.model import Consumer, Snapshot, Stream
-from exporter.signals.engine import SignalBook
-from exporter.signals.events_input import FilteredCount, Heard, LagReading
+from exporter.signals.engine import SignalState
+from exporter.signals.events_input import EventsInput, FilteredCount, LagMeasurement
 from exporter.signals.redelivery_cause import Cause
 from exporter.signals.results import ConsumerSignals
 from exporter.signals.state import NEVER
@@ -45,19 +45,19 @@ WAITING = consumer(
     stream_first_seq=1,
     config=CONFIG,
 )
-NOBODY = Heard()
+NOBODY = EventsInput()
 
 
 class Books:
     """The same snapshots for two books: one may save work, the other has to look each time."""
 
     def __init__(self) -> None:
-        self.saving, self.thorough = SignalBook(), SignalBook()
+        self.saving, self.thorough = SignalState(), SignalState()
         self.now = NOW
         self.saved = 0
 
     def look(
-        self, row: Consumer, of: Stream = STREAM, heard: Heard = NOBODY, after: float = POLL
+        self, row: Consumer, of: Stream = STREAM, heard: EventsInput = NOBODY, after: float = POLL
     ) -> ConsumerSignals:
         self.now += after
         snapshot = Snapshot("nats", self.now, streams=(of,), consumers=(row,))
@@ -94,13 +94,13 @@ def test_hardly_any_look_is_a_whole_one() -> None:
 @pytest.mark.parametrize(
     ("row", "verdicts"),
     [
-        (WAITING, [Verdict.OK, Verdict.NOBODY_PULLS, Verdict.ACK_FLOOR_STUCK]),
+        (WAITING, [Verdict.OK, Verdict.NO_WORKER_PULLS, Verdict.ACK_FLOOR_STUCK]),
         (replace(WAITING, num_waiting=1), [Verdict.OK, Verdict.ACK_FLOOR_STUCK]),
         (
             replace(WAITING, num_waiting=1, config=consumer_config(max_ack_pending=5)),
             [Verdict.OK, Verdict.ACK_PENDING_FULL],
         ),
-        (replace(WAITING, num_ack_pending=0), [Verdict.OK, Verdict.NOBODY_PULLS]),
+        (replace(WAITING, num_ack_pending=0), [Verdict.OK, Verdict.NO_WORKER_PULLS]),
         (replace(WAITING, paused=True), [Verdict.PAUSED]),
     ],
 )
@@ -142,19 +142,23 @@ CHANGES: list[tuple[str, Callable[[Books], object]]] = [
         "a stream that overwrites",
         lambda books: books.look(WAITING, replace(STREAM, config=stream_config(kind="kv"))),
     ),
-    ("acks that were counted", lambda books: books.look(WAITING, heard=Heard(acks={KEY: 4}))),
-    ("a nak that was heard", lambda books: books.look(WAITING, heard=Heard(naks={KEY: 1}))),
+    ("acks that were counted", lambda books: books.look(WAITING, heard=EventsInput(acks={KEY: 4}))),
+    ("a nak that was heard", lambda books: books.look(WAITING, heard=EventsInput(naks={KEY: 1}))),
     (
         "a message given up",
-        lambda books: books.look(WAITING, heard=Heard(exhausted={KEY: frozenset({6})})),
+        lambda books: books.look(WAITING, heard=EventsInput(exhausted={KEY: frozenset({6})})),
     ),
     (
         "a reading of the lag",
-        lambda books: books.look(WAITING, heard=Heard(lags={KEY: LagReading(6, 6, NOW - 9)})),
+        lambda books: books.look(
+            WAITING, heard=EventsInput(lags={KEY: LagMeasurement(6, 6, NOW - 9)})
+        ),
     ),
     (
         "a count of what passes",
-        lambda books: books.look(WAITING, heard=Heard(counts={KEY: FilteredCount(9, 0, 10, 4)})),
+        lambda books: books.look(
+            WAITING, heard=EventsInput(counts={KEY: FilteredCount(9, 0, 10, 4)})
+        ),
     ),
     ("a clock that was set back", lambda books: books.look(WAITING, after=-400.0)),
     ("a window that moved on", lambda books: books.look(WAITING, after=WINDOW_SECONDS)),
@@ -213,7 +217,7 @@ def test_what_left_a_stream_with_gaps_leaves_a_doubt_that_is_kept() -> None:
 def test_what_was_counted_while_it_stood_still_tells_why_messages_come_again(
     counted: dict[str, Any], seconds: float, cause: Cause | None
 ) -> None:
-    books, heard = Books(), Heard(**counted, listening=frozenset({"APP"}))
+    books, heard = Books(), EventsInput(**counted, listening=frozenset({"APP"}))
     for _ in range(30):
         books.look(WAITING)
     for _ in range(int(seconds // POLL)):
@@ -243,9 +247,9 @@ STREAM_CHANGES = [
 ]  # fmt: skip
 HEARD = [
     *[NOBODY] * 10,
-    Heard(acks={KEY: 3}), Heard(naks={KEY: 1}), Heard(exhausted={KEY: frozenset({6})}),
-    Heard(lags={KEY: LagReading(5, 7, NOW - 50)}), Heard(listening=frozenset({"APP"})),
-    Heard(counts={KEY: FilteredCount(12, 0, 10, 2)}),
+    EventsInput(acks={KEY: 3}), EventsInput(naks={KEY: 1}), EventsInput(exhausted={KEY: frozenset({6})}),
+    EventsInput(lags={KEY: LagMeasurement(5, 7, NOW - 50)}), EventsInput(listening=frozenset({"APP"})),
+    EventsInput(counts={KEY: FilteredCount(12, 0, 10, 2)}),
 ]  # fmt: skip
 SECONDS = [0.0, 1.0, 9.999, *[15.0] * 8, 30.0, 60.0, 299.9995, 300.0, 900.0, -20.0]
 
@@ -264,7 +268,7 @@ SECONDS = [0.0, 1.0, 9.999, *[15.0] * 8, 30.0, 60.0, 299.9995, 300.0, 900.0, -20
 )
 @settings(max_examples=200, deadline=None)
 def test_less_work_tells_the_same_whatever_the_history(
-    history: list[tuple[float, dict[str, Any], dict[str, Any], Heard]],
+    history: list[tuple[float, dict[str, Any], dict[str, Any], EventsInput]],
 ) -> None:
     books, row, of = Books(), WAITING, STREAM
     for seconds, of_row, of_stream, heard in history:

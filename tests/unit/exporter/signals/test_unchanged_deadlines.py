@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from support.exporter.models import NOW, at, consumer, stream
 
 from exporter.model import Consumer, Snapshot, Stream
-from exporter.signals.engine import SignalBook
+from exporter.signals.engine import SignalState
 from exporter.signals.results import ConsumerSignals
 from exporter.signals.verdict import Verdict
 
@@ -43,7 +43,7 @@ def caught_up(sequence: int, deliveries: int, **changes: Any) -> Consumer:
 class Watched:
     """One book, looked at every five seconds; what it told, by the second."""
 
-    book: SignalBook = field(default_factory=SignalBook)
+    book: SignalState = field(default_factory=SignalState)
     told: dict[int, ConsumerSignals] = field(default_factory=dict)
     saved: set[int] = field(default_factory=set)  # the seconds at which no whole look was due
 

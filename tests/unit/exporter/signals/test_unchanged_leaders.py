@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from support.exporter.models import NOW, at, consumer, snapshot, stream, stream_config
 
 from exporter.model import Consumer, Stream
-from exporter.signals.engine import SignalBook
+from exporter.signals.engine import SignalState
 from exporter.signals.results import ConsumerSignals
 
 POLL = 15.0
@@ -38,7 +38,7 @@ def told_after(*rows: Consumer) -> ConsumerSignals:
 
 
 def told_of(*looks: tuple[Stream, Consumer]) -> ConsumerSignals:
-    book = SignalBook()
+    book = SignalState()
     found = [
         book.update(replace(snapshot(*look), taken=NOW + POLL * place))
         for place, look in enumerate(looks)

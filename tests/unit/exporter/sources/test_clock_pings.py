@@ -10,7 +10,7 @@ from support.recordings.recorded_sources import POLL_SECONDS, Player, Recording
 from support.recordings.replay import Exchange, Tape, TapedReply
 
 from exporter.sources.clock_pings import MORE_SAMPLES, more_turns
-from exporter.sources.request_context import Asking, LeftOut
+from exporter.sources.request_context import LeftOut, RequestContext
 
 SHORT_SECONDS = 1.5
 
@@ -20,13 +20,13 @@ class CountingPlayer(Player):
         super().__init__(tape)
         self.asked: Counter[str] = Counter()
 
-    def answer(self, request: str) -> tuple[Exchange, tuple[TapedReply, ...]]:
+    def response(self, request: str) -> tuple[Exchange, tuple[TapedReply, ...]]:
         self.asked[request] += 1
-        return super().answer(request)
+        return super().response(request)
 
 
 async def asked_for_time(source: str, seconds: float) -> int:
-    """How often a poll of one server with so much time asked the question that tells the clock."""
+    """How often a poll of one server with so much time asked the request that tells the clock."""
     tape = Tape.load(Recording(NEWEST, "standalone", source).path)
     player = CountingPlayer(tape)
     polled = player.source(source, "nats")
@@ -51,6 +51,6 @@ def test_a_poll_in_a_hurry_takes_one(source: str) -> None:
 
 
 def test_a_sample_never_takes_much_of_the_poll() -> None:
-    turns = list(more_turns(Asking(time.monotonic() + 60, LeftOut())))
+    turns = list(more_turns(RequestContext(time.monotonic() + 60, LeftOut())))
     assert len(turns) == MORE_SAMPLES
     assert max(turns) <= 0.5

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from exporter.errors import MalformedAnswerError
+from exporter.errors import MalformedResponseError
 from exporter.model import NO_THRESHOLDS
 from exporter.sources.decoding import wire
 from exporter.sources.decoding.decode import (
@@ -24,7 +24,7 @@ from exporter.sources.decoding.decode import (
     origins,
     peers,
     positive,
-    read_answer,
+    read_response,
     seconds,
     stream_config,
     stream_from_wire,
@@ -231,11 +231,11 @@ VALUES = st.recursive(
 def read_or_refuse(kind: type[Struct], data: bytes) -> None:
     """Whatever else is raised fails the test."""
     try:
-        answer = read_answer(kind, data, "an answer")
-    except MalformedAnswerError as error:
+        response = read_response(kind, data, "an answer")
+    except MalformedResponseError as error:
         assert error.reason == "malformed"  # noqa: PT017  both ways are good, a third is not
     else:
-        assert type(answer) is kind
+        assert type(response) is kind
 
 
 @pytest.mark.parametrize("kind", WIRE_TYPES)
@@ -264,13 +264,13 @@ def test_any_bytes_are_an_answer_or_malformed(data: bytes) -> None:
     ids=["nothing", "null", "no UTF-8", "half a character", "a deep hole", "a word for a number"],
 )
 def test_such_an_answer_is_malformed(data: bytes) -> None:
-    with pytest.raises(MalformedAnswerError, match="the answer"):
-        read_answer(WireStream, data, "the answer")
+    with pytest.raises(MalformedResponseError, match="the answer"):
+        read_response(WireStream, data, "the answer")
 
 
 def test_a_malformed_answer_says_where_it_breaks() -> None:
-    with pytest.raises(MalformedAnswerError, match=r"jsz: .*\$\.state\.messages"):
-        read_answer(WireStream, b'{"state":{"messages":"three"}}', "jsz")
+    with pytest.raises(MalformedResponseError, match=r"jsz: .*\$\.state\.messages"):
+        read_response(WireStream, b'{"state":{"messages":"three"}}', "jsz")
 
 
 def values_of_type(hint: Any) -> st.SearchStrategy[Any]:

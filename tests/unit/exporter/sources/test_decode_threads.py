@@ -6,7 +6,7 @@ import sys
 # In a process of its own: what is shown here, when it is wrong, ends the whole process.
 PROGRAM = """
 import sys, threading
-from exporter.sources.decoding.decode import read_answer
+from exporter.sources.decoding.decode import read_response
 from exporter.sources.decoding.wire import WireJsz
 
 sys.setswitchinterval(1e-6)
@@ -17,7 +17,7 @@ together, found = threading.Barrier(6), []
 
 def decode():
     together.wait()
-    stream = read_answer(WireJsz, answer, "jsz").account_details[0].stream_detail[0]
+    stream = read_response(WireJsz, answer, "jsz").account_details[0].stream_detail[0]
     found.append(stream.consumer_detail[0].delivered.consumer_seq)
 
 threads = [threading.Thread(target=decode) for _ in range(6)]

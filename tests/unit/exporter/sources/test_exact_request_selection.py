@@ -1,4 +1,4 @@
-"""Which consumers get questions of their own, and how long an answer stays good."""
+"""Which consumers get requests of their own, and how long an answer stays good."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from support.exporter.models import (
 )
 
 from exporter.model import Consumer, Stream
-from exporter.signals.events_input import ConsumerKey, FilteredCount, LagReading
+from exporter.signals.events_input import ConsumerKey, FilteredCount, LagMeasurement
 from exporter.signals.results import ConsumerSignals, Signals
 from exporter.sources.exact_requests.selection import (
     Countable,
@@ -143,12 +143,12 @@ def test_the_worst_are_always_chosen_and_the_others_in_turn() -> None:
 
 
 def test_a_reading_stays_good_while_its_message_is_the_first_and_stored() -> None:
-    kept = KeptReading(LagReading(20, 25, NOW), (), STREAM)
-    assert kept.answers(behind("a", 1.0, asked_from=20))
-    assert kept.answers(behind("a", 1.0, asked_from=25))
-    assert not kept.answers(behind("a", 1.0, asked_from=26))
-    assert not kept.answers(behind("a", 1.0, asked_from=19))
-    assert not kept.answers(replace(behind("a", 1.0), filters=("orders.eu",)))
+    kept = KeptReading(LagMeasurement(20, 25, NOW), (), STREAM)
+    assert kept.responses(behind("a", 1.0, asked_from=20))
+    assert kept.responses(behind("a", 1.0, asked_from=25))
+    assert not kept.responses(behind("a", 1.0, asked_from=26))
+    assert not kept.responses(behind("a", 1.0, asked_from=19))
+    assert not kept.responses(replace(behind("a", 1.0), filters=("orders.eu",)))
 
 
 @pytest.mark.parametrize(
@@ -163,18 +163,18 @@ def test_a_reading_stays_good_while_its_message_is_the_first_and_stored() -> Non
     ],
 )
 def test_a_reading_ends_when_its_message_may_be_gone(changes: Any, good: bool) -> None:
-    kept = KeptReading(LagReading(20, 25, NOW), (), STREAM)
+    kept = KeptReading(LagMeasurement(20, 25, NOW), (), STREAM)
     wanted = replace(behind("a", 1.0), stream=replace(STREAM, **changes))
-    assert kept.answers(wanted) is good
+    assert kept.responses(wanted) is good
 
 
 def test_in_a_stream_with_gaps_a_reading_holds_until_something_is_removed() -> None:
     gaps = replace(STREAM, messages=50)
-    kept = KeptReading(LagReading(20, 25, NOW), (), gaps)
+    kept = KeptReading(LagMeasurement(20, 25, NOW), (), gaps)
     grown = replace(gaps, messages=60, last_seq=110)
-    assert kept.answers(replace(behind("a", 1.0), stream=grown))
+    assert kept.responses(replace(behind("a", 1.0), stream=grown))
     trimmed = replace(gaps, messages=49, first_seq=13)
-    assert not kept.answers(replace(behind("a", 1.0), stream=trimmed))
+    assert not kept.responses(replace(behind("a", 1.0), stream=trimmed))
 
 
 FILTERED = consumer_config(filters=("orders.eu",))

@@ -9,38 +9,38 @@ from typing import Any
 import pytest
 from support.exporter.models import stream, stream_config
 
-from exporter.errors import QuestionError
+from exporter.errors import RequestError
 from exporter.model import Stream
 from exporter.sources.jetstream_api import message_ids
 from exporter.sources.jetstream_api.client import AccountApi
 from exporter.sources.jetstream_api.message_ids import MESSAGES_PER_STREAM, MessageIds
-from exporter.sources.request_context import Asking, LeftOut
+from exporter.sources.request_context import LeftOut, RequestContext
 from exporter.sources.transport.connection import Reply
 
 WITH_ID = b"NATS/1.0\r\nNats-Msg-Id: 1\r\n\r\n"
 WITHOUT = b"NATS/1.0\r\nOther: Nats-Msg-Id\r\n\r\n"
 
 
-class Desk:
+class Handler:
     """Answers like the leader of each stream, and keeps what it was asked."""
 
     def __init__(self, headers: Callable[[int], bytes | None]) -> None:
         self._headers = headers
         self.asked: list[int] = []
 
-    async def ask(self, subject: str, payload: bytes = b"", *, timeout: float) -> Reply:
+    async def request(self, subject: str, payload: bytes = b"", *, timeout: float) -> Reply:
         if subject.endswith(".DENIED"):
-            raise QuestionError("permission", f"{subject} was denied")
+            raise RequestError("permission", f"{subject} was denied")
         seq = json.loads(payload)["seq"]
         self.asked.append(seq)
         found = self._headers(seq)
-        answer: Mapping[str, Any] = {"error": {"code": 404, "description": "no message found"}}
+        response: Mapping[str, Any] = {"error": {"code": 404, "description": "no message found"}}
         if found is not None:
-            answer = {"message": {"seq": seq, "hdrs": base64.b64encode(found).decode()}}
-        return Reply(json.dumps(answer).encode(), {}, 0.0, 0.0)
+            response = {"message": {"seq": seq, "hdrs": base64.b64encode(found).decode()}}
+        return Reply(json.dumps(response).encode(), {}, 0.0, 0.0)
 
 
-def asked_of(desk: Desk) -> MessageIds:
+def asked_of(desk: Handler) -> MessageIds:
     return MessageIds(AccountApi(desk))  # type: ignore[arg-type]
 
 
@@ -50,13 +50,13 @@ def row(name: str = "ORDERS", **changes: Any) -> Stream:
     return stream(name, **{**state, **changes})
 
 
-def asking() -> Asking:
-    return Asking(time.monotonic() + 10, LeftOut())
+def context() -> RequestContext:
+    return RequestContext(time.monotonic() + 10, LeftOut())
 
 
 async def test_the_last_messages_are_read_and_those_with_an_id_counted() -> None:
-    desk = Desk(lambda seq: WITH_ID if seq % 2 else WITHOUT)
-    found, error = await asked_of(desk).read([row()], asking())
+    desk = Handler(lambda seq: WITH_ID if seq % 2 else WITHOUT)
+    found, error = await asked_of(desk).read([row()], context())
     assert error is None
     sample = found["APP", "ORDERS"]
     assert (sample.read, sample.with_id) == (MESSAGES_PER_STREAM, MESSAGES_PER_STREAM // 2)
@@ -64,8 +64,8 @@ async def test_the_last_messages_are_read_and_those_with_an_id_counted() -> None
 
 
 async def test_what_is_gone_does_not_count_and_a_short_stream_ends_at_its_first() -> None:
-    desk = Desk(lambda seq: None if seq == 99 else WITH_ID)
-    found, _ = await asked_of(desk).read([row(first_seq=98, messages=2)], asking())
+    desk = Handler(lambda seq: None if seq == 99 else WITH_ID)
+    found, _ = await asked_of(desk).read([row(first_seq=98, messages=2)], context())
     assert (found["APP", "ORDERS"].read, desk.asked) == (2, [100, 99, 98])
 
 
@@ -81,13 +81,15 @@ async def test_what_is_gone_does_not_count_and_a_short_stream_ends_at_its_first(
     ids=["empty", "down", "unknown", "no window", "mirror"],
 )
 async def test_a_stream_that_dedupes_nothing_is_not_read(left_out: Stream) -> None:
-    desk = Desk(lambda _: WITH_ID)
-    assert await asked_of(desk).read([left_out], asking()) == ({}, None)
+    desk = Handler(lambda _: WITH_ID)
+    assert await asked_of(desk).read([left_out], context()) == ({}, None)
     assert desk.asked == []
 
 
 async def test_one_that_may_not_be_read_does_not_cost_the_others() -> None:
-    found, error = await asked_of(Desk(lambda _: WITH_ID)).read([row(), row("DENIED")], asking())
+    found, error = await asked_of(Handler(lambda _: WITH_ID)).read(
+        [row(), row("DENIED")], context()
+    )
     assert list(found) == [("APP", "ORDERS")]
     assert error is not None
     assert error.reason == "partial"
@@ -95,7 +97,7 @@ async def test_one_that_may_not_be_read_does_not_cost_the_others() -> None:
 
 async def test_streams_beyond_the_bound_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_ids, "MOST_STREAMS", 1)
-    found, error = await asked_of(Desk(lambda _: WITH_ID)).read([row("A"), row("B")], asking())
+    found, error = await asked_of(Handler(lambda _: WITH_ID)).read([row("A"), row("B")], context())
     assert list(found) == [("APP", "A")]
     assert error is not None
     assert error.detail == "1 streams beyond 1 were not sampled"

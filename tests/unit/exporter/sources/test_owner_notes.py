@@ -18,7 +18,7 @@ from exporter.sources.decoding.wire import (
     WireVarz,
 )
 from exporter.sources.servers.leaders import ConfigCache
-from exporter.sources.servers.server_settings import SettingsBook, server_settings
+from exporter.sources.servers.server_settings import ServerSettingsCache, server_settings
 from exporter.sources.servers.snapshot import unreadable_thresholds
 
 
@@ -99,14 +99,14 @@ def test_a_server_that_names_no_setting_has_it_off() -> None:
 
 
 def test_servers_are_asked_now_and_then_and_newcomers_at_once() -> None:
-    book = SettingsBook(wanted=True, interval=60.0)
+    book = ServerSettingsCache(wanted=True, interval=60.0)
     assert book.due({"A"}, 0.0)
-    book.ask({"A"}, 0.0)
+    book.request({"A"}, 0.0)
     assert not book.due({"A"}, 59.0)
     assert book.due({"A", "B"}, 1.0)
     assert book.due({"A"}, 60.0)
     assert not book.due(set(), 60.0)
-    assert not SettingsBook(wanted=False, interval=60.0).due({"A"}, 0.0)
+    assert not ServerSettingsCache(wanted=False, interval=60.0).due({"A"}, 0.0)
 
 
 def test_equal_configurations_of_two_consumers_are_one_object() -> None:

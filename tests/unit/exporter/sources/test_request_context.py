@@ -1,11 +1,11 @@
-"""Questions that rest after a refusal, and how a refusal is recognised."""
+"""Requests that rest after a refusal, and how a refusal is recognised."""
 
 import time
 
 import pytest
 
-from exporter.errors import QuestionError
-from exporter.sources.request_context import RETRY_AFTER_SECONDS, Asking, LeftOut
+from exporter.errors import RequestError
+from exporter.sources.request_context import RETRY_AFTER_SECONDS, LeftOut, RequestContext
 from exporter.sources.transport.connection import _as_checked
 
 
@@ -43,14 +43,14 @@ def test_a_denial_names_the_subject_as_the_server_checked_it(asked: str, denied:
 
 
 def test_a_question_with_less_time_is_told_with_the_others() -> None:
-    whole = Asking(time.monotonic() + 10.0, LeftOut())
+    whole = RequestContext(time.monotonic() + 10.0, LeftOut())
     part = whole.within(0.5)
     assert 4.0 < part.deadline - time.monotonic() <= 5.0
-    with whole.question("statsz"):
+    with whole.request("statsz"):
         pass
-    with part.question("jsz_config"):
-        raise QuestionError("timeout", "late")
-    assert [(o.question, o.ok) for o in whole.outcomes] == [("statsz", True), ("jsz_config", False)]
+    with part.request("jsz_config"):
+        raise RequestError("timeout", "late")
+    assert [(o.request, o.ok) for o in whole.outcomes] == [("statsz", True), ("jsz_config", False)]
     assert whole.timed_out("jsz_config")
     assert not whole.timed_out("statsz")
-    assert whole.refused("jsz_config")  # a smaller question may still be answered
+    assert whole.refused("jsz_config")  # a smaller request may still be answered

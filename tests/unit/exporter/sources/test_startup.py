@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from exporter.sources.decoding.server_decode import ServerAnswers
+from exporter.sources.decoding.server_decode import ServerResponses
 from exporter.sources.decoding.wire import (
     WireHealth,
     WireJetStream,
@@ -10,23 +10,23 @@ from exporter.sources.decoding.wire import (
     WireServer,
     WireStats,
 )
-from exporter.sources.servers.startup import StartupBook
+from exporter.sources.servers.startup import StartupCache
 
 START = datetime(2026, 11, 16, tzinfo=UTC)
 
 
-def member(life: str, uptime: float, leader: str = "n2") -> ServerAnswers:
+def member(life: str, uptime: float, leader: str = "n2") -> ServerResponses:
     server = WireServer(name="n1", id=life, jetstream=True, time=START + timedelta(seconds=uptime))
     stats = WireStats(start=START, jetstream=WireJetStream(meta=WireMeta(leader=leader)))
-    return ServerAnswers(server, stats)
+    return ServerResponses(server, stats)
 
 
 def test_a_server_seen_for_the_first_time_is_believed_at_once() -> None:
-    assert StartupBook().starting([member("first", 0.5)]) == frozenset()
+    assert StartupCache().starting([member("first", 0.5)]) == frozenset()
 
 
 def test_a_server_that_came_back_counts_for_a_moment_first() -> None:
-    book = StartupBook()
+    book = StartupCache()
     book.starting([member("first", 100.0)])
     assert book.starting([member("second", 1.0)]) == {"n1"}
     assert book.starting([member("second", 6.0)]) == frozenset()
@@ -34,20 +34,20 @@ def test_a_server_that_came_back_counts_for_a_moment_first() -> None:
 
 
 def test_a_server_that_still_reads_its_log_is_starting_although_it_hears_the_meta_leader() -> None:
-    book, answer = StartupBook(), member("first", 100.0)
-    answer.health = WireHealth("unavailable", "JetStream is still recovering meta layer")
-    assert book.starting([answer]) == {"n1"}
-    assert book.is_new(answer.server)
-    answer.health = WireHealth("ok")
-    assert book.starting([answer]) == frozenset()
-    assert not book.is_new(answer.server)
+    book, response = StartupCache(), member("first", 100.0)
+    response.health = WireHealth("unavailable", "JetStream is still recovering meta layer")
+    assert book.starting([response]) == {"n1"}
+    assert book.is_new(response.server)
+    response.health = WireHealth("ok")
+    assert book.starting([response]) == frozenset()
+    assert not book.is_new(response.server)
 
 
 def test_a_server_without_jetstream_is_never_new() -> None:
-    assert not StartupBook().is_new(WireServer(name="n1", id="first"))
+    assert not StartupCache().is_new(WireServer(name="n1", id="first"))
 
 
 def test_a_member_without_a_meta_leader_is_starting_for_a_minute_at_most() -> None:
-    book = StartupBook()
+    book = StartupCache()
     assert book.starting([member("first", 10.0, leader="")]) == {"n1"}
     assert book.starting([member("first", 61.0, leader="")]) == frozenset()

@@ -6,7 +6,7 @@ import pytest
 
 from exporter.sources.decoding.wire import WireCluster, WireState, WireStream
 from exporter.sources.subsz.rows import LedStream, ServerRows, may_hear_exhausted
-from exporter.sources.subsz.wire import SubszQuestion, WireSubscription
+from exporter.sources.subsz.wire import SubszRequest, WireSubscription
 from exporter.subscription_counts import EXPORTER_GROUP
 
 STREAM = LedStream(
@@ -218,18 +218,18 @@ def test_a_listener_in_another_account_is_known_only_in_the_list_of_one_account(
 
 
 @pytest.mark.parametrize(
-    ("question", "payload", "query"),
+    ("wanted", "payload", "query"),
     [
-        (SubszQuestion(), b"{}", {}),
-        (SubszQuestion("A"), b'{"account":"A"}', {"acc": "A"}),
+        (SubszRequest(), b"{}", {}),
+        (SubszRequest("A"), b'{"account":"A"}', {"acc": "A"}),
         (
-            SubszQuestion("A", rows=True),
+            SubszRequest("A", rows=True),
             b'{"account":"A","subscriptions":true,"limit":100000000}',
             {"acc": "A", "subs": "1", "limit": "100000000"},
         ),
     ],
 )
-def test_the_same_question_over_nats_and_http(
-    question: SubszQuestion, payload: bytes, query: dict[str, str]
+def test_the_same_request_over_nats_and_http(
+    wanted: SubszRequest, payload: bytes, query: dict[str, str]
 ) -> None:
-    assert (question.payload(), question.query()) == (payload, query)
+    assert (wanted.payload(), wanted.query()) == (payload, query)

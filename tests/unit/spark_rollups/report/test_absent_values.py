@@ -107,14 +107,14 @@ def test_what_is_only_possible_may_happen() -> None:
     assert "ORDERS may reach its limit" in found.says
 
 
-# --- questions, series and deliveries that nobody counted -----------------------------------------
+# --- requests, series and deliveries that nobody counted -----------------------------------------
 
 
 def test_a_question_left_out_for_half_of_the_month_is_half_of_the_time() -> None:
     rollups = well()
-    labels = {"question": "subsz", "reason": "ceiling"}
-    rollups.gauge(c.QUESTION_SKIPPED, NOVEMBER[15:], 1, labels=labels)
-    (row,) = rows_of(report_of(rollups), "questions")
+    labels = {"request": "subsz", "reason": "ceiling"}
+    rollups.gauge(c.REQUEST_SKIPPED, NOVEMBER[15:], 1, labels=labels)
+    (row,) = rows_of(report_of(rollups), "requests")
     assert row["share"] == pytest.approx(0.5)
 
 

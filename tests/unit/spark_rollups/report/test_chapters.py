@@ -297,11 +297,11 @@ def test_a_month_that_is_not_over_says_so() -> None:
 
 def test_a_question_left_out_is_told_with_its_reason() -> None:
     rollups = well()
-    labels = {"question": "subsz", "reason": "ceiling"}
-    rollups.gauge(c.QUESTION_SKIPPED, NOVEMBER, lambda day: day >= 15, labels=labels)
-    rollups.gauge(c.QUESTION_SUCCESS, NOVEMBER, 0.9, labels={"question": "jsz"})
-    rows = rows_of(report_of(rollups), "questions")
-    assert [(row["question"], row["why"]) for row in rows] == [
+    labels = {"request": "subsz", "reason": "ceiling"}
+    rollups.gauge(c.REQUEST_SKIPPED, NOVEMBER, lambda day: day >= 15, labels=labels)
+    rollups.gauge(c.REQUEST_SUCCESS, NOVEMBER, 0.9, labels={"request": "jsz"})
+    rows = rows_of(report_of(rollups), "requests")
+    assert [(row["request"], row["why"]) for row in rows] == [
         ("subsz", "left out: ceiling"), ("jsz", "not answered in full"),
     ]  # fmt: skip
     assert [row["share"] for row in rows] == [pytest.approx(0.5), pytest.approx(0.1)]

@@ -149,8 +149,8 @@ def days_gone(rollups: LiteralRollups) -> None:
 
 
 def skipped(rollups: LiteralRollups) -> None:
-    labels = {"question": "subsz", "reason": "ceiling"}
-    rollups.gauge(c.QUESTION_SKIPPED, NOVEMBER, 1, labels=labels)
+    labels = {"request": "subsz", "reason": "ceiling"}
+    rollups.gauge(c.REQUEST_SKIPPED, NOVEMBER, 1, labels=labels)
 
 
 SERVER_FORECAST: Final = {
@@ -238,7 +238,7 @@ HARMLESS: Final[dict[str, Fault]] = {
     "SRV-API-ERRORS": raised(c.SERVER_API_ERRORS, 300, **SERVER),
     "CLK-OFFSET": replaced(c.SERVER_CLOCK_OFFSET_SECONDS, 1.001, **SERVER),
     "CHG-LEADERS-MANY": raised(c.STREAM_LEADER_CHANGES, 3, **STREAM),
-    "DATA-QUESTIONS-UNANSWERED": replaced(c.QUESTION_SUCCESS, 1),
+    "DATA-QUESTIONS-UNANSWERED": replaced(c.REQUEST_SUCCESS, 1),
 }
 
 

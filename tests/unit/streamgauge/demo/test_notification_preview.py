@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from streamgauge.demo.web.notification_preview import MESSAGES_KEPT, Phone
+from streamgauge.demo.web.notification_preview import MESSAGES_KEPT, NotificationPreview
 from streamgauge.demo.web.pages import phone_page, start_page
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
@@ -27,7 +27,7 @@ def alert(name: str, severity: str = "warning", **labels: str) -> dict[str, str]
 
 
 def test_a_message_is_shown_newest_first_escaped_and_with_links_to_follow() -> None:
-    phone = Phone()
+    phone = NotificationPreview()
     phone.take_message("page", slack("PAGE: <b>", "What to do: http://127.0.0.1/x?a=1&b"), NOW)
     phone.take_message("ticket", slack("Over: it", color="good"), NOW)
     page = phone_page(phone)
@@ -38,7 +38,7 @@ def test_a_message_is_shown_newest_first_escaped_and_with_links_to_follow() -> N
 
 
 def test_what_fires_is_told_by_the_newest_word_of_each_group() -> None:
-    phone = Phone()
+    phone = NotificationPreview()
     held = alert("ConsumerAckPendingFull", "critical", stream="PAYMENTS", consumer="stuck")
     doubled = alert("PublishesNotStored", stream="SIGNUPS")
     phone.take_facts(facts("a", ("firing", doubled)))
@@ -49,7 +49,7 @@ def test_what_fires_is_told_by_the_newest_word_of_each_group() -> None:
 
 
 def test_an_alert_on_another_asset_does_not_tell_of_a_failure() -> None:
-    phone = Phone()
+    phone = NotificationPreview()
     name = "ConsumerRedeliveryHigh"
     phone.take_facts(facts("a", ("firing", alert(name, stream="TICKER", consumer="screen"))))
     assert phone.tells_of((name,), "TICKER > screen") == [f"JetStream{name}"]
@@ -58,13 +58,13 @@ def test_an_alert_on_another_asset_does_not_tell_of_a_failure() -> None:
 
 
 def test_an_alert_of_a_server_tells_of_its_failure_whatever_the_place() -> None:
-    phone = Phone()
+    phone = NotificationPreview()
     phone.take_facts(facts("a", ("firing", alert("ServerClockOffset", server="n1"))))
     assert phone.tells_of(("ServerClockOffset",), "the first server")
 
 
 def test_old_messages_are_forgotten_and_counted() -> None:
-    phone = Phone()
+    phone = NotificationPreview()
     for number in range(MESSAGES_KEPT + 3):
         phone.take_message("ticket", slack(f"number {number}."), NOW)
     assert (len(phone.messages), phone.forgotten) == (MESSAGES_KEPT, 3)
@@ -74,5 +74,5 @@ def test_old_messages_are_forgotten_and_counted() -> None:
 
 
 def test_a_quiet_phone_says_so_and_a_start_page_without_failures_stands() -> None:
-    assert "Nothing yet" in phone_page(Phone())
+    assert "Nothing yet" in phone_page(NotificationPreview())
     assert "What to break" in start_page([], [])

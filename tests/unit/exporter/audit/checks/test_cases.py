@@ -30,7 +30,7 @@ from support.audit.contexts import (
 from support.exporter.models import consumer, consumer_config
 
 from exporter.audit.check import Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.registry import codes
 from exporter.subscription_counts import SubscriptionCounts
 
@@ -107,7 +107,7 @@ def _unread(row: Any) -> Any:
 
 
 @pytest.mark.parametrize(("code", "seen"), exemptions.CASES)
-def test_what_is_exempt_is_left_alone(code: str, seen: Scene) -> None:
+def test_what_is_exempt_is_left_alone(code: str, seen: AuditContext) -> None:
     assert found_by(code, seen) == []
 
 

@@ -8,7 +8,7 @@ from support.audit.contexts import KnownHistory, found_by
 from support.recordings.recorded_sources import Recording, recordings, snapshot
 
 from exporter.audit.check import Finding
-from exporter.audit.context import MessageSample, Scene, consumer_key, stream_key
+from exporter.audit.context import AuditContext, MessageSample, consumer_key, stream_key
 from exporter.audit.registry import all_checks
 from exporter.events.counts import ConsumerCounts, EventCounts
 from exporter.exposition.histogram import Histogram
@@ -28,11 +28,11 @@ def history(amount: str) -> KnownHistory | None:
     return KnownHistory(dict.fromkeys((name for name in methods if name != "numbers"), number))
 
 
-def seen(recording: Recording, amount: str) -> Scene:
+def seen(recording: Recording, amount: str) -> AuditContext:
     """At two looks, with all that could be known beside."""
     rows = snapshot(recording)
     heard = {consumer_key(row): ConsumerCounts(ack_times=SLOW) for row in rows.consumers}
-    scene = Scene(
+    scene = AuditContext(
         snapshot=rows,
         now=rows.taken,
         history=history(amount),
@@ -42,7 +42,7 @@ def seen(recording: Recording, amount: str) -> Scene:
     return replace(scene, earlier=scene, seconds=60.0)
 
 
-def findings(scene: Scene) -> Iterator[tuple[str, Finding]]:
+def findings(scene: AuditContext) -> Iterator[tuple[str, Finding]]:
     for check in all_checks():
         for one in found_by(check.code, scene):
             yield check.code, one

@@ -10,7 +10,7 @@ import pytest
 from support.nats.cli_commands import nats_cli, programs_called
 
 from exporter.audit.check import SEVERITIES, Check, CheckError, Finding, Severity, Subject
-from exporter.audit.context import Scene
+from exporter.audit.context import AuditContext
 from exporter.audit.output.remedy_commands import commands_for
 from exporter.audit.registry import all_checks, chosen, codes, near_code, read_checks
 
@@ -18,7 +18,7 @@ each_check = pytest.mark.parametrize("check", all_checks(), ids=lambda check: ch
 LONGEST_TITLE = 70
 
 
-def finds_nothing(scene: Scene) -> Iterator[Finding]:
+def finds_nothing(scene: AuditContext) -> Iterator[Finding]:
     yield from ()
 
 

@@ -16,12 +16,12 @@ from support.exporter.models import (
 )
 from support.signals.publish_polls import FIRST_LIFE, LONG_AGO, OTHER_NODE, WORKER, counts, snapshot
 
-from exporter.signals.publishes.engine import ConsumerReplies, PublishBook
+from exporter.signals.publishes.engine import ConsumerReplies, PublishState
 from exporter.subscription_counts import Counters
 
 
 def test_acks_and_pulls_follow_the_consumer() -> None:
-    book, node = PublishBook(), server("n1")
+    book, node = PublishState(), server("n1")
     row = consumer(created=LONG_AGO)
     looks: list[tuple[Counters, Counters]] = [
         (((FIRST_LIFE, 100),), ((("N1", 12, "2", ""), 10),)),
@@ -49,7 +49,7 @@ def test_acks_and_pulls_follow_the_consumer() -> None:
 def test_only_what_the_consumer_can_get_is_told(
     config: Any, expected: ConsumerReplies | None
 ) -> None:
-    book, node = PublishBook(), server("n1")
+    book, node = PublishState(), server("n1")
     book.update(None, snapshot(node))
     row = consumer(created=at(NOW + 5), config=config)
     got = book.update(
@@ -85,7 +85,7 @@ def test_dead_letters_are_captured_by_a_stream_or_a_subscriber(
         advisory_listeners={"APP": frozenset(listeners)},
         whole_accounts=frozenset({"APP"} if whole else ()),
     )
-    told = PublishBook().update(found, snapshot(*rows)).consumers.get(WORKER)
+    told = PublishState().update(found, snapshot(*rows)).consumers.get(WORKER)
     assert (told.dead_letter_captured if told else None) == captured
 
 
@@ -93,5 +93,5 @@ def test_without_looks_a_stream_that_keeps_the_advisory_is_still_seen() -> None:
     keeper = stream(config=stream_config(subjects=(f"{ADVISORY}.ORDERS.*",)))
     finite, endless = consumer_config(max_deliver=5), consumer_config()
     rows = consumer(config=finite), consumer("patient", config=endless)
-    told = PublishBook().update(None, snapshot(keeper, *rows)).consumers
+    told = PublishState().update(None, snapshot(keeper, *rows)).consumers
     assert told == {WORKER: ConsumerReplies(dead_letter_captured=1)}

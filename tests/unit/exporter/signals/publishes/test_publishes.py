@@ -17,7 +17,7 @@ from support.signals.publish_polls import (
     snapshot,
 )
 
-from exporter.signals.publishes.engine import FORGET_AFTER_SECONDS, PublishBook, StreamPublishes
+from exporter.signals.publishes.engine import FORGET_AFTER_SECONDS, PublishState, StreamPublishes
 from exporter.subscription_counts import StreamLook
 
 
@@ -178,7 +178,7 @@ def test_copies_of_a_subscription_are_read_only_now_and_then_and_counted_once() 
 def test_a_stream_younger_than_the_exporter_counts_from_its_beginning() -> None:
     town = Town()
     town.poll(0)
-    town.book = PublishBook()
+    town.book = PublishState()
     town.book.update(None, snapshot(town.server))
     town.created = at(NOW + 20)
     assert town.look(100, 40) == StreamPublishes(100, 60, 60, 0)

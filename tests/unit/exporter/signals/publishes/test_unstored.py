@@ -144,7 +144,7 @@ def test_it_is_never_more_than_the_truth_and_exact_in_the_end(script: list[Step]
 def look_and_settle(
     leader: Leader, bounds: UnstoredBounds, first: int | None, stored: int, refused: int
 ) -> int:
-    """Publishes come between every two questions; gives what was refused before the first look."""
+    """Publishes come between every two requests; gives what was refused before the first look."""
     before = leader.last_seq
     leader.publish(stored, refused)
     leader.drain(refused or 1)
