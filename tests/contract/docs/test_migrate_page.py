@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Final
 
 import promql_parser
 import pytest
+from support.collected import over_all
 from support.peer_exporters import PEERS, recorded
 
 from alerts import compatibility_exporter, compatibility_surveyor
@@ -21,13 +23,12 @@ TABLES: Final[dict[str, tuple[Mapping[str, Sequence[Old]], Sequence[Family]]]] =
     PEERS[1]: (compatibility_surveyor.NAMES, compatibility_surveyor.FAMILIES),
 }
 OLDS: Final = {old.name: old for _, olds in SETS.values() for old in olds}
-each_old = pytest.mark.parametrize("old", OLDS.values(), ids=OLDS.keys())
+each_old = over_all(OLDS.values(), "correct the entry in alerts/compatibility", attrgetter("name"))
 
 
-@pytest.mark.parametrize("name", generated())
+@over_all(generated(), "run make generate and commit what it wrote")
 def test_the_committed_file_is_fresh(name: str) -> None:
-    committed = (ROOT / name).read_text(encoding="utf-8")
-    assert committed == generated()[name], "run python -m alerts.compatibility"
+    assert (ROOT / name).read_text(encoding="utf-8") == generated()[name], "is stale"
 
 
 @pytest.mark.parametrize("program", PEERS)
