@@ -157,17 +157,17 @@ def recipe_text(recipe: str) -> str:
     return DOCUMENTS["CONTRIBUTING.md"].section(recipe).text
 
 
-def test_decisions_are_numbered_have_a_status_and_name_their_consequences() -> None:
-    index = DOCUMENTS["docs/decisions/README.md"].text
-    decisions = [one for name, one in DOCUMENTS.items() if re.match(r"docs/decisions/\d", name)]
-    for number, decision in enumerate(decisions, start=1):
+def test_decisions_have_number_status_date_and_sections() -> None:
+    pages = [one for name, one in DOCUMENTS.items() if name.startswith("docs/decisions/0")]
+    index = DOCUMENTS["docs/decisions/README.md"]
+    for number, decision in enumerate(pages, start=1):
         assert decision.path.name.startswith(f"{number:04}-"), decision.name
         assert decision.text.startswith(f"# {number}. "), decision.name
-        assert re.search(r"^Status: (accepted|superseded)", decision.text, re.MULTILINE), (
-            decision.name
+        assert re.search(r"^- Status: (accepted|superseded by .+)$", decision.text, re.MULTILINE), (
+            f"{decision.name}: write `- Status: accepted` or `- Status: superseded by NUMBER`"
         )
-        assert f"]({decision.path.name})" in index, (
-            f"list {decision.name} in docs/decisions/README.md"
-        )
+        assert re.search(r"^- Date: \d{4}-\d\d-\d\d$", decision.text, re.MULTILINE), decision.name
         for heading in ("Context", "Decision", "Consequences"):
             assert decision.section(heading).text.strip(), decision.name
+    listed = [link for link in index.links() if link.startswith("0")]
+    assert listed == [decision.path.name for decision in pages], "docs/decisions/README.md"
