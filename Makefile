@@ -16,7 +16,7 @@ PART_look := tests/browser tests/contract/dashboards tests/integration/demo test
 PART_security := tests/integration/exporter tests/unit/streamgauge/serving tests/unit/exporter/sources
 PART_release := tests/integration/test_wheel.py tests/integration/audit tests/contract/deploy tests/contract/docs
 
-.PHONY: setup run test test-fast test-long check record generate fresh bench spark-zip constraints clean help
+.PHONY: setup run test test-fast test-long check record generate fresh bench docs spark-zip constraints clean help
 .DEFAULT_GOAL := help
 
 $(READY): pyproject.toml constraints.txt
@@ -68,6 +68,10 @@ fresh: generate ## fail when a generated file is stale
 
 bench: $(READY) ## measure; prints ratio tables, asserts nothing
 	@$(BIN)/python -m bench
+
+docs: $(READY) ## build the documentation site into build/site; links are checked
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 spark-zip: $(READY) ## what spark-submit takes, into dist/
 	@$(BIN)/python -m spark_rollups.worker_zip dist
