@@ -35,7 +35,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def _expanded(entry: Any) -> Any:
-    """`Title: folder/` becomes a section with all pages of the folder, README.md first."""
+    """`Title: folder/` becomes a section with all pages of the folder, README.md first.
+
+    The prefix that all alerts share is left off in the navigation."""
     if not isinstance(entry, dict):
         return entry
     ((title, value),) = entry.items()
@@ -45,7 +47,12 @@ def _expanded(entry: Any) -> Any:
         return entry
     names = sorted(path.name for path in (ROOT / "docs" / value).glob("*.md"))
     names.sort(key=lambda name: name != "README.md")
-    return {title: [value + name for name in names]}
+    return {title: [_entry(value + name, name.removesuffix(".md")) for name in names]}
+
+
+def _entry(place: str, name: str) -> str | dict[str, str]:
+    alert = name.removeprefix("JetStream")
+    return place if alert == name else {alert: place}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
