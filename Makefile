@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := exporter,alerts,archive,dashboards,spark,dev
+EXTRAS := exporter,alerts,archive,dashboards,spark,docs,dev
 READY := $(VENV)/.ready
 CHART := deploy/helm/streamgauge
 # Most tests wait for servers; each has its own on ports of its own.
@@ -70,7 +70,6 @@ bench: $(READY) ## measure; prints ratio tables, asserts nothing
 	@$(BIN)/python -m bench
 
 docs: $(READY) ## build the documentation site into build/site; links are checked
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 spark-zip: $(READY) ## what spark-submit takes, into dist/
