@@ -10,8 +10,8 @@ from pathlib import Path
 
 from alerts import thresholds
 from alerts.quantity import ThresholdError
-from alerts.render import helm_template, one_rule_file, operator_resource, rule_files
-from alerts.terms import DEFAULT, Terms, TermsError, Timing
+from alerts.render_options import DEFAULT, Terms, TermsError, Timing
+from alerts.rendering.rule_files import helm_template, one_rule_file, operator_resource, rule_files
 
 _FAULTY = 2
 _WIDTH = 79

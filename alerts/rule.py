@@ -11,7 +11,7 @@ from alerts.promql.expression import Expression, Number
 from alerts.promql.reading import Reading
 from alerts.promql.series import fresh
 from alerts.quantity import Threshold, parse_duration
-from alerts.terms import Terms
+from alerts.render_options import Terms
 
 PREFIX = "JetStream"
 _NAME = re.compile(r"([A-Z][a-z0-9]+)+")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dashboards.foreign import ForeignMetric
+from dashboards.external_metrics import ForeignMetric
 from exporter.metric import Metric
 
 Series = Metric | ForeignMetric

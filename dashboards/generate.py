@@ -6,11 +6,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from dashboards.boards import all_boards
-from dashboards.formats import plain_files
+from dashboards.boards.registry import all_boards
 from dashboards.grafana import Naming, render
-from dashboards.limits import limits
-from dashboards.reference import page
+from dashboards.panels.limits import limits
+from dashboards.rendering.formats import plain_files
+from dashboards.rendering.reference import page
 from streamgauge.serving.generated_files import write_changed
 
 ROOT = Path(__file__).parent.parent

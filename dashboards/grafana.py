@@ -12,12 +12,7 @@ from typing import Any
 from grafanalib import core as g  # type: ignore[import-untyped]
 from grafanalib._gen import DashboardEncoder  # type: ignore[import-untyped]
 
-from dashboards import fields, tables
-from dashboards.describe import board_description, panel_description
-from dashboards.fields import Json
-from dashboards.layout import Place, PlacedRow, panel_id, placed
-from dashboards.links import panel_links, runbook_link
-from dashboards.model import (
+from dashboards.panels.model import (
     Annotation,
     BarGauge,
     Board,
@@ -31,8 +26,13 @@ from dashboards.model import (
     TimeSeries,
     Variable,
 )
-from dashboards.normalise import normalised
-from dashboards.tables import query_letter
+from dashboards.rendering import fields, tables
+from dashboards.rendering.describe import board_description, panel_description
+from dashboards.rendering.fields import Json
+from dashboards.rendering.layout import Place, PlacedRow, panel_id, placed
+from dashboards.rendering.links import panel_links, runbook_link
+from dashboards.rendering.normalise import normalised
+from dashboards.rendering.tables import query_letter
 
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 DOMAIN_TAG = "jetstream"

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from dashboards.boards import all_boards
-from dashboards.formats import FORMATS, Json
-from dashboards.limits import limits
+from dashboards.boards.registry import all_boards
+from dashboards.panels.limits import limits
+from dashboards.rendering.formats import FORMATS, Json
 from streamgauge.serving.one_line import one_line
 
 PROGRAM = "streamgauge dashboards"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from alerts.quantity import Threshold, format_number
-from alerts.terms import Terms
+from alerts.render_options import Terms
 
 Labels = tuple[str, ...]
 _INDENT = "  "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from alerts.promql.expression import Expression, ExpressionError, Labels
 from alerts.quantity import format_number
-from alerts.terms import Span, Terms
+from alerts.render_options import Span, Terms
 from exporter import catalog
 from exporter.metric import Kind, Metric
 

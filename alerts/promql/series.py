@@ -6,7 +6,7 @@ from alerts import thresholds
 from alerts.promql.expression import Expression, ExpressionError, Labels, Number
 from alerts.promql.reading import Reading
 from alerts.promql.shapes import Age, Aggregated, Applied, Spread
-from alerts.terms import Span
+from alerts.render_options import Span
 from exporter import catalog
 from exporter.metric import Kind, Metric, Subject
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from alerts.promql.expression import COMPARISON, SUBTRACTION, Expression, ExpressionError, Labels
-from alerts.terms import Span, Terms
+from alerts.render_options import Span, Terms
 
 
 @dataclass(frozen=True)

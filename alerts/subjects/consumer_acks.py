@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from alerts import thresholds
-from alerts.promql.expression import Expression
-from alerts.promql.series import heard, increase, latest, lowest, quantile, then
-from alerts.rule import Alert, Board, Group, Severity
-from alerts.subjects.consumer_recordings import time_to_ack
-from alerts.subjects.populations import in_service
-from alerts.wording import (
+from alerts.annotations import (
     CONSUMER,
     COUNT,
     DURATION,
@@ -19,6 +14,11 @@ from alerts.wording import (
     THE_CONSUMER,
     told,
 )
+from alerts.promql.expression import Expression
+from alerts.promql.series import heard, increase, latest, lowest, quantile, then
+from alerts.rule import Alert, Board, Group, Severity
+from alerts.subjects.consumer_recordings import time_to_ack
+from alerts.subjects.populations import in_service
 from exporter import catalog
 from exporter.metric import Metric
 

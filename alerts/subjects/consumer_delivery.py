@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from alerts import thresholds
+from alerts.annotations import CONSUMER, COUNT, DURATION, NUMBER, PERCENT, READ_NUMBER, STREAM, told
 from alerts.promql.series import highest, increase, latest, lowest, slope, then
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.consumer_recordings import busy_share
 from alerts.subjects.populations import in_service, settled_consumer, without_buckets
-from alerts.wording import CONSUMER, COUNT, DURATION, NUMBER, PERCENT, READ_NUMBER, STREAM, told
 from exporter import catalog
 
 _pending = latest(catalog.CONSUMER_NUM_PENDING)

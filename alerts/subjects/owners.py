@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import reduce
 
+from alerts.annotations import ACCOUNT, NUMBER
 from alerts.promql.expression import Expression
 from alerts.promql.series import age, latest
 from alerts.promql.shapes import Beyond
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.populations import in_service, settled_consumer, settled_stream
-from alerts.wording import ACCOUNT, NUMBER
 from exporter import catalog
 from exporter.metric import Metric
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from alerts import thresholds
+from alerts.annotations import PERCENT, STREAM
 from alerts.promql.series import increase, latest, total
 from alerts.rule import Alert, Board, Group, Severity
-from alerts.wording import PERCENT, STREAM
 from exporter import catalog
 
 # Wrong last sequence, the same by its other name, and wrong last message id.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from alerts import thresholds
+from alerts.annotations import COUNT, DURATION, NUMBER, PERCENT, SERVER, SYSTEM
 from alerts.promql.expression import Expression
 from alerts.promql.series import (
     certain_offset,
@@ -13,7 +14,6 @@ from alerts.promql.series import (
     worst,
 )
 from alerts.rule import Alert, Board, Group, Severity
-from alerts.wording import COUNT, DURATION, NUMBER, PERCENT, SERVER, SYSTEM
 from exporter import catalog
 from exporter.metric import Metric
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from alerts import thresholds
+from alerts.annotations import ACCOUNT, COUNT, NUMBER, STREAM
 from alerts.promql.series import counted, increase, latest, lowest
 from alerts.promql.shapes import Renamed
 from alerts.rule import Alert, Board, Group, Severity
-from alerts.wording import ACCOUNT, COUNT, NUMBER, STREAM
 from exporter import catalog
 
 _REPLICA = (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from alerts import thresholds
+from alerts.annotations import DURATION, PERCENT, SERVER, STREAM, SYSTEM
 from alerts.promql.expression import Expression
 from alerts.promql.series import holds, latest, predicted, time_until
 from alerts.promql.shapes import Recorded, Tagged
 from alerts.rule import Alert, Board, Group, Recording, Severity
-from alerts.wording import DURATION, PERCENT, SERVER, STREAM, SYSTEM
 from exporter import catalog
 from exporter.metric import Metric
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from alerts.annotations import COUNT, NUMBER, STREAM
 from alerts.promql.expression import Expression
 from alerts.promql.series import heard, holds, increase, latest, then, total, worst
 from alerts.promql.shapes import Renamed, Tagged
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.populations import settled_stream, without_buckets
-from alerts.wording import COUNT, NUMBER, STREAM
 from exporter import catalog
 
 _messages = latest(catalog.STREAM_MESSAGES)

@@ -22,7 +22,7 @@ from nats.js.api import AckPolicy, ConsumerConfig, StreamSource
 from support.servers import APP, NEWEST, SYS, Account, NatsCluster, User, connected, default_options
 from support.waiting import until
 
-from alerts.compatibility import EXPORTER, ROOT, SURVEYOR
+from alerts.compatibility.rule_files import EXPORTER, ROOT, SURVEYOR
 from exporter import catalog
 from streamgauge.demo.child import Child
 from streamgauge.demo.natsd_options import SYSTEM_ACCOUNT

@@ -13,9 +13,9 @@ import yaml
 from alerts import thresholds
 from alerts.generate import ROOT, generated, write
 from alerts.quantity import Threshold, parse_duration
+from alerts.render_options import DEFAULT
 from alerts.rule import Alert, Severity
 from alerts.rules import ALERTS, BY_NAME, RECORDINGS
-from alerts.terms import DEFAULT
 from exporter import catalog
 from exporter.config import ExporterSettings, SystemSettings
 from exporter.metric import PREFIX, Kind

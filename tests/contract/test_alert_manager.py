@@ -15,8 +15,8 @@ import yaml
 from promtool.alertmanager_process import amtool, running
 from support.waiting import until
 
-from alerts.alertmanager import document
 from alerts.generate import ROOT
+from alerts.rendering.alertmanager import document
 from alerts.rule import PREFIX, Alert, Severity
 from alerts.rules import ALERTS, BY_NAME
 

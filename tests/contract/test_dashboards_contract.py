@@ -12,11 +12,11 @@ from support.grafana_boards import BOARDS, FILES, Json, Target, panels, targets,
 from support.grafana_promql import Selector, grouping_labels, named_variables, parsed, selectors
 
 from alerts import thresholds
-from dashboards import foreign
-from dashboards.boards import all_boards
-from dashboards.colours import Step
-from dashboards.limits import limits
-from dashboards.model import Board, Panel, Table, Text
+from dashboards import external_metrics
+from dashboards.boards.registry import all_boards
+from dashboards.panels.colours import Step
+from dashboards.panels.limits import limits
+from dashboards.panels.model import Board, Panel, Table, Text
 from exporter import catalog
 from exporter.metric import Kind
 
@@ -24,11 +24,11 @@ each_board = pytest.mark.parametrize("uid", BOARDS)
 
 KINDS: Final = {
     **{name: metric.kind for name, metric in catalog.BY_NAME.items()},
-    **{metric.name: metric.kind for metric in foreign.ALL},
+    **{metric.name: metric.kind for metric in external_metrics.ALL},
 }
 LABELS: Final = {
     **{name: set(metric.labels) | {"job", "instance"} for name, metric in catalog.BY_NAME.items()},
-    **{metric.name: set(metric.labels) for metric in foreign.ALL},
+    **{metric.name: set(metric.labels) for metric in external_metrics.ALL},
 }
 GRAFANA_VARIABLES: Final = {"__rate_interval", "__interval", "__range"}
 LEGEND_LABEL: Final = re.compile(r"{{\s*(\w+)\s*}}")

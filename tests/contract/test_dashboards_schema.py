@@ -11,7 +11,7 @@ from support.grafana_boards import BOARDS, Json, panels
 from support.grafana_recorded import FOLDER, SAMPLE_TABLE, recorded, registry
 from support.grafana_schema import ALLOWED, faults
 
-from dashboards.tables import transformations
+from dashboards.rendering.tables import transformations
 
 each_board = pytest.mark.parametrize("uid", BOARDS)
 

@@ -10,15 +10,15 @@ import promql_parser
 import pytest
 from contract.migrate_peers import PEERS, recorded
 
-from alerts import compatibility_exporter, compatibility_surveyor
-from alerts.compatibility import ROOT, SETS, generated, main
-from alerts.compatibility_names import Family, Old
+from alerts.compatibility import nats_surveyor, prometheus_nats_exporter
+from alerts.compatibility.mapping import Family, Old
+from alerts.compatibility.rule_files import ROOT, SETS, generated, main
 from exporter import catalog
 from exporter.metric import PREFIX, Kind, Level
 
 TABLES: Final[dict[str, tuple[Mapping[str, Sequence[Old]], Sequence[Family]]]] = {
-    PEERS[0]: (compatibility_exporter.NAMES, compatibility_exporter.FAMILIES),
-    PEERS[1]: (compatibility_surveyor.NAMES, compatibility_surveyor.FAMILIES),
+    PEERS[0]: (prometheus_nats_exporter.NAMES, prometheus_nats_exporter.FAMILIES),
+    PEERS[1]: (nats_surveyor.NAMES, nats_surveyor.FAMILIES),
 }
 OLDS: Final = {old.name: old for _, olds in SETS.values() for old in olds}
 each_old = pytest.mark.parametrize("old", OLDS.values(), ids=OLDS.keys())

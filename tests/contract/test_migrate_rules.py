@@ -12,8 +12,8 @@ import pytest
 import yaml
 from contract.migrate_peers import OURS, PEERS, Moment, Sample, missing_peers, recorded, take_moment
 
-from alerts.compatibility import FOLDER, ROOT, SETS
-from alerts.compatibility_names import Old
+from alerts.compatibility.mapping import Old
+from alerts.compatibility.rule_files import FOLDER, ROOT, SETS
 from streamgauge.demo.fetching import ProgramMissingError
 from streamgauge.demo.programs import prometheus
 

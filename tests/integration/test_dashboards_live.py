@@ -18,7 +18,7 @@ from support.grafana_stage import JOB, SYSTEM, Stage, stage
 from support.servers import connected
 from support.waiting import until
 
-from dashboards.colours import NOT_WELL
+from dashboards.panels.colours import NOT_WELL
 from exporter import catalog
 from exporter.metric import Origin
 from streamgauge.demo.programs import prometheus as find_prometheus

@@ -25,8 +25,8 @@ from support.alert_pipeline_webhook import Inbox, listening
 from support.exporter_process import COMMAND
 from support.waiting import until
 
-from alerts.render import rule_files
-from alerts.terms import Terms
+from alerts.render_options import Terms
+from alerts.rendering.rule_files import rule_files
 from streamgauge.demo.child import Child
 from streamgauge.demo.fetching import ProgramMissingError
 from streamgauge.demo.ports import free_ports

@@ -11,7 +11,7 @@ import yaml
 from alerts import thresholds
 from alerts.generate import ROOT
 from alerts.quantity import format_duration, parse_duration
-from alerts.terms import Terms, Timing
+from alerts.render_options import Terms, Timing
 from streamgauge.demo.alerting import SMALL_NUMBERS, hurry
 
 SYSTEM: Final = "trial"

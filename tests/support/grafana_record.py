@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from support.grafana_recorded import FOLDER, SAMPLE_TABLE, path_of
 
-from dashboards.tables import transformations
+from dashboards.rendering.tables import transformations
 from streamgauge.demo.fetching import ProgramMissingError, cached, run
 
 GRAFANA: Final = "13.2.3"

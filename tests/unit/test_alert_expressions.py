@@ -22,7 +22,7 @@ from alerts.promql.series import (
     worst,
 )
 from alerts.promql.shapes import Beyond, Renamed, Tagged
-from alerts.terms import DEFAULT, Terms, Timing
+from alerts.render_options import DEFAULT, Terms, Timing
 from exporter import catalog
 
 K = "system, account, stream, consumer"

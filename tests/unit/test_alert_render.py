@@ -11,9 +11,9 @@ import yaml
 
 from alerts import thresholds
 from alerts.main import main
-from alerts.render import helm_template, one_rule_file, operator_resource, rule_files
+from alerts.render_options import Terms, Timing
+from alerts.rendering.rule_files import helm_template, one_rule_file, operator_resource, rule_files
 from alerts.rules import ALERTS, FILES
-from alerts.terms import Terms, Timing
 
 
 def groups(text: str) -> list[dict[str, Any]]:

@@ -70,7 +70,7 @@ def test_a_recording_says_what_it_is() -> None:
 
 
 def test_the_guard_stands_at_the_end_and_can_be_left_out() -> None:
-    from alerts.terms import DEFAULT
+    from alerts.render_options import DEFAULT
 
     guard = "min by (system) (min_over_time(streamgauge_snapshot_age_seconds[2m])) < 45"
     assert RIGHT.expression.text(DEFAULT).endswith(f"\nand on (system) {guard}")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from dashboards.formats import FORMATS
 from dashboards.main import main
+from dashboards.rendering.formats import FORMATS
 
 UIDS = {
     "sg-fleet", "sg-stream", "sg-consumer", "sg-publish", "sg-clocks", "sg-capacity", "sg-exporter",

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from dashboards import choices
-from dashboards.colours import ANY, BAD, VERDICT_WORDS, Line, falling, rising
 from dashboards.grafana import Naming, render
-from dashboards.model import (
+from dashboards.panels import variables
+from dashboards.panels.colours import ANY, BAD, VERDICT_WORDS, Line, falling, rising
+from dashboards.panels.model import (
     BarGauge,
     Board,
     Column,
@@ -26,11 +26,11 @@ from dashboards.model import (
     Text,
     TimeSeries,
 )
-from dashboards.promql import Scope
+from dashboards.queries import Scope
 from exporter import catalog as c
 
 GUIDE = Guide("It means.", "It is bad.", "Do it.")
-VARIABLES = (choices.JOB, choices.SYSTEM, choices.ACCOUNT)
+VARIABLES = (variables.JOB, variables.SYSTEM, variables.ACCOUNT)
 SCOPE = Scope(("system", "account"))
 BYTES = Query(SCOPE.now(c.STREAM_BYTES), "{{stream}}")
 

@@ -6,8 +6,8 @@ from itertools import combinations
 
 import pytest
 
-from dashboards.layout import Place, panel_id, placed
-from dashboards.model import Board, Guide, Row, Stat
+from dashboards.panels.model import Board, Guide, Row, Stat
+from dashboards.rendering.layout import Place, panel_id, placed
 
 GUIDE = Guide("a", "b", "c")
 

@@ -8,13 +8,13 @@ import pytest
 from support.grafana_promql import parsed
 
 from alerts import thresholds as t
-from dashboards import choices, fullness, shared_panels
-from dashboards.colours import ANY, BAD, OK, WARN, rising
 from dashboards.expression import Expr, QueryError
-from dashboards.limits import limits
-from dashboards.model import Column, Guide, Table, Target
-from dashboards.promql import Scope
-from dashboards.tiles import tile
+from dashboards.panels import fullness, shared, variables
+from dashboards.panels.colours import ANY, BAD, OK, WARN, rising
+from dashboards.panels.limits import limits
+from dashboards.panels.model import Column, Guide, Table, Target
+from dashboards.panels.tiles import tile
+from dashboards.queries import Scope
 from exporter import catalog as c
 
 SCOPE = Scope(("system", "account", "stream", "consumer"))
@@ -59,7 +59,7 @@ def test_a_ranking_refuses_a_kind_that_cannot_answer_it() -> None:
     [
         SCOPE.highest(c.CONSUMER_LAG_SECONDS, 7),
         SCOPE.busiest(c.STREAM_STORED_MESSAGES, 3),
-        choices.unwell_longest(SCOPE, 15),
+        variables.unwell_longest(SCOPE, 15),
         fullness.of_stream(SCOPE),
         fullness.of_server_files(SCOPE),
         fullness.of_server_memory(SCOPE),
@@ -93,7 +93,7 @@ def test_fullness_turns_where_the_alerts_speak() -> None:
 
 
 def test_owners_limits_have_one_row_for_each_limit_of_each_asset() -> None:
-    table = shared_panels.owner_limits(SCOPE, c.STREAM_THRESHOLD, "stream")
+    table = shared.owner_limits(SCOPE, c.STREAM_THRESHOLD, "stream")
     assert table.identity == (*c.STREAM, "limit")
     assert "the stream's metadata" in table.guide.means
 
@@ -101,7 +101,7 @@ def test_owners_limits_have_one_row_for_each_limit_of_each_asset() -> None:
 def test_a_configuration_is_sorted_by_what_it_belongs_to() -> None:
     told = ("retention", "storage")
     size = Column("Max bytes", SCOPE.now(c.STREAM_MAX_BYTES), "bytes")
-    table = shared_panels.configuration(
+    table = shared.configuration(
         SCOPE, c.STREAM_INFO, told, (size,), identity=c.STREAM, bad="No limit."
     )
     assert (table.sort_by, table.shown_labels, table.guide.bad) == ("Stream", told, "No limit.")
@@ -110,7 +110,7 @@ def test_a_configuration_is_sorted_by_what_it_belongs_to() -> None:
 
 def test_findings_are_told_apart_by_check_and_severity() -> None:
     found = Column("Assets", SCOPE.now(c.STREAM_CONFIG_FINDINGS))
-    table: Table = shared_panels.audit_findings(
+    table: Table = shared.audit_findings(
         "Checks that fail.", found, identity=c.STREAM, links=(Target.STREAM,)
     )
     assert table.identity == (*c.STREAM, "check", "severity")
@@ -118,6 +118,6 @@ def test_findings_are_told_apart_by_check_and_severity() -> None:
 
 
 def test_questions_left_out_name_the_question_and_the_reason() -> None:
-    panel = shared_panels.questions_left_out(SCOPE, GUIDE, height=10)
+    panel = shared.questions_left_out(SCOPE, GUIDE, height=10)
     assert panel.queries[0].legend == "{{system}} {{question}}: {{reason}}"
     assert panel.height == 10

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from support.grafana_promql import parsed
 
-from dashboards import foreign
+from dashboards import external_metrics
 from dashboards.expression import Expr, QueryError
-from dashboards.model import Query
-from dashboards.promql import Matching, Scope, added_up, own_targets
+from dashboards.panels.model import Query
+from dashboards.queries import Matching, Scope, added_up, own_targets
 from exporter import catalog as c
 from exporter.metric import Metric
 
@@ -103,7 +103,7 @@ def test_zero_needs_a_witness() -> None:
 
 
 def test_alerts_without_a_system_are_not_hidden_by_the_choice_of_one() -> None:
-    text = SCOPE.now(foreign.ALERTS).text
+    text = SCOPE.now(external_metrics.ALERTS).text
     assert 'system=~"|$system"' in text
     assert "job" not in text
 
@@ -117,7 +117,7 @@ def test_alerts_without_a_system_are_not_hidden_by_the_choice_of_one() -> None:
         SCOPE.before(c.STREAM_BYTES, "7d"),
         SCOPE.age(c.STREAM_LAST_TIMESTAMP_SECONDS).top(5),
         added_up(SCOPE.now(c.CONSUMER_VERDICT).is_at_least(3)).top(2),
-        SCOPE.each_target(foreign.TARGET_UP).only(own_targets()),
+        SCOPE.each_target(external_metrics.TARGET_UP).only(own_targets()),
         SCOPE.now(c.FORECAST_STREAM_FULL_TIMESTAMP_SECONDS).from_now(),
     ],
 )

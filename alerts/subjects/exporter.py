@@ -1,0 +1,135 @@
+"""The watch itself: is the exporter there, are its answers fresh and whole, does Prometheus work?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from alerts import thresholds
+from alerts.annotations import COUNT, DURATION, SYSTEM
+from alerts.promql.expression import Expression, Labels
+from alerts.promql.reading import Reading
+from alerts.promql.series import LOOKBACK, always, increase, latest, remembered
+from alerts.promql.shapes import Aggregated
+from alerts.render_options import Terms
+from alerts.rule import Alert, Board, Group, Severity
+from exporter import catalog
+
+_MEMORY = "1d"  # an exporter or a system that was taken away is missed for this long
+_TARGET = ("job", "instance")  # Prometheus' own labels of what it scrapes
+
+
+@dataclass(frozen=True)
+class DownTargets(Expression):
+    """Prometheus' own `up`, of targets that were exporters of ours: whatever their job is called.
+
+    With `of`, the series that such a target last told."""
+
+    of: Reading | None = None
+
+    @property
+    def labels(self) -> Labels:
+        return self.of.labels if self.of else _TARGET
+
+    @property
+    def conditional(self) -> bool:
+        return True
+
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.of,) if self.of else ()
+
+    def text(self, terms: Terms) -> str:
+        of = self.of or Reading(catalog.BUILD_INFO, "last_over_time", _MEMORY)
+        by = ", ".join(self.labels)
+        if self.of:
+            return f"max by ({by}) ({of.text(terms)} and on (job, instance) up == 0)"
+        return f"max by ({by}) (up == 0 and on (job, instance) {of.text(terms)})"
+
+
+@dataclass(frozen=True)
+class NeverSeen(Expression):
+    """Prometheus knows no exporter of ours at all."""
+
+    @property
+    def conditional(self) -> bool:
+        return True
+
+    def text(self, terms: Terms) -> str:
+        return f"absent({Reading(catalog.BUILD_INFO, 'last_over_time', _MEMORY).text(terms)})"
+
+
+_told_of = remembered(catalog.SNAPSHOT_AGE_SECONDS, _MEMORY)
+_told_by_the_down = DownTargets(Reading(catalog.SNAPSHOT_AGE_SECONDS, "last_over_time", _MEMORY))
+_untold = _told_of.unless(latest(catalog.SNAPSHOT_AGE_SECONDS)).unless(_told_by_the_down) >= 0
+
+DOWN = Alert(
+    name="ExporterDown",
+    severity=Severity.WARNING,
+    when=DownTargets().or_(_untold).or_(NeverSeen()),
+    hold="5m",
+    guarded=False,
+    summary="An exporter is gone: nobody watches what it watched.",
+    description="{{ with $labels.instance }}The exporter at {{ . }} does not answer Prometheus."
+    "{{ else }}{{ with $labels.system }}No exporter tells about system {{ . }} any more."
+    "{{ else }}Prometheus has no exporter to scrape.{{ end }}{{ end }} Without another replica no "
+    "alert can fire for what it watched.",
+    condition="A target that was an exporter does not answer, or a system of the last day is told "
+    "of no more, or there is no exporter at all.",
+    board=Board.EXPORTER,
+)
+
+STALE = Alert(
+    name="ExporterStale",
+    severity=Severity.WARNING,
+    when=Aggregated(
+        "min", catalog.SYSTEM, Reading(catalog.SNAPSHOT_AGE_SECONDS, "min_over_time", LOOKBACK)
+    )
+    > thresholds.SNAPSHOT_AGE,
+    hold="5m",
+    guarded=False,
+    summary="The exporter cannot get new answers from a system.",
+    description="The newest data of system {{ $labels.system }} is "
+    f"{DURATION} old: the exporter runs and gets no answers. Until it does, no other alert can "
+    "fire for this system.",
+    condition="The freshest snapshot of the system is older than <snapshot_age>.",
+    board=Board.EXPORTER,
+)
+
+PARTIAL = Alert(
+    name="ExporterPartial",
+    severity=Severity.WARNING,
+    when=latest(catalog.QUESTION_SUCCESS).equals(0),
+    hold="15m",
+    summary="The exporter gets no full answer to one of its questions.",
+    description="The question {{ $labels.question }} has failed for 15 minutes "
+    f"({SYSTEM}). What hangs on it is absent: alerts on it cannot fire.",
+    condition="A question is not answered in full.",
+    board=Board.EXPORTER,
+)
+
+SERIES_DROPPED = Alert(
+    name="ExporterSeriesDropped",
+    severity=Severity.WARNING,
+    when=increase(catalog.SERIES_DROPPED, "1h") > 0,
+    hold="0s",
+    summary="The exporter leaves series out because there are too many.",
+    description=f"The exporter left out series of system {{{{ $labels.system }}}} ({COUNT} in the "
+    "last hour, added up over the polls): the cap max_series is reached, and what is shown is not "
+    "everything.",
+    condition="The cap on series was reached in the last hour.",
+    board=Board.EXPORTER,
+)
+
+WATCHDOG = Alert(
+    name="Watchdog",
+    severity=Severity.NONE,
+    when=always() > 0,
+    hold="0s",
+    guarded=False,
+    summary="This alert always fires: it proves that alerts get through.",
+    description="Alerts from Prometheus reach Alertmanager. Let something outside notice when this "
+    "one stops.",
+    condition="Always.",
+    board=Board.EXPORTER,
+)
+
+GROUPS = (Group("streamgauge.exporter", (DOWN, STALE, PARTIAL, SERIES_DROPPED, WATCHDOG)),)

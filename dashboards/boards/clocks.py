@@ -1,0 +1,189 @@
+"""Clocks: how far servers are off, how sure that is, and what depends on it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from alerts import thresholds as t
+from dashboards.expression import Expr
+from dashboards.panels import annotations, variables
+from dashboards.panels.colours import BAD, OK, UNKNOWN, Mapping, Word, plain, rising
+from dashboards.panels.limits import Limits
+from dashboards.panels.model import (
+    Board,
+    Guide,
+    Override,
+    Panel,
+    Query,
+    Row,
+    StateTimeline,
+    Text,
+    TimeSeries,
+)
+from dashboards.panels.tiles import tile
+from dashboards.panels.variables import SERVER_PATH
+from exporter import catalog as c
+
+VARIABLES = (variables.JOB, variables.SYSTEM, variables.SERVER)
+_q = variables.scope_of(*VARIABLES)
+_stat = partial(tile, width=4, height=6)
+_WHAT_DEPENDS = """\
+**Depends on the clock of a stream's leader:** when messages expire (`max_age`, message TTL), how long a
+message id stays in the duplicate window, the time in every message, and where a consumer begins that
+starts at a time. After an election another clock counts.
+
+**Does not depend on it:** the order of messages, their sequences, and the publishers' clocks: a duplicate
+is told by its id and by the server's own time.
+
+All servers off by the same amount: suspect the exporter's own clock first.
+"""
+
+
+def board(limits: Limits) -> Board:
+    return Board(
+        key="clocks",
+        title="Clocks",
+        description="Which server's clock is off, and how sure that is.",
+        variables=VARIABLES,
+        rows=(
+            Row("Are the clocks right?", (*_stats(limits), _what_depends())),
+            Row("Offset", _offsets(limits)),
+            Row("What it means", _consequences()),
+        ),
+        annotations=(annotations.server_restarts(_q), annotations.firing_alerts(_q)),
+        hours=6,
+    )
+
+
+def _certain_offset() -> Expr:
+    """What is off for certain: the offset without what the measurement may be wrong by."""
+    offset = _q.now(c.SERVER_CLOCK_OFFSET_SECONDS).absolute()
+    return offset.minus(_q.now(c.SERVER_CLOCK_UNCERTAINTY_SECONDS)).at_least_zero()
+
+
+def _spread() -> Expr:
+    offset = _q.now(c.SERVER_CLOCK_OFFSET_SECONDS)
+    return offset.max_by("system").minus(offset.min_by("system"))
+
+
+def _stats(limits: Limits) -> tuple[Panel, ...]:
+    line = rising(bad=limits.of(t.CLOCK_OFFSET))
+    return (
+        _stat("Worst offset, for certain", _certain_offset().max_by(), "s",
+              Guide("The largest offset of a server's clock, less its uncertainty.",
+                    "Above the threshold: messages expire early or late by as much.",
+                    "Look at the time synchronisation (NTP, PTP) of that server."),
+              steps=line, background=True),
+        _stat("Spread between servers", _spread().max_by(), "s",
+              Guide("The largest difference between the clocks of two servers of one system.",
+                    "Above the threshold: an election moves expiry by as much.",
+                    "Find the odd one in the graph below and set its clock."),
+              steps=line, background=True),
+        _stat("Least sure offset", _q.now(c.SERVER_CLOCK_UNCERTAINTY_SECONDS).max_by(), "s",
+              Guide("The largest uncertainty: half the round trip of the best sample, and drift.",
+                    "As large as the offsets themselves: they say nothing then.",
+                    "Run the exporter nearer to the servers."),
+              steps=plain()),
+    )  # fmt: skip
+
+
+def _what_depends() -> Text:
+    return Text(title="What depends on clocks", content=_WHAT_DEPENDS, width=12, height=6)
+
+
+def _offsets(limits: Limits) -> tuple[Panel, ...]:
+    offset = _q.now(c.SERVER_CLOCK_OFFSET_SECONDS)
+    wrong_by = _q.now(c.SERVER_CLOCK_UNCERTAINTY_SECONDS)
+    return (
+        TimeSeries(
+            title="Offset with its uncertainty",
+            guide=Guide(
+                "Server clock minus exporter clock, and the band in which the truth lies.",
+                "A band that does not touch 0 and is wide away from it; a line that drifts.",
+                "Look at the time synchronisation of that server.",
+            ),
+            queries=(
+                Query(offset, f"offset {SERVER_PATH}"),
+                Query(offset.plus(wrong_by), f"at most {SERVER_PATH}"),
+                Query(offset.minus(wrong_by), f"at least {SERVER_PATH}"),
+            ),
+            unit="s",
+            minimum=None,
+            overrides=(Override("/^at (most|least)/", UNKNOWN, dashed=True, off_legend=True),),
+            height=10,
+        ),
+        *_spreads(limits),
+        StateTimeline(
+            title="Within budget",
+            guide=Guide(
+                "Whether each clock is certainly off by less than the alert's threshold.",
+                "A red bar.",
+                "Set the clock of that server; slowly, a jump expires messages at once.",
+            ),
+            queries=(
+                Query(_certain_offset().is_at_least(limits.value(t.CLOCK_OFFSET)), SERVER_PATH),
+            ),
+            mapping=Mapping((Word(0, "within", OK), Word(1, "off", BAD))),
+            width=24,
+            height=6,
+        ),
+    )
+
+
+def _spreads(limits: Limits) -> tuple[Panel, ...]:
+    return (
+        TimeSeries(
+            title="Spread over time",
+            guide=Guide(
+                "The largest difference between the clocks of two servers of one system.",
+                "Above the line.",
+                "Find the odd server in the graph beside it.",
+            ),
+            queries=(Query(_spread(), "{{system}}"),),
+            unit="s",
+            steps=rising(bad=limits.of(t.CLOCK_OFFSET)),
+            width=6,
+            height=10,
+        ),
+        TimeSeries(
+            title="Round trip",
+            guide=Guide(
+                "Shortest time from a question to the server's answer, its own work included.",
+                "A step upwards: the network or the server became slow.",
+                "Compare with the server's load.",
+            ),
+            queries=(Query(_q.now(c.SERVER_ROUND_TRIP_SECONDS), SERVER_PATH),),
+            unit="s",
+            width=6,
+            height=10,
+        ),
+    )
+
+
+def _consequences() -> tuple[Panel, ...]:
+    off = _q.now(c.SERVER_CLOCK_OFFSET_SECONDS).absolute().max_by("system")
+    window = _q.now(c.STREAM_DUPLICATE_WINDOW_SECONDS).above(0).min_by("system")
+    ack_wait = _q.now(c.CONSUMER_ACK_WAIT_SECONDS).above(0).min_by("system")
+    max_age = _q.now(c.STREAM_MAX_AGE_SECONDS).above(0).min_by("system")
+    return (
+        _share("Offset in the shortest duplicate window", off.over(window),
+               "the shortest duplicate window of all streams"),
+        _share("Offset in the shortest ack_wait", off.over(ack_wait),
+               "the shortest ack_wait of all consumers"),
+        _share("Offset in the shortest max_age", off.over(max_age),
+               "the shortest max_age of all streams"),
+    )  # fmt: skip
+
+
+def _share(title: str, expr: Expr, of_what: str) -> TimeSeries:
+    return TimeSeries(
+        title=title,
+        guide=Guide(
+            f"The worst clock offset of a system as a share of {of_what}.",
+            "More than a few percent: the setting no longer means what it says.",
+            "Set the clock right, or make the setting longer.",
+        ),
+        queries=(Query(expr, "{{system}}"),),
+        unit="percentunit",
+        width=8,
+    )

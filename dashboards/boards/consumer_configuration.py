@@ -1,0 +1,96 @@
+"""Where a consumer lives, how it is configured, and what the audit says: the folded rows."""
+
+from __future__ import annotations
+
+from dashboards.panels import shared
+from dashboards.panels.colours import (
+    ANY,
+    INFO,
+    ONLINE_WORDS,
+    UP_WORDS,
+    YES_IS_BAD,
+    Mapping,
+    Word,
+    rising,
+)
+from dashboards.panels.model import Column, Guide, Panel, Query, StateTimeline, Target
+from dashboards.panels.variables import CONSUMER_OF_STREAM as NAME
+from dashboards.queries import Scope
+from exporter import catalog as c
+
+
+def placement(q: Scope) -> tuple[Panel, ...]:
+    return (
+        StateTimeline(
+            title="Leader of the consumer",
+            guide=Guide(
+                "Which server led it, one bar per server.",
+                "Many short bars: elections. No bar: no leader.",
+                "Look at the servers that take turns: network, disk, load.",
+            ),
+            queries=(Query(q.info(c.CONSUMER_INFO, "leader"), f"{NAME} on {{{{leader}}}}"),),
+            mapping=Mapping((Word(1, "leads", INFO),)),
+            width=8,
+        ),
+        StateTimeline(
+            title="Replicas of the consumer",
+            guide=Guide(
+                "Which replicas its leader holds for offline.",
+                "A red bar: one more and it cannot move.",
+                "Bring that server back.",
+            ),
+            queries=(Query(q.now(c.CONSUMER_REPLICA_OFFLINE), f"{NAME} on {{{{server}}}}"),),
+            mapping=ONLINE_WORDS,
+            no_value="one copy",
+            width=8,
+        ),
+        StateTimeline(
+            title="Consumer has a leader",
+            guide=Guide(
+                "Whether its leader answered the poll.",
+                "A red bar: nothing is delivered and nothing can be acknowledged.",
+                "Bring its servers back; more than half of the replicas must be up.",
+            ),
+            queries=(Query(q.now(c.CONSUMER_UP), NAME),),
+            mapping=UP_WORDS,
+            width=8,
+        ),
+    )
+
+
+def configuration(q: Scope) -> tuple[Panel, ...]:
+    told = (
+        "kind", "durable", "ack_policy", "deliver_policy", "replay_policy", "filtered",
+        "priority_policy", "leader", "replicas",
+    )  # fmt: skip
+    return (
+        shared.configuration(
+            q,
+            c.CONSUMER_INFO,
+            told,
+            (
+                Column("Max unacked", q.now(c.CONSUMER_MAX_ACK_PENDING)),
+                Column("Ack wait", q.now(c.CONSUMER_ACK_WAIT_SECONDS), "s"),
+                Column("Max deliver", q.now(c.CONSUMER_MAX_DELIVER)),
+                Column("Max waiting", q.now(c.CONSUMER_MAX_WAITING)),
+                Column("Backoff steps", q.now(c.CONSUMER_BACKOFF_STEPS)),
+                Column("Retries last", q.now(c.CONSUMER_RETRY_HORIZON_SECONDS), "s"),
+            ),
+            identity=c.CONSUMER,
+            bad="Without max_deliver a poison message comes back for ever; an ack_wait shorter "
+            "than the work repeats it.",
+            links=(Target.STREAM,),
+        ),
+        shared.owner_limits(q, c.CONSUMER_THRESHOLD, "consumer"),
+    )
+
+
+def findings(q: Scope) -> tuple[Panel, ...]:
+    found = q.info(c.CONSUMER_CONFIG_FINDING, "check", "severity")
+    return (
+        shared.audit_findings(
+            "Checks of the audit that this consumer's configuration fails.",
+            Column("Found", found, steps=rising(warn=ANY), mapping=YES_IS_BAD),
+            identity=c.CONSUMER,
+        ),
+    )

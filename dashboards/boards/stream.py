@@ -1,0 +1,282 @@
+"""One stream: what it holds, what flows in and out, who reads it, where it lives."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from dashboards.boards import stream_details
+from dashboards.expression import Expr
+from dashboards.panels import annotations, fullness, variables
+from dashboards.panels.colours import ANY, BAD, INFO, VERDICT_WORDS, WARN, plain, rising
+from dashboards.panels.limits import Limits
+from dashboards.panels.model import (
+    Board,
+    Guide,
+    Override,
+    Panel,
+    Query,
+    Row,
+    Stat,
+    StateTimeline,
+    Target,
+    TimeSeries,
+)
+from dashboards.panels.tiles import tile
+from dashboards.panels.variables import CONSUMER_OF_STREAM, dropping, refusing, unwell_longest
+from dashboards.queries import RATE_WINDOW
+from exporter import catalog as c
+from exporter.metric import Metric
+
+VARIABLES = (variables.JOB, variables.SYSTEM, variables.ACCOUNT, variables.ONE_STREAM)
+_q = variables.scope_of(*VARIABLES)
+_FEW = 10
+_NAME = "{{stream}}"
+_stat = partial(tile, legend=_NAME)
+_WEEK_AHEAD = {"horizon": "7d", "quantile": "0.5"}
+
+
+def board(limits: Limits) -> Board:
+    return Board(
+        key="stream",
+        title="Stream",
+        description="One stream: contents, flow, consumers, replicas, sources.",
+        variables=VARIABLES,
+        rows=(
+            Row("Now", _stats(limits)),
+            Row("Flow", _flow()),
+            Row("Who reads it", _readers()),
+            Row("What happened to it?", stream_details.events(_q)),
+            Row("Replicas", stream_details.replicas(_q, limits)),
+            Row("Mirror and sources", stream_details.sources(_q, limits), collapsed=True),
+            Row("Configuration", stream_details.configuration(_q), collapsed=True),
+            Row("Findings of the audit", stream_details.findings(_q), collapsed=True),
+        ),
+        annotations=(
+            *annotations.stream_moments(_q),
+            annotations.consumer_recreations(_q),
+            annotations.server_restarts(_q),
+            annotations.firing_alerts(_q),
+        ),
+    )
+
+
+# --- now ------------------------------------------------------------------------------------------
+
+
+def _stats(limits: Limits) -> tuple[Panel, ...]:
+    fill = fullness.of_stream(_q).max_by(*c.STREAM)
+    return (
+        _stat(
+            "Leader", _q.info(c.STREAM_INFO, "leader"), "none",
+            Guide("The server that leads the stream. Empty on a server that is not clustered.",
+                  "No data: the stream has no leader, or is not known.",
+                  "Bring its servers back; more than half of the replicas must be up."),
+            legend="{{leader}}", show_label="leader",
+        ),
+        _stat(
+            "Messages", _q.now(c.STREAM_MESSAGES), "short",
+            Guide("Messages in the stream now.",
+                  "A sudden fall: a purge, or messages expire.",
+                  "The annotations tell purges, restores and recreations."),
+        ),
+        _stat(
+            "Size", _q.now(c.STREAM_BYTES), "bytes",
+            Guide("Size of its messages, one copy.",
+                  "It nears the limit of a stream that refuses new messages when full.",
+                  "Capacity and forecast tells the date."),
+        ),
+        _stat(
+            "Full, refuses new", fill.only(refusing(_q)), "percentunit",
+            Guide("How much of its limit of bytes or messages is used, if it refuses new messages "
+                  "when full (discard new).",
+                  "Near 100 %: publishes are refused.",
+                  "Raise the limit, or find the consumer that holds messages."),
+            steps=fullness.stream_steps(limits), no_value="drops old",
+        ),
+        _stat(
+            "Full, drops old", fill.only(dropping(_q)), "percentunit",
+            Guide("How much of its limit of bytes or messages is used, if it drops old messages "
+                  "when full (discard old).",
+                  "It is meant to be full; bad only for readers that are too slow.",
+                  "See Who reads it: a lag as old as the oldest message means loss."),
+            no_value="refuses new",
+        ),
+        _stat(
+            "Last publish", _q.age(c.STREAM_LAST_TIMESTAMP_SECONDS), "s",
+            Guide("Time since the newest message was stored.",
+                  "Longer than its publishers are ever silent.",
+                  "Look at the publishers, then at Publishing and dedupe for rejections."),
+        ),
+        *_damages(),
+        *_counts(),
+    )  # fmt: skip
+
+
+def _damages() -> tuple[Panel, ...]:
+    return (
+        _stat(
+            "Replicas offline", _q.now(c.STREAM_REPLICA_OFFLINE).sum_by(*c.STREAM), "short",
+            Guide("Replicas that the leader holds for offline. No data on unreplicated streams.",
+                  "Anything above 0: one more may stop the stream.",
+                  "See the row Replicas for which one; bring that server back."),
+            steps=rising(bad=ANY), no_value="one copy",
+        ),
+        _stat(
+            "Damaged messages", _q.now(c.STREAM_LOST_MESSAGES), "short",
+            Guide("Messages that the server itself found damaged or missing in its store.",
+                  "Anything above 0: data is gone.",
+                  "Look at the disk of the leader; restore from a replica or a backup."),
+            steps=rising(bad=ANY), no_value="none told",
+        ),
+    )  # fmt: skip
+
+
+def _counts() -> tuple[Panel, ...]:
+    counts: tuple[tuple[str, Expr, str, str], ...] = (
+        ("Oldest message", _q.age(c.STREAM_FIRST_TIMESTAMP_SECONDS),
+         "Age of the oldest message.",
+         "Old on a work queue: something is never finished."),
+        ("Consumers", _q.now(c.STREAM_CONSUMERS),
+         "Consumers as the server counts them, ephemeral ones included.",
+         "0 on an interest stream: publishes are acknowledged and not kept."),
+        ("Ephemeral consumers", _q.now(c.STREAM_EPHEMERAL_CONSUMERS),
+         "Consumers without a durable name.",
+         "A number that only rises: clients create and never end them."),
+        ("Subjects", _q.now(c.STREAM_SUBJECTS),
+         "Distinct subjects among its messages.",
+         "Millions: the index takes memory, and filtered consumers slow down."),
+        ("Holes", _q.now(c.STREAM_DELETED_MESSAGES),
+         "Messages removed between the first and the last one.",
+         "Millions: they cost memory and slow a restart."),
+        ("Duplicate window", _q.now(c.STREAM_DUPLICATE_WINDOW_SECONDS),
+         "Time in which a second publish with the same id is refused.",
+         "Shorter than publishers retry: duplicates are stored."),
+    )  # fmt: skip
+    return tuple(_count(*each) for each in counts)
+
+
+def _count(title: str, expr: Expr, means: str, bad: str) -> Stat:
+    return Stat(
+        title=title,
+        guide=Guide(means, bad, "See the rows Configuration and Findings of the audit."),
+        queries=(Query(expr, _NAME),),
+        unit="s" if title in ("Duplicate window", "Oldest message") else "short",
+        steps=plain(),
+        no_value="–",
+        width=4,
+        height=3,
+    )
+
+
+# --- flow -----------------------------------------------------------------------------------------
+
+
+def _flow() -> tuple[Panel, ...]:
+    stored = _q.rate(c.STREAM_STORED_MESSAGES)
+    removed = stored.minus(_q.growth(c.STREAM_MESSAGES, RATE_WINDOW)).at_least_zero()
+    return (
+        TimeSeries(
+            title="Stored and removed",
+            guide=Guide(
+                "Messages stored per second, and removed per second by acks, limits or purges "
+                "(stored minus growth).",
+                "Stored at 0 while publishers work; removed far above stored: it is emptied.",
+                "Publishing and dedupe tells whether publishes arrive and are refused.",
+            ),
+            queries=(Query(stored, f"stored {_NAME}"), Query(removed, f"removed {_NAME}")),
+            unit="mps",
+            overrides=(Override("/^stored/", INFO), Override("/^removed/", WARN)),
+            links=(Target.PUBLISH,),
+        ),
+        TimeSeries(
+            title="Publishes that arrive",
+            guide=Guide(
+                "Publishes that reached the stream per second, stored and not stored; means of five "
+                "minutes.",
+                "Not stored above 0: duplicates, or publishes that were rejected.",
+                "Publishing and dedupe tells them apart.",
+            ),
+            queries=(
+                Query(_q.steady_rate(c.STREAM_PUBLISHES_RECEIVED), f"received {_NAME}"),
+                Query(_q.steady_rate(c.STREAM_PUBLISHES_UNSTORED), f"not stored {_NAME}"),
+            ),
+            unit="mps",
+            overrides=(Override("/^received/", INFO), Override("/^not stored/", BAD)),
+            links=(Target.PUBLISH,),
+        ),
+        _against_limit(
+            "Messages over time", "short", c.STREAM_MESSAGES, c.STREAM_MAX_MESSAGES,
+            _q.now(c.FORECAST_STREAM_MESSAGES, **_WEEK_AHEAD).max_by(*c.STREAM),
+        ),
+        _against_limit(
+            "Size over time", "bytes", c.STREAM_BYTES, c.STREAM_MAX_BYTES,
+            _q.now(c.FORECAST_STREAM_BYTES, **_WEEK_AHEAD).max_by(*c.STREAM),
+        ),
+    )  # fmt: skip
+
+
+def _against_limit(
+    title: str, unit: str, used: Metric, limit: Metric, expected: Expr
+) -> TimeSeries:
+    return TimeSeries(
+        title=title,
+        guide=Guide(
+            "What the stream holds, its limit (dashed), and what the rollups expect in a week.",
+            "The line or the expectation meets the limit.",
+            "Raise the limit in time; Capacity and forecast gives the date.",
+        ),
+        queries=(
+            Query(_q.now(used), f"now {_NAME}"),
+            Query(_q.now(limit), f"limit {_NAME}"),
+            Query(expected, f"expected in 7 d {_NAME}"),
+        ),
+        unit=unit,
+        overrides=(
+            Override("/^limit/", BAD, dashed=True),
+            Override("/^expected/", WARN, dashed=True),
+        ),
+        links=(Target.CAPACITY,),
+    )
+
+
+# --- who reads it ---------------------------------------------------------------------------------
+
+
+def _readers() -> tuple[Panel, ...]:
+    return (
+        TimeSeries(
+            title="Pending per consumer",
+            guide=Guide(
+                f"Messages that each consumer was not sent yet; the {_FEW} with most.",
+                "A line that only rises.",
+                "Click it and open the consumer.",
+            ),
+            queries=(Query(_q.highest(c.CONSUMER_NUM_PENDING, _FEW), CONSUMER_OF_STREAM),),
+            width=8,
+            links=(Target.CONSUMER,),
+        ),
+        TimeSeries(
+            title="Lag per consumer",
+            guide=Guide(
+                f"Age of the oldest message that each consumer has not finished; the {_FEW} worst.",
+                "A line that rises without end, or nears the stream's max_age.",
+                "Click it and open the consumer.",
+            ),
+            queries=(Query(_q.highest(c.CONSUMER_LAG_SECONDS, _FEW), CONSUMER_OF_STREAM),),
+            unit="s",
+            width=8,
+            links=(Target.CONSUMER,),
+        ),
+        StateTimeline(
+            title="Verdict per consumer",
+            guide=Guide(
+                "What the exporter says of each consumer; at most 15, the longest unwell first.",
+                "Red: messages are or will be lost, or nothing moves. Orange: it needs a look.",
+                "Click a bar and open the consumer.",
+            ),
+            queries=(Query(unwell_longest(_q, 15), CONSUMER_OF_STREAM),),
+            mapping=VERDICT_WORDS,
+            width=8,
+            links=(Target.CONSUMER,),
+        ),
+    )

@@ -1,0 +1,55 @@
+"""Moments drawn into the graphs: restarts, elections, recreations, restores, purges, alerts."""
+
+from __future__ import annotations
+
+from dashboards import external_metrics
+from dashboards.panels.colours import BAD, INFO, PAUSED, WARN
+from dashboards.panels.model import Annotation
+from dashboards.queries import RATE_WINDOW, Matching, Scope
+from exporter import catalog
+from exporter.metric import Metric
+
+# Every alert of ours carries this prefix; the watchdog fires always, to prove that rules are loaded.
+ALERT_NAMES = Matching("JetStream.+")
+WATCHDOG = "JetStreamWatchdog"
+_MILLISECONDS = 1000
+
+
+def server_restarts(scope: Scope) -> Annotation:
+    started = scope.now(catalog.SERVER_START_TIMESTAMP_SECONDS).times(_MILLISECONDS)
+    return Annotation("Server restarts", started, "{{server}} started", INFO, value_is_time=True)
+
+
+def _happened(scope: Scope, metric: Metric, name: str, title: str, colour: str) -> Annotation:
+    return Annotation(name, scope.increase(metric, RATE_WINDOW).above(0), title, colour)
+
+
+def stream_moments(scope: Scope) -> tuple[Annotation, ...]:
+    return (
+        _happened(scope, catalog.STREAM_LEADER_CHANGES, "Elections",
+                  "{{stream}}: another server leads", INFO),
+        _happened(scope, catalog.STREAM_RECREATED, "Streams recreated",
+                  "{{stream}}: deleted and made anew", WARN),
+        _happened(scope, catalog.STREAM_RESTORES, "Restores",
+                  "{{stream}}: restored from a backup", PAUSED),
+        _happened(scope, catalog.STREAM_PURGED_MESSAGES, "Purges",
+                  "{{stream}}: purged", PAUSED),
+        _happened(scope, catalog.STREAM_SEQUENCE_REGRESSIONS, "Sequence went back",
+                  "{{stream}}: acknowledged messages are gone", BAD),
+    )  # fmt: skip
+
+
+def consumer_recreations(scope: Scope) -> Annotation:
+    return _happened(
+        scope,
+        catalog.CONSUMER_RECREATED,
+        "Consumers recreated",
+        "{{stream}}/{{consumer}}: made anew, or reset",
+        WARN,
+    )
+
+
+def firing_alerts(scope: Scope) -> Annotation:
+    """Off at first: an alert that fires for hours would shade every graph."""
+    firing = scope.now(external_metrics.ALERTS, alertstate="firing", alertname=ALERT_NAMES)
+    return Annotation("Alerts", firing, "{{alertname}} {{stream}} {{consumer}}", BAD, enabled=False)

@@ -1,0 +1,40 @@
+"""How full streams and servers are, and at which numbers that turns orange and red."""
+
+from __future__ import annotations
+
+from alerts import thresholds as t
+from dashboards.expression import Expr
+from dashboards.panels.colours import Step, rising
+from dashboards.panels.limits import Limits
+from dashboards.queries import Matching, Scope
+from exporter import catalog as c
+
+# Of the other limits, age is reached by design and consumers stop no publish.
+_SIZE_LIMITS = Matching("bytes|messages")
+
+
+def of_stream(scope: Scope) -> Expr:
+    """Share of its limit of bytes and of its limit of messages, one series for each."""
+    return scope.now(c.STREAM_FILL_RATIO, limit=_SIZE_LIMITS)
+
+
+def stream_steps(limits: Limits) -> tuple[Step, ...]:
+    return rising(limits.of(t.STREAM_FILLING_RATIO), limits.of(t.STREAM_FULL_RATIO))
+
+
+def account_steps(limits: Limits) -> tuple[Step, ...]:
+    return rising(limits.of(t.ACCOUNT_HIGH_RATIO), limits.of(t.ACCOUNT_FULL_RATIO))
+
+
+def of_server_files(scope: Scope) -> Expr:
+    used, most = scope.now(c.SERVER_STORAGE_USED_BYTES), scope.now(c.SERVER_STORAGE_MAX_BYTES)
+    return used.over(most)
+
+
+def of_server_memory(scope: Scope) -> Expr:
+    used, most = scope.now(c.SERVER_MEMORY_USED_BYTES), scope.now(c.SERVER_MEMORY_MAX_BYTES)
+    return used.over(most)
+
+
+def server_steps(limits: Limits) -> tuple[Step, ...]:
+    return rising(bad=limits.of(t.SERVER_STORAGE_RATIO))

@@ -1,0 +1,20 @@
+"""Tiles: one number of now each, in as few words as a board can say it."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from dashboards.expression import Expr
+from dashboards.panels.model import Guide, Query, Stat, StatLook
+
+
+def tile(
+    title: str,
+    expr: Expr,
+    unit: str,
+    guide: Guide,
+    *,
+    legend: str = "",
+    **look: Unpack[StatLook],
+) -> Stat:
+    return Stat(title=title, guide=guide, queries=(Query(expr, legend),), unit=unit, **look)
