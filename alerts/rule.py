@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 from alerts import thresholds
-from alerts.promql.expression import Expression, Number
-from alerts.promql.reading import Reading
-from alerts.promql.series import fresh
 from alerts.quantity import Threshold, parse_duration
+from alerts.queries import fresh
 from alerts.render_options import Terms
+from streamgauge.promql.expression import Expression, Number
+from streamgauge.promql.selectors import Reading
 
 PREFIX = "JetStream"
 _NAME = re.compile(r"([A-Z][a-z0-9]+)+")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alerts import thresholds
 from alerts.annotations import DURATION
-from alerts.promql.series import age
+from alerts.queries import age
 from alerts.rule import Alert, Board, Group, Severity
 from exporter import catalog
 

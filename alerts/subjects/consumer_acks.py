@@ -14,13 +14,13 @@ from alerts.annotations import (
     THE_CONSUMER,
     told,
 )
-from alerts.promql.expression import Expression
-from alerts.promql.series import heard, increase, latest, lowest, quantile, then
+from alerts.queries import heard, increase, latest, lowest, quantile, then
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.consumer_recordings import time_to_ack
 from alerts.subjects.populations import in_service
 from exporter import catalog
 from exporter.metric import Metric
+from streamgauge.promql.expression import Expression
 
 _ACK_PENDING_FULL = catalog.VERDICTS.index("ack-pending full")
 _EXHAUSTED = latest(catalog.CONSUMER_ACK_FLOOR_EXHAUSTED).equals(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alerts import thresholds
 from alerts.annotations import CONSUMER, COUNT, DURATION, NUMBER, PERCENT, READ_NUMBER, STREAM, told
-from alerts.promql.series import highest, increase, latest, lowest, slope, then
+from alerts.queries import highest, increase, latest, lowest, slope, then
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.consumer_recordings import busy_share
 from alerts.subjects.populations import in_service, settled_consumer, without_buckets

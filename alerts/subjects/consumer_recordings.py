@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from alerts.promql.expression import Compared, Expression, Number
-from alerts.promql.series import average, increase, latest, rate
-from alerts.promql.shapes import Recorded
+from alerts.queries import average, increase, latest, rate
 from alerts.rule import Group, Recording
 from exporter import catalog
+from streamgauge.promql.expression import Compared, Expression, Number
+from streamgauge.promql.functions import Recorded
 
 _BUSY = "streamgauge:consumer_busy:bool30m"
 _SHARE = "streamgauge:consumer_busy:share1d"

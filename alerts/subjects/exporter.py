@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from alerts import thresholds
 from alerts.annotations import COUNT, DURATION, SYSTEM
-from alerts.promql.expression import Expression, Labels
-from alerts.promql.reading import Reading
-from alerts.promql.series import LOOKBACK, always, increase, latest, remembered
-from alerts.promql.shapes import Aggregated
+from alerts.queries import LOOKBACK, always, increase, latest, remembered
 from alerts.render_options import Terms
 from alerts.rule import Alert, Board, Group, Severity
 from exporter import catalog
+from streamgauge.promql.expression import Expression, Labels
+from streamgauge.promql.functions import Aggregated
+from streamgauge.promql.selectors import Reading
 
 _MEMORY = "1d"  # an exporter or a system that was taken away is missed for this long
 _TARGET = ("job", "instance")  # Prometheus' own labels of what it scrapes

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import reduce
 
 from alerts.annotations import ACCOUNT, NUMBER
-from alerts.promql.expression import Expression
-from alerts.promql.series import age, latest
-from alerts.promql.shapes import Beyond
+from alerts.queries import age, latest
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.populations import in_service, settled_consumer, settled_stream
 from exporter import catalog
 from exporter.metric import Metric
+from streamgauge.promql.expression import Expression
+from streamgauge.promql.functions import Beyond
 
 # key -> what it limits. The nats CLI takes 0 for "not set", and a value equal to the limit for
 # beyond it.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from alerts import thresholds
-from alerts.promql.expression import Expression
-from alerts.promql.series import highest, holds, increase, latest
+from alerts.queries import highest, holds, increase, latest
 from exporter import catalog
 from exporter.metric import Metric
+from streamgauge.promql.expression import Expression
 
 _PRESENCE = "10m"  # long enough for a restart of the exporter to leave no gap
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alerts import thresholds
 from alerts.annotations import PERCENT, STREAM
-from alerts.promql.series import increase, latest, total
+from alerts.queries import increase, latest, total
 from alerts.rule import Alert, Board, Group, Severity
 from exporter import catalog
 

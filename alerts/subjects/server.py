@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from alerts import thresholds
 from alerts.annotations import COUNT, DURATION, NUMBER, PERCENT, SERVER, SYSTEM
-from alerts.promql.expression import Expression
-from alerts.promql.series import (
+from alerts.queries import (
     certain_offset,
     increase,
     latest,
@@ -16,6 +15,7 @@ from alerts.promql.series import (
 from alerts.rule import Alert, Board, Group, Severity
 from exporter import catalog
 from exporter.metric import Metric
+from streamgauge.promql.expression import Expression
 
 # What these two keep quiet ends later than they do: health is asked once a minute, and a peer is
 # offline in its leader's view until it has spoken. Without this the return would be told as a fault.

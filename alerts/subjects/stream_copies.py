@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from alerts import thresholds
 from alerts.annotations import ACCOUNT, COUNT, NUMBER, STREAM
-from alerts.promql.series import counted, increase, latest, lowest
-from alerts.promql.shapes import Renamed
+from alerts.queries import counted, increase, latest, lowest
 from alerts.rule import Alert, Board, Group, Severity
 from exporter import catalog
+from streamgauge.promql.functions import Renamed
 
 _REPLICA = (
     "The replica of stream {{ $labels.stream }} on server {{ $labels.server }} (" + ACCOUNT + ")"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from alerts import thresholds
 from alerts.annotations import DURATION, PERCENT, SERVER, STREAM, SYSTEM
-from alerts.promql.expression import Expression
-from alerts.promql.series import holds, latest, predicted, time_until
-from alerts.promql.shapes import Recorded, Tagged
+from alerts.queries import holds, latest, predicted, time_until
 from alerts.rule import Alert, Board, Group, Recording, Severity
 from exporter import catalog
 from exporter.metric import Metric
+from streamgauge.promql.expression import Expression
+from streamgauge.promql.functions import Recorded, Tagged
 
 _LIMITS = "bytes|messages"
 _fill = latest(catalog.STREAM_FILL_RATIO, limit=_LIMITS)

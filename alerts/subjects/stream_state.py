@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from alerts.annotations import COUNT, NUMBER, STREAM
-from alerts.promql.expression import Expression
-from alerts.promql.series import heard, holds, increase, latest, then, total, worst
-from alerts.promql.shapes import Renamed, Tagged
+from alerts.queries import heard, holds, increase, latest, then, total, worst
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.populations import settled_stream, without_buckets
 from exporter import catalog
+from streamgauge.promql.expression import Expression
+from streamgauge.promql.functions import Renamed, Tagged
 
 _messages = latest(catalog.STREAM_MESSAGES)
 _no_consumer = latest(catalog.STREAM_CONSUMERS).equals(0)

@@ -8,9 +8,7 @@ from dataclasses import replace
 import pytest
 
 from alerts import thresholds
-from alerts.promql.expression import Expression, ExpressionError
-from alerts.promql.reading import Reading
-from alerts.promql.series import (
+from alerts.queries import (
     age,
     fresh,
     holds,
@@ -21,9 +19,11 @@ from alerts.promql.series import (
     total,
     worst,
 )
-from alerts.promql.shapes import Beyond, Renamed, Tagged
 from alerts.render_options import DEFAULT, Terms, Timing
 from exporter import catalog
+from streamgauge.promql.expression import Expression, ExpressionError
+from streamgauge.promql.functions import Beyond, Renamed, Tagged
+from streamgauge.promql.selectors import Reading
 
 K = "system, account, stream, consumer"
 PENDING = (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from alerts.promql.series import latest
+from alerts.queries import latest
 from alerts.rule import Alert, Board, Recording, RuleError, Severity
 from exporter import catalog
 

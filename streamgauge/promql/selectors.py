@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from alerts.promql.expression import Expression, ExpressionError, Labels
 from alerts.quantity import format_number
 from alerts.render_options import Span, Terms
 from exporter import catalog
 from exporter.metric import Kind, Metric
+from streamgauge.promql.expression import Expression, ExpressionError, Labels
 
 CROWD = "_ephemeral"  # the one row that many ephemeral consumers of a stream share
 _IN_THE_CROWDS_ROW = {

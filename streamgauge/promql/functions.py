@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from alerts.promql.expression import COMPARISON, SUBTRACTION, Expression, ExpressionError, Labels
 from alerts.render_options import Span, Terms
+from streamgauge.promql.expression import (
+    COMPARISON,
+    SUBTRACTION,
+    Expression,
+    ExpressionError,
+    Labels,
+)
 
 
 @dataclass(frozen=True)

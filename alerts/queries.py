@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from alerts import thresholds
-from alerts.promql.expression import Expression, ExpressionError, Labels, Number
-from alerts.promql.reading import Reading
-from alerts.promql.shapes import Age, Aggregated, Applied, Spread
 from alerts.render_options import Span
 from exporter import catalog
 from exporter.metric import Kind, Metric, Subject
+from streamgauge.promql.expression import Expression, ExpressionError, Labels, Number
+from streamgauge.promql.functions import Age, Aggregated, Applied, Spread
+from streamgauge.promql.selectors import Reading
 
 # Prometheus marks the series of a failed scrape as gone. Looking back this far, a missed scrape
 # resets no alert, with scrapes a minute apart too.
