@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from alerts.queries import LOOKBACK
+from alerts.render_options import DEFAULT
 from exporter import catalog
 from exporter.metric import Metric
+from streamgauge.promql.expression import Expression
+from streamgauge.promql.literals import quoted
+from streamgauge.promql.selectors import OverTime, Selector, matchers
+
+_OWN = "%q"  # printf writes the alert's own label value here, with quotes
 
 SYSTEM = "system {{ $labels.system }}"
 ACCOUNT = "account {{ $labels.account }}, " + SYSTEM
@@ -18,24 +25,27 @@ DURATION = "{{ $value | humanizeDuration }}"
 COUNT = '{{ $value | printf "%.0f" }}'  # increase() estimates: no fractions of a message
 
 
-def told(
-    metric: Metric,
+def query_value(
+    value: Expression | Metric,
     then: str,
     otherwise: str = "",
-    *,
-    function: str = "last_over_time",
-    window: str = "2m",
-    holds: str = "",
 ) -> str:
-    """The template that reads a metric of the alert's own asset when the alert is written out.
+    """A template that queries the alert's own asset when Prometheus expands the annotation.
 
-    `then` may use `{{ . | first | value }}`; `otherwise` stands where there is no such series."""
-    identity = [label for label in metric.labels if label in catalog.CONSUMER]
-    matchers = ",".join(f"{label}=%q" for label in identity)
-    values = " ".join(f"$labels.{label}" for label in identity)
-    query = f"max({function}({metric.name}{{{matchers}}}[{window}])){holds}"
+    `then` may use `{{ . | first | value }}`; `otherwise` is the text where there is no series."""
+    expression = own(value) if isinstance(value, Metric) else value
+    query = expression.render(DEFAULT).replace(quoted(_OWN), _OWN)
+    labels = [matcher.label for each in expression.all_of(Selector) for matcher in each.matchers]
+    values = " ".join(f"$labels.{label}" for label in labels)
     other = f"{{{{ else }}}}{otherwise}" if otherwise else ""
     return f'{{{{ with printf "{query}" {values} | query }}}}{then}{other}{{{{ end }}}}'
+
+
+def own(metric: Metric, function: str = "last_over_time", window: str = LOOKBACK) -> Expression:
+    """A metric of the alert's own asset."""
+    identity = [label for label in metric.labels if label in catalog.CONSUMER]
+    selector = Selector(metric, matchers(dict.fromkeys(identity, _OWN)))
+    return OverTime(function, selector, window).max_by()
 
 
 READ_NUMBER = "{{ . | first | value | humanize }}"

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from streamgauge.promql.literals import number
+
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,9})?")
 _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
@@ -50,7 +52,7 @@ class Threshold:
             return format_duration(self.value)
         if self.unit is Unit.BYTES:
             return _format_size(self.value)
-        return format_number(self.value)
+        return number(self.value)
 
     @property
     def spoken(self) -> str:
@@ -96,10 +98,6 @@ def format_duration(seconds: float) -> str:
     return "".join(parts) or "0s"
 
 
-def format_number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(value)
-
-
 def _parse_number(written: str) -> float:
     if not _NUMBER.fullmatch(written):
         raise ValueError("not a number")
@@ -115,7 +113,7 @@ def _parse_size(written: str) -> float:
 
 def _format_size(size: float) -> str:
     unit, count = next((unit, count) for unit, count in _BYTES.items() if size % count == 0)
-    return f"{format_number(size / count)}{unit}"
+    return f"{number(size / count)}{unit}"
 
 
 _READERS = {

@@ -1,147 +1,217 @@
-"""Catalogue metrics as expressions with one value per identity, however many replicas tell it."""
+"""Queries of the alert rules: one value per identity, from however many replicas of the exporter."""
 
 from __future__ import annotations
 
 from alerts import thresholds
-from alerts.render_options import Span
 from exporter import catalog
-from exporter.metric import Kind, Metric, Subject
-from streamgauge.promql.expression import Expression, ExpressionError, Labels, Number
-from streamgauge.promql.functions import Age, Aggregated, Applied, Spread
-from streamgauge.promql.selectors import Reading
+from exporter.metric import Kind, Metric
+from streamgauge.promql import functions
+from streamgauge.promql.context import Duration
+from streamgauge.promql.expression import Expression, Labels
+from streamgauge.promql.selectors import (
+    TARGET,
+    ExternalSeries,
+    Matcher,
+    MatchValue,
+    Not,
+    OverTime,
+    Selector,
+    identity,
+    matchers,
+    require_kind,
+)
 
-# Prometheus marks the series of a failed scrape as gone. Looking back this far, a missed scrape
-# resets no alert, with scrapes a minute apart too.
+# Prometheus marks the series of a failed scrape as gone. With this look-back a missed scrape resets
+# no alert, even at one scrape a minute.
 LOOKBACK = "2m"
-_LOOKBACK_OF_THE_PAST = "5m"
-_IDENTITY = {
-    Subject.CONSUMER: catalog.CONSUMER,
-    Subject.STREAM: catalog.STREAM,
-    Subject.SERVER: catalog.SERVER,
+_LOOKBACK_IN_THE_PAST = "5m"
+# The `consumer` label of the one series that sums up the many ephemeral consumers of a stream.
+GROUPED_EPHEMERALS = "_ephemeral"
+_WITH_GROUPED_EPHEMERALS = {
+    catalog.CONSUMER_NUM_PENDING,
+    catalog.CONSUMER_NUM_ACK_PENDING,
+    catalog.CONSUMER_NUM_REDELIVERED,
+    catalog.CONSUMER_NUM_WAITING,
+    catalog.CONSUMER_VERDICT,
 }
+_TARGET_UP = ExternalSeries("up", Kind.GAUGE, TARGET)
 
 
-def _one(reading: Reading, function: str = "max", by: Labels | None = None) -> Expression:
-    return Aggregated(function, by or reading.labels, reading)
+def samples(
+    metric: Metric,
+    function: str,
+    window: Duration,
+    *,
+    offset: Duration | None = None,
+    match: dict[str, MatchValue] | None = None,
+    grouped: bool = False,
+) -> OverTime:
+    """One series per replica of the exporter: aggregate it."""
+    selector = _selector(metric, match or {}, grouped=grouped)
+    return OverTime(function, selector, window, offset)
+
+
+def _selector(metric: Metric, match: dict[str, MatchValue], *, grouped: bool = False) -> Selector:
+    wanted = matchers(match)
+    if metric in _WITH_GROUPED_EPHEMERALS and not grouped:
+        wanted += (Matcher("consumer", Not(GROUPED_EPHEMERALS)),)
+    return Selector(metric, wanted)
+
+
+def _one(samples: OverTime, by: Labels | None = None) -> Expression:
+    return samples.max_by(*(by or samples.labels))
 
 
 def latest(
-    metric: Metric, *, by: Labels | None = None, crowd: bool = False, **match: str
+    metric: Metric, *, by: Labels | None = None, grouped: bool = False, **match: MatchValue
 ) -> Expression:
-    """A gauge now; of several series for one identity the highest."""
-    reading = Reading(
-        metric, "last_over_time", LOOKBACK, match=tuple(match.items()), with_crowd=crowd
+    """The value of a gauge now; the highest of several series with one identity."""
+    return _one(samples(metric, "last_over_time", LOOKBACK, match=match, grouped=grouped), by)
+
+
+def last_reported(metric: Metric, window: Duration, *, by: Labels | None = None) -> Expression:
+    """The last value of a gauge, even if no exporter reports it any more."""
+    return _one(samples(metric, "last_over_time", window), by)
+
+
+def earlier(metric: Metric, offset: Duration, **match: MatchValue) -> Expression:
+    """The value of a gauge some time ago."""
+    return _one(
+        samples(metric, "last_over_time", _LOOKBACK_IN_THE_PAST, offset=offset, match=match)
     )
-    return _one(reading, by=by)
 
 
-def remembered(metric: Metric, window: Span, *, by: Labels | None = None) -> Expression:
-    """A gauge as it was last told, even if nobody tells it any more."""
-    return _one(Reading(metric, "last_over_time", window), by=by)
+def lowest(metric: Metric, window: Duration, offset: Duration | None = None) -> Expression:
+    return _one(samples(metric, "min_over_time", window, offset=offset))
 
 
-def then(metric: Metric, ago: Span, **match: str) -> Expression:
-    """A gauge as it was some time ago."""
-    found = tuple(match.items())
-    return _one(Reading(metric, "last_over_time", _LOOKBACK_OF_THE_PAST, ago=ago, match=found))
+def highest(metric: Metric, window: Duration, offset: Duration | None = None) -> Expression:
+    return _one(samples(metric, "max_over_time", window, offset=offset))
 
 
-def lowest(metric: Metric, window: Span, ago: Span | None = None) -> Expression:
-    return _one(Reading(metric, "min_over_time", window, ago=ago))
+def average(metric: Metric, window: Duration) -> Expression:
+    return _one(samples(metric, "avg_over_time", window))
 
 
-def highest(metric: Metric, window: Span, ago: Span | None = None) -> Expression:
-    return _one(Reading(metric, "max_over_time", window, ago=ago))
-
-
-def average(metric: Metric, window: Span) -> Expression:
-    return _one(Reading(metric, "avg_over_time", window))
-
-
-def slope(metric: Metric, window: Span) -> Expression:
+def slope(metric: Metric, window: Duration) -> Expression:
     """Change of a gauge per second."""
-    return _one(Reading(metric, "deriv", window))
+    return _one(samples(metric, "deriv", window))
 
 
-def predicted(metric: Metric, window: Span, ahead: Span, **match: str) -> Expression:
-    return _one(Reading(metric, "predict_linear", window, ahead=ahead, match=tuple(match.items())))
+def predicted(metric: Metric, window: Duration, ahead: Duration, **match: MatchValue) -> Expression:
+    return _one(OverTime("predict_linear", _selector(metric, match), window, ahead=ahead))
 
 
-def increase(metric: Metric, window: Span, *, by: Labels | None = None, **match: str) -> Expression:
-    return _one(Reading(metric, "increase", window, match=tuple(match.items())), by=by)
+def increase(
+    metric: Metric, window: Duration, *, by: Labels | None = None, **match: MatchValue
+) -> Expression:
+    return _one(samples(metric, "increase", window, match=match), by)
 
 
-def counted(metric: Metric, window: Span) -> Expression:
-    """Growth in whole events: `increase` extrapolates, and three would be a little more."""
-    return Applied("round(", increase(metric, window))
+def whole_increase(metric: Metric, window: Duration) -> Expression:
+    """Growth in whole events: `increase` extrapolates three events to a little more."""
+    return functions.rounded(increase(metric, window))
 
 
-def rate(metric: Metric, window: Span) -> Expression:
-    return _one(Reading(metric, "rate", window))
+def rate(metric: Metric, window: Duration) -> Expression:
+    return _one(samples(metric, "rate", window))
 
 
-def quantile(share: float, histogram: Metric, window: Span) -> Expression:
-    buckets = _one(Reading(histogram, "rate", window))
-    return Applied(f"histogram_quantile({share}, ", buckets, without="le")
+def quantile(share: float, histogram: Metric, window: Duration) -> Expression:
+    return functions.histogram_quantile(share, _one(samples(histogram, "rate", window)))
 
 
-def heard(counter: Metric, window: Span) -> Expression:
-    """Growth of a counter whose series begins with its first event, which `increase` cannot see.
+def new_events(counter: Metric, window: Duration) -> Expression:
+    """Growth of a counter whose series begins with its first event, which `increase` misses.
 
-    A new series counts in full if its system was watched before: otherwise Prometheus is new."""
-    there = Reading(counter, "last_over_time", LOOKBACK, for_its_presence=True)
-    before = Reading(
-        counter, "last_over_time", _LOOKBACK_OF_THE_PAST, ago=window, for_its_presence=True
+    A new series counts in full if its system was observed before: otherwise Prometheus is new."""
+    first = _presence(counter, LOOKBACK).unless(
+        _presence(counter, _LOOKBACK_IN_THE_PAST, offset=window)
     )
-    first = _one(there).unless(_one(before))
-    watched = then(catalog.SNAPSHOT_AGE_SECONDS, window)
-    return (increase(counter, window) > 0).or_(first.where(watched) > 0)
+    observed = earlier(catalog.SNAPSHOT_AGE_SECONDS, window)
+    return (increase(counter, window) > 0).or_(first.where(observed) > 0)
 
 
-def holds(info: Metric, **match: str) -> Expression:
-    """Whether an info series with these labels is there, by identity only: an election or an edit
-    shows two of them for a while."""
-    if info.kind is not Kind.INFO:
-        raise ExpressionError(f"{info.name}: is not an info metric")
-    reading = Reading(info, "last_over_time", LOOKBACK, match=tuple(match.items()))
-    return _one(reading, by=_IDENTITY[info.subject])
+def _presence(counter: Metric, window: Duration, offset: Duration | None = None) -> Expression:
+    selector = _selector(counter, {})
+    return _one(OverTime("last_over_time", selector, window, offset, presence=True))
 
 
-def total(by: Labels, inner: Expression) -> Expression:
-    return Aggregated("sum", by, inner)
+def holds(info: Metric, **match: MatchValue) -> Expression:
+    """Whether an info series has these labels. By identity only: an election or an edit shows two
+    series of it for a while."""
+    require_kind(info, Kind.INFO)
+    return _one(samples(info, "last_over_time", LOOKBACK, match=match), identity(info))
 
 
-def worst(by: Labels, inner: Expression) -> Expression:
-    return Aggregated("max", by, inner)
+def recorded(
+    record: str,
+    labels: Labels,
+    window: Duration | None = None,
+    function: str = "last_over_time",
+    offset: Duration | None = None,
+) -> Expression:
+    """A series of a recording rule; a window bridges the pause between two of its evaluations."""
+    selector = Selector(ExternalSeries(record, Kind.GAUGE, labels, scraped=False))
+    return selector if window is None else OverTime(function, selector, window, offset)
 
 
-def age(metric: Metric, window: Span = LOOKBACK) -> Expression:
-    return Age(remembered(metric, window))
+def age(metric: Metric, window: Duration = LOOKBACK) -> Expression:
+    return functions.since(last_reported(metric, window))
 
 
-def time_until(metric: Metric, *, by: Labels, **match: str) -> Expression:
-    reading = Reading(metric, "last_over_time", LOOKBACK, match=tuple(match.items()))
-    return Age(_one(reading, by=by), until=True)
+def time_until(metric: Metric, *, by: Labels, **match: MatchValue) -> Expression:
+    return functions.until(_one(samples(metric, "last_over_time", LOOKBACK, match=match), by))
 
 
 def certain_offset(offset: Metric, uncertainty: Metric) -> Expression:
-    """How far a value is from 0 at the least; each replica has a clock of its own."""
-    measured = Reading(offset, "last_over_time", LOOKBACK)
-    doubt = Reading(uncertainty, "last_over_time", LOOKBACK)
-    return Aggregated("max", measured.labels, Applied("abs(", measured) - doubt)
+    """The distance of a value from 0 without its uncertainty; each replica has its own clock."""
+    measured = samples(offset, "last_over_time", LOOKBACK)
+    doubt = samples(uncertainty, "last_over_time", LOOKBACK)
+    return (measured.absolute() - doubt).max_by(*measured.labels)
 
 
 def spread(metric: Metric, over: str) -> Expression:
-    inner = Spread(Reading(metric, "last_over_time", LOOKBACK), over)
-    return Aggregated("max", inner.labels, inner)
+    """Largest minus smallest value over one label, for each replica of the exporter alone."""
+    inner = functions.spread(samples(metric, "last_over_time", LOOKBACK), over)
+    return inner.max_by(*inner.labels)
+
+
+def freshest_age() -> Expression:
+    """Age of the newest data of a system. A minimum, because the age of a slow poll swings."""
+    age = samples(catalog.SNAPSHOT_AGE_SECONDS, "min_over_time", LOOKBACK)
+    return age.min_by(*catalog.SYSTEM)
 
 
 def fresh() -> Expression:
-    """The guard of every rule: the freshest look at the system within the lookback is no older
-    than allowed. A minimum, because a slow poll's age swings through the limit every time."""
-    reading = Reading(catalog.SNAPSHOT_AGE_SECONDS, "min_over_time", LOOKBACK)
-    return Aggregated("min", catalog.SYSTEM, reading) < thresholds.SNAPSHOT_AGE
+    """The guard of every rule: the newest data of the system is not older than allowed."""
+    return freshest_age() < thresholds.SNAPSHOT_AGE
 
 
 def always() -> Expression:
-    return Applied("vector(", Number(1))
+    return functions.constant(1)
+
+
+# --- targets of Prometheus ------------------------------------------------------------------------
+
+
+def _by_target(metric: Metric, window: Duration) -> OverTime:
+    return OverTime("last_over_time", Selector(metric, by_target=True), window)
+
+
+def down_exporters(window: Duration) -> Expression:
+    """Targets that do not respond and were exporters of ours, whatever their job is called."""
+    down = Selector(_TARGET_UP).equals(0)
+    exporters = _by_target(catalog.BUILD_INFO, window)
+    return down.where(exporters, on=TARGET).max_by(*TARGET)
+
+
+def last_reported_by_down(metric: Metric, window: Duration) -> Expression:
+    """The last value that a target which is down now reported."""
+    down = Selector(_TARGET_UP).equals(0)
+    return _by_target(metric, window).where(down, on=TARGET).max_by(*metric.labels)
+
+
+def no_exporter(window: Duration) -> Expression:
+    """Prometheus has no exporter of ours at all."""
+    return functions.absent(samples(catalog.BUILD_INFO, "last_over_time", window))

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from alerts import thresholds
 from alerts.quantity import Threshold, format_duration, parse_duration
+from streamgauge.promql.context import Duration, Layout, NamedNumber
 
-Span = str | Threshold  # "15m", or a threshold that is a duration
+_LAYOUT = Layout(multiline=True, all_brackets=False, matcher_separator=",")
 
 EXCLUDABLE = ("system", "account", "stream", "consumer", "server")
 # Prometheus' expressions know none of these; without this check it would refuse the whole file.
@@ -50,13 +51,22 @@ class Terms:
         for label, expression in self.exclusions.items():
             _check_exclusion(label, expression)
 
-    def seconds(self, span: Span) -> float:
-        if isinstance(span, Threshold):
-            return self.timing.window(self.thresholds[span.name].value)
-        return self.timing.window(parse_duration(span))
+    # --- the render context of expressions --------------------------------------------------------
 
-    def window(self, span: Span) -> str:
-        return format_duration(self.seconds(span))
+    @property
+    def layout(self) -> Layout:
+        return _LAYOUT
+
+    def number(self, value: NamedNumber | float) -> float:
+        return value if isinstance(value, int | float) else self.thresholds[value.name].value
+
+    def seconds(self, duration: Duration) -> float:
+        if isinstance(duration, str):
+            return self.timing.window(parse_duration(duration))
+        return self.timing.window(self.number(duration))
+
+    def duration(self, duration: Duration) -> str:
+        return format_duration(self.seconds(duration))
 
 
 DEFAULT = Terms()

@@ -11,7 +11,7 @@ from alerts.quantity import Threshold, parse_duration
 from alerts.queries import fresh
 from alerts.render_options import Terms
 from streamgauge.promql.expression import Expression, Number
-from streamgauge.promql.selectors import Reading
+from streamgauge.promql.selectors import OverTime
 
 PREFIX = "JetStream"
 _NAME = re.compile(r"([A-Z][a-z0-9]+)+")
@@ -108,8 +108,8 @@ class Alert:
         """Those of its own condition, in the order of the catalogue; the guard's goes without
         saying."""
         used: set[object] = {number.value for number in self.when.all_of(Number)}
-        for reading in self.when.all_of(Reading):
-            used |= {reading.window, reading.ago, reading.ahead}
+        for samples in self.when.all_of(OverTime):
+            used |= {samples.window, samples.offset, samples.ahead}
         return tuple(each for each in thresholds.ALL if each in used)
 
 

@@ -187,7 +187,7 @@ def _targets(panel: Panel) -> list[Any]:
 
 def _target(query: Query, index: int, *, instant: bool, form: str) -> Any:
     return g.Target(
-        expr=query.expr.text,
+        expr=str(query.expr),
         legendFormat=query.legend,
         refId=query_letter(index),
         datasource=SOURCE,
@@ -242,7 +242,7 @@ def _annotation(annotation: Annotation) -> Json:
     return {
         "datasource": SOURCE,
         "enable": annotation.enabled,
-        "expr": annotation.expr.text,
+        "expr": str(annotation.expr),
         "hide": False,
         "iconColor": annotation.colour,
         "name": annotation.name,

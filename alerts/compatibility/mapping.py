@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from exporter import catalog
 from exporter.metric import PREFIX
+from streamgauge.promql.context import Layout, PlainContext
+from streamgauge.promql.expression import Expression
+from streamgauge.promql.functions import copy_label
+from streamgauge.promql.selectors import MatchValue, Selector, matchers
 
+_CONTEXT = PlainContext(Layout(all_brackets=False))
 Labels = Mapping[str, str]  # the other exporter's label -> ours
 
 
@@ -38,19 +44,24 @@ class Subject:
 
     def same(self, old: str, new: str, note: str = "") -> Old:
         """The same number under another name."""
-        return self.computed(old, new, PREFIX + new, note)
+        return self.computed(old, new, series(new), note)
 
-    def computed(self, old: str, new: str, expression: str, note: str = "") -> Old:
+    def computed(self, old: str, new: str, expression: Expression, note: str = "") -> Old:
         """The same number after a computation, such as another unit."""
         return Old(old, new, note, renamed(expression, self.labels), self.fixed)
 
 
-def renamed(expression: str, labels: Labels) -> str:
+def series(name: str, **match: MatchValue) -> Expression:
+    """Our series of this name, without the prefix."""
+    return Selector(catalog.BY_NAME[PREFIX + name], matchers(match))
+
+
+def renamed(expression: Expression, labels: Labels) -> str:
     """Replicas of the exporter fold into one, as in the alerts."""
     for old, ours in labels.items():
         if old != ours:
-            expression = f'label_replace({expression}, "{old}", "$1", "{ours}", "(.+)")'
-    return f"max by ({', '.join(('system', *labels))}) ({expression})"
+            expression = copy_label(expression, ours, old, "(.+)")
+    return expression.max_by("system", *labels).render(_CONTEXT)
 
 
 def gone(old: str, note: str) -> Old:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from alerts.compatibility.mapping import Family, Old, Subject, gone, instead
+from alerts.compatibility.mapping import Family, Old, Subject, gone, instead, series
+from streamgauge.promql.functions import since
 
 _SERVER: Final = Subject({"server_name": "server"})
 _ACCOUNT: Final = Subject({"account": "account", "account_name": "account"})
@@ -80,11 +81,11 @@ SERVER: Final = (
     _SERVER.same("nats_core_jetstream_api_requests", "server_api_requests_total"),
     _SERVER.same("nats_core_jetstream_api_errors", "server_api_errors_total"),
     _SERVER.computed("nats_core_jetstream_enabled", 'server_info{jetstream="true"}',
-        'streamgauge_server_info{jetstream="false"} * 0 or streamgauge_server_info', "A label of the info."),
+        (series("server_info", jetstream="false") * 0).or_(series("server_info")), "A label of the info."),
     instead("nats_core_jetstream_info", "server_info", "Other label names: version, cluster, domain, jetstream."),
     instead("nats_core_jetstream_accounts", "account_streams", "Count its accounts."),
     _SERVER.computed("nats_core_jetstream_server_jetstream_disabled", 'server_info{jetstream="false"}',
-        'streamgauge_server_info{jetstream="true"} * 0 or streamgauge_server_info', "A label of the info."),
+        (series("server_info", jetstream="true") * 0).or_(series("server_info")), "A label of the info."),
     _SERVER.same("nats_core_jetstream_server_max_storage", "server_storage_max_bytes"),
     _SERVER.same("nats_core_jetstream_server_max_memory", "server_memory_max_bytes"),
     _SERVER.same("nats_core_jetstream_server_total_stream_leaders", "server_stream_leaders"),
@@ -98,11 +99,11 @@ SERVER: Final = (
     instead("nats_core_cpu_percentage", "server_cpu_ratio", "A share of all cores; the old one is percent of one core."),
     _SERVER.same("nats_core_slow_consumer_count", "server_slow_consumers_total", _COUNTER),
     _SERVER.computed("nats_core_rtt_nanoseconds", "server_round_trip_seconds",
-        "streamgauge_server_round_trip_seconds * 1e9", "Seconds, and the best of several samples."),
+        series("server_round_trip_seconds") * 1e9, "Seconds, and the best of several samples."),
     _SERVER.computed("nats_core_start_time", "server_start_timestamp_seconds",
-        "streamgauge_server_start_timestamp_seconds * 1e9", "Seconds; the old one is in nanoseconds."),
+        series("server_start_timestamp_seconds") * 1e9, "Seconds; the old one is in nanoseconds."),
     _SERVER.computed("nats_core_uptime", "server_start_timestamp_seconds",
-        "time() - streamgauge_server_start_timestamp_seconds", "A point in time; take it from `time()`."),
+        since(series("server_start_timestamp_seconds")), "A point in time; take it from `time()`."),
     instead("nats_core_info", "server_info", "Other label names: version, cluster."),
 )  # fmt: skip
 

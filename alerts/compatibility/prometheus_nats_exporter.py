@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from alerts.compatibility.mapping import Family, Old, Subject, instead
+from alerts.compatibility.mapping import Family, Old, Subject, instead, series
+from streamgauge.promql.functions import since
+from streamgauge.promql.selectors import Not
 
 _SERVER: Final = Subject({"server_name": "server"})
 _VARZ: Final = Subject({"server_id": "server"})
@@ -23,7 +25,8 @@ _ONCE: Final = (
 _ONE_SERVER: Final = (
     "The old one counts the replicas on one server, and adding servers up counts each replica."
 )
-_IS_MIRROR: Final = 'on (system, account, stream) streamgauge_stream_info{mirror!=""}'
+_MIRRORS: Final = series("stream_info", mirror=Not(""))
+_IDENTITY: Final = ("system", "account", "stream")
 _UNLIMITED: Final = "Absent when unlimited; the old one says -1."
 _ACCOUNT_UNLIMITED: Final = "Absent when unlimited; the old one says 18446744073709551615."
 _PER_ACCOUNT: Final = (
@@ -34,7 +37,7 @@ _FULL: Final = "Level full."
 
 SERVER: Final = (
     _SERVER.computed("jetstream_server_jetstream_disabled", 'server_info{jetstream="false"}',
-        'streamgauge_server_info{jetstream="true"} * 0 or streamgauge_server_info', "A label of the info."),
+        (series("server_info", jetstream="true") * 0).or_(series("server_info")), "A label of the info."),
     _SERVER.same("jetstream_server_max_storage", "server_storage_max_bytes"),
     _SERVER.same("jetstream_server_max_memory", "server_memory_max_bytes"),
     instead("jetstream_server_total_streams", "account_streams", _ONE_SERVER),
@@ -61,14 +64,14 @@ STREAM: Final = (
     _STREAM.same("jetstream_stream_limit_bytes", "stream_max_bytes", _UNLIMITED),
     _STREAM.same("jetstream_stream_limit_messages", "stream_max_messages", _UNLIMITED),
     _SOURCE.computed("jetstream_stream_source_lag", "stream_source_lag",
-        f"streamgauge_stream_source_lag unless {_IS_MIRROR}", "Sources and mirrors share a name."),
+        series("stream_source_lag").unless(_MIRRORS, on=_IDENTITY), "Sources and mirrors share a name."),
     _SOURCE.computed("jetstream_stream_source_active_duration_ns", "stream_source_active_seconds",
-        f"streamgauge_stream_source_active_seconds * 1e9 unless {_IS_MIRROR}",
+        (series("stream_source_active_seconds") * 1e9).unless(_MIRRORS, on=_IDENTITY),
         "Seconds. Absent while a source was never heard of; the old one says -1."),
     _MIRROR.computed("jetstream_stream_mirror_lag", "stream_source_lag",
-        f"streamgauge_stream_source_lag and {_IS_MIRROR}", "Sources and mirrors share a name."),
+        series("stream_source_lag").where(_MIRRORS, on=_IDENTITY), "Sources and mirrors share a name."),
     _MIRROR.computed("jetstream_stream_mirror_active_duration_ns", "stream_source_active_seconds",
-        f"streamgauge_stream_source_active_seconds * 1e9 and {_IS_MIRROR}",
+        (series("stream_source_active_seconds") * 1e9).where(_MIRRORS, on=_IDENTITY),
         "Seconds. Absent while a mirror was never heard of; the old one says -1."),
 )  # fmt: skip
 
@@ -85,10 +88,10 @@ CONSUMER: Final = (
     _CONSUMER.same("jetstream_consumer_ack_floor_stream_seq", "consumer_ack_floor_stream_seq",
         f"{_FULL} What is asked of it is mostly consumer_ack_floor_gap."),
     _CONSUMER.computed("jetstream_consumer_last_delivery_seconds", "consumer_last_delivery_timestamp_seconds",
-        "time() - streamgauge_consumer_last_delivery_timestamp_seconds",
+        since(series("consumer_last_delivery_timestamp_seconds")),
         f"{_FULL} A point in time, by the exporter's clock; take it from `time()`."),
     _CONSUMER.computed("jetstream_consumer_last_ack_seconds", "consumer_last_ack_timestamp_seconds",
-        "time() - streamgauge_consumer_last_ack_timestamp_seconds",
+        since(series("consumer_last_ack_timestamp_seconds")),
         f"{_FULL} A point in time, by the exporter's clock; take it from `time()`."),
 )  # fmt: skip
 
@@ -97,7 +100,7 @@ VARZ: Final = (
     instead("gnatsd_varz_cpu", "server_cpu_ratio", "A share of all cores; the old one is percent of one core."),
     _VARZ.same("gnatsd_varz_slow_consumers", "server_slow_consumers_total", _COUNTER),
     _VARZ.computed("gnatsd_varz_start", "server_start_timestamp_seconds",
-        "streamgauge_server_start_timestamp_seconds * 1e3", "Seconds; the old one is in milliseconds."),
+        series("server_start_timestamp_seconds") * 1e3, "Seconds; the old one is in milliseconds."),
     _VARZ.same("gnatsd_varz_jetstream_config_max_storage", "server_storage_max_bytes"),
     _VARZ.same("gnatsd_varz_jetstream_config_max_memory", "server_memory_max_bytes"),
     _VARZ.same("gnatsd_varz_jetstream_stats_storage", "server_storage_used_bytes"),
@@ -114,7 +117,7 @@ VARZ: Final = (
     instead("gnatsd_varz_jetstream_meta_leader", "meta_leader", "0 or 1 for each server, no name in a label."),
     instead("gnatsd_varz_version", "server_info", "The label `version`."),
     instead("gnatsd_varz_cluster_name", "server_info", "The label `cluster`."),
-    _VARZ.computed("gnatsd_healthz_status", "server_healthy", "1 - streamgauge_server_healthy",
+    _VARZ.computed("gnatsd_healthz_status", "server_healthy", 1 - series("server_healthy"),
         "1 is healthy. In the old one 0 is."),
     instead("gnatsd_healthz_status_value", "server_healthy", "1 is healthy."),
 )  # fmt: skip

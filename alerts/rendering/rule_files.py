@@ -79,13 +79,13 @@ def _groups(groups: Iterable[Group], terms: Terms) -> list[dict[str, Any]]:
 
 
 def _group(group: Group, terms: Terms) -> dict[str, Any]:
-    pace = {} if group.interval is None else {"interval": terms.window(group.interval)}
+    pace = {} if group.interval is None else {"interval": terms.duration(group.interval)}
     return {"name": group.name, **pace, "rules": [rule(each, terms) for each in group.rules]}
 
 
 def rule(declared: Alert | Recording, terms: Terms = DEFAULT) -> dict[str, Any]:
     if isinstance(declared, Recording):
-        return {"record": declared.record, "expr": declared.value.text(terms)}
+        return {"record": declared.record, "expr": declared.value.render(terms)}
     return _alert(declared, terms)
 
 
@@ -93,7 +93,7 @@ def _alert(alert: Alert, terms: Terms) -> dict[str, Any]:
     waits = {"for": terms.timing.wait(alert.hold), "keep_firing_for": terms.timing.wait(alert.keep)}
     return {
         "alert": alert.full_name,
-        "expr": alert.expression.text(terms),
+        "expr": alert.expression.render(terms),
         **{key: wait for key, wait in waits.items() if wait != "0s"},
         "labels": {"severity": alert.severity.value},
         "annotations": {

@@ -12,9 +12,9 @@ from alerts.annotations import (
     READ_NUMBER,
     STREAM,
     THE_CONSUMER,
-    told,
+    query_value,
 )
-from alerts.queries import heard, increase, latest, lowest, quantile, then
+from alerts.queries import earlier, increase, latest, lowest, new_events, quantile
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.consumer_recordings import time_to_ack
 from alerts.subjects.populations import in_service
@@ -41,9 +41,9 @@ ACK_PENDING_FULL = Alert(
     hold="10m",
     summary="A consumer is blocked: too many messages are unacknowledged.",
     description=f"{CONSUMER} has "
-    + told(catalog.CONSUMER_NUM_ACK_PENDING, READ_NUMBER)
+    + query_value(catalog.CONSUMER_NUM_ACK_PENDING, READ_NUMBER)
     + " unacknowledged messages, as many as it may have, and gets no new ones. "
-    + told(catalog.CONSUMER_NUM_PENDING, READ_NUMBER)
+    + query_value(catalog.CONSUMER_NUM_PENDING, READ_NUMBER)
     + " messages wait behind them.",
     condition="Unacknowledged messages fill max_ack_pending, messages wait, and for longer than "
     "ack_wait (5 minutes at most) no new one has been delivered (verdict ack-pending full). A "
@@ -174,9 +174,9 @@ MESSAGES_ABANDONED = Alert(
     name="ConsumerMessagesAbandoned",
     severity=Severity.WARNING,
     when=in_service(
-        heard(catalog.CONSUMER_EXHAUSTED, "10m").or_(
+        new_events(catalog.CONSUMER_EXHAUSTED, "10m").or_(
             (lowest(catalog.CONSUMER_EXHAUSTED_MESSAGES, thresholds.EXHAUSTED_LASTING) > 0).where(
-                then(catalog.CONSUMER_EXHAUSTED_MESSAGES, thresholds.EXHAUSTED_LASTING) > 0
+                earlier(catalog.CONSUMER_EXHAUSTED_MESSAGES, thresholds.EXHAUSTED_LASTING) > 0
             )
         )
     ),

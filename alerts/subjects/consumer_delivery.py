@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from alerts import thresholds
-from alerts.annotations import CONSUMER, COUNT, DURATION, NUMBER, PERCENT, READ_NUMBER, STREAM, told
-from alerts.queries import highest, increase, latest, lowest, slope, then
+from alerts.annotations import (
+    CONSUMER,
+    COUNT,
+    DURATION,
+    NUMBER,
+    PERCENT,
+    READ_NUMBER,
+    STREAM,
+    own,
+    query_value,
+)
+from alerts.queries import earlier, highest, increase, latest, lowest, slope
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.consumer_recordings import busy_share
 from alerts.subjects.populations import in_service, settled_consumer, without_buckets
@@ -14,7 +24,7 @@ _pending = latest(catalog.CONSUMER_NUM_PENDING)
 _verdict = latest(catalog.CONSUMER_VERDICT)
 _FALLING_BEHIND = catalog.VERDICTS.index("falling behind")
 _NOBODY_PULLS = catalog.VERDICTS.index("nobody pulls / not bound")
-_WAITING = told(catalog.CONSUMER_NUM_PENDING, READ_NUMBER)
+_WAITING = query_value(catalog.CONSUMER_NUM_PENDING, READ_NUMBER)
 _somebody_asks = (highest(catalog.CONSUMER_NUM_WAITING, "5m") > 0).or_(
     latest(catalog.CONSUMER_PUSH_BOUND).equals(1)
 )
@@ -47,18 +57,14 @@ STALLED = Alert(
     hold="5m",
     summary="A consumer gets no messages although some wait for it.",
     description=f"{CONSUMER} has had no delivery for {DURATION} while {_WAITING} messages wait. "
-    + told(
-        catalog.CONSUMER_PUSH_BOUND,
+    + query_value(
+        own(catalog.CONSUMER_PUSH_BOUND).equals(1),
         "A subscriber is bound to it.",
-        told(
-            catalog.CONSUMER_NUM_WAITING,
+        query_value(
+            own(catalog.CONSUMER_NUM_WAITING, "max_over_time", "5m") > 0,
             f"Clients are asking: up to {READ_NUMBER} pull requests wait at the server.",
             "Nobody asks for them any more, although it was busy all day before.",
-            function="max_over_time",
-            window="5m",
-            holds=" > 0",
         ),
-        holds=" == 1",
     ),
     condition="No delivery for more than <consumer_stalled> although messages wait, and somebody "
     "ought to get them: pull requests wait, or a push subscriber is bound, with max_ack_pending not "
@@ -93,7 +99,7 @@ BACKLOG_GROWING = Alert(
     summary="A consumer falls further and further behind.",
     description=f"{CONSUMER} has fallen behind for 30 minutes: {_WAITING} messages wait, the "
     "oldest unfinished one is "
-    + told(catalog.CONSUMER_LAG_SECONDS, "{{ . | first | value | humanizeDuration }}")
+    + query_value(catalog.CONSUMER_LAG_SECONDS, "{{ . | first | value | humanizeDuration }}")
     + " old, and its age is growing.",
     condition="The backlog has grown and never fallen (verdict falling behind) and the age of the "
     "oldest unfinished message has risen over 30 minutes.",
@@ -164,8 +170,8 @@ PAUSED_LONG = Alert(
     severity=Severity.INFO,
     when=(
         _pending.where(lowest(catalog.CONSUMER_PAUSED, thresholds.CONSUMER_PAUSED).equals(1))
-        .where(then(catalog.CONSUMER_PAUSED, thresholds.CONSUMER_PAUSED).equals(1))
-        .where(_pending > then(catalog.CONSUMER_NUM_PENDING, thresholds.CONSUMER_PAUSED))
+        .where(earlier(catalog.CONSUMER_PAUSED, thresholds.CONSUMER_PAUSED).equals(1))
+        .where(_pending > earlier(catalog.CONSUMER_NUM_PENDING, thresholds.CONSUMER_PAUSED))
     ),
     hold="0s",
     summary="A consumer has been paused for long while its backlog grows.",
@@ -180,16 +186,16 @@ EPHEMERAL_LEAK = Alert(
     severity=Severity.INFO,
     when=(
         lowest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h")
-        - highest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h", ago="1d")
+        - highest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h", offset="1d")
         > thresholds.EPHEMERAL_GROWTH
     )
     .where(
         lowest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h")
-        > highest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h", ago="12h")
+        > highest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h", offset="12h")
     )
     .where(
-        lowest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h", ago="12h")
-        > highest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h", ago="1d")
+        lowest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h", offset="12h")
+        > highest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h", offset="1d")
     ),
     hold="1h",
     summary="Ephemeral consumers of a stream become more and more.",

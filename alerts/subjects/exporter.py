@@ -2,69 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from alerts import thresholds
 from alerts.annotations import COUNT, DURATION, SYSTEM
-from alerts.queries import LOOKBACK, always, increase, latest, remembered
-from alerts.render_options import Terms
+from alerts.queries import (
+    always,
+    down_exporters,
+    freshest_age,
+    increase,
+    last_reported,
+    last_reported_by_down,
+    latest,
+    no_exporter,
+)
 from alerts.rule import Alert, Board, Group, Severity
 from exporter import catalog
-from streamgauge.promql.expression import Expression, Labels
-from streamgauge.promql.functions import Aggregated
-from streamgauge.promql.selectors import Reading
 
 _MEMORY = "1d"  # an exporter or a system that was taken away is missed for this long
-_TARGET = ("job", "instance")  # Prometheus' own labels of what it scrapes
 
 
-@dataclass(frozen=True)
-class DownTargets(Expression):
-    """Prometheus' own `up`, of targets that were exporters of ours: whatever their job is called.
-
-    With `of`, the series that such a target last told."""
-
-    of: Reading | None = None
-
-    @property
-    def labels(self) -> Labels:
-        return self.of.labels if self.of else _TARGET
-
-    @property
-    def conditional(self) -> bool:
-        return True
-
-    def parts(self) -> tuple[Expression, ...]:
-        return (self.of,) if self.of else ()
-
-    def text(self, terms: Terms) -> str:
-        of = self.of or Reading(catalog.BUILD_INFO, "last_over_time", _MEMORY)
-        by = ", ".join(self.labels)
-        if self.of:
-            return f"max by ({by}) ({of.text(terms)} and on (job, instance) up == 0)"
-        return f"max by ({by}) (up == 0 and on (job, instance) {of.text(terms)})"
-
-
-@dataclass(frozen=True)
-class NeverSeen(Expression):
-    """Prometheus knows no exporter of ours at all."""
-
-    @property
-    def conditional(self) -> bool:
-        return True
-
-    def text(self, terms: Terms) -> str:
-        return f"absent({Reading(catalog.BUILD_INFO, 'last_over_time', _MEMORY).text(terms)})"
-
-
-_told_of = remembered(catalog.SNAPSHOT_AGE_SECONDS, _MEMORY)
-_told_by_the_down = DownTargets(Reading(catalog.SNAPSHOT_AGE_SECONDS, "last_over_time", _MEMORY))
-_untold = _told_of.unless(latest(catalog.SNAPSHOT_AGE_SECONDS)).unless(_told_by_the_down) >= 0
+_gone = (
+    last_reported(catalog.SNAPSHOT_AGE_SECONDS, _MEMORY)
+    .unless(latest(catalog.SNAPSHOT_AGE_SECONDS))
+    .unless(last_reported_by_down(catalog.SNAPSHOT_AGE_SECONDS, _MEMORY))
+    >= 0
+)
 
 DOWN = Alert(
     name="ExporterDown",
     severity=Severity.WARNING,
-    when=DownTargets().or_(_untold).or_(NeverSeen()),
+    when=down_exporters(_MEMORY).or_(_gone).or_(no_exporter(_MEMORY)),
     hold="5m",
     guarded=False,
     summary="An exporter is gone: nobody watches what it watched.",
@@ -80,10 +46,7 @@ DOWN = Alert(
 STALE = Alert(
     name="ExporterStale",
     severity=Severity.WARNING,
-    when=Aggregated(
-        "min", catalog.SYSTEM, Reading(catalog.SNAPSHOT_AGE_SECONDS, "min_over_time", LOOKBACK)
-    )
-    > thresholds.SNAPSHOT_AGE,
+    when=freshest_age() > thresholds.SNAPSHOT_AGE,
     hold="5m",
     guarded=False,
     summary="The exporter cannot get new answers from a system.",

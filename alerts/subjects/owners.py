@@ -11,7 +11,7 @@ from alerts.subjects.populations import in_service, settled_consumer, settled_st
 from exporter import catalog
 from exporter.metric import Metric
 from streamgauge.promql.expression import Expression
-from streamgauge.promql.functions import Beyond
+from streamgauge.promql.functions import above_limit, below_limit
 
 # key -> what it limits. The nats CLI takes 0 for "not set", and a value equal to the limit for
 # beyond it.
@@ -36,7 +36,7 @@ def _limit(metric: Metric, key: str) -> Expression:
 
 
 def _too_much(value: Expression, limits: Metric, key: str) -> Expression:
-    return Beyond(value, ">=", _limit(limits, key), "limit")
+    return above_limit(value, _limit(limits, key), "limit")
 
 
 def _warns_below(quantity: str) -> Expression:
@@ -50,8 +50,8 @@ def _messages() -> Expression:
     """Too few, unless a lower warning says too many: a critical limit alone means too few."""
     messages = latest(catalog.STREAM_MESSAGES)
     limit = _limit(catalog.STREAM_THRESHOLD, "msgs-critical")
-    many = Beyond(messages, ">=", limit, "limit").where(_warns_below("msgs"))
-    return many.or_(Beyond(messages, "<=", limit, "limit").unless(_warns_below("msgs")))
+    many = above_limit(messages, limit, "limit").where(_warns_below("msgs"))
+    return many.or_(below_limit(messages, limit, "limit").unless(_warns_below("msgs")))
 
 
 def _subjects() -> Expression:
@@ -60,8 +60,8 @@ def _subjects() -> Expression:
     limit = _limit(catalog.STREAM_THRESHOLD, "subjects-critical")
     warn = latest(catalog.STREAM_THRESHOLD, by=catalog.STREAM, limit="subjects-warn")
     critical = latest(catalog.STREAM_THRESHOLD, by=catalog.STREAM, limit="subjects-critical")
-    few = Beyond(subjects, "<=", limit, "limit").where(warn >= critical)
-    return few.or_(Beyond(subjects, ">=", limit, "limit").unless(warn >= critical))
+    few = below_limit(subjects, limit, "limit").where(warn >= critical)
+    return few.or_(above_limit(subjects, limit, "limit").unless(warn >= critical))
 
 
 def _any_of(*conditions: Expression) -> Expression:

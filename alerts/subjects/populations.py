@@ -7,6 +7,7 @@ from alerts.queries import highest, holds, increase, latest
 from exporter import catalog
 from exporter.metric import Metric
 from streamgauge.promql.expression import Expression
+from streamgauge.promql.selectors import Regex
 
 _PRESENCE = "10m"  # long enough for a restart of the exporter to leave no gap
 
@@ -20,7 +21,7 @@ def in_service(when: Expression) -> Expression:
 
 def without_buckets(when: Expression) -> Expression:
     """Without key-value and object streams: they overwrite by design and are read directly."""
-    return when.unless(holds(catalog.STREAM_INFO, kind="kv|object"))
+    return when.unless(holds(catalog.STREAM_INFO, kind=Regex("kv|object")))
 
 
 def settled_consumer(when: Expression) -> Expression:
@@ -33,5 +34,5 @@ def settled_stream(when: Expression) -> Expression:
 
 def _settled(when: Expression, up: Metric, recreated: Metric) -> Expression:
     """Known for a while and not made again since. Rules that wait longer need no such check."""
-    known = highest(up, _PRESENCE, ago=thresholds.YOUNG_ASSET)
+    known = highest(up, _PRESENCE, offset=thresholds.YOUNG_ASSET)
     return when.where(known).unless(increase(recreated, thresholds.YOUNG_ASSET) > 0)

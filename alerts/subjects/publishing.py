@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from alerts import thresholds
 from alerts.annotations import PERCENT, STREAM
-from alerts.queries import increase, latest, total
+from alerts.queries import increase, latest
 from alerts.rule import Alert, Board, Group, Severity
 from exporter import catalog
+from streamgauge.promql.selectors import Regex
 
 # Wrong last sequence, the same by its other name, and wrong last message id.
-_CONFLICTS = "10070|10071|10164"
-_conflicts = total(
-    catalog.STREAM, increase(catalog.STREAM_PUBLISH_REJECTIONS, "15m", code=_CONFLICTS)
+_CONFLICTS = Regex("10070|10071|10164")
+_conflicts = increase(catalog.STREAM_PUBLISH_REJECTIONS, "15m", code=_CONFLICTS).sum_by(
+    *catalog.STREAM
 )
 _received = increase(catalog.STREAM_PUBLISHES_RECEIVED, "15m")
 # An ordinary account cannot ask how many were received; what was stored is the next best.
@@ -20,7 +21,7 @@ _published = _received.or_(increase(catalog.STREAM_STORED_MESSAGES, "15m") + _co
 CONFLICTS_HIGH = Alert(
     name="PublishConflictsHigh",
     severity=Severity.WARNING,
-    when=_conflicts / (_published > 0) > thresholds.PUBLISH_CONFLICT_RATIO,
+    when=_conflicts.over(_published) > thresholds.PUBLISH_CONFLICT_RATIO,
     hold="15m",
     summary="Publishes are rejected because their expectation is wrong.",
     description=f"{STREAM} rejected {PERCENT} of the publishes of the last 15 minutes for a wrong "
@@ -33,7 +34,7 @@ CONFLICTS_HIGH = Alert(
 NOT_STORED = Alert(
     name="PublishesNotStored",
     severity=Severity.WARNING,
-    when=increase(catalog.STREAM_PUBLISHES_UNSTORED, "15m") / (_received > 0)
+    when=increase(catalog.STREAM_PUBLISHES_UNSTORED, "15m").over(_received)
     > thresholds.PUBLISH_UNSTORED_RATIO,
     hold="15m",
     summary="Publishes reach a stream and are not stored.",

@@ -9,8 +9,6 @@ from alerts.queries import (
     increase,
     latest,
     spread,
-    total,
-    worst,
 )
 from alerts.rule import Alert, Board, Group, Severity
 from exporter import catalog
@@ -55,7 +53,7 @@ _apart = spread(catalog.SERVER_CLOCK_OFFSET_SECONDS, "server") > thresholds.CLOC
 CLOCK_OFFSET = Alert(
     name="ServerClockOffset",
     severity=Severity.WARNING,
-    when=_off.or_(_apart.unless(worst(catalog.SYSTEM, _off))),
+    when=_off.or_(_apart.unless(_off.max_by(*catalog.SYSTEM))),
     hold="10m",
     summary="The clock of a NATS server is wrong.",
     description="{{ with $labels.server }}The clock of server {{ . }} (system "
@@ -118,7 +116,7 @@ _leading = latest(catalog.META_LEADER).where(latest(catalog.SERVER_UP).equals(1)
 META_LEADER_MISSING = Alert(
     name="MetaLeaderMissing",
     severity=Severity.CRITICAL,
-    when=total(catalog.SYSTEM, _leading).equals(0),
+    when=_leading.sum_by(*catalog.SYSTEM).equals(0),
     hold="1m",
     keep=_FOLLOWERS_NOTICE,
     summary="The JetStream cluster has no meta leader.",

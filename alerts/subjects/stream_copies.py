@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from alerts import thresholds
 from alerts.annotations import ACCOUNT, COUNT, NUMBER, STREAM
-from alerts.queries import counted, increase, latest, lowest
+from alerts.queries import increase, latest, lowest, whole_increase
 from alerts.rule import Alert, Board, Group, Severity
 from exporter import catalog
-from streamgauge.promql.functions import Renamed
+from streamgauge.promql.functions import rename_label
 
 _REPLICA = (
     "The replica of stream {{ $labels.stream }} on server {{ $labels.server }} (" + ACCOUNT + ")"
@@ -15,7 +15,7 @@ _REPLICA = (
 _fed_by_others = latest(catalog.STREAM_SOURCE_ACTIVE_SECONDS, by=catalog.STREAM)
 # A stream that is itself fed by another is no origin: a mirror often has the name of its origin,
 # which lives in another domain where it cannot be seen.
-_idle_origin = Renamed(
+_idle_origin = rename_label(
     increase(catalog.STREAM_STORED_MESSAGES, "10m").equals(0).unless(_fed_by_others),
     "stream",
     "source",
@@ -69,7 +69,7 @@ REPLICAS_DIVERGED = Alert(
 LEADER_FLAPPING = Alert(
     name="StreamLeaderFlapping",
     severity=Severity.WARNING,
-    when=counted(catalog.STREAM_LEADER_CHANGES, "15m") > thresholds.LEADER_CHANGES,
+    when=whole_increase(catalog.STREAM_LEADER_CHANGES, "15m") > thresholds.LEADER_CHANGES,
     hold="0s",
     keep="15m",
     summary="The leader of a stream changes again and again.",

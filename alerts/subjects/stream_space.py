@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from alerts import thresholds
 from alerts.annotations import DURATION, PERCENT, SERVER, STREAM, SYSTEM
-from alerts.queries import holds, latest, predicted, time_until
+from alerts.queries import holds, latest, predicted, recorded, time_until
 from alerts.rule import Alert, Board, Group, Recording, Severity
 from exporter import catalog
 from exporter.metric import Metric
 from streamgauge.promql.expression import Expression
-from streamgauge.promql.functions import Recorded, Tagged
+from streamgauge.promql.functions import with_label
+from streamgauge.promql.selectors import Regex
 
-_LIMITS = "bytes|messages"
+_LIMITS = Regex("bytes|messages")
 _fill = latest(catalog.STREAM_FILL_RATIO, limit=_LIMITS)
 _refuses_when_full = holds(catalog.STREAM_INFO, discard="new")
 _ACCOUNT = "Account {{ $labels.account }} (" + SYSTEM + ")"
@@ -19,7 +20,7 @@ _TIER = "{{ with $labels.tier }} (tier {{ . }}){{ end }}"
 
 
 def _used(used: Metric, limit: Metric, name: str) -> Expression:
-    return Tagged(latest(used) / (latest(limit) > 0), "limit", name)
+    return with_label(latest(used).over(latest(limit)), "limit", name)
 
 
 ACCOUNT_USED = Recording(
@@ -38,8 +39,8 @@ SERVER_USED = Recording(
     "Share of the file storage or memory in use that JetStream may take on a server; the label "
     "limit tells which.",
 )
-_account_used = Recorded(ACCOUNT_USED.record, ACCOUNT_USED.value.labels)
-_server_used = Recorded(SERVER_USED.record, SERVER_USED.value.labels)
+_account_used = recorded(ACCOUNT_USED.record, ACCOUNT_USED.value.labels)
+_server_used = recorded(SERVER_USED.record, SERVER_USED.value.labels)
 
 STREAM_FULL = Alert(
     name="StreamFull",
@@ -78,7 +79,7 @@ STREAM_FORECAST_FULL = Alert(
     when=time_until(
         catalog.FORECAST_STREAM_FULL_TIMESTAMP_SECONDS,
         by=(*catalog.STREAM, "limit"),
-        quantile="0.5",
+        quantile=Regex("0.5"),
     )
     < thresholds.FORECAST_HORIZON,
     hold="1h",
@@ -94,7 +95,7 @@ SERVER_FORECAST_FULL = Alert(
     when=time_until(
         catalog.FORECAST_SERVER_FULL_TIMESTAMP_SECONDS,
         by=(*catalog.SERVER, "limit"),
-        quantile="0.5",
+        quantile=Regex("0.5"),
     )
     < thresholds.FORECAST_HORIZON,
     hold="1h",

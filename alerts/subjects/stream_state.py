@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from alerts.annotations import COUNT, NUMBER, STREAM
-from alerts.queries import heard, holds, increase, latest, then, total, worst
+from alerts.queries import earlier, holds, increase, latest, new_events
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.populations import settled_stream, without_buckets
 from exporter import catalog
 from streamgauge.promql.expression import Expression
-from streamgauge.promql.functions import Renamed, Tagged
+from streamgauge.promql.functions import rename_label, with_label
 
 _messages = latest(catalog.STREAM_MESSAGES)
 _no_consumer = latest(catalog.STREAM_CONSUMERS).equals(0)
-_ahead_now = worst(catalog.STREAM, latest(catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES))
+_ahead_now = latest(catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES).max_by(*catalog.STREAM)
 # Half a minute beyond the lookback, so that one sighting never counts as two.
-_ahead_before = worst(catalog.STREAM, then(catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES, "2m30s"))
-_unfinished = total(
-    catalog.STREAM,
-    latest(catalog.CONSUMER_NUM_PENDING, crowd=True)
-    + latest(catalog.CONSUMER_NUM_ACK_PENDING, crowd=True),
-)
-_silent_consumer = worst(catalog.STREAM, latest(catalog.CONSUMER_UP).equals(0))
-_read_by_mirrors = Renamed(
+_ahead_before = earlier(catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES, "2m30s").max_by(*catalog.STREAM)
+_unfinished = (
+    latest(catalog.CONSUMER_NUM_PENDING, grouped=True)
+    + latest(catalog.CONSUMER_NUM_ACK_PENDING, grouped=True)
+).sum_by(*catalog.STREAM)
+_silent_consumer = latest(catalog.CONSUMER_UP).equals(0).max_by(*catalog.STREAM)
+_read_by_mirrors = rename_label(
     latest(catalog.STREAM_SOURCE_ACTIVE_SECONDS, by=("system", "account", "source")),
     "source",
     "stream",
@@ -43,15 +42,15 @@ DATA_LOST = Alert(
     name="StreamDataLost",
     severity=Severity.CRITICAL,
     when=settled_stream(
-        Tagged(latest(catalog.STREAM_LOST_MESSAGES) > 0, "sign", "damaged store")
+        with_label(latest(catalog.STREAM_LOST_MESSAGES) > 0, "sign", "damaged store")
         .or_(
-            Tagged(
+            with_label(
                 increase(catalog.STREAM_SEQUENCE_REGRESSIONS, "15m") > 0,
                 "sign",
                 "last sequence went back",
             )
         )
-        .or_(Tagged((_ahead_now > 0).where(_ahead_before), "sign", "consumer ahead of stream"))
+        .or_(with_label((_ahead_now > 0).where(_ahead_before), "sign", "consumer ahead of stream"))
     ),
     hold="0s",
     keep="15m",
@@ -80,7 +79,7 @@ RECREATED = Alert(
 RESTORED = Alert(
     name="StreamRestored",
     severity=Severity.INFO,
-    when=heard(catalog.STREAM_RESTORES, "15m"),
+    when=new_events(catalog.STREAM_RESTORES, "15m"),
     hold="0s",
     keep="15m",
     summary="A stream was restored from a backup.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from alerts import thresholds as t
 from dashboards.boards import capacity_forecast
-from dashboards.expression import Expr
 from dashboards.panels import fullness, shared, variables
 from dashboards.panels.colours import BAD, WARN, Step, plain, rising
 from dashboards.panels.limits import Limits
@@ -26,6 +25,7 @@ from dashboards.panels.tiles import tile
 from dashboards.panels.variables import ACCOUNT_PATH, SERVER_PATH, STREAM_PATH, refusing
 from exporter import catalog as c
 from exporter.metric import Metric
+from streamgauge.promql.expression import Expression
 
 VARIABLES = (variables.JOB, variables.SYSTEM, variables.ACCOUNT, variables.STREAM, variables.SERVER)
 _q = variables.scope_of(*VARIABLES)
@@ -58,7 +58,7 @@ def board(limits: Limits) -> Board:
 def _stats(limits: Limits) -> tuple[Panel, ...]:
     files, memory = fullness.of_server_files(_q), fullness.of_server_memory(_q)
     account = _q.now(c.ACCOUNT_STORAGE_USED_BYTES).over(_q.now(c.ACCOUNT_STORAGE_LIMIT_BYTES))
-    stream = fullness.of_stream(_q).only(refusing(_q))
+    stream = fullness.of_stream(_q).where(refusing(_q))
     server_line = fullness.server_steps(limits)
     account_lines = fullness.account_steps(limits)
     stream_lines = fullness.stream_steps(limits)
@@ -83,7 +83,7 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
 
 
 def _fullest(
-    title: str, expr: Expr, steps: tuple[Step, ...], of_what: str, no_value: str = "no data"
+    title: str, expr: Expression, steps: tuple[Step, ...], of_what: str, no_value: str = "no data"
 ) -> Stat:
     guide = Guide(
         f"The largest share that is used of {of_what}.",
@@ -189,8 +189,8 @@ def _accounts(limits: Limits) -> tuple[Panel, ...]:
                 "Raise the account's limit, or ask its owner to keep less.",
             ),
             queries=(
-                Query(_q.now(used).only(largest), f"used {ACCOUNT_PATH} {{{{tier}}}}"),
-                Query(_q.now(limit).only(largest), f"limit {ACCOUNT_PATH} {{{{tier}}}}"),
+                Query(_q.now(used).where(largest), f"used {ACCOUNT_PATH} {{{{tier}}}}"),
+                Query(_q.now(limit).where(largest), f"limit {ACCOUNT_PATH} {{{{tier}}}}"),
             ),
             unit="bytes",
             overrides=(Override("/^limit/", BAD, dashed=True),),
@@ -225,11 +225,11 @@ def _accounts(limits: Limits) -> tuple[Panel, ...]:
 
 
 def _streams(limits: Limits) -> tuple[Panel, ...]:
-    fill = fullness.of_stream(_q).only(refusing(_q))
+    fill = fullness.of_stream(_q).where(refusing(_q))
     growth = _q.growth(c.STREAM_BYTES, _GROWTH_WINDOW)
-    growing = growth.above(0).top(_ROWS)
-    left = _q.now(c.STREAM_MAX_BYTES).minus(_q.now(c.STREAM_BYTES))
-    until_full = left.over(growth).only(growing)
+    growing = (growth > 0).top(_ROWS)
+    left = _q.now(c.STREAM_MAX_BYTES) - _q.now(c.STREAM_BYTES)
+    until_full = left.over(growth).where(growing)
     return (
         BarGauge(
             title="Streams that refuse when full",
@@ -259,10 +259,10 @@ def _streams(limits: Limits) -> tuple[Panel, ...]:
             identity=c.STREAM,
             columns=(
                 Column("Growth", growing, "Bps"),
-                Column("Size", _q.now(c.STREAM_BYTES).only(growing), "bytes"),
-                Column("Limit", _q.now(c.STREAM_MAX_BYTES).only(growing), "bytes"),
+                Column("Size", _q.now(c.STREAM_BYTES).where(growing), "bytes"),
+                Column("Limit", _q.now(c.STREAM_MAX_BYTES).where(growing), "bytes"),
                 # A stream that drops old messages is never too full.
-                Column("Full in, by trend", until_full.only(refusing(_q)), "s",
+                Column("Full in, by trend", until_full.where(refusing(_q)), "s",
                        capacity_forecast.soon(limits)),
             ),
             sort_by="Growth",

@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from alerts import thresholds as t
-from dashboards.expression import Expr
 from dashboards.panels.colours import INFO, WARN, Line, Step, falling
 from dashboards.panels.limits import Limits
 from dashboards.panels.model import (
@@ -23,6 +22,8 @@ from dashboards.panels.variables import ACCOUNT_PATH, SERVER_PATH, STREAM_PATH
 from dashboards.queries import Scope
 from exporter import catalog as c
 from exporter.metric import Metric
+from streamgauge.promql.expression import Expression
+from streamgauge.promql.functions import until
 
 _FEW = 5
 _HORIZON = "7d"
@@ -30,8 +31,8 @@ _MIDDLE, _LOW, _HIGH = "0.5", "0.1", "0.9"
 _ON_TIME = "Give it room before that date; disks and quotas take days."
 
 
-def until_full(q: Scope, quantile: str = _MIDDLE) -> Expr:
-    return q.now(c.FORECAST_STREAM_FULL_TIMESTAMP_SECONDS, quantile=quantile).from_now()
+def until_full(q: Scope, quantile: str = _MIDDLE) -> Expression:
+    return until(q.now(c.FORECAST_STREAM_FULL_TIMESTAMP_SECONDS, quantile=quantile))
 
 
 def panels(q: Scope, limits: Limits) -> tuple[Panel, ...]:
@@ -64,8 +65,8 @@ def _dates_of(
     q: Scope, limits: Limits, title: str, metric: Metric, identity: tuple[str, ...]
 ) -> Table:
     rows = (*identity, "limit")
-    middle = q.now(metric, quantile=_MIDDLE).from_now().max_by(*rows)
-    early = q.now(metric, quantile=_HIGH).from_now().max_by(*rows)
+    middle = until(q.now(metric, quantile=_MIDDLE)).max_by(*rows)
+    early = until(q.now(metric, quantile=_HIGH)).max_by(*rows)
     return Table(
         title=title,
         guide=Guide(
@@ -89,12 +90,12 @@ def soon(limits: Limits) -> tuple[Step, ...]:
     return falling(warn=limits.of(t.FORECAST_HORIZON), bad=Line(0))
 
 
-def _expected(q: Scope, metric: Metric, quantile: str) -> Expr:
+def _expected(q: Scope, metric: Metric, quantile: str) -> Expression:
     labels = tuple(label for label in metric.labels if label not in ("horizon", "quantile"))
     return q.now(metric, horizon=_HORIZON, quantile=quantile).max_by(*labels)
 
 
-def _largest(q: Scope) -> Expr:
+def _largest(q: Scope) -> Expression:
     return q.peak(c.STREAM_BYTES).top(_FEW)
 
 
@@ -109,9 +110,9 @@ def _band(q: Scope) -> TimeSeries:
             "Raise the limit, or keep less.",
         ),
         queries=(
-            Query(q.now(c.STREAM_BYTES).only(largest), f"now {STREAM_PATH}"),
-            Query(_expected(q, metric, _LOW).only(largest), f"low {STREAM_PATH}"),
-            Query(_expected(q, metric, _HIGH).only(largest), f"high {STREAM_PATH}"),
+            Query(q.now(c.STREAM_BYTES).where(largest), f"now {STREAM_PATH}"),
+            Query(_expected(q, metric, _LOW).where(largest), f"low {STREAM_PATH}"),
+            Query(_expected(q, metric, _HIGH).where(largest), f"high {STREAM_PATH}"),
         ),
         unit="bytes",
         overrides=(
@@ -134,8 +135,8 @@ def _against_actual(q: Scope) -> TimeSeries:
             "Look what changed within the week: a new publisher, a new limit.",
         ),
         queries=(
-            Query(q.now(c.STREAM_BYTES).only(largest), f"real {STREAM_PATH}"),
-            Query(said.only(largest), f"expected {STREAM_PATH}"),
+            Query(q.now(c.STREAM_BYTES).where(largest), f"real {STREAM_PATH}"),
+            Query(said.where(largest), f"expected {STREAM_PATH}"),
         ),
         unit="bytes",
         overrides=(Override("/^expected/", INFO, dashed=True),),
@@ -143,7 +144,7 @@ def _against_actual(q: Scope) -> TimeSeries:
     )
 
 
-def _ahead(q: Scope, title: str, metric: Metric, used: Expr, path: str) -> TimeSeries:
+def _ahead(q: Scope, title: str, metric: Metric, used: Expression, path: str) -> TimeSeries:
     return TimeSeries(
         title=title,
         guide=Guide(

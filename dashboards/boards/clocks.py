@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from alerts import thresholds as t
-from dashboards.expression import Expr
-from dashboards.panels import annotations, variables
+from dashboards.panels import event_annotations, variables
 from dashboards.panels.colours import BAD, OK, UNKNOWN, Mapping, Word, plain, rising
 from dashboards.panels.limits import Limits
 from dashboards.panels.model import (
@@ -23,6 +22,7 @@ from dashboards.panels.model import (
 from dashboards.panels.tiles import tile
 from dashboards.panels.variables import SERVER_PATH
 from exporter import catalog as c
+from streamgauge.promql.expression import Expression
 
 VARIABLES = (variables.JOB, variables.SYSTEM, variables.SERVER)
 _q = variables.scope_of(*VARIABLES)
@@ -50,20 +50,20 @@ def board(limits: Limits) -> Board:
             Row("Offset", _offsets(limits)),
             Row("What it means", _consequences()),
         ),
-        annotations=(annotations.server_restarts(_q), annotations.firing_alerts(_q)),
+        annotations=(event_annotations.server_restarts(_q), event_annotations.firing_alerts(_q)),
         hours=6,
     )
 
 
-def _certain_offset() -> Expr:
+def _certain_offset() -> Expression:
     """What is off for certain: the offset without what the measurement may be wrong by."""
     offset = _q.now(c.SERVER_CLOCK_OFFSET_SECONDS).absolute()
-    return offset.minus(_q.now(c.SERVER_CLOCK_UNCERTAINTY_SECONDS)).at_least_zero()
+    return (offset - _q.now(c.SERVER_CLOCK_UNCERTAINTY_SECONDS)).clamp_min(0)
 
 
-def _spread() -> Expr:
+def _spread() -> Expression:
     offset = _q.now(c.SERVER_CLOCK_OFFSET_SECONDS)
-    return offset.max_by("system").minus(offset.min_by("system"))
+    return offset.max_by("system") - offset.min_by("system")
 
 
 def _stats(limits: Limits) -> tuple[Panel, ...]:
@@ -104,8 +104,8 @@ def _offsets(limits: Limits) -> tuple[Panel, ...]:
             ),
             queries=(
                 Query(offset, f"offset {SERVER_PATH}"),
-                Query(offset.plus(wrong_by), f"at most {SERVER_PATH}"),
-                Query(offset.minus(wrong_by), f"at least {SERVER_PATH}"),
+                Query(offset + wrong_by, f"at most {SERVER_PATH}"),
+                Query(offset - wrong_by, f"at least {SERVER_PATH}"),
             ),
             unit="s",
             minimum=None,
@@ -162,9 +162,9 @@ def _spreads(limits: Limits) -> tuple[Panel, ...]:
 
 def _consequences() -> tuple[Panel, ...]:
     off = _q.now(c.SERVER_CLOCK_OFFSET_SECONDS).absolute().max_by("system")
-    window = _q.now(c.STREAM_DUPLICATE_WINDOW_SECONDS).above(0).min_by("system")
-    ack_wait = _q.now(c.CONSUMER_ACK_WAIT_SECONDS).above(0).min_by("system")
-    max_age = _q.now(c.STREAM_MAX_AGE_SECONDS).above(0).min_by("system")
+    window = (_q.now(c.STREAM_DUPLICATE_WINDOW_SECONDS) > 0).min_by("system")
+    ack_wait = (_q.now(c.CONSUMER_ACK_WAIT_SECONDS) > 0).min_by("system")
+    max_age = (_q.now(c.STREAM_MAX_AGE_SECONDS) > 0).min_by("system")
     return (
         _share("Offset in the shortest duplicate window", off.over(window),
                "the shortest duplicate window of all streams"),
@@ -175,7 +175,7 @@ def _consequences() -> tuple[Panel, ...]:
     )  # fmt: skip
 
 
-def _share(title: str, expr: Expr, of_what: str) -> TimeSeries:
+def _share(title: str, expr: Expression, of_what: str) -> TimeSeries:
     return TimeSeries(
         title=title,
         guide=Guide(

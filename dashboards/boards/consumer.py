@@ -7,8 +7,7 @@ from functools import partial
 
 from alerts import thresholds as t
 from dashboards.boards import consumer_configuration, consumer_details
-from dashboards.expression import Expr
-from dashboards.panels import annotations, variables
+from dashboards.panels import event_annotations, variables
 from dashboards.panels.colours import (
     BAD,
     INFO,
@@ -38,6 +37,7 @@ from dashboards.panels.model import (
 from dashboards.panels.tiles import tile
 from dashboards.panels.variables import CONSUMER_OF_STREAM as NAME
 from exporter import catalog as c
+from streamgauge.promql.expression import Expression
 
 VARIABLES = (
     variables.JOB,
@@ -82,10 +82,10 @@ def board(limits: Limits) -> Board:
             Row("Findings of the audit", consumer_configuration.findings(_q), collapsed=True),
         ),
         annotations=(
-            annotations.consumer_recreations(_q),
-            *annotations.stream_moments(_q),
-            annotations.server_restarts(_q),
-            annotations.firing_alerts(_q),
+            event_annotations.consumer_recreations(_q),
+            *event_annotations.stream_moments(_q),
+            event_annotations.server_restarts(_q),
+            event_annotations.firing_alerts(_q),
         ),
     )
 
@@ -236,7 +236,7 @@ def _more_stats() -> tuple[Panel, ...]:
 
 def _small(
     title: str,
-    expr: Expr,
+    expr: Expression,
     unit: str,
     guide: Guide,
     *,
@@ -247,10 +247,10 @@ def _small(
     return replace(tile, mapping=mapping)
 
 
-def _drain_time() -> Expr:
+def _drain_time() -> Expression:
     pending = _q.now(c.CONSUMER_NUM_PENDING)
-    falling_by = _q.growth(c.CONSUMER_NUM_PENDING).negated()
-    return pending.over(falling_by).otherwise(pending.equal(0))
+    falling_by = _q.growth(c.CONSUMER_NUM_PENDING) * -1
+    return pending.over(falling_by).or_(pending.equals(0))
 
 
 # --- does it keep up? -----------------------------------------------------------------------------
@@ -331,7 +331,7 @@ def _standing_still() -> tuple[Panel, ...]:
 
 def _held_up(limits: Limits) -> tuple[Panel, ...]:
     waits = limits.value(t.ACK_FLOOR_ACK_WAITS)
-    patience = _q.now(c.CONSUMER_ACK_WAIT_SECONDS).times(waits)
+    patience = _q.now(c.CONSUMER_ACK_WAIT_SECONDS) * waits
     return (
         TimeSeries(
             title="Acked above the floor",

@@ -252,7 +252,7 @@ def _states(q: Scope) -> tuple[Panel, ...]:
 
 def losing(q: Scope, limits: Limits) -> tuple[Panel, ...]:
     share = limits.value(t.RETENTION_HEADROOM_RATIO)
-    low = q.now(c.STREAM_MAX_AGE_SECONDS).times(share)
+    low = q.now(c.STREAM_MAX_AGE_SECONDS) * share
     return (
         TimeSeries(
             title="Time until unread messages expire",

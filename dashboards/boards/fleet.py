@@ -7,8 +7,7 @@ from functools import partial
 from alerts import thresholds as t
 from dashboards import external_metrics
 from dashboards.boards import fleet_servers, fleet_tables
-from dashboards.expression import Expr
-from dashboards.panels import annotations, variables
+from dashboards.panels import event_annotations, variables
 from dashboards.panels.colours import (
     ANY,
     BAD,
@@ -39,6 +38,7 @@ from dashboards.panels.model import (
 from dashboards.panels.tiles import tile
 from dashboards.panels.variables import CONSUMER_PATH, STREAM_PATH, unwell_longest
 from exporter import catalog as c
+from streamgauge.promql.expression import Expression
 
 VARIABLES = (variables.JOB, variables.SYSTEM, variables.ACCOUNT)
 _q = variables.scope_of(*VARIABLES)
@@ -61,7 +61,7 @@ def board(limits: Limits) -> Board:
             Row("Servers", fleet_servers.servers(_q, limits)),
             Row("Alerts", (_alert_history(),)),
         ),
-        annotations=(annotations.server_restarts(_q), annotations.firing_alerts(_q)),
+        annotations=(event_annotations.server_restarts(_q), event_annotations.firing_alerts(_q)),
     )
 
 
@@ -83,7 +83,7 @@ def _troubles(limits: Limits) -> tuple[Panel, ...]:
 
 
 def _servers_missing() -> Stat:
-    missing = _q.now(c.SERVERS_EXPECTED).minus(_q.now(c.SERVERS_ANSWERED))
+    missing = _q.now(c.SERVERS_EXPECTED) - _q.now(c.SERVERS_ANSWERED)
     return _trouble(
         "Servers missing", missing.sum_by(), "short",
         Guide("Servers that ought to answer and did not answer the last poll.",
@@ -96,7 +96,7 @@ def _servers_missing() -> Stat:
 def _streams_without_leader() -> Stat:
     up = _q.now(c.STREAM_UP)
     return _trouble(
-        "Streams without leader", up.equal(0).count_by().or_zero(up), "short",
+        "Streams without leader", up.equals(0).count_by().or_zero(up), "short",
         Guide("Streams that are known and have no leader.",
               "Anything above 0: nobody can publish into them or read from them.",
               "Bring the missing servers back; more than half of the replicas must be up."),
@@ -107,7 +107,7 @@ def _streams_without_leader() -> Stat:
 def _consumers_not_well() -> Stat:
     verdict = _q.now(c.CONSUMER_VERDICT)
     return _trouble(
-        "Consumers not well", verdict.at_least(NOT_WELL).count_by().or_zero(verdict), "short",
+        "Consumers not well", (verdict >= NOT_WELL).count_by().or_zero(verdict), "short",
         Guide("Consumers whose verdict is worse than ok, idle or paused.",
               "Anything above 0 that stays. The table below names them and says why.",
               "Open the worst one from the table Consumers."),
@@ -127,7 +127,9 @@ def _messages_lost() -> Stat:
 
 def _alerts_firing(title: str, severity: str, steps: tuple[Step, ...]) -> Stat:
     # The watchdog always fires: without it there are no rules, and 0 would be a lie.
-    watchdog = _q.now(external_metrics.ALERTS, alertname=annotations.WATCHDOG, alertstate="firing")
+    watchdog = _q.now(
+        external_metrics.ALERTS, alertname=event_annotations.WATCHDOG, alertstate="firing"
+    )
     return _trouble(
         title, _firing(severity).count_by().or_zero(watchdog), "short",
         Guide(f"Alerts of severity {severity} that fire now.",
@@ -137,10 +139,10 @@ def _alerts_firing(title: str, severity: str, steps: tuple[Step, ...]) -> Stat:
     )  # fmt: skip
 
 
-def _firing(severity: str) -> Expr:
+def _firing(severity: str) -> Expression:
     return _q.now(
         external_metrics.ALERTS,
-        alertname=annotations.ALERT_NAMES,
+        alertname=event_annotations.ALERT_NAMES,
         alertstate="firing",
         severity=severity,
     )
@@ -168,7 +170,7 @@ def _complete_polls() -> Stat:
 
 
 def _sizes() -> tuple[Panel, ...]:
-    sizes: tuple[tuple[str, Expr, str, str], ...] = (
+    sizes: tuple[tuple[str, Expression, str, str], ...] = (
         ("All streams", _q.now(c.STREAM_UP).count_by(), "short", "Streams that are known."),
         ("All consumers", _q.now(c.STREAM_CONSUMERS).sum_by(), "short",
          "Consumers of all streams, ephemeral ones included."),
@@ -184,7 +186,7 @@ def _sizes() -> tuple[Panel, ...]:
     return tuple(_size(*each) for each in sizes)
 
 
-def _size(title: str, expr: Expr, unit: str, means: str) -> Stat:
+def _size(title: str, expr: Expression, unit: str, means: str) -> Stat:
     guide = Guide(
         means,
         "A sudden step, or a rate that falls to 0: a publisher or a reader went away.",
@@ -295,4 +297,4 @@ def _alert_history() -> StateTimeline:
 def _alerts_of(severity: str, value: int) -> Query:
     about = ("alertname", "system", "stream", "consumer", "server")
     legend = " ".join(f"{{{{{label}}}}}" for label in about)
-    return Query(_firing(severity).max_by(*about).times(value), legend)
+    return Query(_firing(severity).max_by(*about) * value, legend)

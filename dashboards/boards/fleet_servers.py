@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from alerts import thresholds as t
 from dashboards.boards import fleet_tables
-from dashboards.expression import Expr
 from dashboards.panels import fullness
 from dashboards.panels.colours import (
     HEALTH_WORDS,
@@ -20,6 +19,7 @@ from dashboards.panels.model import BarGauge, Guide, Panel, Query, StateTimeline
 from dashboards.panels.variables import SERVER_PATH
 from dashboards.queries import RATE_WINDOW, Scope
 from exporter import catalog as c
+from streamgauge.promql.expression import Expression
 
 
 def servers(q: Scope, limits: Limits) -> tuple[Panel, ...]:
@@ -55,7 +55,7 @@ def servers(q: Scope, limits: Limits) -> tuple[Panel, ...]:
     )  # fmt: skip
 
 
-def _state(title: str, expr: Expr, words: Mapping, guide: Guide) -> StateTimeline:
+def _state(title: str, expr: Expression, words: Mapping, guide: Guide) -> StateTimeline:
     return StateTimeline(
         title=title,
         guide=guide,
@@ -86,7 +86,7 @@ def _loads(q: Scope, limits: Limits) -> tuple[Panel, ...]:
     )
 
 
-def _full(title: str, expr: Expr, setting: str, limits: Limits) -> BarGauge:
+def _full(title: str, expr: Expression, setting: str, limits: Limits) -> BarGauge:
     line = limits.value(t.SERVER_STORAGE_RATIO)
     return BarGauge(
         title=title,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from alerts import thresholds as t
-from dashboards.expression import Expr
 from dashboards.panels import fullness
 from dashboards.panels.colours import ANY, HEALTH_WORDS, NOT_WELL, UP_WORDS, VERDICT_WORDS, rising
 from dashboards.panels.limits import Limits
@@ -13,21 +12,22 @@ from dashboards.panels.model import Column, Guide, Table, Target
 from dashboards.panels.variables import dropping, refusing
 from dashboards.queries import Scope
 from exporter import catalog as c
+from streamgauge.promql.expression import Expression
 
 _ROWS = 100
 # Far above any lag: whoever is unwell stands before whoever is only behind.
 _UNWELL_FIRST = 1e12
 
 
-def most_in_need(scope: Scope) -> Expr:
+def most_in_need(scope: Scope) -> Expression:
     """The consumers that a table shows: first the unwell ones, then those most behind."""
     verdict = scope.now(c.CONSUMER_VERDICT)
-    lag = scope.now(c.CONSUMER_LAG_SECONDS).otherwise(verdict.times(0))
-    return verdict.is_at_least(NOT_WELL).times(_UNWELL_FIRST).plus(lag).top(_ROWS)
+    lag = scope.now(c.CONSUMER_LAG_SECONDS).or_(verdict * 0)
+    return (verdict.is_at_least(NOT_WELL) * _UNWELL_FIRST + lag).top(_ROWS)
 
 
-def _only_of(chosen: Expr, *columns: Column) -> tuple[Column, ...]:
-    return tuple(replace(each, expr=each.expr.only(chosen)) for each in columns)
+def _only_of(chosen: Expression, *columns: Column) -> tuple[Column, ...]:
+    return tuple(replace(each, expr=each.expr.where(chosen)) for each in columns)
 
 
 def consumers(scope: Scope, limits: Limits) -> Table:
@@ -103,9 +103,13 @@ def streams(scope: Scope, limits: Limits) -> Table:
             Column("Size", scope.now(c.STREAM_BYTES), "bytes"),
             Column("Stored/s", scope.rate(c.STREAM_STORED_MESSAGES), "mps"),
             Column(
-                "Full, refuses new", fill.only(refusing(scope)), "percentunit", steps=full, bar=True
+                "Full, refuses new",
+                fill.where(refusing(scope)),
+                "percentunit",
+                steps=full,
+                bar=True,
             ),
-            Column("Full, drops old", fill.only(dropping(scope)), "percentunit", bar=True),
+            Column("Full, drops old", fill.where(dropping(scope)), "percentunit", bar=True),
             Column("Consumers", scope.now(c.STREAM_CONSUMERS)),
             Column(
                 "Replicas offline",

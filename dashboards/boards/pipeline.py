@@ -5,7 +5,6 @@ from __future__ import annotations
 from alerts import thresholds as t
 from dashboards import external_metrics
 from dashboards.boards import pipeline_storage
-from dashboards.expression import Expr
 from dashboards.panels import shared, variables
 from dashboards.panels.colours import (
     ANY,
@@ -34,6 +33,7 @@ from dashboards.panels.model import (
 from dashboards.panels.tiles import tile
 from dashboards.queries import own_targets
 from exporter import catalog as c
+from streamgauge.promql.expression import Expression
 
 VARIABLES = (variables.JOB, variables.SYSTEM)
 _q = variables.scope_of(*VARIABLES)
@@ -64,7 +64,7 @@ def board(limits: Limits) -> Board:
 
 def _stats(limits: Limits) -> tuple[Panel, ...]:
     up = _q.now(c.UP)
-    targets = _q.each_target(external_metrics.TARGET_UP).only(own_targets())
+    targets = _q.each_target(external_metrics.TARGET_UP).where(own_targets())
     success = _q.now(c.QUESTION_SUCCESS)
     errors = _q.increase(c.POLL_ERRORS).sum_by().or_zero(up)
     dropped = _q.increase(c.SERIES_DROPPED).sum_by()
@@ -84,7 +84,7 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
                    "Above three poll intervals its series are dropped.",
                    "Look whether polls fail or take too long."),
              steps=rising(bad=limits.of(t.SNAPSHOT_AGE))),
-        tile("Questions failing", success.equal(0).count_by().or_zero(success), "short",
+        tile("Questions failing", success.equals(0).count_by().or_zero(success), "short",
              Guide("Questions that were not answered in full when last asked.",
                    "Anything above 0 that stays.",
                    "The table Questions names them; the reason stands in the graph beside it."),
@@ -303,26 +303,26 @@ def _process() -> tuple[Panel, ...]:
         _q.each_target(external_metrics.PROCESS_FILES_LIMIT)
     )
     return (
-        _graph("Processor", _q.rate(external_metrics.PROCESS_CPU).only(ours), "percentunit",
+        _graph("Processor", _q.rate(external_metrics.PROCESS_CPU).where(ours), "percentunit",
                "Share of one core that the exporter uses.",
                "Near 100 %: polls become late.", "Poll less often, or filter streams."),
-        _graph("Memory", _q.each_target(external_metrics.PROCESS_MEMORY).only(ours), "bytes",
+        _graph("Memory", _q.each_target(external_metrics.PROCESS_MEMORY).where(ours), "bytes",
                "Resident memory of the exporter.",
                "It grows without end.", "Compare with the number of series; report a leak."),
-        _graph("File handles", files.only(ours), "percentunit",
+        _graph("File handles", files.where(ours), "percentunit",
                "Share of the permitted file handles that is open.",
                "Near 100 %: new scrapes are refused.", "Raise the limit of the process."),
-        _graph("Duration of scrapes", _q.each_target(external_metrics.SCRAPE_DURATION).only(ours), "s",
+        _graph("Duration of scrapes", _q.each_target(external_metrics.SCRAPE_DURATION).where(ours), "s",
                "How long Prometheus took to scrape each exporter.",
                "It comes near the scrape timeout.", "Leave out what nobody looks at."),
-        _graph("Samples per scrape", _q.each_target(external_metrics.SCRAPE_SAMPLES).only(ours), "short",
+        _graph("Samples per scrape", _q.each_target(external_metrics.SCRAPE_SAMPLES).where(ours), "short",
                "Samples that each scrape brought.",
                "A step to Prometheus' sample limit: the whole scrape is then refused.",
                "Raise the limit, or leave out what nobody looks at."),
     )  # fmt: skip
 
 
-def _graph(title: str, expr: Expr, unit: str, means: str, bad: str, do: str) -> TimeSeries:
+def _graph(title: str, expr: Expression, unit: str, means: str, bad: str, do: str) -> TimeSeries:
     return TimeSeries(
         title=title,
         guide=Guide(means, bad, do),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from alerts import thresholds as t
-from dashboards.panels import annotations, shared, variables
+from dashboards.panels import event_annotations, shared, variables
 from dashboards.panels.colours import (
     ANY,
     BAD,
@@ -33,15 +33,15 @@ from dashboards.panels.model import (
 )
 from dashboards.panels.tiles import tile
 from dashboards.panels.variables import STREAM_PATH
-from dashboards.queries import Matching
 from exporter import catalog as c
+from streamgauge.promql.selectors import Regex
 
 VARIABLES = (variables.JOB, variables.SYSTEM, variables.ACCOUNT, variables.STREAM)
 _q = variables.scope_of(*VARIABLES)
 _FEW = 10
 _ROWS = 50
 # The publisher expected another last sequence or message id than there was.
-_CONFLICTS = Matching("10070|10071|10164")
+_CONFLICTS = Regex("10070|10071|10164")
 
 _WHAT_IS_COUNTED = """\
 **Where the numbers come from.** *Received* is what reached the stream, *stored* is the growth of its
@@ -65,7 +65,7 @@ def board(limits: Limits) -> Board:
             Row("Duplicate window", _window(limits)),
             Row("How sure is it?", _certainty()),
         ),
-        annotations=(*annotations.stream_moments(_q), annotations.firing_alerts(_q)),
+        annotations=(*event_annotations.stream_moments(_q), event_annotations.firing_alerts(_q)),
         hours=3,
     )
 
@@ -88,7 +88,7 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
              Guide("Messages stored per second.",
                    "0 while publishers work.", "Look at rejections, and at the streams' leaders."),
              steps=plain()),
-        tile("Not stored", unstored.over(received).at_most_one(), "percentunit",
+        tile("Not stored", unstored.over(received).clamp_max(1), "percentunit",
              Guide("Share of the publishes that reached a stream and were not stored.",
                    "Above the threshold: publishers retry too much, or are rejected.",
                    "Look which stream it is, then at duplicates and rejections by code."),
@@ -116,9 +116,9 @@ def _what_is_counted() -> Text:
 def _rates(limits: Limits) -> tuple[Panel, ...]:
     received, unstored = c.STREAM_PUBLISHES_RECEIVED, c.STREAM_PUBLISHES_UNSTORED
     worst = _q.grown(unstored).top(_FEW)
-    ratio = _q.steady_rate(unstored).over(_q.steady_rate(received)).at_most_one()
+    ratio = _q.steady_rate(unstored).over(_q.steady_rate(received)).clamp_max(1)
     # Mirrors store what nobody publishes into them; beside received they would only confuse.
-    stored = _q.steady_rate(c.STREAM_STORED_MESSAGES).only(_q.steady_rate(received))
+    stored = _q.steady_rate(c.STREAM_STORED_MESSAGES).where(_q.steady_rate(received))
     return (
         TimeSeries(
             title="Received against stored",
@@ -147,7 +147,7 @@ def _rates(limits: Limits) -> tuple[Panel, ...]:
                 "Above the line: duplicates or rejections.",
                 "Click a line and open the stream.",
             ),
-            queries=(Query(ratio.only(worst), STREAM_PATH),),
+            queries=(Query(ratio.where(worst), STREAM_PATH),),
             unit="percentunit",
             steps=rising(limits.of(t.PUBLISH_UNSTORED_RATIO)),
             links=(Target.STREAM,),
@@ -168,7 +168,7 @@ def _refusals(limits: Limits) -> tuple[Panel, ...]:
                 "A steady flow: a publisher repeats everything, or its ids are not unique.",
                 "Look at the publisher's timeouts and at how it makes message ids.",
             ),
-            queries=(Query(_q.steady_rate(hits).only(_q.grown(hits).top(_FEW)), STREAM_PATH),),
+            queries=(Query(_q.steady_rate(hits).where(_q.grown(hits).top(_FEW)), STREAM_PATH),),
             unit="mps",
             links=(Target.STREAM,),
             width=8,
@@ -226,9 +226,9 @@ def _last_publish() -> Table:
         ),
         identity=c.STREAM,
         columns=(
-            Column("Silent for", age.only(silent), "s"),
-            Column("Messages", _q.now(c.STREAM_MESSAGES).only(silent)),
-            Column("Stored/s", _q.rate(c.STREAM_STORED_MESSAGES).only(silent), "mps"),
+            Column("Silent for", age.where(silent), "s"),
+            Column("Messages", _q.now(c.STREAM_MESSAGES).where(silent)),
+            Column("Stored/s", _q.rate(c.STREAM_STORED_MESSAGES).where(silent), "mps"),
         ),
         sort_by="Silent for",
         links=(Target.STREAM,),
@@ -251,7 +251,7 @@ def _window(limits: Limits) -> tuple[Panel, ...]:
                 "It grows with rate times window: a long window on a busy stream is expensive.",
                 "Shorten the window to what publishers need for their retries.",
             ),
-            queries=(Query(ids.only(most), STREAM_PATH),),
+            queries=(Query(ids.where(most), STREAM_PATH),),
             links=(Target.STREAM,),
             width=8,
         ),
@@ -262,7 +262,7 @@ def _window(limits: Limits) -> tuple[Panel, ...]:
                 "Above the line: the server may run out of memory.",
                 "Shorten the window, or publish without ids where order and retries allow it.",
             ),
-            queries=(Query(ids.only(most).times(per_id), STREAM_PATH),),
+            queries=(Query(ids.where(most) * per_id, STREAM_PATH),),
             unit="bytes",
             steps=rising(limits.of(t.DEDUPE_MEMORY)),
             links=(Target.STREAM,),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from dashboards.boards import stream_details
-from dashboards.expression import Expr
-from dashboards.panels import annotations, fullness, variables
+from dashboards.panels import event_annotations, fullness, variables
 from dashboards.panels.colours import ANY, BAD, INFO, VERDICT_WORDS, WARN, plain, rising
 from dashboards.panels.limits import Limits
 from dashboards.panels.model import (
@@ -26,6 +25,7 @@ from dashboards.panels.variables import CONSUMER_OF_STREAM, dropping, refusing, 
 from dashboards.queries import RATE_WINDOW
 from exporter import catalog as c
 from exporter.metric import Metric
+from streamgauge.promql.expression import Expression
 
 VARIABLES = (variables.JOB, variables.SYSTEM, variables.ACCOUNT, variables.ONE_STREAM)
 _q = variables.scope_of(*VARIABLES)
@@ -52,10 +52,10 @@ def board(limits: Limits) -> Board:
             Row("Findings of the audit", stream_details.findings(_q), collapsed=True),
         ),
         annotations=(
-            *annotations.stream_moments(_q),
-            annotations.consumer_recreations(_q),
-            annotations.server_restarts(_q),
-            annotations.firing_alerts(_q),
+            *event_annotations.stream_moments(_q),
+            event_annotations.consumer_recreations(_q),
+            event_annotations.server_restarts(_q),
+            event_annotations.firing_alerts(_q),
         ),
     )
 
@@ -86,7 +86,7 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
                   "Capacity and forecast tells the date."),
         ),
         _stat(
-            "Full, refuses new", fill.only(refusing(_q)), "percentunit",
+            "Full, refuses new", fill.where(refusing(_q)), "percentunit",
             Guide("How much of its limit of bytes or messages is used, if it refuses new messages "
                   "when full (discard new).",
                   "Near 100 %: publishes are refused.",
@@ -94,7 +94,7 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
             steps=fullness.stream_steps(limits), no_value="drops old",
         ),
         _stat(
-            "Full, drops old", fill.only(dropping(_q)), "percentunit",
+            "Full, drops old", fill.where(dropping(_q)), "percentunit",
             Guide("How much of its limit of bytes or messages is used, if it drops old messages "
                   "when full (discard old).",
                   "It is meant to be full; bad only for readers that are too slow.",
@@ -132,7 +132,7 @@ def _damages() -> tuple[Panel, ...]:
 
 
 def _counts() -> tuple[Panel, ...]:
-    counts: tuple[tuple[str, Expr, str, str], ...] = (
+    counts: tuple[tuple[str, Expression, str, str], ...] = (
         ("Oldest message", _q.age(c.STREAM_FIRST_TIMESTAMP_SECONDS),
          "Age of the oldest message.",
          "Old on a work queue: something is never finished."),
@@ -155,7 +155,7 @@ def _counts() -> tuple[Panel, ...]:
     return tuple(_count(*each) for each in counts)
 
 
-def _count(title: str, expr: Expr, means: str, bad: str) -> Stat:
+def _count(title: str, expr: Expression, means: str, bad: str) -> Stat:
     return Stat(
         title=title,
         guide=Guide(means, bad, "See the rows Configuration and Findings of the audit."),
@@ -173,7 +173,7 @@ def _count(title: str, expr: Expr, means: str, bad: str) -> Stat:
 
 def _flow() -> tuple[Panel, ...]:
     stored = _q.rate(c.STREAM_STORED_MESSAGES)
-    removed = stored.minus(_q.growth(c.STREAM_MESSAGES, RATE_WINDOW)).at_least_zero()
+    removed = (stored - _q.growth(c.STREAM_MESSAGES, RATE_WINDOW)).clamp_min(0)
     return (
         TimeSeries(
             title="Stored and removed",
@@ -216,7 +216,7 @@ def _flow() -> tuple[Panel, ...]:
 
 
 def _against_limit(
-    title: str, unit: str, used: Metric, limit: Metric, expected: Expr
+    title: str, unit: str, used: Metric, limit: Metric, expected: Expression
 ) -> TimeSeries:
     return TimeSeries(
         title=title,

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from alerts import thresholds as t
-from dashboards.expression import Expr
 from dashboards.panels.colours import Step, rising
 from dashboards.panels.limits import Limits
-from dashboards.queries import Matching, Scope
+from dashboards.queries import Scope
 from exporter import catalog as c
+from streamgauge.promql.expression import Expression
+from streamgauge.promql.selectors import Regex
 
 # Of the other limits, age is reached by design and consumers stop no publish.
-_SIZE_LIMITS = Matching("bytes|messages")
+_SIZE_LIMITS = Regex("bytes|messages")
 
 
-def of_stream(scope: Scope) -> Expr:
+def of_stream(scope: Scope) -> Expression:
     """Share of its limit of bytes and of its limit of messages, one series for each."""
     return scope.now(c.STREAM_FILL_RATIO, limit=_SIZE_LIMITS)
 
@@ -26,12 +27,12 @@ def account_steps(limits: Limits) -> tuple[Step, ...]:
     return rising(limits.of(t.ACCOUNT_HIGH_RATIO), limits.of(t.ACCOUNT_FULL_RATIO))
 
 
-def of_server_files(scope: Scope) -> Expr:
+def of_server_files(scope: Scope) -> Expression:
     used, most = scope.now(c.SERVER_STORAGE_USED_BYTES), scope.now(c.SERVER_STORAGE_MAX_BYTES)
     return used.over(most)
 
 
-def of_server_memory(scope: Scope) -> Expr:
+def of_server_memory(scope: Scope) -> Expression:
     used, most = scope.now(c.SERVER_MEMORY_USED_BYTES), scope.now(c.SERVER_MEMORY_MAX_BYTES)
     return used.over(most)
 

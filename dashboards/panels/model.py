@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypedDict
 
-from dashboards.expression import Expr, QueryError
 from dashboards.panels.colours import Mapping, Step
+from streamgauge.promql.expression import Expression, ExpressionError
 
 GRID_COLUMNS = 24
 _LEGEND_LABEL = re.compile(r"{{\s*(\w+)\s*}}")
@@ -16,13 +16,13 @@ _LEGEND_LABEL = re.compile(r"{{\s*(\w+)\s*}}")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    expr: Expr
+    expr: Expression
     legend: str = ""
 
     def __post_init__(self) -> None:
         for label in _LEGEND_LABEL.findall(self.legend):
             if label not in self.expr.labels:
-                raise QueryError(f"legend {self.legend!r}: {self.expr.text} has no label {label}")
+                raise ExpressionError(f"legend {self.legend!r}: {self.expr} has no label {label}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Column:
     """One column of a table: an instant query and how its number is shown."""
 
     title: str
-    expr: Expr
+    expr: Expression
     unit: str = "short"
     steps: tuple[Step, ...] = ()
     mapping: Mapping | None = None
@@ -195,7 +195,7 @@ class Annotation:
     """A moment drawn into every graph of the board."""
 
     name: str
-    expr: Expr
+    expr: Expression
     title: str
     colour: str
     enabled: bool = True

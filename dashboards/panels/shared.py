@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dashboards.expression import Labels
 from dashboards.panels.colours import WARN, Mapping, Word
 from dashboards.panels.model import Column, Guide, Query, StateTimeline, Table, Target
 from dashboards.queries import Scope
 from exporter import catalog as c
 from exporter.metric import Metric
+from streamgauge.promql.expression import Labels
 
 _FOLDED_HEIGHT = 6  # in a row that is opened for a look
 
 
 def questions_left_out(q: Scope, guide: Guide, *, height: int = 8) -> StateTimeline:
-    left_out = q.now(c.QUESTION_SKIPPED).equal(1)
+    left_out = q.now(c.QUESTION_SKIPPED).equals(1)
     return StateTimeline(
         title="Questions left out",
         guide=guide,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from dashboards.expression import Expr
 from dashboards.panels.model import Guide, Query, Stat, StatLook
+from streamgauge.promql.expression import Expression
 
 
 def tile(
     title: str,
-    expr: Expr,
+    expr: Expression,
     unit: str,
     guide: Guide,
     *,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dashboards.expression import Expr
 from dashboards.panels.colours import NOT_WELL
 from dashboards.panels.model import Variable
-from dashboards.queries import Scope, added_up
+from dashboards.queries import Scope, summed_over_range
 from exporter import catalog
 from exporter.metric import Metric
+from streamgauge.promql.expression import Expression
+from streamgauge.promql.selectors import select_any
 
 # One series that is always there, of each program that serves our metrics.
 _SERVED_BY = (catalog.UP, catalog.ARCHIVE_SERIES, catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS)
@@ -15,13 +16,12 @@ _SERVED_BY = (catalog.UP, catalog.ARCHIVE_SERIES, catalog.ROLLUP_LAST_SUCCESS_TI
 JOB = Variable(
     "job",
     "Job",
-    'label_values({__name__=~"' + "|".join(metric.name for metric in _SERVED_BY) + '"}, job)',
+    f"label_values({select_any(*(metric.name for metric in _SERVED_BY))}, job)",
 )
 
 
 def _values(label: str, metric: Metric, *scoped_by: str) -> str:
-    matchers = ", ".join(f'{name}=~"${name}"' for name in ("job", *scoped_by))
-    return f"label_values({metric.name}{{{matchers}}}, {label})"
+    return f"label_values({Scope(scoped_by).selector(metric)}, {label})"
 
 
 SYSTEM = Variable("system", "System", _values("system", catalog.UP))
@@ -44,20 +44,20 @@ def scope_of(*variables: Variable) -> Scope:
     return Scope(tuple(each.name for each in variables if each is not JOB))
 
 
-def refusing(scope: Scope) -> Expr:
+def refusing(scope: Scope) -> Expression:
     """Streams that refuse new messages when full: for these a limit is a wall."""
     return scope.info(catalog.STREAM_INFO, discard="new")
 
 
-def dropping(scope: Scope) -> Expr:
+def dropping(scope: Scope) -> Expression:
     """Streams that drop old messages when full: these are full by design."""
     return scope.info(catalog.STREAM_INFO, discard="old")
 
 
-def unwell_longest(scope: Scope, count: int) -> Expr:
+def unwell_longest(scope: Scope, count: int) -> Expression:
     """Verdicts of the consumers that were unwell longest in the shown time."""
     verdict = scope.now(catalog.CONSUMER_VERDICT)
-    return verdict.only(added_up(verdict.is_at_least(NOT_WELL)).top(count))
+    return verdict.where(summed_over_range(verdict.is_at_least(NOT_WELL)).top(count))
 
 
 # Names of series: the whole path where a board shows many systems, else what tells them apart.

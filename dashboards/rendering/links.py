@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dashboards.expression import Labels
 from dashboards.panels.model import Board, Panel, Table, Target
+from streamgauge.promql.expression import Labels
 
 _KEPT = ("datasource", "job")
 _TITLES = {

@@ -89,7 +89,7 @@ def test_a_counter_is_never_bare_and_a_gauge_never_rated(uid: str) -> None:
 
 
 @each_board
-def test_replicas_are_folded_before_anything_is_added_up(uid: str) -> None:
+def test_replicas_are_folded_before_anything_is_summed_over_range(uid: str) -> None:
     """The first aggregation around every series is a maximum or a minimum."""
     for target, selector in all_selectors(uid):
         around = [call for call in selector.calls if call in AGGREGATIONS]

@@ -73,5 +73,5 @@ def test_the_guard_stands_at_the_end_and_can_be_left_out() -> None:
     from alerts.render_options import DEFAULT
 
     guard = "min by (system) (min_over_time(streamgauge_snapshot_age_seconds[2m])) < 45"
-    assert RIGHT.expression.text(DEFAULT).endswith(f"\nand on (system) {guard}")
-    assert "snapshot_age" not in replace(RIGHT, guarded=False).expression.text(DEFAULT)
+    assert RIGHT.expression.render(DEFAULT).endswith(f"\nand on (system) {guard}")
+    assert "snapshot_age" not in replace(RIGHT, guarded=False).expression.render(DEFAULT)

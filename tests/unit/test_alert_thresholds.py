@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-import sys
-from pathlib import Path
-
 import pytest
 
-from alerts import quantity, thresholds
+from alerts import thresholds
 from alerts.quantity import Threshold, ThresholdError, Unit, format_duration, parse_duration
 
 MISTAKES = {
@@ -117,14 +113,3 @@ def test_what_is_no_duration_is_refused(written: str) -> None:
 def test_a_ratio_is_spoken_as_a_percentage() -> None:
     assert thresholds.STREAM_FULL_RATIO.spoken == "98 %"
     assert thresholds.SNAPSHOT_AGE.spoken == "45s"
-
-
-@pytest.mark.parametrize("module", [thresholds, quantity])
-def test_the_numbers_need_nothing_but_the_standard_library(module: object) -> None:
-    tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))  # type: ignore[attr-defined]
-    nodes = list(ast.walk(tree))
-    named = [n.module or "" for n in nodes if isinstance(n, ast.ImportFrom)]
-    named += [alias.name for n in nodes if isinstance(n, ast.Import) for alias in n.names]
-    foreign = {name.partition(".")[0] for name in named} - sys.stdlib_module_names
-    assert foreign <= {"alerts"}
-    assert {name for name in named if name.startswith("alerts")} <= {"alerts.quantity"}

@@ -8,7 +8,6 @@ import pytest
 from support.grafana_promql import parsed
 
 from alerts import thresholds as t
-from dashboards.expression import Expr, QueryError
 from dashboards.panels import fullness, shared, variables
 from dashboards.panels.colours import ANY, BAD, OK, WARN, rising
 from dashboards.panels.limits import limits
@@ -16,6 +15,7 @@ from dashboards.panels.model import Column, Guide, Table, Target
 from dashboards.panels.tiles import tile
 from dashboards.queries import Scope
 from exporter import catalog as c
+from streamgauge.promql.expression import Expression, ExpressionError
 
 SCOPE = Scope(("system", "account", "stream", "consumer"))
 GUIDE = Guide("What it means.", "When it is bad.", "What to do.")
@@ -39,8 +39,8 @@ def test_a_boards_own_tile_may_still_choose_another_legend() -> None:
 
 
 def test_the_highest_are_chosen_by_their_peak_and_the_busiest_by_their_growth() -> None:
-    highest = SCOPE.highest(c.CONSUMER_LAG_SECONDS, 7).text
-    busiest = SCOPE.busiest(c.STREAM_STORED_MESSAGES, 3).text
+    highest = str(SCOPE.highest(c.CONSUMER_LAG_SECONDS, 7))
+    busiest = str(SCOPE.busiest(c.STREAM_STORED_MESSAGES, 3))
     assert "topk(7, max by" in highest
     assert "max_over_time(streamgauge_consumer_lag_seconds" in highest
     assert "topk(3, max by" in busiest
@@ -48,9 +48,9 @@ def test_the_highest_are_chosen_by_their_peak_and_the_busiest_by_their_growth() 
 
 
 def test_a_ranking_refuses_a_kind_that_cannot_answer_it() -> None:
-    with pytest.raises(QueryError, match="is a counter"):
+    with pytest.raises(ExpressionError, match="is a counter"):
         SCOPE.highest(c.STREAM_STORED_MESSAGES, 3)
-    with pytest.raises(QueryError, match="is a gauge"):
+    with pytest.raises(ExpressionError, match="of a gauge"):
         SCOPE.busiest(c.STREAM_BYTES, 3)
 
 
@@ -66,12 +66,12 @@ def test_a_ranking_refuses_a_kind_that_cannot_answer_it() -> None:
     ],
     ids=["highest", "busiest", "unwell", "stream", "files", "memory"],
 )
-def test_what_the_boards_share_parses(expr: Expr) -> None:
-    parsed(expr.text)
+def test_what_the_boards_share_parses(expr: Expression) -> None:
+    parsed(str(expr))
 
 
 def test_how_full_a_stream_is_tells_bytes_and_messages_alone() -> None:
-    assert 'limit=~"bytes|messages"' in fullness.of_stream(SCOPE).text
+    assert 'limit=~"bytes|messages"' in str(fullness.of_stream(SCOPE))
 
 
 def test_fullness_turns_where_the_alerts_speak() -> None:

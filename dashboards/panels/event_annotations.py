@@ -5,23 +5,24 @@ from __future__ import annotations
 from dashboards import external_metrics
 from dashboards.panels.colours import BAD, INFO, PAUSED, WARN
 from dashboards.panels.model import Annotation
-from dashboards.queries import RATE_WINDOW, Matching, Scope
+from dashboards.queries import RATE_WINDOW, Scope
 from exporter import catalog
 from exporter.metric import Metric
+from streamgauge.promql.selectors import Regex
 
 # Every alert of ours carries this prefix; the watchdog fires always, to prove that rules are loaded.
-ALERT_NAMES = Matching("JetStream.+")
+ALERT_NAMES = Regex("JetStream.+")
 WATCHDOG = "JetStreamWatchdog"
 _MILLISECONDS = 1000
 
 
 def server_restarts(scope: Scope) -> Annotation:
-    started = scope.now(catalog.SERVER_START_TIMESTAMP_SECONDS).times(_MILLISECONDS)
+    started = scope.now(catalog.SERVER_START_TIMESTAMP_SECONDS) * _MILLISECONDS
     return Annotation("Server restarts", started, "{{server}} started", INFO, value_is_time=True)
 
 
 def _happened(scope: Scope, metric: Metric, name: str, title: str, colour: str) -> Annotation:
-    return Annotation(name, scope.increase(metric, RATE_WINDOW).above(0), title, colour)
+    return Annotation(name, scope.increase(metric, RATE_WINDOW) > 0, title, colour)
 
 
 def stream_moments(scope: Scope) -> tuple[Annotation, ...]:
