@@ -39,7 +39,7 @@ CONSUMER_BUSY_RATIO = Threshold(
     "consumer_busy_ratio", 0.9, Unit.RATIO,
     "a consumer with deliveries in more than this share of a day's half hours is a busy one: its "
     "silence is a stall, not a schedule",
-    ("ConsumerStalled", "ConsumerNobodyPulls"))
+    ("ConsumerStalled", "ConsumerNoWorkerPulls"))
 REDELIVERY_RATIO = Threshold(
     "redelivery_ratio", 0.10, Unit.RATIO,
     "more than this share of the deliveries are repeated ones",

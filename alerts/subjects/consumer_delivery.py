@@ -106,8 +106,8 @@ BACKLOG_GROWING = Alert(
     board=Board.CONSUMER,
 )
 
-NOBODY_PULLS = Alert(
-    name="ConsumerNobodyPulls",
+NO_WORKER_PULLS = Alert(
+    name="ConsumerNoWorkerPulls",
     severity=Severity.WARNING,
     when=in_service(
         _verdict.equals(_NOBODY_PULLS)
@@ -214,7 +214,7 @@ GROUPS = (
             STALLED,
             MESSAGES_LOST,
             BACKLOG_GROWING,
-            NOBODY_PULLS,
+            NO_WORKER_PULLS,
             NOT_BOUND,
             HEADROOM_LOW,
             PAUSED_LONG,

@@ -24,8 +24,8 @@ from e2e.faults_delivery import (
     MessagesAbandoned,
     MessagesLost,
     NakLoop,
-    NobodyPulls,
     NotBound,
+    NoWorkerPulls,
     Stalled,
 )
 from e2e.faults_full import (
@@ -55,7 +55,7 @@ FAULTS: Final[tuple[type[Fault], ...]] = (
     MessagesLost,
     OwnerLimitExceeded,
     AckPendingHigh,
-    NobodyPulls,
+    NoWorkerPulls,
     NotBound,
     NakLoop,
     AckWaitTooShort,

@@ -92,7 +92,7 @@ DELIVERY = (
         "one is 2m 11s old, and its age is growing.",
     ),
     Row(
-        "ConsumerNobodyPulls",
+        "ConsumerNoWorkerPulls",
         CONSUMER,
         bad={"consumer_verdict": 4},
         calm={"consumer_verdict": 1},

@@ -85,7 +85,7 @@ def _stalled(time: str) -> Fires:
     return Fires(_of("busy"), says, _link("busy"))
 
 
-def _nobody_pulls(name: str) -> Fires:
+def _no_worker_pulls(name: str) -> Fires:
     says = (
         f"Consumer {name} of stream ORDERS (account APP, system prod) has 100 messages waiting and "
         "not one pull request. It was not busy before, so it may be a job that runs now and then, "
@@ -110,8 +110,12 @@ DESERTED = Scenario(
         Look("30h", "ConsumerStalled", (_stalled("4h 0m 0s"),)),
         # The day before the stall counts, not the day of it.
         Look("40h", "ConsumerStalled", (_stalled("14h 0m 0s"),)),
-        Look("26h10m", "ConsumerNobodyPulls"),
-        Look("26h15m", "ConsumerNobodyPulls", (_nobody_pulls("new"), _nobody_pulls("nightly"))),
+        Look("26h10m", "ConsumerNoWorkerPulls"),
+        Look(
+            "26h15m",
+            "ConsumerNoWorkerPulls",
+            (_no_worker_pulls("new"), _no_worker_pulls("nightly")),
+        ),
     ),
 )
 
