@@ -28,7 +28,7 @@ def _facts(row: Consumer, told: ConsumerSignals, verdict: Verdict) -> Iterator[s
         yield f"{told.lost:,} lost before they were sent"
     if verdict is Verdict.REDELIVERY_LOOP and told.redelivery_ratio is not None:
         yield f"{told.redelivery_ratio:.0%} of deliveries are repeats"
-    if verdict is Verdict.NOBODY_PULLS:
+    if verdict is Verdict.NO_WORKER_PULLS:
         push = row.config is not None and row.config.kind == "push"
         yield "no subscriber is bound" if push else "no pull request waits"
     if verdict not in (Verdict.OK, Verdict.IDLE, Verdict.PAUSED):

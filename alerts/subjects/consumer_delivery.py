@@ -23,7 +23,7 @@ from exporter import catalog
 _pending = latest(catalog.CONSUMER_NUM_PENDING)
 _verdict = latest(catalog.CONSUMER_VERDICT)
 _FALLING_BEHIND = catalog.VERDICTS.index("falling behind")
-_NOBODY_PULLS = catalog.VERDICTS.index("nobody pulls / not bound")
+_NO_WORKER_PULLS = catalog.VERDICTS.index("no worker pulls / not bound")
 _WAITING = query_value(catalog.CONSUMER_NUM_PENDING, READ_NUMBER)
 _somebody_asks = (highest(catalog.CONSUMER_NUM_WAITING, "5m") > 0).or_(
     latest(catalog.CONSUMER_PUSH_BOUND).equals(1)
@@ -110,7 +110,7 @@ NO_WORKER_PULLS = Alert(
     name="ConsumerNoWorkerPulls",
     severity=Severity.WARNING,
     when=in_service(
-        _verdict.equals(_NOBODY_PULLS)
+        _verdict.equals(_NO_WORKER_PULLS)
         .unless(latest(catalog.CONSUMER_PUSH_BOUND))
         .unless(busy_share > thresholds.CONSUMER_BUSY_RATIO)
     ),

@@ -30,7 +30,7 @@ class Verdict(IntEnum):
     IDLE = 1
     PAUSED = 2
     FALLING_BEHIND = 3
-    NOBODY_PULLS = 4
+    NO_WORKER_PULLS = 4
     ACK_PENDING_FULL = 5
     REDELIVERY_LOOP = 6
     ACK_FLOOR_STUCK = 7
@@ -44,7 +44,7 @@ _PRESSING = (
     Verdict.OK,
     Verdict.PAUSED,
     Verdict.FALLING_BEHIND,
-    Verdict.NOBODY_PULLS,
+    Verdict.NO_WORKER_PULLS,
     Verdict.ACK_FLOOR_STUCK,
     Verdict.REDELIVERY_LOOP,
     Verdict.ACK_PENDING_FULL,
@@ -90,7 +90,7 @@ def verdict(evidence: Evidence) -> Verdict:
     if is_floor_stuck(evidence):
         return Verdict.ACK_FLOOR_STUCK
     if is_deserted(evidence):
-        return Verdict.NOBODY_PULLS
+        return Verdict.NO_WORKER_PULLS
     if is_falling_behind(evidence):
         return Verdict.FALLING_BEHIND
     return Verdict.IDLE if is_idle(evidence) else Verdict.OK

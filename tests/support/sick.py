@@ -29,7 +29,7 @@ async def fall_ill(place: NatsServer | NatsCluster, work: Workload, small: Workl
         ),
         Verdict.REDELIVERY_LOOP: await work.consumer("loops", ack_wait=50 * MILLISECOND, **few),
         Verdict.ACK_FLOOR_STUCK: await work.consumer("stuck", ack_wait=30 * SECOND),
-        Verdict.NOBODY_PULLS: await work.consumer("deserted"),
+        Verdict.NO_WORKER_PULLS: await work.consumer("deserted"),
         Verdict.FALLING_BEHIND: await work.consumer("behind"),
         Verdict.IDLE: await work.consumer("idle", filter_subject="orders.none"),
         Verdict.OK: await work.consumer("well"),
@@ -67,4 +67,4 @@ def assert_each_has_its_name(watch: Watch, sick: Sick) -> None:
     }
     assert not wrong, wrong
     unbound = watch.signals.consumers[ACCOUNT, "ORDERS", "unbound"]
-    assert unbound.verdict is Verdict.NOBODY_PULLS, unbound
+    assert unbound.verdict is Verdict.NO_WORKER_PULLS, unbound

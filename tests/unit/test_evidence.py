@@ -26,7 +26,7 @@ def told(verdict: Verdict | None, **changes: object) -> ConsumerSignals:
         (told(Verdict.LOSING_MESSAGES, lost=1200), "1,200 lost before they were sent"),
         (told(Verdict.REDELIVERY_LOOP, redelivery_ratio=0.75), "75% of deliveries are repeats"),
         (
-            told(Verdict.NOBODY_PULLS, stalled=3700.0),
+            told(Verdict.NO_WORKER_PULLS, stalled=3700.0),
             "no pull request waits, nothing delivered for 1 h 1 min",
         ),
         (

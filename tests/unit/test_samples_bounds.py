@@ -60,7 +60,7 @@ def test_more_of_them_share_one_row_of_sums() -> None:
 
 
 def test_the_shared_row_tells_the_worst_verdict() -> None:
-    verdicts = {"e0": Verdict.IDLE, "e1": Verdict.NOBODY_PULLS, "e2": Verdict.PAUSED, "e3": None}
+    verdicts = {"e0": Verdict.IDLE, "e1": Verdict.NO_WORKER_PULLS, "e2": Verdict.PAUSED, "e3": None}
     told = Signals({
         ("APP", "ORDERS", name): ConsumerSignals(0, 0, 0, verdict, 0.0)
         for name, verdict in verdicts.items()
@@ -68,7 +68,7 @@ def test_the_shared_row_tells_the_worst_verdict() -> None:
     found = snapshot(stream(), *crowd(4))
     page = Renderer("nats", limits=Limits(max_ephemerals=3)).render(found, told)
     samples = samples_of(text_of(page))
-    assert values_of(samples, catalog.CONSUMER_VERDICT) == [Verdict.NOBODY_PULLS]
+    assert values_of(samples, catalog.CONSUMER_VERDICT) == [Verdict.NO_WORKER_PULLS]
 
 
 def test_a_stream_counts_its_ephemerals_folded_or_not() -> None:

@@ -94,13 +94,13 @@ def test_hardly_any_look_is_a_whole_one() -> None:
 @pytest.mark.parametrize(
     ("row", "verdicts"),
     [
-        (WAITING, [Verdict.OK, Verdict.NOBODY_PULLS, Verdict.ACK_FLOOR_STUCK]),
+        (WAITING, [Verdict.OK, Verdict.NO_WORKER_PULLS, Verdict.ACK_FLOOR_STUCK]),
         (replace(WAITING, num_waiting=1), [Verdict.OK, Verdict.ACK_FLOOR_STUCK]),
         (
             replace(WAITING, num_waiting=1, config=consumer_config(max_ack_pending=5)),
             [Verdict.OK, Verdict.ACK_PENDING_FULL],
         ),
-        (replace(WAITING, num_ack_pending=0), [Verdict.OK, Verdict.NOBODY_PULLS]),
+        (replace(WAITING, num_ack_pending=0), [Verdict.OK, Verdict.NO_WORKER_PULLS]),
         (replace(WAITING, paused=True), [Verdict.PAUSED]),
     ],
 )

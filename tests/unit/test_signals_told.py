@@ -159,7 +159,7 @@ def test_events_give_redeliveries_a_cause() -> None:
 def test_a_pulled_consumer_is_deserted_and_a_bound_one_is_not() -> None:
     push = consumer_config(kind="push")
     polls = Polls()
-    for bound, verdict in ((True, Verdict.OK), (False, Verdict.NOBODY_PULLS)):
+    for bound, verdict in ((True, Verdict.OK), (False, Verdict.NO_WORKER_PULLS)):
         row = worker(5, 5, num_pending=5, push_bound=bound, config=push)
         for _ in range(3):
             told = polls.told(orders(10), row)

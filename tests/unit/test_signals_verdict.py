@@ -210,7 +210,7 @@ TABLE: list[tuple[str, Evidence, set[str], Verdict]] = [
         "messages wait, nobody asks",
         evidence(num_pending=5, reachable=False, stalled_seconds=15.0),
         {"deserted"},
-        Verdict.NOBODY_PULLS,
+        Verdict.NO_WORKER_PULLS,
     ),
     (
         "between two fetches",
@@ -228,7 +228,7 @@ TABLE: list[tuple[str, Evidence, set[str], Verdict]] = [
         "a batch was taken, and its time is over",
         evidence(num_pending=5, num_ack_pending=20, reachable=False, stalled_seconds=31.0),
         {"deserted"},
-        Verdict.NOBODY_PULLS,
+        Verdict.NO_WORKER_PULLS,
     ),
     (
         "somebody asks and still nothing comes: that shows in stalled_seconds",
