@@ -1,4 +1,4 @@
-"""The turns of phrase that alert texts share: where it happens, and numbers read on the spot."""
+"""Templates that alert annotations share: names of assets, and values queried on expansion."""
 
 from __future__ import annotations
 

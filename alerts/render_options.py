@@ -1,4 +1,4 @@
-"""On what terms rules are written: the numbers, the tempo, what is left out, where links lead."""
+"""Options of the rule files: threshold values, timing, excluded assets, addresses of links."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from streamgauge.promql.context import Duration, Layout, NamedNumber
 _LAYOUT = Layout(multiline=True, all_brackets=False, matcher_separator=",")
 
 EXCLUDABLE = ("system", "account", "stream", "consumer", "server")
-# Prometheus' expressions know none of these; without this check it would refuse the whole file.
+# RE2, the regular expressions of Prometheus, has none of these: it would refuse the whole file.
 _UNKNOWN_TO_RE2 = re.compile(r"\(\?[=!<]|\\[1-9]")
 
 
-class TermsError(ValueError):
+class RenderOptionsError(ValueError):
     """One line that names the setting and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """A tempo for trials: every wait and window shorter by the same factor."""
+    """A speed-up for tests: it divides every wait and window."""
 
     speed: float = 1.0
-    least_window: float = 5.0  # a window needs two samples, however fast the trial
+    min_window: float = 5.0  # a window needs two samples, at any speed
 
     def __post_init__(self) -> None:
         if not self.speed >= 1:
-            raise TermsError(f"speed {self.speed:g}: is below 1")
+            raise RenderOptionsError(f"speed {self.speed:g}: is below 1")
 
     def wait(self, written: str) -> str:
         return format_duration(parse_duration(written) / self.speed)
 
     def window(self, seconds: float) -> float:
-        return seconds if self.speed == 1 else max(seconds / self.speed, self.least_window)
+        return seconds if self.speed == 1 else max(seconds / self.speed, self.min_window)
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class RenderOptions:
     thresholds: Mapping[str, Threshold] = field(default_factory=lambda: dict(thresholds.BY_NAME))
     timing: Timing = Timing()
     exclusions: Mapping[str, str] = field(default_factory=dict)  # label -> regular expression
@@ -69,15 +69,17 @@ class Terms:
         return format_duration(self.seconds(duration))
 
 
-DEFAULT = Terms()
+DEFAULT = RenderOptions()
 
 
 def _check_exclusion(label: str, expression: str) -> None:
     if label not in EXCLUDABLE:
-        raise TermsError(f"exclude {label}: is not one of {', '.join(EXCLUDABLE)}")
+        raise RenderOptionsError(f"exclude {label}: is not one of {', '.join(EXCLUDABLE)}")
     try:
         re.compile(expression)
     except re.error as error:
-        raise TermsError(f"exclude {label}={expression}: {error}") from None
+        raise RenderOptionsError(f"exclude {label}={expression}: {error}") from None
     if not expression or _UNKNOWN_TO_RE2.search(expression):
-        raise TermsError(f"exclude {label}={expression}: Prometheus cannot read this expression")
+        raise RenderOptionsError(
+            f"exclude {label}={expression}: Prometheus cannot parse this expression"
+        )

@@ -1,4 +1,4 @@
-"""All rules, by the file that they are rendered into."""
+"""All rules, by rule file."""
 
 from __future__ import annotations
 

@@ -111,33 +111,33 @@ def _drawn(panel: Panel, _envelope: Json, _links: list[Json]) -> Any:
 
 @_drawn.register
 def _(panel: TimeSeries, envelope: Json, links: list[Json]) -> Any:
-    look = fields.defaults(panel, links) | fields.time_series_defaults(panel)
-    extra = _extra(look, fields.time_series_options(), fields.overrides(panel.overrides))
+    defaults = fields.defaults(panel, links) | fields.time_series_defaults(panel)
+    extra = _extra(defaults, fields.time_series_options(), fields.overrides(panel.overrides))
     return g.TimeSeries(**envelope, extraJson=extra)
 
 
 @_drawn.register
 def _(panel: Stat, envelope: Json, links: list[Json]) -> Any:
-    look = fields.defaults(panel, links)
-    return g.Stat(**envelope, extraJson=_extra(look, fields.stat_options(panel)))
+    defaults = fields.defaults(panel, links)
+    return g.Stat(**envelope, extraJson=_extra(defaults, fields.stat_options(panel)))
 
 
 @_drawn.register
 def _(panel: BarGauge, envelope: Json, links: list[Json]) -> Any:
-    look = fields.defaults(panel, links) | fields.bar_gauge_defaults(panel)
-    return g.BarGauge(**envelope, extraJson=_extra(look, fields.bar_gauge_options()))
+    defaults = fields.defaults(panel, links) | fields.bar_gauge_defaults(panel)
+    return g.BarGauge(**envelope, extraJson=_extra(defaults, fields.bar_gauge_options()))
 
 
 @_drawn.register
 def _(panel: StateTimeline, envelope: Json, links: list[Json]) -> Any:
-    look = fields.defaults(panel, links) | fields.state_timeline_defaults(panel)
-    return g.StateTimeline(**envelope, extraJson=_extra(look, fields.state_timeline_options()))
+    defaults = fields.defaults(panel, links) | fields.state_timeline_defaults(panel)
+    return g.StateTimeline(**envelope, extraJson=_extra(defaults, fields.state_timeline_options()))
 
 
 @_drawn.register
 def _(panel: Heatmap, envelope: Json, links: list[Json]) -> Any:
-    look = fields.defaults(panel, links) | fields.heatmap_defaults(panel)
-    extra = _extra(look, {})
+    defaults = fields.defaults(panel, links) | fields.heatmap_defaults(panel)
+    extra = _extra(defaults, {})
     # The class holds a list here, which the merge would not replace by a dictionary.
     return g.Heatmap(**envelope, options=fields.heatmap_options(panel), extraJson=extra)
 
@@ -149,17 +149,17 @@ def _(panel: Text, envelope: Json, _links: list[Json]) -> Any:
 
 
 def _table(table: Table, envelope: Json, board: Board, naming: Naming) -> Any:
-    look = fields.defaults(table, []) | tables.table_defaults()
+    defaults = fields.defaults(table, []) | tables.table_defaults()
     overrides = tables.table_overrides(table, board, naming.uid_prefix)
     return g.Table(
         **envelope,
         transformations=tables.transformations(table),
-        extraJson=_extra(look, tables.table_options(table), overrides),
+        extraJson=_extra(defaults, tables.table_options(table), overrides),
     )
 
 
-def _extra(look: Json, options: Json, overrides: list[Json] | None = None) -> Json:
-    field_config = {"defaults": look, "overrides": overrides or []}
+def _extra(defaults: Json, options: Json, overrides: list[Json] | None = None) -> Json:
+    field_config = {"defaults": defaults, "overrides": overrides or []}
     return (
         {"fieldConfig": field_config, "options": options}
         if options

@@ -1,4 +1,4 @@
-"""What the name of another exporter becomes here: the declaration, and how a rule gives it back."""
+"""Metrics of other exporters and the recording rules that provide them from ours."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ Labels = Mapping[str, str]  # the other exporter's label -> ours
 
 
 @dataclass(frozen=True, slots=True)
-class Old:
-    """One name of another exporter. Without a rule the old number cannot honestly be given."""
+class OldMetric:
+    """One metric of another exporter; without a rule there is no equal value here."""
 
     name: str
-    new: str  # what to ask instead; empty when there is nothing
+    new: str  # our metric to use instead; empty when there is none
     note: str = ""  # where the values differ, and why
     rule: str = ""  # our series with the other's labels
-    fixed: Labels = field(default_factory=dict)  # labels that have one value here
+    constant_labels: Labels = field(default_factory=dict)  # labels that have one value here
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Names that begin alike and go the same way."""
+    """Metrics with a common prefix and the same replacement."""
 
-    beginning: str
+    prefix: str
     note: str
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Whose series these are, with the labels that the other exporter gives them."""
+    """The asset of a metric, with the labels of the other exporter."""
 
     labels: Labels
-    fixed: Labels = field(default_factory=dict)
+    constant_labels: Labels = field(default_factory=dict)
 
-    def same(self, old: str, new: str, note: str = "") -> Old:
-        """The same number under another name."""
+    def same(self, old: str, new: str, note: str = "") -> OldMetric:
+        """The same value under another name."""
         return self.computed(old, new, series(new), note)
 
-    def computed(self, old: str, new: str, expression: Expression, note: str = "") -> Old:
-        """The same number after a computation, such as another unit."""
-        return Old(old, new, note, renamed(expression, self.labels), self.fixed)
+    def computed(self, old: str, new: str, expression: Expression, note: str = "") -> OldMetric:
+        """The same value after a computation, such as another unit."""
+        return OldMetric(old, new, note, renamed(expression, self.labels), self.constant_labels)
 
 
 def series(name: str, **match: MatchValue) -> Expression:
@@ -64,10 +64,10 @@ def renamed(expression: Expression, labels: Labels) -> str:
     return expression.max_by("system", *labels).render(_CONTEXT)
 
 
-def gone(old: str, note: str) -> Old:
-    return Old(old, "", note)
+def gone(old: str, note: str) -> OldMetric:
+    return OldMetric(old, "", note)
 
 
-def instead(old: str, new: str, note: str) -> Old:
-    """There is something better to ask, which is not the same number."""
-    return Old(old, new, note)
+def instead(old: str, new: str, note: str) -> OldMetric:
+    """There is a better metric, but its value is not the same."""
+    return OldMetric(old, new, note)

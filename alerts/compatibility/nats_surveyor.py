@@ -1,10 +1,10 @@
-"""The names of nats-surveyor 0.9 and what becomes of them."""
+"""The names of nats-surveyor 0.9 and their replacements."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from alerts.compatibility.mapping import Family, Old, Subject, gone, instead, series
+from alerts.compatibility.mapping import Family, OldMetric, Subject, gone, instead, series
 from streamgauge.promql.functions import since
 
 _SERVER: Final = Subject({"server_name": "server"})
@@ -21,21 +21,21 @@ _ONE_SERVER: Final = (
 )
 _COUNTER: Final = "A counter now: `rate` and `increase` are right."
 _FULL: Final = "Level full."
-_UNLIMITED: Final = "Absent when unlimited; the old one says 18446744073709551615."
-_HEARD: Final = "Counted by 1 for each event; series appear with the first one."
+_UNLIMITED: Final = "Absent when unlimited; the old one reports 18446744073709551615."
+_EVENTS: Final = "Counted by 1 for each event; series appear with the first one."
 
 STREAM: Final = (
     _STREAM.same("nats_stream_total_messages", "stream_messages", _ONCE),
     _STREAM.same("nats_stream_total_bytes", "stream_bytes", _ONCE),
     _STREAM.same("nats_stream_first_seq", "stream_first_seq", _ONCE),
     _STREAM.same("nats_stream_last_seq", "stream_stored_messages_total", _COUNTER),
-    _STREAM.same("nats_stream_consumer_count", "stream_consumers", "The true number; the old one always says 0."),
+    _STREAM.same("nats_stream_consumer_count", "stream_consumers", "The real number; the old one always reports 0."),
     _STREAM.same("nats_stream_subject_count", "stream_subjects", _ONCE),
 )  # fmt: skip
 
 CONSUMER: Final = (
     _CONSUMER.same("nats_consumer_num_pending", "consumer_num_pending",
-        "Only the leader knows it; in the old one followers say 0."),
+        "Only the leader knows it; in the old one followers report 0."),
     _CONSUMER.same("nats_consumer_num_ack_pending", "consumer_num_ack_pending", _ONCE),
     _CONSUMER.same("nats_consumer_num_redelivered", "consumer_num_redelivered",
         "Messages that are being redelivered now. How many deliveries were repeated: consumer_redeliveries_total."),
@@ -44,14 +44,14 @@ CONSUMER: Final = (
     _CONSUMER.same("nats_consumer_delivered_stream_seq", "consumer_delivered_stream_seq", _ONCE),
     _CONSUMER.same("nats_consumer_ack_floor_consumer_seq", "consumer_ack_floor_consumer_seq", _FULL),
     _CONSUMER.same("nats_consumer_ack_floor_stream_seq", "consumer_ack_floor_stream_seq",
-        f"{_FULL} What is asked of it is mostly consumer_ack_floor_gap."),
+        f"{_FULL} Most queries need consumer_ack_floor_gap instead."),
 )  # fmt: skip
 
 ACCOUNT: Final = (
     _ACCOUNT.same("nats_core_account_jetstream_storage_used", "account_storage_used_bytes",
-        "Accounts without JetStream have no series; the old one says 0."),
+        "Accounts without JetStream have no series; the old one reports 0."),
     _ACCOUNT.same("nats_core_account_jetstream_memory_used", "account_memory_used_bytes",
-        "Accounts without JetStream have no series; the old one says 0."),
+        "Accounts without JetStream have no series; the old one reports 0."),
     _ACCOUNT.same("nats_core_account_jetstream_storage_reserved", "account_storage_limit_bytes", _UNLIMITED),
     _ACCOUNT.same("nats_core_account_jetstream_memory_reserved", "account_memory_limit_bytes", _UNLIMITED),
     _ACCOUNT.same("nats_core_account_jetstream_stream_count", "account_streams"),
@@ -67,7 +67,7 @@ ACCOUNT: Final = (
     instead("nats_core_account_jetstream_tiered_memory_reserved", "account_memory_limit_bytes",
         "The label `tier`, with the account source."),
     instead("nats_core_account_slow_consumer_count", "account_slow_consumers_total", "With the account source."),
-    gone("nats_core_account_count", "Accounts without JetStream are not watched."),
+    gone("nats_core_account_count", "Accounts without JetStream are not monitored."),
 )  # fmt: skip
 
 SERVER: Final = (
@@ -103,7 +103,7 @@ SERVER: Final = (
     _SERVER.computed("nats_core_start_time", "server_start_timestamp_seconds",
         series("server_start_timestamp_seconds") * 1e9, "Seconds; the old one is in nanoseconds."),
     _SERVER.computed("nats_core_uptime", "server_start_timestamp_seconds",
-        since(series("server_start_timestamp_seconds")), "A point in time; take it from `time()`."),
+        since(series("server_start_timestamp_seconds")), "A timestamp; subtract it from `time()`."),
     instead("nats_core_info", "server_info", "Other label names: version, cluster."),
 )  # fmt: skip
 
@@ -127,25 +127,25 @@ META: Final = (
 
 ADVISORIES: Final = (
     instead("nats_jetstream_delivery_exceeded_count", "consumer_exhausted_total",
-        f"{_HEARD} The old one adds the number of deliveries of each message."),
-    instead("nats_jetstream_delivery_terminated_count", "consumer_terms_total", f"{_HEARD} Level full, with the label `by`."),
-    instead("nats_jetstream_consumer_nak", "consumer_naks_total", _HEARD),
+        f"{_EVENTS} The old one adds the number of deliveries of each message."),
+    instead("nats_jetstream_delivery_terminated_count", "consumer_terms_total", f"{_EVENTS} Level full, with the label `by`."),
+    instead("nats_jetstream_consumer_nak", "consumer_naks_total", _EVENTS),
     instead("nats_jetstream_acknowledgement_duration", "consumer_ack_seconds",
         f"{_FULL} Other buckets. The clock of a sample restarts at each redelivery."),
     instead("nats_jetstream_acknowledgement_deliveries", "consumer_deliveries_total",
         "Every delivery, not only of consumers with sample_freq."),
     instead("nats_jetstream_stream_leader_elected", "stream_leader_changes_total",
-        "From the answers, so it needs no advisory; only true changes count."),
+        "From the responses, so it needs no advisory; only real changes count."),
     instead("nats_jetstream_consumer_leader_elected", "consumer_leader_changes_total",
-        f"{_FULL} From the answers; only true changes count."),
-    instead("nats_jetstream_stream_quorum_lost", "stream_quorum_lost_total", _HEARD),
+        f"{_FULL} From the responses; only real changes count."),
+    instead("nats_jetstream_stream_quorum_lost", "stream_quorum_lost_total", _EVENTS),
     instead("nats_jetstream_consumer_quorum_lost", "advisories_total", 'kind="consumer_quorum_lost" and alike.'),
     instead("nats_jetstream_restore_created_count", "stream_restores_total", "Finished restores, not begun ones."),
-    instead("nats_jetstream_stream_actions", "advisories_total", "The label `kind` holds the last words of the subject."),
-    instead("nats_jetstream_consumer_actions", "advisories_total", "The label `kind` holds the last words of the subject."),
+    instead("nats_jetstream_stream_actions", "advisories_total", "The label `kind` holds the last tokens of the subject."),
+    instead("nats_jetstream_consumer_actions", "advisories_total", "The label `kind` holds the last tokens of the subject."),
     instead("nats_jetstream_total_advisories", "advisories_total", "By account and kind."),
     instead("nats_jetstream_unknown_advisories", "advisories_total", 'kind="other".'),
-    gone("nats_jetstream_advisory_count", "The number of listeners. Whether we hear: advisories_connected_timestamp_seconds."),
+    gone("nats_jetstream_advisory_count", "The number of listeners. Whether the exporter is subscribed: advisories_connected_timestamp_seconds."),
     gone("nats_jetstream_api_audit", "Every API call of every client; not watched."),
     instead("nats_jetstream_advisory_parse_errors", "advisories_total", 'kind="malformed".'),
     gone("nats_jetstream_snapshot_size_bytes", "Not watched."),
@@ -159,13 +159,13 @@ SURVEY: Final = (
     instead("nats_survey_surveyed_count", "servers_answered", "With the label system."),
     instead("nats_survey_expected_count", "servers_expected", "With the label system."),
     instead("nats_survey_duration_seconds", "poll_duration_seconds", "The last poll, which no scrape waits for."),
-    instead("nats_survey_poll_error_count", "poll_errors_total", "By question and reason."),
+    instead("nats_survey_poll_error_count", "poll_errors_total", "By request and reason."),
     instead("nats_survey_no_replies_count", "poll_errors_total", 'reason="timeout".'),
     instead("nats_survey_late_replies_count", "poll_errors_total", 'reason="timeout".'),
     instead("nats_survey_nats_reconnects", "poll_errors_total", 'reason="connection" and reason="disconnected".'),
 )  # fmt: skip
 
-NAMES: Final[dict[str, tuple[Old, ...]]] = {
+NAMES: Final[dict[str, tuple[OldMetric, ...]]] = {
     "Streams": STREAM,
     "Consumers": CONSUMER,
     "Accounts": ACCOUNT,

@@ -1,10 +1,10 @@
-"""The names of prometheus-nats-exporter 0.20 and what becomes of them."""
+"""The names of prometheus-nats-exporter 0.20 and their replacements."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from alerts.compatibility.mapping import Family, Old, Subject, instead, series
+from alerts.compatibility.mapping import Family, OldMetric, Subject, instead, series
 from streamgauge.promql.functions import since
 from streamgauge.promql.selectors import Not
 
@@ -13,8 +13,8 @@ _VARZ: Final = Subject({"server_id": "server"})
 _ACCOUNT: Final = Subject({"account": "account", "account_name": "account"})
 _STREAM_LABELS: Final = {**_ACCOUNT.labels, "stream_name": "stream"}
 _STREAM: Final = Subject(_STREAM_LABELS, {"is_stream_leader": "true"})
-_SOURCE: Final = Subject({**_STREAM_LABELS, "source_name": "source"}, _STREAM.fixed)
-_MIRROR: Final = Subject({**_STREAM_LABELS, "mirror_name": "source"}, _STREAM.fixed)
+_SOURCE: Final = Subject({**_STREAM_LABELS, "source_name": "source"}, _STREAM.constant_labels)
+_MIRROR: Final = Subject({**_STREAM_LABELS, "mirror_name": "source"}, _STREAM.constant_labels)
 _CONSUMER: Final = Subject(
     {**_STREAM_LABELS, "consumer_name": "consumer"}, {"is_consumer_leader": "true"}
 )
@@ -27,10 +27,10 @@ _ONE_SERVER: Final = (
 )
 _MIRRORS: Final = series("stream_info", mirror=Not(""))
 _IDENTITY: Final = ("system", "account", "stream")
-_UNLIMITED: Final = "Absent when unlimited; the old one says -1."
-_ACCOUNT_UNLIMITED: Final = "Absent when unlimited; the old one says 18446744073709551615."
+_UNLIMITED: Final = "Absent when unlimited; the old one reports -1."
+_ACCOUNT_UNLIMITED: Final = "Absent when unlimited; the old one reports 18446744073709551615."
 _PER_ACCOUNT: Final = (
-    "Once for the account. In the old one every server tells the number of the whole account."
+    "Once for the account. In the old one every server reports the value of the whole account."
 )
 _COUNTER: Final = "A counter now: `rate` and `increase` are right."
 _FULL: Final = "Level full."
@@ -67,17 +67,17 @@ STREAM: Final = (
         series("stream_source_lag").unless(_MIRRORS, on=_IDENTITY), "Sources and mirrors share a name."),
     _SOURCE.computed("jetstream_stream_source_active_duration_ns", "stream_source_active_seconds",
         (series("stream_source_active_seconds") * 1e9).unless(_MIRRORS, on=_IDENTITY),
-        "Seconds. Absent while a source was never heard of; the old one says -1."),
+        "Seconds. Absent while a source had no contact yet; the old one reports -1."),
     _MIRROR.computed("jetstream_stream_mirror_lag", "stream_source_lag",
         series("stream_source_lag").where(_MIRRORS, on=_IDENTITY), "Sources and mirrors share a name."),
     _MIRROR.computed("jetstream_stream_mirror_active_duration_ns", "stream_source_active_seconds",
         (series("stream_source_active_seconds") * 1e9).where(_MIRRORS, on=_IDENTITY),
-        "Seconds. Absent while a mirror was never heard of; the old one says -1."),
+        "Seconds. Absent while a mirror had no contact yet; the old one reports -1."),
 )  # fmt: skip
 
 CONSUMER: Final = (
     _CONSUMER.same("jetstream_consumer_num_pending", "consumer_num_pending",
-        "Only the leader knows it; in the old one followers say 0."),
+        "Only the leader knows it; in the old one followers report 0."),
     _CONSUMER.same("jetstream_consumer_num_ack_pending", "consumer_num_ack_pending", _ONCE),
     _CONSUMER.same("jetstream_consumer_num_redelivered", "consumer_num_redelivered",
         "Messages that are being redelivered now. How many deliveries were repeated: consumer_redeliveries_total."),
@@ -86,13 +86,13 @@ CONSUMER: Final = (
     _CONSUMER.same("jetstream_consumer_delivered_stream_seq", "consumer_delivered_stream_seq", _ONCE),
     _CONSUMER.same("jetstream_consumer_ack_floor_consumer_seq", "consumer_ack_floor_consumer_seq", _FULL),
     _CONSUMER.same("jetstream_consumer_ack_floor_stream_seq", "consumer_ack_floor_stream_seq",
-        f"{_FULL} What is asked of it is mostly consumer_ack_floor_gap."),
+        f"{_FULL} Most queries need consumer_ack_floor_gap instead."),
     _CONSUMER.computed("jetstream_consumer_last_delivery_seconds", "consumer_last_delivery_timestamp_seconds",
         since(series("consumer_last_delivery_timestamp_seconds")),
-        f"{_FULL} A point in time, by the exporter's clock; take it from `time()`."),
+        f"{_FULL} A timestamp of the exporter's clock; subtract it from `time()`."),
     _CONSUMER.computed("jetstream_consumer_last_ack_seconds", "consumer_last_ack_timestamp_seconds",
         since(series("consumer_last_ack_timestamp_seconds")),
-        f"{_FULL} A point in time, by the exporter's clock; take it from `time()`."),
+        f"{_FULL} A timestamp of the exporter's clock; subtract it from `time()`."),
 )  # fmt: skip
 
 VARZ: Final = (
@@ -122,7 +122,7 @@ VARZ: Final = (
     instead("gnatsd_healthz_status_value", "server_healthy", "1 is healthy."),
 )  # fmt: skip
 
-NAMES: Final[dict[str, tuple[Old, ...]]] = {
+NAMES: Final[dict[str, tuple[OldMetric, ...]]] = {
     "Servers": SERVER,
     "Accounts": ACCOUNT,
     "Streams": STREAM,

@@ -1,5 +1,4 @@
-"""Which alerts stay quiet while another one, which explains them, is firing. None of them can mute
-every page of a system."""
+"""Inhibitions: an alert that explains others mutes them. None can mute every page of a system."""
 
 from __future__ import annotations
 
@@ -12,16 +11,16 @@ from exporter.catalog import CONSUMER, SERVER, STREAM, SYSTEM
 @dataclass(frozen=True, slots=True)
 class Inhibition:
     source: str  # an alert, without the prefix
-    quiet: tuple[str, ...]  # alerts, or patterns of them; of all severities but critical if none
-    same: tuple[str, ...]  # the labels that both must share
+    targets: tuple[str, ...]  # alerts or patterns; none: all alerts that are not critical
+    equal: tuple[str, ...]  # the labels that must be equal
     why: str
 
     @property
-    def target(self) -> str:
+    def target_matcher(self) -> str:
         """The matcher of Alertmanager."""
-        if not self.quiet:
+        if not self.targets:
             return 'severity =~ "warning|info"'
-        return f'alertname =~ "{"|".join(PREFIX + name for name in self.quiet)}"'
+        return f'alertname =~ "{"|".join(PREFIX + name for name in self.targets)}"'
 
 
 INHIBITIONS = (
@@ -35,13 +34,13 @@ INHIBITIONS = (
         "MetaLeaderMissing",
         (),
         SYSTEM,
-        "Without a meta leader much is late and listed as missing; pages still come through.",
+        "Without a meta leader many assets are late or missing; pages are not muted.",
     ),
     Inhibition(
         "StreamNoLeader",
         ("Consumer.+",),
         STREAM,
-        "The consumers of a leaderless stream stand still with it.",
+        "The consumers of a stream without a leader get nothing.",
     ),
     Inhibition(
         "ConsumerAckPendingFull",
@@ -53,19 +52,19 @@ INHIBITIONS = (
             "ConsumerRedeliveryHigh",
         ),
         CONSUMER,
-        "A consumer that is blocked by unacknowledged messages stalls, falls behind and sends again.",
+        "A consumer that is blocked by unacknowledged messages stalls, falls behind and redelivers.",
     ),
     Inhibition(
         "ConsumerAckFloorStalled",
         ("ConsumerAckWaitTooShort",),
         CONSUMER,
-        "One message that is never finished makes the mean time to ack long.",
+        "One message that is never acknowledged raises the mean time to ack.",
     ),
     Inhibition(
         "ConsumerNakLoop",
         ("ConsumerRedeliveryHigh",),
         CONSUMER,
-        "What is refused is delivered again.",
+        "A message with a nak is redelivered.",
     ),
     Inhibition(
         "ConsumerStalled",
@@ -77,12 +76,12 @@ INHIBITIONS = (
         "StreamFull",
         ("StreamFillingUp", "StreamForecastFull"),
         (*STREAM, "limit"),
-        "It will not become full: it is.",
+        "It is full already.",
     ),
     Inhibition(
         "AccountStorageFull",
         ("AccountStorageHigh",),
         ("system", "account", "tier", "limit"),
-        "The page says it already.",
+        "The page covers it.",
     ),
 )

@@ -1,4 +1,4 @@
-"""The alerts as the text of docs/alerts.md. Pure: the same rules, the same text."""
+"""docs/alerts.md: every alert, inhibition, threshold and recorded series. Pure."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _INTRODUCTION = """\
 
 # Alerts
 
-What Streamgauge tells people about. The rules stand ready in `alerts/generated/*.rules.yml`, the Alertmanager configuration beside them in `alerts/generated/alertmanager.yml` with the texts of `alerts/templates`. `streamgauge alerts render` writes them with other numbers and in other forms. They need Prometheus 2.42 or newer (`keep_firing_for`) and Alertmanager 0.25 or newer.
+The rules are in `alerts/generated/*.rules.yml`, the Alertmanager configuration is in `alerts/generated/alertmanager.yml`, with templates in `alerts/templates`. `streamgauge alerts render` writes them with other thresholds and in other formats. They need Prometheus 2.42 or newer (`keep_firing_for`) and Alertmanager 0.25 or newer.
 
-- **Three ways.** `critical` wakes somebody, `warning` is a ticket, `info` can wait. The label `severity` is the only one that a rule adds.
-- **Quiet by design.** Left out are ephemeral and paused consumers, key-value and object streams where they overwrite by design, and assets younger than `young_asset`.
-- **Only fresh data.** Every rule demands data of its system no older than `snapshot_age`; the rules about the exporter and `JetStreamServerDown` do not. A missed scrape resets nothing: rules look back 2 minutes.
-- **Replicas.** Two exporters that watch the same system double no number and no alert.
-- **Less to see, fewer alerts, no false ones.** What a source cannot tell has no series, and a rule on it stays silent.
-- **Cost.** Measured with 2,000 consumers, an evaluation of all rules takes Prometheus somewhat more than a second of processor time. Once a minute, its default, is often enough.
-- **Owners decide.** Limits in the metadata of a stream or consumer (`io.nats.monitor.*`, as for the nats CLI) raise `JetStreamOwnerLimitExceeded` and replace the default where both judge the same quantity.
+- **Three severities.** `critical` pages the on-call engineer, `warning` is a ticket, `info` can wait. Rules add no label but `severity`.
+- **No alert by design.** Rules skip ephemeral and paused consumers, key-value and object streams where they overwrite by design, and assets younger than `young_asset`.
+- **Only fresh data.** A rule fires only while the data of its system is not older than `snapshot_age`, except the rules about the exporter and `JetStreamServerDown`. A missed scrape resets no alert: the look-back is 2 minutes.
+- **Replicas.** Two exporters on the same system double no value and no alert.
+- **Fewer metrics, fewer alerts, no false ones.** A metric that a source does not have has no series, and its rules do not fire.
+- **Cost.** With 2,000 consumers, one evaluation of all rules takes Prometheus slightly more than a second of CPU time (measured). Once a minute, its default, is enough.
+- **Limits of owners.** Limits in the metadata of a stream or consumer (`io.nats.monitor.*`, as for the nats CLI) raise `JetStreamOwnerLimitExceeded` and replace the default threshold of the same quantity.
 
 ```
 streamgauge alerts render                                  # all rules, to standard output
@@ -32,29 +32,29 @@ streamgauge alerts render --format operator                # a PrometheusRule re
 streamgauge alerts render --format helm                    # a template for a chart
 streamgauge alerts render --set stream_full_ratio=0.9 --exclude 'stream=TEST_.*'
 streamgauge alerts render --runbooks https://wiki.example.net/nats --dashboards https://grafana.example.net
-streamgauge alerts thresholds                              # every name that --set takes
+streamgauge alerts thresholds                              # the thresholds for --set
 ```
 
-Links in the alerts name files of this repository and paths of Grafana unless you say where they lead. Check and try: `promtool check rules`, `amtool check-config`; with `streamgauge alerts render --speed 60` an hour's wait takes a minute.
+Without `--runbooks` and `--dashboards`, links in the alerts are paths of this repository and of Grafana. Check the files with `promtool check rules` and `amtool check-config`. For tests, `streamgauge alerts render --speed 60` turns a wait of an hour into a minute.
 """
 
 _CHAPTERS = {
-    Severity.CRITICAL: ("Pages", "Somebody is woken. There are exactly ten."),
-    Severity.WARNING: ("Tickets", "To be looked at in working hours."),
-    Severity.INFO: ("Information", "Worth knowing; nothing is broken."),
-    Severity.NONE: ("For machines", "Proof that alerts get through."),
+    Severity.CRITICAL: ("Pages", "They wake the on-call engineer."),
+    Severity.WARNING: ("Tickets", "For working hours."),
+    Severity.INFO: ("Information", "Nothing is broken."),
+    Severity.NONE: ("Watchdog", "It shows that alerts reach Alertmanager."),
 }
-_QUIET = """\
-## What Alertmanager keeps quiet
+_INHIBITIONS_LEAD = """\
+## Inhibitions
 
-Pages are grouped by stream, so one broken stream is one page; tickets by alert, so one cause on fifty streams is one ticket. Nothing mutes all pages of a system.
+Pages are grouped by stream, so one broken stream is one page. Tickets are grouped by alert, so one cause on fifty streams is one ticket. No inhibition mutes all pages of a system.
 """
 _COLUMNS = ("alert", "meaning", "fires when", "for", "thresholds", "runbook")
 
 
 def render() -> str:
     parts = [_INTRODUCTION]
-    parts += [_chapter(severity, *words) for severity, words in _CHAPTERS.items()]
+    parts += [_chapter(severity, *texts) for severity, texts in _CHAPTERS.items()]
     return "\n".join((*parts, _inhibitions(), _thresholds(), _recordings()))
 
 
@@ -71,22 +71,23 @@ def _row(alert: Alert) -> tuple[str, ...]:
 
 
 def _waits(alert: Alert) -> str:
-    hold = "at once" if alert.hold == "0s" else alert.hold
-    return hold if alert.keep == "0s" else f"{hold}, kept {alert.keep}"
+    for_ = "none" if alert.for_ == "0s" else alert.for_
+    return for_ if alert.keep_firing_for == "0s" else f"{for_}, kept {alert.keep_firing_for}"
 
 
 def _inhibitions() -> str:
     rows = [
         (
             f"`{PREFIX}{each.source}`",
-            ", ".join(f"`{PREFIX}{name}`" for name in each.quiet) or "all tickets and information",
-            ", ".join(each.same),
+            ", ".join(f"`{PREFIX}{name}`" for name in each.targets)
+            or "all tickets and information",
+            ", ".join(each.equal),
             each.why,
         )
         for each in INHIBITIONS
     ]
-    columns = ("while this fires", "these stay quiet", "on the same", "because")
-    return f"{_QUIET}\n{_table(columns, rows)}"
+    columns = ("while this fires", "these are muted", "with equal", "because")
+    return f"{_INHIBITIONS_LEAD}\n{_table(columns, rows)}"
 
 
 def _thresholds() -> str:

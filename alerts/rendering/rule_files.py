@@ -1,4 +1,4 @@
-"""Rules -> YAML that Prometheus, its operator and Helm read. Pure: same terms, same bytes."""
+"""Rule files for Prometheus, its operator and Helm. Pure: same options, same bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from alerts.render_options import DEFAULT, Terms
+from alerts.render_options import DEFAULT, RenderOptions
 from alerts.rule import Alert, Group, Recording, with_thresholds
 from alerts.rules import FILES, GROUPS
 
@@ -17,19 +17,19 @@ _LINKED: Final = ("system", "account", "stream", "consumer")
 _BRACES = re.compile(r"\{\{|\}\}")
 
 
-def rule_files(terms: Terms = DEFAULT) -> dict[str, str]:
+def rule_files(options: RenderOptions = DEFAULT) -> dict[str, str]:
     """Plain rule files by name."""
     return {
-        f"{name}.rules.yml": HEADER + dump({"groups": _groups(groups, terms)})
+        f"{name}.rules.yml": HEADER + dump({"groups": _groups(groups, options)})
         for name, groups in FILES.items()
     }
 
 
-def one_rule_file(terms: Terms = DEFAULT) -> str:
-    return HEADER + dump({"groups": _groups(GROUPS, terms)})
+def one_rule_file(options: RenderOptions = DEFAULT) -> str:
+    return HEADER + dump({"groups": _groups(GROUPS, options)})
 
 
-def operator_resource(terms: Terms = DEFAULT) -> str:
+def operator_resource(options: RenderOptions = DEFAULT) -> str:
     """A PrometheusRule of the Prometheus operator."""
     return HEADER + dump(
         {
@@ -39,14 +39,14 @@ def operator_resource(terms: Terms = DEFAULT) -> str:
                 "name": "streamgauge",
                 "labels": {"app.kubernetes.io/name": "streamgauge"},
             },
-            "spec": {"groups": _groups(GROUPS, terms)},
+            "spec": {"groups": _groups(GROUPS, options)},
         }
     )
 
 
-def helm_template(terms: Terms = DEFAULT) -> str:
-    """A chart's template; Prometheus' own braces are shielded from Helm."""
-    rules = _BRACES.sub(lambda found: f'{{{{ "{found[0]}" }}}}', dump(_groups(GROUPS, terms)))
+def helm_template(options: RenderOptions = DEFAULT) -> str:
+    """A template of a Helm chart; the braces of Prometheus are escaped."""
+    rules = _BRACES.sub(lambda found: f'{{{{ "{found[0]}" }}}}', dump(_groups(GROUPS, options)))
     inner = "".join(f"    {line}" if line.strip() else line for line in rules.splitlines(True))
     return _HELM_HEAD + inner + "{{- end }}\n"
 
@@ -74,39 +74,42 @@ spec:
 )
 
 
-def _groups(groups: Iterable[Group], terms: Terms) -> list[dict[str, Any]]:
-    return [_group(group, terms) for group in groups]
+def _groups(groups: Iterable[Group], options: RenderOptions) -> list[dict[str, Any]]:
+    return [_group(group, options) for group in groups]
 
 
-def _group(group: Group, terms: Terms) -> dict[str, Any]:
-    pace = {} if group.interval is None else {"interval": terms.duration(group.interval)}
-    return {"name": group.name, **pace, "rules": [rule(each, terms) for each in group.rules]}
+def _group(group: Group, options: RenderOptions) -> dict[str, Any]:
+    pace = {} if group.interval is None else {"interval": options.duration(group.interval)}
+    return {"name": group.name, **pace, "rules": [rule(each, options) for each in group.rules]}
 
 
-def rule(declared: Alert | Recording, terms: Terms = DEFAULT) -> dict[str, Any]:
+def rule(declared: Alert | Recording, options: RenderOptions = DEFAULT) -> dict[str, Any]:
     if isinstance(declared, Recording):
-        return {"record": declared.record, "expr": declared.value.render(terms)}
-    return _alert(declared, terms)
+        return {"record": declared.record, "expr": declared.value.render(options)}
+    return _alert(declared, options)
 
 
-def _alert(alert: Alert, terms: Terms) -> dict[str, Any]:
-    waits = {"for": terms.timing.wait(alert.hold), "keep_firing_for": terms.timing.wait(alert.keep)}
+def _alert(alert: Alert, options: RenderOptions) -> dict[str, Any]:
+    waits = {
+        "for": options.timing.wait(alert.for_),
+        "keep_firing_for": options.timing.wait(alert.keep_firing_for),
+    }
     return {
         "alert": alert.full_name,
-        "expr": alert.expression.render(terms),
+        "expr": alert.expression.render(options),
         **{key: wait for key, wait in waits.items() if wait != "0s"},
         "labels": {"severity": alert.severity.value},
         "annotations": {
             "summary": alert.summary,
-            "description": with_thresholds(alert.description, terms),
-            "runbook_url": f"{terms.runbooks}/{alert.full_name}.md",
-            "dashboard_url": _board_url(alert, terms),
+            "description": with_thresholds(alert.description, options),
+            "runbook_url": f"{options.runbooks}/{alert.full_name}.md",
+            "dashboard_url": _board_url(alert, options),
         },
     }
 
 
-def _board_url(alert: Alert, terms: Terms) -> str:
-    """A label that not every series has stands in a condition: an empty variable chooses nothing."""
+def _board_url(alert: Alert, options: RenderOptions) -> str:
+    """A label that only some series have is in a condition: an empty variable selects nothing."""
     chosen = ""
     for label in _LINKED:
         if label in alert.when.labels:
@@ -114,11 +117,11 @@ def _board_url(alert: Alert, terms: Terms) -> str:
         elif label in alert.when.possible:
             value = "{{ . | urlquery }}"
             chosen += f"{{{{ with $labels.{label} }}}}&var-{label}={value}{{{{ end }}}}"
-    return f"{terms.boards}/d/{alert.board.value}?orgId=1{chosen}"
+    return f"{options.boards}/d/{alert.board.value}?orgId=1{chosen}"
 
 
 class _Dumper(yaml.SafeDumper):
-    """Long texts stay whole; expressions keep their lines."""
+    """Long texts stay on one line; expressions keep their lines."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""The archive and the rollups: does history arrive, and is it worked on?"""
+"""The archive and the rollups: samples arrive, the WAL is compacted, rollups succeed."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from alerts.queries import age
 from alerts.rule import Alert, Board, Group, Severity
 from exporter import catalog
 
-_MEMORY = "1d"  # a dead archive tells nothing: its last word counts for this long
+_MEMORY = "1d"  # a dead archive reports nothing: its last sample counts for this long
 
 NOT_RECEIVING = Alert(
     name="ArchiveNotReceiving",
     severity=Severity.WARNING,
     when=age(catalog.ARCHIVE_NEWEST_SAMPLE_TIMESTAMP_SECONDS, _MEMORY) > thresholds.ARCHIVE_SILENCE,
-    hold="0s",
+    for_="0s",
     guarded=False,
-    summary="The archive gets no samples.",
+    summary="The archive receives no samples.",
     description=f"The newest sample of sender {{{{ $labels.sender }}}} in the archive is {DURATION} "
-    "old. Prometheus keeps unsent samples for about two hours; then they are missing for ever.",
+    "old. Prometheus keeps unsent samples for about two hours; after that they are lost.",
     condition="The newest sample of a sender is older than <archive_silence>. An archive that is "
-    "down counts as silent for a day.",
+    "down counts for a day.",
     board=Board.EXPORTER,
 )
 
@@ -28,7 +28,7 @@ WAL_OLD = Alert(
     name="ArchiveWalOld",
     severity=Severity.WARNING,
     when=age(catalog.ARCHIVE_WAL_OLDEST_TIMESTAMP_SECONDS) > thresholds.ARCHIVE_WAL_AGE,
-    hold="0s",
+    for_="0s",
     guarded=False,
     summary="The archive does not compact its write-ahead log.",
     description=f"The oldest sample in the archive's write-ahead log is {DURATION} old: compaction "
@@ -41,7 +41,7 @@ ROLLUP_OVERDUE = Alert(
     name="RollupOverdue",
     severity=Severity.WARNING,
     when=age(catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS, _MEMORY) > thresholds.ROLLUP_AGE,
-    hold="0s",
+    for_="0s",
     guarded=False,
     summary="The daily rollup has not succeeded.",
     description=f"The last rollup that succeeded was {DURATION} ago: forecasts and the report are out "

@@ -1,4 +1,4 @@
-"""What is recorded of every consumer: was it busy before, and how long does it take to ack?"""
+"""Recorded series of every consumer: how busy it was, and its mean time to ack."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ _ACK = "streamgauge:consumer_time_to_ack_seconds:mean30m"
 
 
 def _share() -> Expression:
-    """The day's share. It is kept as it was while messages wait and none is delivered: a stall must
-    not make the consumer look idle. Half a day of record is needed, or a new nightly job counts as
-    busy."""
+    """The share of a day. It stays constant while messages wait and none is delivered: a stall must
+    not make the consumer idle. It needs half a day of data, or a new nightly job counts as busy."""
     recent = recorded(_BUSY, catalog.CONSUMER, "15m")
     day = recorded(_BUSY, catalog.CONSUMER, "1d", "avg_over_time")
     half_a_day_ago = recorded(_BUSY, catalog.CONSUMER, "1h", offset="12h")
@@ -25,10 +24,10 @@ def _share() -> Expression:
 
 
 def _time_to_ack() -> Expression:
-    """Little's law: how many are under way, by how many come. Refused messages come back at once
-    and would spoil it."""
-    under_way = average(catalog.CONSUMER_NUM_ACK_PENDING, "30m")
-    mean = under_way.over(rate(catalog.CONSUMER_DELIVERIES, "30m"))
+    """Little's law: messages in flight by the delivery rate. Naks are redelivered at once and would
+    distort it."""
+    in_flight = average(catalog.CONSUMER_NUM_ACK_PENDING, "30m")
+    mean = in_flight.over(rate(catalog.CONSUMER_DELIVERIES, "30m"))
     return mean.unless(increase(catalog.CONSUMER_NAKS, "30m") > 0)
 
 
@@ -40,14 +39,14 @@ BUSY = Recording(
 SHARE = Recording(
     _SHARE,
     _share(),
-    "Share of the last day's half hours in which the consumer had deliveries. It is held while "
-    "messages wait and none is delivered. Absent before half a day of record.",
+    "Share of the last day's half hours in which the consumer had deliveries. It stays constant while "
+    "messages wait and none is delivered. Absent before half a day of data.",
 )
 TIME_TO_ACK = Recording(
     _ACK,
     _time_to_ack(),
     "Mean time from a delivery to its end (acknowledged, or ack_wait over) in the last half hour. "
-    "Absent without deliveries and where messages were refused.",
+    "Absent without deliveries and with naks.",
 )
 
 busy_share: Expression = recorded(_SHARE, catalog.CONSUMER, "15m")

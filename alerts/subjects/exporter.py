@@ -1,4 +1,4 @@
-"""The watch itself: is the exporter there, are its answers fresh and whole, does Prometheus work?"""
+"""The exporter: it runs, its data is fresh and complete, alerts reach Alertmanager."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from alerts.queries import (
 from alerts.rule import Alert, Board, Group, Severity
 from exporter import catalog
 
-_MEMORY = "1d"  # an exporter or a system that was taken away is missed for this long
+_MEMORY = "1d"  # how long a removed exporter or system counts as missing
 
 
 _gone = (
@@ -31,15 +31,15 @@ DOWN = Alert(
     name="ExporterDown",
     severity=Severity.WARNING,
     when=down_exporters(_MEMORY).or_(_gone).or_(no_exporter(_MEMORY)),
-    hold="5m",
+    for_="5m",
     guarded=False,
-    summary="An exporter is gone: nobody watches what it watched.",
-    description="{{ with $labels.instance }}The exporter at {{ . }} does not answer Prometheus."
-    "{{ else }}{{ with $labels.system }}No exporter tells about system {{ . }} any more."
+    summary="An exporter is down: its systems are not monitored.",
+    description="{{ with $labels.instance }}The exporter at {{ . }} does not respond to Prometheus."
+    "{{ else }}{{ with $labels.system }}No exporter reports system {{ . }} any more."
     "{{ else }}Prometheus has no exporter to scrape.{{ end }}{{ end }} Without another replica no "
-    "alert can fire for what it watched.",
-    condition="A target that was an exporter does not answer, or a system of the last day is told "
-    "of no more, or there is no exporter at all.",
+    "alert can fire for its systems.",
+    condition="A target that was an exporter does not respond, or no exporter reports a system of the "
+    "last day any more, or there is no exporter at all.",
     board=Board.EXPORTER,
 )
 
@@ -47,12 +47,12 @@ STALE = Alert(
     name="ExporterStale",
     severity=Severity.WARNING,
     when=freshest_age() > thresholds.SNAPSHOT_AGE,
-    hold="5m",
+    for_="5m",
     guarded=False,
-    summary="The exporter cannot get new answers from a system.",
+    summary="The exporter gets no new data from a system.",
     description="The newest data of system {{ $labels.system }} is "
-    f"{DURATION} old: the exporter runs and gets no answers. Until it does, no other alert can "
-    "fire for this system.",
+    f"{DURATION} old: the exporter runs and gets no responses. Until it does, no other alert "
+    "can fire for this system.",
     condition="The freshest snapshot of the system is older than <snapshot_age>.",
     board=Board.EXPORTER,
 )
@@ -61,11 +61,11 @@ PARTIAL = Alert(
     name="ExporterPartial",
     severity=Severity.WARNING,
     when=latest(catalog.QUESTION_SUCCESS).equals(0),
-    hold="15m",
-    summary="The exporter gets no full answer to one of its questions.",
-    description="The question {{ $labels.question }} has failed for 15 minutes "
-    f"({SYSTEM}). What hangs on it is absent: alerts on it cannot fire.",
-    condition="A question is not answered in full.",
+    for_="15m",
+    summary="One request of the exporter fails or gets an incomplete response.",
+    description="The request {{ $labels.question }} has failed for 15 minutes "
+    f"({SYSTEM}). Its metrics are absent, and alerts on them cannot fire.",
+    condition="A request fails or gets an incomplete response.",
     board=Board.EXPORTER,
 )
 
@@ -73,11 +73,11 @@ SERIES_DROPPED = Alert(
     name="ExporterSeriesDropped",
     severity=Severity.WARNING,
     when=increase(catalog.SERIES_DROPPED, "1h") > 0,
-    hold="0s",
-    summary="The exporter leaves series out because there are too many.",
-    description=f"The exporter left out series of system {{{{ $labels.system }}}} ({COUNT} in the "
-    "last hour, added up over the polls): the cap max_series is reached, and what is shown is not "
-    "everything.",
+    for_="0s",
+    summary="The exporter drops series because there are too many.",
+    description=f"The exporter dropped series of system {{{{ $labels.system }}}} ({COUNT} in the "
+    "last hour, added up over the polls): the cap max_series is reached, and the metrics are "
+    "incomplete.",
     condition="The cap on series was reached in the last hour.",
     board=Board.EXPORTER,
 )
@@ -86,10 +86,10 @@ WATCHDOG = Alert(
     name="Watchdog",
     severity=Severity.NONE,
     when=always() > 0,
-    hold="0s",
+    for_="0s",
     guarded=False,
     summary="This alert always fires: it proves that alerts get through.",
-    description="Alerts from Prometheus reach Alertmanager. Let something outside notice when this "
+    description="Alerts from Prometheus reach Alertmanager. An external system must notice when this "
     "one stops.",
     condition="Always.",
     board=Board.EXPORTER,

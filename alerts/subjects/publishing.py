@@ -1,4 +1,4 @@
-"""Publishes that reach a stream and are not stored, and the memory that deduplication takes."""
+"""Publishes that a stream does not store, and the memory of deduplication."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _conflicts = increase(catalog.STREAM_PUBLISH_REJECTIONS, "15m", code=_CONFLICTS)
     *catalog.STREAM
 )
 _received = increase(catalog.STREAM_PUBLISHES_RECEIVED, "15m")
-# An ordinary account cannot ask how many were received; what was stored is the next best.
+# The account source has no count of received publishes; the stored ones come closest.
 _published = _received.or_(increase(catalog.STREAM_STORED_MESSAGES, "15m") + _conflicts)
 
 CONFLICTS_HIGH = Alert(
     name="PublishConflictsHigh",
     severity=Severity.WARNING,
     when=_conflicts.over(_published) > thresholds.PUBLISH_CONFLICT_RATIO,
-    hold="15m",
-    summary="Publishes are rejected because their expectation is wrong.",
+    for_="15m",
+    summary="Publishes are rejected for a wrong expected sequence or message id.",
     description=f"{STREAM} rejected {PERCENT} of the publishes of the last 15 minutes for a wrong "
-    "last sequence or message id: several writers race, or one retries with an old expectation.",
+    "last sequence or message id: several writers race, or one retries with an old sequence.",
     condition="More than <publish_conflict_ratio> of the publishes are rejected with 10070, 10071 "
     "or 10164. Needs the publish-ack tap.",
     board=Board.PUBLISH,
@@ -36,7 +36,7 @@ NOT_STORED = Alert(
     severity=Severity.WARNING,
     when=increase(catalog.STREAM_PUBLISHES_UNSTORED, "15m").over(_received)
     > thresholds.PUBLISH_UNSTORED_RATIO,
-    hold="15m",
+    for_="15m",
     summary="Publishes reach a stream and are not stored.",
     description=f"{STREAM} did not store {PERCENT} of the publishes that reached it in the last 15 "
     "minutes: they were duplicates, or were rejected.",
@@ -49,8 +49,8 @@ DEDUPE_MEMORY_HIGH = Alert(
     name="DedupeMemoryHigh",
     severity=Severity.WARNING,
     when=latest(catalog.STREAM_DEDUPE_IDS) * thresholds.DEDUPE_ID_MEMORY > thresholds.DEDUPE_MEMORY,
-    hold="1h",
-    summary="The duplicate window of a stream takes much memory.",
+    for_="1h",
+    summary="The duplicate window of a stream uses much memory.",
     description=f"{STREAM} holds so many message ids for its duplicate window that they take about "
     "{{ $value | humanize1024 }}B of memory on each replica.",
     condition="Messages stored within the duplicate window, at <dedupe_id_memory> each, take more "

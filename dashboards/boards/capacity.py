@@ -149,7 +149,7 @@ def _servers(limits: Limits) -> tuple[Panel, ...]:
 
 
 def _used_reserved_max(title: str, path: str, metrics: tuple[Metric, ...]) -> TimeSeries:
-    words = ("used", "promised", "maximum")
+    names = ("used", "reserved", "maximum")
     return TimeSeries(
         title=title,
         guide=Guide(
@@ -158,8 +158,8 @@ def _used_reserved_max(title: str, path: str, metrics: tuple[Metric, ...]) -> Ti
             "Lower max_bytes where it is never used, or raise the maximum.",
         ),
         queries=tuple(
-            Query(_q.now(metric), f"{word} {path}")
-            for word, metric in zip(words, metrics, strict=True)
+            Query(_q.now(metric), f"{name} {path}")
+            for name, metric in zip(names, metrics, strict=True)
         ),
         unit="bytes",
         overrides=(

@@ -6,7 +6,7 @@ from functools import partial
 
 from alerts import thresholds as t
 from dashboards.panels import event_annotations, variables
-from dashboards.panels.colours import BAD, OK, UNKNOWN, Mapping, Word, plain, rising
+from dashboards.panels.colours import BAD, OK, UNKNOWN, MappedValue, ValueMapping, plain, rising
 from dashboards.panels.limits import Limits
 from dashboards.panels.model import (
     Board,
@@ -123,7 +123,7 @@ def _offsets(limits: Limits) -> tuple[Panel, ...]:
             queries=(
                 Query(_certain_offset().is_at_least(limits.value(t.CLOCK_OFFSET)), SERVER_PATH),
             ),
-            mapping=Mapping((Word(0, "within", OK), Word(1, "off", BAD))),
+            mapping=ValueMapping((MappedValue(0, "within", OK), MappedValue(1, "off", BAD))),
             width=24,
             height=6,
         ),

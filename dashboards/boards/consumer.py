@@ -11,13 +11,13 @@ from dashboards.panels import event_annotations, variables
 from dashboards.panels.colours import (
     BAD,
     INFO,
-    LAG_WORDS,
+    LAG_MAPPING,
     OK,
     PAUSED,
-    VERDICT_WORDS,
+    VERDICT_MAPPING,
     WARN,
-    Mapping,
-    Word,
+    MappedValue,
+    ValueMapping,
     rising,
 )
 from dashboards.panels.limits import Limits
@@ -107,7 +107,7 @@ def _verdict() -> Stat:
         ),
         queries=(Query(_q.now(c.CONSUMER_VERDICT), NAME),),
         unit="none",
-        mapping=VERDICT_WORDS,
+        mapping=VERDICT_MAPPING,
         width=5,
         height=9,
         background=True,
@@ -124,7 +124,7 @@ def _verdict_over_time() -> StateTimeline:
             "Look at what else changed at the left end of the bar: deployments, elections.",
         ),
         queries=(Query(_q.now(c.CONSUMER_VERDICT), NAME),),
-        mapping=VERDICT_WORDS,
+        mapping=VERDICT_MAPPING,
         width=9,
         height=9,
     )
@@ -190,7 +190,7 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
 
 
 def _more_stats() -> tuple[Panel, ...]:
-    letters = Mapping((Word(0, "nobody listens", WARN), Word(1, "captured", OK)))
+    letters = ValueMapping((MappedValue(0, "nobody listens", WARN), MappedValue(1, "captured", OK)))
     return (
         _small(
             "Lag is", _q.now(c.CONSUMER_LAG_EXACT), "none",
@@ -198,7 +198,7 @@ def _more_stats() -> tuple[Panel, ...]:
                   "stream's first and last message.",
                   "Nothing is bad about it: an interpolated one is only less sharp.",
                   "Trust the trend of an interpolated lag more than its last digit."),
-            mapping=LAG_WORDS,
+            mapping=LAG_MAPPING,
         ),
         _small(
             "Unread expires in", _q.now(c.CONSUMER_RETENTION_HEADROOM_SECONDS), "s",
@@ -240,7 +240,7 @@ def _small(
     unit: str,
     guide: Guide,
     *,
-    mapping: Mapping | None = None,
+    mapping: ValueMapping | None = None,
     no_value: str = "–",
 ) -> Stat:
     tile = _stat(title, expr, unit, guide, width=4, height=3, no_value=no_value)

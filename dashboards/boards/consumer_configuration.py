@@ -6,11 +6,11 @@ from dashboards.panels import shared
 from dashboards.panels.colours import (
     ANY,
     INFO,
-    ONLINE_WORDS,
-    UP_WORDS,
+    ONLINE_MAPPING,
+    UP_MAPPING,
     YES_IS_BAD,
-    Mapping,
-    Word,
+    MappedValue,
+    ValueMapping,
     rising,
 )
 from dashboards.panels.model import Column, Guide, Panel, Query, StateTimeline, Target
@@ -29,7 +29,7 @@ def placement(q: Scope) -> tuple[Panel, ...]:
                 "Look at the servers that take turns: network, disk, load.",
             ),
             queries=(Query(q.info(c.CONSUMER_INFO, "leader"), f"{NAME} on {{{{leader}}}}"),),
-            mapping=Mapping((Word(1, "leads", INFO),)),
+            mapping=ValueMapping((MappedValue(1, "leads", INFO),)),
             width=8,
         ),
         StateTimeline(
@@ -40,7 +40,7 @@ def placement(q: Scope) -> tuple[Panel, ...]:
                 "Bring that server back.",
             ),
             queries=(Query(q.now(c.CONSUMER_REPLICA_OFFLINE), f"{NAME} on {{{{server}}}}"),),
-            mapping=ONLINE_WORDS,
+            mapping=ONLINE_MAPPING,
             no_value="one copy",
             width=8,
         ),
@@ -52,7 +52,7 @@ def placement(q: Scope) -> tuple[Panel, ...]:
                 "Bring its servers back; more than half of the replicas must be up.",
             ),
             queries=(Query(q.now(c.CONSUMER_UP), NAME),),
-            mapping=UP_WORDS,
+            mapping=UP_MAPPING,
             width=8,
         ),
     )

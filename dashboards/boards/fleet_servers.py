@@ -6,11 +6,11 @@ from alerts import thresholds as t
 from dashboards.boards import fleet_tables
 from dashboards.panels import fullness
 from dashboards.panels.colours import (
-    HEALTH_WORDS,
-    LEADER_WORDS,
-    ONLINE_WORDS,
-    UP_WORDS,
-    Mapping,
+    HEALTH_MAPPING,
+    LEADER_MAPPING,
+    ONLINE_MAPPING,
+    UP_MAPPING,
+    ValueMapping,
     plain,
     rising,
 )
@@ -26,26 +26,26 @@ def servers(q: Scope, limits: Limits) -> tuple[Panel, ...]:
     return (
         fleet_tables.servers(q, limits),
         _state(
-            "Servers that answer", q.now(c.SERVER_UP), UP_WORDS,
+            "Servers that answer", q.now(c.SERVER_UP), UP_MAPPING,
             Guide("Whether each server answered the poll. One that was seen stays for an hour.",
                   "A red bar: the server is down or cannot be reached from the exporter.",
                   "Look at the process, then at the network between them."),
         ),
         _state(
-            "Servers that are healthy", q.now(c.SERVER_HEALTHY), HEALTH_WORDS,
+            "Servers that are healthy", q.now(c.SERVER_HEALTHY), HEALTH_MAPPING,
             Guide("What each server says of itself.",
                   "A red bar: it names a fault, or has not caught up after a restart.",
                   "Ask it: `nats server check jetstream`, or its page healthz."),
         ),
         _state(
-            "Meta leader", q.now(c.META_LEADER), LEADER_WORDS,
+            "Meta leader", q.now(c.META_LEADER), LEADER_MAPPING,
             Guide("Which server leads the meta group. Only clustered systems have one.",
                   "No leader: nothing can be created and lists fail. Many changes: the group is "
                   "not stable.",
                   "Look at the network and at the disk of the servers that take turns."),
         ),
         _state(
-            "Meta peers", q.now(c.META_REPLICA_OFFLINE), ONLINE_WORDS,
+            "Meta peers", q.now(c.META_REPLICA_OFFLINE), ONLINE_MAPPING,
             Guide("Which peers the meta leader holds for offline.",
                   "A red bar: one more and nothing can be created any more.",
                   "Bring that server back, or remove it from the group if it is gone for good."),
@@ -55,12 +55,12 @@ def servers(q: Scope, limits: Limits) -> tuple[Panel, ...]:
     )  # fmt: skip
 
 
-def _state(title: str, expr: Expression, words: Mapping, guide: Guide) -> StateTimeline:
+def _state(title: str, expr: Expression, mapping: ValueMapping, guide: Guide) -> StateTimeline:
     return StateTimeline(
         title=title,
         guide=guide,
         queries=(Query(expr, SERVER_PATH),),
-        mapping=words,
+        mapping=mapping,
         no_value="not clustered" if "Meta" in title else "no data",
         width=6,
         height=6,

@@ -6,7 +6,14 @@ from dataclasses import replace
 
 from alerts import thresholds as t
 from dashboards.panels import fullness
-from dashboards.panels.colours import ANY, HEALTH_WORDS, NOT_WELL, UP_WORDS, VERDICT_WORDS, rising
+from dashboards.panels.colours import (
+    ANY,
+    HEALTH_MAPPING,
+    NOT_WELL,
+    UP_MAPPING,
+    VERDICT_MAPPING,
+    rising,
+)
 from dashboards.panels.limits import Limits
 from dashboards.panels.model import Column, Guide, Table, Target
 from dashboards.panels.variables import dropping, refusing
@@ -43,7 +50,7 @@ def consumers(scope: Scope, limits: Limits) -> Table:
         identity=c.CONSUMER,
         columns=_only_of(
             need,
-            Column("Verdict", scope.now(c.CONSUMER_VERDICT), "none", mapping=VERDICT_WORDS),
+            Column("Verdict", scope.now(c.CONSUMER_VERDICT), "none", mapping=VERDICT_MAPPING),
             Column("Lag", scope.now(c.CONSUMER_LAG_SECONDS), "s"),
             Column("Pending", scope.now(c.CONSUMER_NUM_PENDING)),
             Column("Unacked", scope.now(c.CONSUMER_NUM_ACK_PENDING)),
@@ -138,8 +145,8 @@ def servers(scope: Scope, limits: Limits) -> Table:
         shown_labels=told,
         columns=(
             Column("", scope.info(c.SERVER_INFO, *told)),
-            Column("Answers", scope.now(c.SERVER_UP), "none", mapping=UP_WORDS),
-            Column("Health", scope.now(c.SERVER_HEALTHY), "none", mapping=HEALTH_WORDS),
+            Column("Answers", scope.now(c.SERVER_UP), "none", mapping=UP_MAPPING),
+            Column("Health", scope.now(c.SERVER_HEALTHY), "none", mapping=HEALTH_MAPPING),
             Column("Started", scope.age(c.SERVER_START_TIMESTAMP_SECONDS), "s"),
             Column("Processor", scope.now(c.SERVER_CPU_RATIO), "percentunit"),
             Column("Memory", scope.now(c.SERVER_PROCESS_MEMORY_BYTES), "bytes"),

@@ -10,11 +10,11 @@ from dashboards.panels.colours import (
     ANY,
     BAD,
     OK,
-    UP_WORDS,
+    UP_MAPPING,
     WHOLE,
     YES_IS_GOOD,
-    Mapping,
-    Word,
+    MappedValue,
+    ValueMapping,
     falling,
     rising,
 )
@@ -73,7 +73,7 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
              Guide("Whether every exporter seen in the shown time is scraped now.",
                    "Down: alerts and boards of its systems go blind.",
                    "Look at the process and at Prometheus' page Targets."),
-             mapping=UP_WORDS),
+             mapping=UP_MAPPING),
         tile("Complete polls", up.sum_by().over(up.count_by()), "percentunit",
              Guide("Share of the systems whose last poll was answered in full.",
                    "Below 100 %: some numbers are absent, and absent is not zero.",
@@ -124,7 +124,9 @@ def _polls(limits: Limits) -> tuple[Panel, ...]:
                 "The row Questions tells which.",
             ),
             queries=(Query(_q.each_target(c.UP), _OF_SYSTEM),),
-            mapping=Mapping((Word(0, "incomplete", BAD), Word(1, "complete", OK))),
+            mapping=ValueMapping(
+                (MappedValue(0, "incomplete", BAD), MappedValue(1, "complete", OK))
+            ),
             width=8,
         ),
         TimeSeries(

@@ -7,12 +7,12 @@ from dashboards.panels import event_annotations, shared, variables
 from dashboards.panels.colours import (
     ANY,
     BAD,
-    EXACT_WORDS,
+    EXACT_MAPPING,
     INFO,
     OK,
     WARN,
-    Mapping,
-    Word,
+    MappedValue,
+    ValueMapping,
     plain,
     rising,
 )
@@ -299,7 +299,7 @@ def _certainty() -> tuple[Panel, ...]:
                 "Switch the publish-ack tap on for exact numbers.",
             ),
             queries=(Query(exact, STREAM_PATH),),
-            mapping=EXACT_WORDS,
+            mapping=EXACT_MAPPING,
             width=8,
         ),
         StateTimeline(
@@ -310,7 +310,7 @@ def _certainty() -> tuple[Panel, ...]:
                 "Look at the exporter's log and at the permission of its user.",
             ),
             queries=(Query(_q.now(c.PUBLISH_ACK_TAP_ACTIVE), "{{system}}"),),
-            mapping=Mapping((Word(0, "off", WARN), Word(1, "listens", OK))),
+            mapping=ValueMapping((MappedValue(0, "off", WARN), MappedValue(1, "listens", OK))),
             no_value="not heard",
             width=8,
         ),

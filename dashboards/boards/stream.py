@@ -6,7 +6,7 @@ from functools import partial
 
 from dashboards.boards import stream_details
 from dashboards.panels import event_annotations, fullness, variables
-from dashboards.panels.colours import ANY, BAD, INFO, VERDICT_WORDS, WARN, plain, rising
+from dashboards.panels.colours import ANY, BAD, INFO, VERDICT_MAPPING, WARN, plain, rising
 from dashboards.panels.limits import Limits
 from dashboards.panels.model import (
     Board,
@@ -275,7 +275,7 @@ def _readers() -> tuple[Panel, ...]:
                 "Click a bar and open the consumer.",
             ),
             queries=(Query(unwell_longest(_q, 15), CONSUMER_OF_STREAM),),
-            mapping=VERDICT_WORDS,
+            mapping=VERDICT_MAPPING,
             width=8,
             links=(Target.CONSUMER,),
         ),

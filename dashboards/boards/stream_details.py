@@ -7,10 +7,10 @@ from dashboards.panels import shared
 from dashboards.panels.colours import (
     BAD,
     INFO,
-    ONLINE_WORDS,
+    ONLINE_MAPPING,
     YES_IS_BAD,
-    Mapping,
-    Word,
+    MappedValue,
+    ValueMapping,
     rising,
 )
 from dashboards.panels.limits import Limits
@@ -127,7 +127,7 @@ def _replica_places(q: Scope) -> tuple[Panel, ...]:
                 "Look at the servers that take turns: network, disk, load.",
             ),
             queries=(Query(q.info(c.STREAM_INFO, "leader"), "{{stream}} on {{leader}}"),),
-            mapping=Mapping((Word(1, "leads", INFO),)),
+            mapping=ValueMapping((MappedValue(1, "leads", INFO),)),
             height=6,
         ),
         StateTimeline(
@@ -138,7 +138,7 @@ def _replica_places(q: Scope) -> tuple[Panel, ...]:
                 "Bring that server back.",
             ),
             queries=(Query(q.now(c.STREAM_REPLICA_OFFLINE), _ON_SERVER),),
-            mapping=ONLINE_WORDS,
+            mapping=ONLINE_MAPPING,
             no_value="one copy",
             height=6,
         ),

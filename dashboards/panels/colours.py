@@ -39,21 +39,21 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class MappedValue:
     value: int
     text: str
     colour: str
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
-    words: tuple[Word, ...]
+class ValueMapping:
+    values: tuple[MappedValue, ...]
 
 
 def rising(warn: Line | None = None, bad: Line | None = None) -> tuple[Step, ...]:
     """Green below, then orange, then red: the more the worse."""
-    turns = ((WARN, warn), (BAD, bad))
-    return (Step(OK), *(Step(colour, line) for colour, line in turns if line is not None))
+    lines = ((WARN, warn), (BAD, bad))
+    return (Step(OK), *(Step(colour, line) for colour, line in lines if line is not None))
 
 
 def falling(warn: Line | None = None, bad: Line | None = None) -> tuple[Step, ...]:
@@ -75,25 +75,27 @@ def _verdict_colour(verdict: str) -> str:
     return good.get(verdict) or (BAD if verdict in loud else WARN)
 
 
-VERDICT_WORDS = Mapping(
-    tuple(Word(value, text, _verdict_colour(text)) for value, text in enumerate(VERDICTS))
+VERDICT_MAPPING = ValueMapping(
+    tuple(MappedValue(value, text, _verdict_colour(text)) for value, text in enumerate(VERDICTS))
 )
 NOT_WELL = VERDICTS.index("falling behind")  # from here on somebody should look
-UP_WORDS = Mapping((Word(0, "down", BAD), Word(1, "up", OK)))
-YES_IS_BAD = Mapping((Word(0, "no", OK), Word(1, "yes", BAD)))
-YES_IS_GOOD = Mapping((Word(0, "no", BAD), Word(1, "yes", OK)))
-EXACT_WORDS = Mapping((Word(0, "upper bound", INFO), Word(1, "exact", OK)))
-LAG_WORDS = Mapping((Word(0, "interpolated", INFO), Word(1, "read", OK)))
-HELD_WORDS = Mapping((Word(0, "no", OK), Word(1, "held by abandoned ones", WARN)))
-PAUSED_WORDS = Mapping((Word(0, "goes on", OK), Word(1, "paused", PAUSED)))
-HEALTH_WORDS = Mapping((Word(0, "names a fault", BAD), Word(1, "healthy", OK)))
-LEADER_WORDS = Mapping((Word(0, "follows", PLAIN), Word(1, "leads", INFO)))
-ONLINE_WORDS = Mapping((Word(0, "online", OK), Word(1, "offline", BAD)))
-CAUSE_WORDS = Mapping(
+UP_MAPPING = ValueMapping((MappedValue(0, "down", BAD), MappedValue(1, "up", OK)))
+YES_IS_BAD = ValueMapping((MappedValue(0, "no", OK), MappedValue(1, "yes", BAD)))
+YES_IS_GOOD = ValueMapping((MappedValue(0, "no", BAD), MappedValue(1, "yes", OK)))
+EXACT_MAPPING = ValueMapping((MappedValue(0, "upper bound", INFO), MappedValue(1, "exact", OK)))
+LAG_MAPPING = ValueMapping((MappedValue(0, "interpolated", INFO), MappedValue(1, "read", OK)))
+HELD_MAPPING = ValueMapping(
+    (MappedValue(0, "no", OK), MappedValue(1, "held by abandoned ones", WARN))
+)
+PAUSED_MAPPING = ValueMapping((MappedValue(0, "goes on", OK), MappedValue(1, "paused", PAUSED)))
+HEALTH_MAPPING = ValueMapping((MappedValue(0, "names a fault", BAD), MappedValue(1, "healthy", OK)))
+LEADER_MAPPING = ValueMapping((MappedValue(0, "follows", PLAIN), MappedValue(1, "leads", INFO)))
+ONLINE_MAPPING = ValueMapping((MappedValue(0, "online", OK), MappedValue(1, "offline", BAD)))
+CAUSE_MAPPING = ValueMapping(
     (
-        Word(1, "acked too late", WARN),
-        Word(2, "refused (nak)", WARN),
-        Word(3, "no answer", BAD),
-        Word(4, "a few in a loop", WARN),
+        MappedValue(1, "acked too late", WARN),
+        MappedValue(2, "refused (nak)", WARN),
+        MappedValue(3, "no answer", BAD),
+        MappedValue(4, "a few in a loop", WARN),
     )
 )

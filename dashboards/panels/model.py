@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypedDict
 
-from dashboards.panels.colours import Mapping, Step
+from dashboards.panels.colours import Step, ValueMapping
 from streamgauge.promql.expression import Expression, ExpressionError
 
 GRID_COLUMNS = 24
@@ -77,7 +77,7 @@ class Panel:
     height: int
     unit: str = "short"
     steps: tuple[Step, ...] = ()
-    mapping: Mapping | None = None
+    mapping: ValueMapping | None = None
     links: tuple[Target, ...] = ()
     about_alerts: bool = False  # its series carry alertname, and an alert has a runbook
     no_value: str = "no data"
@@ -106,11 +106,11 @@ class Stat(Panel):
     show_label: str = ""  # show this label's value instead of the number
 
 
-class StatLook(TypedDict, total=False):
+class StatOptions(TypedDict, total=False):
     """What a board's own way to make a tile hands on to it."""
 
     steps: tuple[Step, ...]
-    mapping: Mapping
+    mapping: ValueMapping
     no_value: str
     decimals: int
     show_label: str
@@ -149,7 +149,7 @@ class Column:
     expr: Expression
     unit: str = "short"
     steps: tuple[Step, ...] = ()
-    mapping: Mapping | None = None
+    mapping: ValueMapping | None = None
     width: int | None = None
     bar: bool = False  # draw the number as a bar from 0 to 1
 

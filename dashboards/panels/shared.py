@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboards.panels.colours import WARN, Mapping, Word
+from dashboards.panels.colours import WARN, MappedValue, ValueMapping
 from dashboards.panels.model import Column, Guide, Query, StateTimeline, Table, Target
 from dashboards.queries import Scope
 from exporter import catalog as c
@@ -18,7 +18,7 @@ def questions_left_out(q: Scope, guide: Guide, *, height: int = 8) -> StateTimel
         title="Questions left out",
         guide=guide,
         queries=(Query(left_out, "{{system}} {{question}}: {{reason}}"),),
-        mapping=Mapping((Word(1, "left out", WARN),)),
+        mapping=ValueMapping((MappedValue(1, "left out", WARN),)),
         no_value="none seen",
         width=8,
         height=height,

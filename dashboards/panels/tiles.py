@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from dashboards.panels.model import Guide, Query, Stat, StatLook
+from dashboards.panels.model import Guide, Query, Stat, StatOptions
 from streamgauge.promql.expression import Expression
 
 
@@ -15,6 +15,6 @@ def tile(
     guide: Guide,
     *,
     legend: str = "",
-    **look: Unpack[StatLook],
+    **options: Unpack[StatOptions],
 ) -> Stat:
-    return Stat(title=title, guide=guide, queries=(Query(expr, legend),), unit=unit, **look)
+    return Stat(title=title, guide=guide, queries=(Query(expr, legend),), unit=unit, **options)

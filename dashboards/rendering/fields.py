@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dashboards.panels.colours import Mapping, Step, plain
+from dashboards.panels.colours import Step, ValueMapping, plain
 from dashboards.panels.model import (
     BarGauge,
     Heatmap,
@@ -28,12 +28,12 @@ def thresholds(steps: Iterable[Step]) -> Json:
     return {"mode": "absolute", "steps": values}
 
 
-def mappings(mapping: Mapping | None) -> list[Json]:
+def mappings(mapping: ValueMapping | None) -> list[Json]:
     if mapping is None:
         return []
     options = {
-        str(word.value): {"text": word.text, "color": word.colour, "index": index}
-        for index, word in enumerate(mapping.words)
+        str(each.value): {"text": each.text, "color": each.colour, "index": index}
+        for index, each in enumerate(mapping.values)
     }
     return [{"type": "value", "options": options}]
 

@@ -53,9 +53,9 @@ def _labels_of(panel: Panel) -> Labels:
 
 def _link(target: Target, labels: Labels, board: Board, prefix: str, place: str) -> dict[str, Any]:
     chosen = {variable.name for variable in board.variables}
-    words = [f"${{{name}:queryparam}}" for name in _KEPT]  # every board has these
-    words += _filled(target.variables, labels, chosen, place)
-    url = f"/d/{prefix}{target.value}?{'&'.join(words)}&${{__url_time_range}}"
+    parameters = [f"${{{name}:queryparam}}" for name in _KEPT]  # every board has these
+    parameters += _filled(target.variables, labels, chosen, place)
+    url = f"/d/{prefix}{target.value}?{'&'.join(parameters)}&${{__url_time_range}}"
     return {"title": _title(target, labels, place), "url": url, "targetBlank": False}
 
 

@@ -11,12 +11,12 @@ import pytest
 from contract.migrate_peers import PEERS, recorded
 
 from alerts.compatibility import nats_surveyor, prometheus_nats_exporter
-from alerts.compatibility.mapping import Family, Old
+from alerts.compatibility.mapping import Family, OldMetric
 from alerts.compatibility.rule_files import ROOT, SETS, generated, main
 from exporter import catalog
 from exporter.metric import PREFIX, Kind, Level
 
-TABLES: Final[dict[str, tuple[Mapping[str, Sequence[Old]], Sequence[Family]]]] = {
+TABLES: Final[dict[str, tuple[Mapping[str, Sequence[OldMetric]], Sequence[Family]]]] = {
     PEERS[0]: (prometheus_nats_exporter.NAMES, prometheus_nats_exporter.FAMILIES),
     PEERS[1]: (nats_surveyor.NAMES, nats_surveyor.FAMILIES),
 }
@@ -34,10 +34,10 @@ def test_the_committed_file_is_fresh(name: str) -> None:
 def test_every_name_that_the_old_exporter_serves_has_its_line(program: str) -> None:
     names, families = TABLES[program]
     listed = {old.name for part in names.values() for old in part}
-    beginnings = tuple(family.beginning for family in families)
+    prefixes = tuple(family.prefix for family in families)
     served = recorded().names(program)
     assert len(served) > 80
-    assert {name for name in served - listed if not name.startswith(beginnings)} == set()
+    assert {name for name in served - listed if not name.startswith(prefixes)} == set()
 
 
 @pytest.mark.parametrize("program", PEERS)
@@ -47,20 +47,20 @@ def test_no_name_is_listed_twice(program: str) -> None:
 
 
 @each_old
-def test_the_new_name_is_in_the_catalogue(old: Old) -> None:
+def test_the_new_name_is_in_the_catalogue(old: OldMetric) -> None:
     if old.new:
         assert PREFIX + old.new.partition("{")[0] in catalog.BY_NAME
 
 
 @each_old
-def test_a_metric_of_the_level_full_is_called_so(old: Old) -> None:
+def test_a_metric_of_the_level_full_is_called_so(old: OldMetric) -> None:
     if old.new:
         full = catalog.BY_NAME[PREFIX + old.new.partition("{")[0]].level is Level.FULL
         assert full == ("Level full" in old.note)
 
 
 @each_old
-def test_what_became_a_counter_is_called_so(old: Old) -> None:
+def test_what_became_a_counter_is_called_so(old: OldMetric) -> None:
     """Only where the old one was a gauge: nats-surveyor has counters too."""
     if old.rule and old.note == "A counter now: `rate` and `increase` are right.":
         assert catalog.BY_NAME[PREFIX + old.new].kind is Kind.COUNTER
@@ -72,7 +72,7 @@ def test_what_became_a_counter_is_called_so(old: Old) -> None:
 
 
 @each_old
-def test_a_rule_asks_only_for_series_of_ours(old: Old) -> None:
+def test_a_rule_asks_only_for_series_of_ours(old: OldMetric) -> None:
     if old.rule:
         promql_parser.parse(old.rule)
         asked = set(re.findall(r"streamgauge_\w+", old.rule))
@@ -81,7 +81,7 @@ def test_a_rule_asks_only_for_series_of_ours(old: Old) -> None:
 
 
 @each_old
-def test_a_name_without_a_rule_says_why(old: Old) -> None:
+def test_a_name_without_a_rule_says_why(old: OldMetric) -> None:
     assert old.rule or old.note
 
 

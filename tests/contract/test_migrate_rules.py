@@ -12,7 +12,7 @@ import pytest
 import yaml
 from contract.migrate_peers import OURS, PEERS, Moment, Sample, missing_peers, recorded, take_moment
 
-from alerts.compatibility.mapping import Old
+from alerts.compatibility.mapping import OldMetric
 from alerts.compatibility.rule_files import FOLDER, ROOT, SETS
 from streamgauge.demo.fetching import ProgramMissingError
 from streamgauge.demo.programs import prometheus
@@ -61,18 +61,20 @@ def limited(sample: Sample) -> bool:
     return 0 <= sample.value < UNLIMITED
 
 
-def expected(moment: Moment, program: str, old: Old) -> dict[frozenset[tuple[str, str]], float]:
+def expected(
+    moment: Moment, program: str, old: OldMetric
+) -> dict[frozenset[tuple[str, str]], float]:
     """The old exporter's own samples with the labels that the rule keeps."""
     names, kept = server_names(moment), rule_labels(old)
     said: dict[frozenset[tuple[str, str]], float] = {}
     for each in leaders_only(program, [s for s in moment.samples(program) if s.name == old.name]):
         labels = {key: names.get(each.labels[key], each.labels[key]) for key in kept}
         if limited(each) and labels.get("account") not in ("$G", "SYS"):
-            said[frozenset((labels | SYSTEM | dict(old.fixed)).items())] = each.value
+            said[frozenset((labels | SYSTEM | dict(old.constant_labels)).items())] = each.value
     return said
 
 
-def rule_labels(old: Old) -> list[str]:
+def rule_labels(old: OldMetric) -> list[str]:
     words = old.rule.partition("(")[2].partition(")")[0].split(", ")
     return [word for word in words if word != "system"]
 
@@ -82,7 +84,7 @@ def written(name: str, labels: Mapping[str, str]) -> str:
     return f"{name}{{{inner}}}"
 
 
-def case(old: Old, said: Mapping[frozenset[tuple[str, str]], float]) -> dict[str, object]:
+def case(old: OldMetric, said: Mapping[frozenset[tuple[str, str]], float]) -> dict[str, object]:
     if old.name.endswith(MOVING):
         samples = [{"value": len(said)}]
         return {"expr": f"count({old.name})", "eval_time": "1m", "exp_samples": samples}

@@ -25,7 +25,7 @@ from support.alert_pipeline_webhook import Inbox, listening
 from support.exporter_process import COMMAND
 from support.waiting import until
 
-from alerts.render_options import Terms
+from alerts.render_options import RenderOptions
 from alerts.rendering.rule_files import rule_files
 from streamgauge.demo.child import Child
 from streamgauge.demo.fetching import ProgramMissingError
@@ -123,7 +123,7 @@ async def pipeline(folder: Path, urls: Sequence[str], tempo: Tempo) -> AsyncIter
         yield Pipeline(inbox, exporter, address, manager, tempo, session)
 
 
-def _write_rules(folder: Path, terms: Terms) -> None:
+def _write_rules(folder: Path, terms: RenderOptions) -> None:
     folder.mkdir()
     for name, text in rule_files(terms).items():
         (folder / name).write_text(text, encoding="utf-8")

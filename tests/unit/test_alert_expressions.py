@@ -6,7 +6,7 @@ import pytest
 
 from alerts import thresholds
 from alerts.queries import certain_offset, fresh, holds, increase, latest, predicted
-from alerts.render_options import DEFAULT, Terms, Timing
+from alerts.render_options import DEFAULT, RenderOptions, Timing
 from exporter import catalog
 from streamgauge.promql.expression import ExpressionError
 
@@ -39,27 +39,27 @@ def test_each_replica_has_a_clock_of_its_own() -> None:
 
 def test_a_threshold_is_written_as_the_number_that_counts() -> None:
     condition = latest(catalog.STREAM_REPLICA_LAG) > thresholds.REPLICA_LAG
-    terms = Terms(thresholds=thresholds.overridden(["replica_lag=7"]))
+    options = RenderOptions(thresholds=thresholds.overridden(["replica_lag=7"]))
     assert condition.render(DEFAULT).endswith("> 1000")
-    assert condition.render(terms).endswith("> 7")
+    assert condition.render(options).endswith("> 7")
 
 
 def test_a_threshold_can_be_a_window_and_a_horizon() -> None:
-    terms = Terms(thresholds=thresholds.overridden(["stream_filling_horizon=2h"]))
+    options = RenderOptions(thresholds=thresholds.overridden(["stream_filling_horizon=2h"]))
     horizon = thresholds.STREAM_FILLING_HORIZON
-    text = predicted(catalog.STREAM_FILL_RATIO, "6h", horizon).render(terms)
+    text = predicted(catalog.STREAM_FILL_RATIO, "6h", horizon).render(options)
     assert text.endswith("(predict_linear(streamgauge_stream_fill_ratio[6h], 7200))")
     assert "[4h]" in increase(catalog.STREAM_RECREATED, horizon).render(DEFAULT)
 
 
 def test_a_trial_shortens_windows_but_leaves_two_samples_in_each() -> None:
-    terms = Terms(timing=Timing(speed=60))
-    assert "[15s]" in increase(catalog.STREAM_RECREATED, "15m").render(terms)
-    assert "[5s]" in latest(catalog.STREAM_UP).render(terms)
+    options = RenderOptions(timing=Timing(speed=60))
+    assert "[15s]" in increase(catalog.STREAM_RECREATED, "15m").render(options)
+    assert "[5s]" in latest(catalog.STREAM_UP).render(options)
 
 
 def test_what_is_excluded_is_missing_from_every_selector_that_has_the_label() -> None:
-    terms = Terms(exclusions={"stream": 'TE"ST\\d', "server": "n9"})
-    text = (latest(catalog.STREAM_REPLICA_LAG) > 0).where(fresh()).render(terms)
+    options = RenderOptions(exclusions={"stream": 'TE"ST\\d', "server": "n9"})
+    text = (latest(catalog.STREAM_REPLICA_LAG) > 0).where(fresh()).render(options)
     assert '{stream!~"TE\\"ST\\\\d",server!~"n9"}[2m]' in text
     assert "snapshot_age_seconds[2m]" in text

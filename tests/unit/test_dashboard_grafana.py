@@ -8,7 +8,7 @@ import pytest
 
 from dashboards.grafana import Naming, render
 from dashboards.panels import variables
-from dashboards.panels.colours import ANY, BAD, VERDICT_WORDS, Line, falling, rising
+from dashboards.panels.colours import ANY, BAD, VERDICT_MAPPING, Line, falling, rising
 from dashboards.panels.model import (
     BarGauge,
     Board,
@@ -91,7 +91,7 @@ def test_less_is_worse_where_it_falls() -> None:
 
 
 def test_every_verdict_has_a_word_and_a_colour() -> None:
-    panel = StateTimeline(title="Verdict", guide=GUIDE, queries=(BYTES,), mapping=VERDICT_WORDS)
+    panel = StateTimeline(title="Verdict", guide=GUIDE, queries=(BYTES,), mapping=VERDICT_MAPPING)
     (mapping,) = drawn(panel)["fieldConfig"]["defaults"]["mappings"]
     words = {int(value): word["text"] for value, word in mapping["options"].items()}
     assert words == dict(enumerate(c.VERDICTS))
