@@ -93,11 +93,11 @@ CONSUMER_PAUSED = Threshold(
 
 STREAM_FULL_RATIO = Threshold(
     "stream_full_ratio", 0.98, Unit.RATIO,
-    "a stream that refuses new messages when full is filled up to this share",
+    "a stream with discard new is filled up to this share",
     ("StreamFull",))
 STREAM_FILLING_RATIO = Threshold(
     "stream_filling_ratio", 0.85, Unit.RATIO,
-    "a stream that refuses new messages when full is filled above this share and still grows",
+    "a stream with discard new is filled above this share and still grows",
     ("StreamFillingUp",))
 STREAM_FILLING_HORIZON = Threshold(
     "stream_filling_horizon", 4 * HOUR, Unit.DURATION,

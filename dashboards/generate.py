@@ -1,4 +1,4 @@
-"""`python -m dashboards.generate`: writes generated/*.json and docs/dashboards.md, as committed."""
+"""`python -m dashboards.generate`: writes dashboards/generated/ and docs/dashboards.md."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def generated() -> Iterator[tuple[Path, str]]:
 
 
 def write(root: Path) -> list[Path]:
-    """What is gone is removed."""
+    """Also removes the files of removed boards."""
     wanted = {root / path: text for path, text in generated()}
     removed = [path for path in (root / BOARDS).glob("*.json") if path not in wanted]
     for path in removed:

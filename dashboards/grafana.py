@@ -1,6 +1,4 @@
-"""The only module that knows grafanalib: declared boards in, Grafana's classic JSON out.
-
-To leave grafanalib, write this module anew; boards, queries and looks stay."""
+"""Boards as the classic JSON of Grafana. The only module that imports grafanalib."""
 
 from __future__ import annotations
 
@@ -41,12 +39,12 @@ TITLE_PREFIX = "JetStream / "
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """What a user may choose about the boards without touching what they show."""
+    """Names and addresses that the user may choose."""
 
     uid_prefix: str = "sg-"
     tag: str = "streamgauge"
-    datasource: str = "default"  # the data source that is chosen at first; Grafana's own default
-    runbooks: str = ""  # address of the folder of runbooks; without one the alerts have no link
+    datasource: str = "default"  # the default data source; `default` is that of Grafana
+    runbooks: str = ""  # address of the runbooks; without it alerts have no link
 
 
 def render(board: Board, naming: Naming) -> Json:
@@ -138,7 +136,7 @@ def _(panel: StateTimeline, envelope: Json, links: list[Json]) -> Any:
 def _(panel: Heatmap, envelope: Json, links: list[Json]) -> Any:
     defaults = fields.defaults(panel, links) | fields.heatmap_defaults(panel)
     extra = _extra(defaults, {})
-    # The class holds a list here, which the merge would not replace by a dictionary.
+    # The class has a list here, which the merge would not replace by a dictionary.
     return g.Heatmap(**envelope, options=fields.heatmap_options(panel), extraJson=extra)
 
 
@@ -181,8 +179,8 @@ def _targets(panel: Panel) -> list[Any]:
             for index, column in enumerate(panel.columns)
         ]
     form = "heatmap" if isinstance(panel, Heatmap) else "time_series"
-    at_once = isinstance(panel, Stat | BarGauge)
-    return [_target(q, i, instant=at_once, form=form) for i, q in enumerate(panel.queries)]
+    instant = isinstance(panel, Stat | BarGauge)
+    return [_target(q, i, instant=instant, form=form) for i, q in enumerate(panel.queries)]
 
 
 def _target(query: Query, index: int, *, instant: bool, form: str) -> Any:
@@ -226,7 +224,7 @@ def _variable(variable: Variable) -> Any:
 
 
 def _built_in() -> Json:
-    """Grafana adds it anyhow; written down, the file stays as it is."""
+    """Grafana adds this annotation itself; with it the file is unchanged after an import."""
     return {
         "builtIn": 1,
         "datasource": {"type": "grafana", "uid": "-- Grafana --"},
@@ -253,7 +251,7 @@ def _annotation(annotation: Annotation) -> Json:
 
 
 def _board_links(naming: Naming) -> list[Any]:
-    """A menu of all boards, which keeps the time range and what was chosen."""
+    """A menu of all boards, which keeps the time range and the variables."""
     return [
         g.DashboardLink(
             title="JetStream",

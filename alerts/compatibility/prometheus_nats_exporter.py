@@ -80,7 +80,7 @@ CONSUMER: Final = (
         "Only the leader knows it; in the old one followers report 0."),
     _CONSUMER.same("jetstream_consumer_num_ack_pending", "consumer_num_ack_pending", _ONCE),
     _CONSUMER.same("jetstream_consumer_num_redelivered", "consumer_num_redelivered",
-        "Messages that are being redelivered now. How many deliveries were repeated: consumer_redeliveries_total."),
+        "Messages that are being redelivered now. The number of redeliveries: consumer_redeliveries_total."),
     _CONSUMER.same("jetstream_consumer_num_waiting", "consumer_num_waiting", _ONCE),
     _CONSUMER.same("jetstream_consumer_delivered_consumer_seq", "consumer_deliveries_total", _COUNTER),
     _CONSUMER.same("jetstream_consumer_delivered_stream_seq", "consumer_delivered_stream_seq", _ONCE),

@@ -1,4 +1,4 @@
-"""Consumers whose messages are delivered but not acknowledged: late, refused, redelivered."""
+"""Consumers whose messages are delivered but not acknowledged: late, nak, redelivered."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ RESTORED = Alert(
     summary="A stream was restored from a backup.",
     description=f"{STREAM} was restored from a backup in the last 15 minutes. Messages stored after "
     "that backup are not in it.",
-    condition="An advisory reported a finished restore in the last 15 minutes.",
+    condition="An advisory reported a completed restore in the last 15 minutes.",
     board=Board.STREAM,
 )
 

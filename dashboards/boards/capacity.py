@@ -1,4 +1,4 @@
-"""Capacity and forecast: what is used and promised, what grows, and when it will be full."""
+"""Board of capacity: use, reservations, growth, and the forecast."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dashboards.panels.model import (
     TimeSeries,
 )
 from dashboards.panels.tiles import tile
-from dashboards.panels.variables import ACCOUNT_PATH, SERVER_PATH, STREAM_PATH, refusing
+from dashboards.panels.variables import ACCOUNT_PATH, SERVER_PATH, STREAM_PATH, discard_new
 from exporter import catalog as c
 from exporter.metric import Metric
 from streamgauge.promql.expression import Expression
@@ -38,7 +38,7 @@ def board(limits: Limits) -> Board:
     return Board(
         key="capacity",
         title="Capacity and forecast",
-        description="What is used, what was promised, what grows, and when it will be full.",
+        description="What is used, what is reserved, what grows, and when it will be full.",
         variables=VARIABLES,
         rows=(
             Row("How full is it?", _stats(limits)),
@@ -58,7 +58,7 @@ def board(limits: Limits) -> Board:
 def _stats(limits: Limits) -> tuple[Panel, ...]:
     files, memory = fullness.of_server_files(_q), fullness.of_server_memory(_q)
     account = _q.now(c.ACCOUNT_STORAGE_USED_BYTES).over(_q.now(c.ACCOUNT_STORAGE_LIMIT_BYTES))
-    stream = fullness.of_stream(_q).where(refusing(_q))
+    stream = fullness.of_stream(_q).where(discard_new(_q))
     server_line = fullness.server_steps(limits)
     account_lines = fullness.account_steps(limits)
     stream_lines = fullness.stream_steps(limits)
@@ -66,18 +66,18 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
         _fullest("Fullest server, files", files, server_line, "max_file_store"),
         _fullest("Fullest server, memory", memory, server_line, "max_memory_store"),
         _fullest("Fullest account", account, account_lines, "its storage limit", "no limits"),
-        _fullest("Fullest stream that refuses", stream, stream_lines,
-                 "its limit of bytes or messages, of streams that refuse new messages when full",
-                 "none refuses"),
+        _fullest("Fullest stream, discard new", stream, stream_lines,
+                 "its limit of bytes or messages, of streams with discard new",
+                 "no discard new"),
         tile("First full, by forecast", capacity_forecast.until_full(_q).min_by(), "s",
-             Guide("Time until the first stream is full, as the middle forecast says.",
+             Guide("Time until the first stream is full, by the median forecast.",
                    "Below the threshold: act now, a larger disk takes days.",
-                   "The table Streams by their date names it."),
+                   "The table Streams by date lists it."),
              steps=capacity_forecast.soon(limits), no_value="no forecast", width=4),
         tile("Age of the forecast", _q.age(c.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS), "s",
              Guide("Time since a rollup last succeeded.",
-                   "Above the threshold: the forecast is stale, the job is dead.",
-                   "Look at the rollup job's log."),
+                   "Above the threshold: the forecast is stale, the job does not run.",
+                   "Check the log of the rollup job."),
              steps=rising(bad=limits.of(t.ROLLUP_AGE)), no_value="no rollups", width=4),
     )  # fmt: skip
 
@@ -86,9 +86,9 @@ def _fullest(
     title: str, expr: Expression, steps: tuple[Step, ...], of_what: str, no_value: str = "no data"
 ) -> Stat:
     guide = Guide(
-        f"The largest share that is used of {of_what}.",
-        "Coloured: publishes will be refused, or unread messages dropped.",
-        "The rows below name the one; raise its limit or shorten what it keeps.",
+        f"The largest share in use of {of_what}.",
+        "Coloured: publishes will be rejected, or unread messages discarded.",
+        "Find it in the rows below; raise its limit or store less.",
     )
     return tile(title, expr.max_by(), "percentunit", guide, steps=steps, no_value=no_value, width=4)
 
@@ -123,9 +123,9 @@ def _servers(limits: Limits) -> tuple[Panel, ...]:
         BarGauge(
             title="Raft groups of servers",
             guide=Guide(
-                "Replicated streams and consumers with a member on each server.",
-                "Thousands: every one costs heartbeats and memory, even when idle.",
-                "Fewer replicated consumers; put many small streams into one.",
+                "Replicated streams and consumers with a replica on each server.",
+                "Thousands: each costs heartbeats and memory, even when idle.",
+                "Use fewer replicated consumers; merge small streams.",
             ),
             queries=(Query(_q.now(c.SERVER_HA_ASSETS), SERVER_PATH),),
             steps=plain(),
@@ -136,7 +136,7 @@ def _servers(limits: Limits) -> tuple[Panel, ...]:
             guide=Guide(
                 f"Change of the file storage in use, per second, over {_GROWTH_WINDOW}.",
                 "A line that stays above 0 for days.",
-                "The table Streams that grow most names what grows.",
+                "The table Streams that grow most lists the streams.",
             ),
             queries=(
                 Query(_q.growth(c.SERVER_STORAGE_USED_BYTES, _GROWTH_WINDOW), SERVER_PATH),
@@ -153,9 +153,9 @@ def _used_reserved_max(title: str, path: str, metrics: tuple[Metric, ...]) -> Ti
     return TimeSeries(
         title=title,
         guide=Guide(
-            "In use, promised to streams by their max_bytes, and the maximum.",
-            "Promised above the maximum: not all streams can become as large as they may.",
-            "Lower max_bytes where it is never used, or raise the maximum.",
+            "In use, reserved for streams by their max_bytes, and the maximum.",
+            "Reserved above the maximum: not all streams can reach their max_bytes.",
+            "Lower max_bytes where it is not needed, or raise the maximum.",
         ),
         queries=tuple(
             Query(_q.now(metric), f"{name} {path}")
@@ -164,7 +164,7 @@ def _used_reserved_max(title: str, path: str, metrics: tuple[Metric, ...]) -> Ti
         unit="bytes",
         overrides=(
             Override("/^maximum/", BAD, dashed=True),
-            Override("/^promised/", WARN, dashed=True),
+            Override("/^reserved/", WARN, dashed=True),
         ),
     )
 
@@ -183,10 +183,10 @@ def _accounts(limits: Limits) -> tuple[Panel, ...]:
         TimeSeries(
             title="File storage of accounts",
             guide=Guide(
-                f"What the {_FEW} largest accounts use in the whole system, replicas included, "
-                "and their limits.",
-                "A line that meets its dashed limit: the account's publishes are refused.",
-                "Raise the account's limit, or ask its owner to keep less.",
+                f"Use of the {_FEW} largest accounts in the whole system, with replicas, and their "
+                "limits.",
+                "A line that meets its dashed limit: publishes of the account are rejected.",
+                "Raise the limit of the account, or store less.",
             ),
             queries=(
                 Query(_q.now(used).where(largest), f"used {ACCOUNT_PATH} {{{{tier}}}}"),
@@ -199,14 +199,14 @@ def _accounts(limits: Limits) -> tuple[Panel, ...]:
         Table(
             title="Accounts against their limits",
             guide=Guide(
-                "Use and limits of each account; an empty cell is unlimited or not told.",
-                "A share in colour: soon the account's publishes are refused.",
-                "Raise the account's limit, or ask its owner to keep less.",
+                "Use and limits of each account; an empty cell is unlimited or unknown.",
+                "A coloured share: soon publishes of the account are rejected.",
+                "Raise the limit of the account, or store less.",
             ),
             identity=identity,
             columns=(
                 Column("Files used", _q.now(used), "bytes"),
-                Column("Files promised", _q.now(c.ACCOUNT_STORAGE_RESERVED_BYTES), "bytes"),
+                Column("Files reserved", _q.now(c.ACCOUNT_STORAGE_RESERVED_BYTES), "bytes"),
                 Column("Files limit", _q.now(limit), "bytes"),
                 Column("Files", share, "percentunit", lines, bar=True),
                 Column("Memory used", _q.now(c.ACCOUNT_MEMORY_USED_BYTES), "bytes"),
@@ -225,26 +225,26 @@ def _accounts(limits: Limits) -> tuple[Panel, ...]:
 
 
 def _streams(limits: Limits) -> tuple[Panel, ...]:
-    fill = fullness.of_stream(_q).where(refusing(_q))
+    fill = fullness.of_stream(_q).where(discard_new(_q))
     growth = _q.growth(c.STREAM_BYTES, _GROWTH_WINDOW)
     growing = (growth > 0).top(_ROWS)
     left = _q.now(c.STREAM_MAX_BYTES) - _q.now(c.STREAM_BYTES)
     until_full = left.over(growth).where(growing)
     return (
         BarGauge(
-            title="Streams that refuse when full",
+            title="Streams with discard new",
             guide=Guide(
                 f"The {_FEW} of them that use most of their limit of bytes or messages. Streams "
-                "that drop old messages are full by design and not listed.",
-                "Coloured: at 100 % every publish is refused.",
-                "Raise the limit, or keep less.",
+                "with discard old are full by design and not listed.",
+                "Coloured: at 100 % every publish is rejected.",
+                "Raise the limit, or store less.",
             ),
             queries=(Query(fill.top(_FEW), f"{STREAM_PATH} {{{{limit}}}}"),),
             unit="percentunit",
             maximum=1,
             steps=fullness.stream_steps(limits),
             links=(Target.STREAM,),
-            no_value="none refuses",
+            no_value="no discard new",
             width=10,
             height=10,
         ),
@@ -253,16 +253,16 @@ def _streams(limits: Limits) -> tuple[Panel, ...]:
             guide=Guide(
                 f"Growth over the last {_GROWTH_WINDOW} of the {_ROWS} streams that grow most, "
                 "and how long until the limit at this pace.",
-                "A short time left. Only streams that refuse new messages when full have one.",
-                "Click the stream; the forecast below looks further and knows the weekly rhythm.",
+                "A short time left. Only streams with discard new have one.",
+                "Click the stream; the forecast below has a longer horizon and weekly seasonality.",
             ),
             identity=c.STREAM,
             columns=(
                 Column("Growth", growing, "Bps"),
                 Column("Size", _q.now(c.STREAM_BYTES).where(growing), "bytes"),
                 Column("Limit", _q.now(c.STREAM_MAX_BYTES).where(growing), "bytes"),
-                # A stream that drops old messages is never too full.
-                Column("Full in, by trend", until_full.where(refusing(_q)), "s",
+                # A stream with discard old is never too full.
+                Column("Full in, by trend", until_full.where(discard_new(_q)), "s",
                        capacity_forecast.soon(limits)),
             ),
             sort_by="Growth",
@@ -274,7 +274,7 @@ def _streams(limits: Limits) -> tuple[Panel, ...]:
             "Findings of the audit on the chosen streams, by check.",
             Column("Assets", _q.now(c.STREAM_CONFIG_FINDINGS).top(_ROWS)),
             identity=c.STREAM,
-            title="What the audit would size otherwise",
+            title="Findings of the audit on streams",
             links=(Target.STREAM,),
             height=8,
         ),

@@ -1,5 +1,4 @@
-"""What the rollups expect, and how right they were: they answer as gauges, for Prometheus
-refuses samples from the future."""
+"""Forecast panels. Forecasts are gauges, because Prometheus rejects samples of the future."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ from streamgauge.promql.functions import until
 _FEW = 5
 _HORIZON = "7d"
 _MIDDLE, _LOW, _HIGH = "0.5", "0.1", "0.9"
-_ON_TIME = "Give it room before that date; disks and quotas take days."
+_ON_TIME = "Add capacity before that date; disks and quotas take days."
 
 
 def until_full(q: Scope, quantile: str = _MIDDLE) -> Expression:
@@ -38,17 +37,17 @@ def until_full(q: Scope, quantile: str = _MIDDLE) -> Expression:
 def panels(q: Scope, limits: Limits) -> tuple[Panel, ...]:
     return (
         replace(
-            _dates_of(q, limits, "Streams by their date",
+            _dates_of(q, limits, "Streams by date",
                       c.FORECAST_STREAM_FULL_TIMESTAMP_SECONDS, c.STREAM),
             links=(Target.STREAM,), width=10,
         ),
         replace(
-            _dates_of(q, limits, "Servers by their date",
+            _dates_of(q, limits, "Servers by date",
                       c.FORECAST_SERVER_FULL_TIMESTAMP_SECONDS, c.SERVER),
             width=7,
         ),
         replace(
-            _dates_of(q, limits, "Accounts by their date",
+            _dates_of(q, limits, "Accounts by date",
                       c.FORECAST_ACCOUNT_FULL_TIMESTAMP_SECONDS, c.ACCOUNT),
             width=7,
         ),
@@ -70,14 +69,14 @@ def _dates_of(
     return Table(
         title=title,
         guide=Guide(
-            "Time until each is full: as expected, and if growth is high.",
-            "Coloured: within the alert's horizon.",
+            "Time until each is full: median forecast, and with high growth.",
+            "Coloured: within the horizon of the alert.",
             _ON_TIME,
         ),
         identity=rows,
         columns=(
             Column("Full in", middle, "s", soon(limits)),
-            Column("At the earliest", early, "s", soon(limits)),
+            Column("Earliest", early, "s", soon(limits)),
         ),
         sort_by="Full in",
         ascending=True,
@@ -104,10 +103,10 @@ def _band(q: Scope) -> TimeSeries:
     return TimeSeries(
         title="Expected in 7 days",
         guide=Guide(
-            f"Size expected a week after each point in time, as a band from low to high, for the "
-            f"{_FEW} largest streams; the line is the size at that time.",
-            "A band that lies above the stream's limit.",
-            "Raise the limit, or keep less.",
+            f"Forecast of the size a week later, as a band from low to high, for the {_FEW} "
+            "largest streams; the line is the size now.",
+            "A band above the limit of the stream.",
+            "Raise the limit, or store less.",
         ),
         queries=(
             Query(q.now(c.STREAM_BYTES).where(largest), f"now {STREAM_PATH}"),
@@ -126,17 +125,17 @@ def _band(q: Scope) -> TimeSeries:
 def _against_actual(q: Scope) -> TimeSeries:
     metric, largest = c.FORECAST_STREAM_BYTES, _largest(q)
     labels = c.STREAM
-    said = q.before(metric, _HORIZON, horizon=_HORIZON, quantile=_MIDDLE).max_by(*labels)
+    forecast = q.before(metric, _HORIZON, horizon=_HORIZON, quantile=_MIDDLE).max_by(*labels)
     return TimeSeries(
-        title="Forecast against what came",
+        title="Forecast against actual size",
         guide=Guide(
-            "The real size, and what was expected for this time a week before.",
-            "Lines far apart: do not trust the dates above.",
-            "Look what changed within the week: a new publisher, a new limit.",
+            "The actual size, and its forecast of a week before.",
+            "Lines far apart: the dates above are unreliable.",
+            "Find what changed within the week: a new publisher, a new limit.",
         ),
         queries=(
-            Query(q.now(c.STREAM_BYTES).where(largest), f"real {STREAM_PATH}"),
-            Query(said.where(largest), f"expected {STREAM_PATH}"),
+            Query(q.now(c.STREAM_BYTES).where(largest), f"actual {STREAM_PATH}"),
+            Query(forecast.where(largest), f"expected {STREAM_PATH}"),
         ),
         unit="bytes",
         overrides=(Override("/^expected/", INFO, dashed=True),),
@@ -149,7 +148,7 @@ def _ahead(q: Scope, title: str, metric: Metric, used: Expression, path: str) ->
         title=title,
         guide=Guide(
             "File storage in use now, and expected in a week.",
-            "The expectation is above the maximum.",
+            "The forecast is above the maximum.",
             _ON_TIME,
         ),
         queries=(

@@ -1,4 +1,4 @@
-"""Clocks: how far servers are off, how sure that is, and what depends on it."""
+"""Board of the clocks: offsets of the servers, their uncertainty, and the consequences."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ VARIABLES = (variables.JOB, variables.SYSTEM, variables.SERVER)
 _q = variables.scope_of(*VARIABLES)
 _stat = partial(tile, width=4, height=6)
 _WHAT_DEPENDS = """\
-**Depends on the clock of a stream's leader:** when messages expire (`max_age`, message TTL), how long a
-message id stays in the duplicate window, the time in every message, and where a consumer begins that
-starts at a time. After an election another clock counts.
+**Depends on the clock of the leader of a stream:** when messages expire (`max_age`, message TTL), how long
+a message id stays in the duplicate window, the timestamp of every message, and the start of a consumer
+with a start time. After an election the clock of another server counts.
 
-**Does not depend on it:** the order of messages, their sequences, and the publishers' clocks: a duplicate
-is told by its id and by the server's own time.
+**Does not depend on it:** the order of messages, their sequences, and the publishers' clocks: the server
+finds a duplicate by its id and its own time.
 
-All servers off by the same amount: suspect the exporter's own clock first.
+All servers off by the same amount: check the clock of the exporter first.
 """
 
 
@@ -56,7 +56,7 @@ def board(limits: Limits) -> Board:
 
 
 def _certain_offset() -> Expression:
-    """What is off for certain: the offset without what the measurement may be wrong by."""
+    """The offset without its uncertainty."""
     offset = _q.now(c.SERVER_CLOCK_OFFSET_SECONDS).absolute()
     return (offset - _q.now(c.SERVER_CLOCK_UNCERTAINTY_SECONDS)).clamp_min(0)
 
@@ -69,19 +69,19 @@ def _spread() -> Expression:
 def _stats(limits: Limits) -> tuple[Panel, ...]:
     line = rising(bad=limits.of(t.CLOCK_OFFSET))
     return (
-        _stat("Worst offset, for certain", _certain_offset().max_by(), "s",
-              Guide("The largest offset of a server's clock, less its uncertainty.",
+        _stat("Worst offset beyond uncertainty", _certain_offset().max_by(), "s",
+              Guide("The largest clock offset of a server, minus its uncertainty.",
                     "Above the threshold: messages expire early or late by as much.",
-                    "Look at the time synchronisation (NTP, PTP) of that server."),
+                    "Check the time synchronisation (NTP, PTP) of that server."),
               steps=line, background=True),
         _stat("Spread between servers", _spread().max_by(), "s",
               Guide("The largest difference between the clocks of two servers of one system.",
                     "Above the threshold: an election moves expiry by as much.",
-                    "Find the odd one in the graph below and set its clock."),
+                    "Find the server in the graph below and correct its clock."),
               steps=line, background=True),
-        _stat("Least sure offset", _q.now(c.SERVER_CLOCK_UNCERTAINTY_SECONDS).max_by(), "s",
-              Guide("The largest uncertainty: half the round trip of the best sample, and drift.",
-                    "As large as the offsets themselves: they say nothing then.",
+        _stat("Largest uncertainty", _q.now(c.SERVER_CLOCK_UNCERTAINTY_SECONDS).max_by(), "s",
+              Guide("The largest uncertainty: half the round trip of the best sample, plus drift.",
+                    "As large as the offsets: the offsets mean nothing.",
                     "Run the exporter nearer to the servers."),
               steps=plain()),
     )  # fmt: skip
@@ -93,19 +93,19 @@ def _what_depends() -> Text:
 
 def _offsets(limits: Limits) -> tuple[Panel, ...]:
     offset = _q.now(c.SERVER_CLOCK_OFFSET_SECONDS)
-    wrong_by = _q.now(c.SERVER_CLOCK_UNCERTAINTY_SECONDS)
+    uncertainty = _q.now(c.SERVER_CLOCK_UNCERTAINTY_SECONDS)
     return (
         TimeSeries(
             title="Offset with its uncertainty",
             guide=Guide(
-                "Server clock minus exporter clock, and the band in which the truth lies.",
-                "A band that does not touch 0 and is wide away from it; a line that drifts.",
-                "Look at the time synchronisation of that server.",
+                "Server clock minus exporter clock, with its uncertainty as a band.",
+                "A band far from 0; a line that drifts.",
+                "Check the time synchronisation of that server.",
             ),
             queries=(
                 Query(offset, f"offset {SERVER_PATH}"),
-                Query(offset + wrong_by, f"at most {SERVER_PATH}"),
-                Query(offset - wrong_by, f"at least {SERVER_PATH}"),
+                Query(offset + uncertainty, f"at most {SERVER_PATH}"),
+                Query(offset - uncertainty, f"at least {SERVER_PATH}"),
             ),
             unit="s",
             minimum=None,
@@ -116,9 +116,9 @@ def _offsets(limits: Limits) -> tuple[Panel, ...]:
         StateTimeline(
             title="Within budget",
             guide=Guide(
-                "Whether each clock is certainly off by less than the alert's threshold.",
+                "Whether each clock offset is below the threshold of the alert.",
                 "A red bar.",
-                "Set the clock of that server; slowly, a jump expires messages at once.",
+                "Correct the clock of that server slowly: a jump expires messages at once.",
             ),
             queries=(
                 Query(_certain_offset().is_at_least(limits.value(t.CLOCK_OFFSET)), SERVER_PATH),
@@ -137,7 +137,7 @@ def _spreads(limits: Limits) -> tuple[Panel, ...]:
             guide=Guide(
                 "The largest difference between the clocks of two servers of one system.",
                 "Above the line.",
-                "Find the odd server in the graph beside it.",
+                "Find the server in the graph beside it.",
             ),
             queries=(Query(_spread(), "{{system}}"),),
             unit="s",
@@ -148,7 +148,7 @@ def _spreads(limits: Limits) -> tuple[Panel, ...]:
         TimeSeries(
             title="Round trip",
             guide=Guide(
-                "Shortest time from a question to the server's answer, its own work included.",
+                "Shortest time from a request to the response of the server.",
                 "A step upwards: the network or the server became slow.",
                 "Compare with the server's load.",
             ),
@@ -180,8 +180,8 @@ def _share(title: str, expr: Expression, of_what: str) -> TimeSeries:
         title=title,
         guide=Guide(
             f"The worst clock offset of a system as a share of {of_what}.",
-            "More than a few percent: the setting no longer means what it says.",
-            "Set the clock right, or make the setting longer.",
+            "More than a few percent: the setting is no longer accurate.",
+            "Correct the clock, or make the setting longer.",
         ),
         queries=(Query(expr, "{{system}}"),),
         unit="percentunit",

@@ -1,4 +1,4 @@
-"""Why is this consumer stuck? Panels in the order in which the verdicts are found."""
+"""Board of one consumer: why is it stuck? Rows in the order of the verdicts."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ _q = variables.scope_of(*VARIABLES)
 _stat = partial(tile, legend=NAME)
 
 _HOW_TO_READ = """\
-The verdict is the first of these that holds:
+The verdict is the first of these that is true:
 
 1. **no leader**: bring its servers back
-2. **paused**: somebody paused it
+2. **paused**: an operator paused it
 3. **losing messages**: retention overtakes it; see *Will it lose messages?*
-4. **ack-pending full**: it took all it may hold and does not ack; see *What holds it up?*
-5. **redelivery loop**: the same messages again and again; see *Does work come back?*
-6. **ack floor stuck**: one message is never finished; see *What holds it up?*
-7. **no worker pulls / not bound**: no client asks; see *Does anybody ask?*
+4. **ack-pending full**: max_ack_pending messages are unacknowledged; see *What blocks it?*
+5. **redelivery loop**: the same messages again and again; see *Are messages redelivered?*
+6. **ack floor stuck**: one message is never acknowledged; see *What blocks it?*
+7. **no worker pulls / not bound**: no worker fetches messages; see *Do workers pull?*
 8. **falling behind**: it works, too slowly; see *Does it keep up?*
 9. **idle**, then **ok**
 """
@@ -68,14 +68,14 @@ def board(limits: Limits) -> Board:
     return Board(
         key="consumer",
         title="Why is this consumer stuck?",
-        description="One consumer: its verdict, and what stands behind it.",
+        description="One consumer: its verdict and the causes.",
         variables=VARIABLES,
         rows=(
             Row("Verdict", (_how_to_read(), _verdict(), _verdict_over_time(), *_stats(limits))),
             Row("Does it keep up?", _keeping_up()),
-            Row("What holds it up?", _held_up(limits)),
-            Row("Does work come back?", consumer_details.coming_back(_q, limits)),
-            Row("Does anybody ask?", consumer_details.asking(_q)),
+            Row("What blocks it?", _blocked(limits)),
+            Row("Are messages redelivered?", consumer_details.redelivery(_q, limits)),
+            Row("Do workers pull?", consumer_details.pulling(_q)),
             Row("Will it lose messages?", consumer_details.losing(_q, limits)),
             Row("Placement", consumer_configuration.placement(_q), collapsed=True),
             Row("Configuration", consumer_configuration.configuration(_q), collapsed=True),
@@ -83,7 +83,7 @@ def board(limits: Limits) -> Board:
         ),
         annotations=(
             event_annotations.consumer_recreations(_q),
-            *event_annotations.stream_moments(_q),
+            *event_annotations.stream_events(_q),
             event_annotations.server_restarts(_q),
             event_annotations.firing_alerts(_q),
         ),
@@ -101,9 +101,9 @@ def _verdict() -> Stat:
     return Stat(
         title="Verdict",
         guide=Guide(
-            "The first state that holds, worst first; the text at the left explains each.",
-            "Red: messages are or will be lost, or nothing moves. Orange: it needs a look.",
-            "Go to the row that the text names for this verdict.",
+            "The first verdict that is true, in the order of the text at the left.",
+            "Red: messages are or will be lost, or nothing moves. Orange: it needs attention.",
+            "Go to the row that the text lists for this verdict.",
         ),
         queries=(Query(_q.now(c.CONSUMER_VERDICT), NAME),),
         unit="none",
@@ -119,9 +119,9 @@ def _verdict_over_time() -> StateTimeline:
     return StateTimeline(
         title="Verdict over time",
         guide=Guide(
-            "Since when it has been so, and what came before.",
-            "A verdict that lasts; one that alternates with ok points to a limit on edge.",
-            "Look at what else changed at the left end of the bar: deployments, elections.",
+            "Since when it has this verdict, and the verdicts before.",
+            "A verdict that lasts. One that alternates with ok: a value close to its limit.",
+            "Find what else changed at the left end of the bar: deployments, elections.",
         ),
         queries=(Query(_q.now(c.CONSUMER_VERDICT), NAME),),
         mapping=VERDICT_MAPPING,
@@ -135,53 +135,53 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
     return (
         _stat(
             "Lag", _q.now(c.CONSUMER_LAG_SECONDS), "s",
-            Guide("Age of the oldest message that it has not finished.",
+            Guide("Age of the oldest unacknowledged message.",
                   "It only rises, or nears the stream's max_age.",
-                  "See Does it keep up?: is it slow, or does nothing move at all?"),
+                  "See Does it keep up?: is it slow, or are there no deliveries at all?"),
         ),
         _stat(
             "Pending", _q.now(c.CONSUMER_NUM_PENDING), "short",
-            Guide("Messages that match its filter and were never sent to it.",
+            Guide("Messages that match its filter and were never delivered.",
                   "It only rises.",
-                  "Rising with deliveries: too slow, add workers. Without: see Does anybody ask?"),
+                  "Rising with deliveries: too slow, add workers. Without: see Do workers pull?"),
         ),
         _stat(
             "Unacked of limit", held, "percentunit",
             Guide("Messages delivered and not acknowledged, as a share of max_ack_pending.",
-                  "At 100 % the server sends nothing more until something is acknowledged.",
+                  "At 100 % the server delivers nothing until a message is acknowledged.",
                   "Find out why acks are missing before raising max_ack_pending."),
             steps=rising(limits.of(t.ACK_PENDING_RATIO)),
         ),
         _stat(
             "No delivery for", _q.now(c.CONSUMER_STALLED_SECONDS), "s",
-            Guide("Time with messages pending and not one delivery.",
-                  "Above the threshold while clients ask: nothing gets through.",
-                  "See What holds it up? and Does anybody ask?"),
+            Guide("Time with pending messages and no delivery.",
+                  "Above the threshold while workers pull: nothing is delivered.",
+                  "See What blocks it? and Do workers pull?"),
             steps=rising(bad=limits.of(t.CONSUMER_STALLED)),
         ),
         _stat(
             "Ack floor unmoved for", _q.now(c.CONSUMER_ACK_FLOOR_STALLED_SECONDS), "s",
-            Guide("Time since everything up to some message was last acknowledged further.",
-                  "Many times ack_wait: one message is never finished and holds the floor.",
-                  "The panel Blocking message names its sequence; look at that message."),
+            Guide("Time since the ack floor last moved.",
+                  "Many times ack_wait: one message is never acknowledged and holds the floor.",
+                  "The panel Blocking message has its sequence; read that message."),
         ),
         _stat(
             "Drained in", _drain_time(), "s",
-            Guide("How long the backlog lasts at the speed of the last quarter of an hour.",
+            Guide("Time until the backlog is empty, at the speed of the last 15 minutes.",
                   "Not falling: it never catches up at this speed.",
                   "Add workers, or slow the publishers down."),
             no_value="not falling",
         ),
         _stat(
             "Redelivery", _q.now(c.CONSUMER_REDELIVERY_RATIO), "percentunit",
-            Guide("Share of the deliveries of the last five minutes that were repeated ones.",
+            Guide("Share of redeliveries among the deliveries of the last five minutes.",
                   "Above the threshold work is done twice.",
-                  "See Does work come back?"),
+                  "See Are messages redelivered?"),
             steps=rising(bad=limits.of(t.REDELIVERY_RATIO)), no_value="no deliveries",
         ),
         _stat(
             "Blocking message", _q.now(c.CONSUMER_BLOCKING_STREAM_SEQ), "none",
-            Guide("Stream sequence of the first message that it has not finished.",
+            Guide("Stream sequence of the first unacknowledged message.",
                   "The same number for long: this message is the cause.",
                   "Read it with `nats stream get STREAM SEQUENCE`."),
         ),
@@ -190,13 +190,13 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
 
 
 def _more_stats() -> tuple[Panel, ...]:
-    letters = ValueMapping((MappedValue(0, "nobody listens", WARN), MappedValue(1, "captured", OK)))
+    captured = ValueMapping((MappedValue(0, "not captured", WARN), MappedValue(1, "captured", OK)))
     return (
         _small(
             "Lag is", _q.now(c.CONSUMER_LAG_EXACT), "none",
-            Guide("Whether the lag was read from the message itself or interpolated between the "
-                  "stream's first and last message.",
-                  "Nothing is bad about it: an interpolated one is only less sharp.",
+            Guide("Whether the lag is the age of the message itself, or interpolated between the "
+                  "first and the last message of the stream.",
+                  "Nothing: an interpolated lag is only less exact.",
                   "Trust the trend of an interpolated lag more than its last digit."),
             mapping=LAG_MAPPING,
         ),
@@ -209,27 +209,27 @@ def _more_stats() -> tuple[Panel, ...]:
         _small(
             "Pulls waiting", _q.now(c.CONSUMER_NUM_WAITING), "short",
             Guide("Pull requests that wait at the server. Push consumers show 0.",
-                  "0 with messages pending: nobody asks.",
-                  "See Does anybody ask?"),
+                  "0 with pending messages: no worker pulls.",
+                  "See Do workers pull?"),
         ),
         _small(
             "Last delivery", _q.age(c.CONSUMER_LAST_DELIVERY_TIMESTAMP_SECONDS), "s",
-            Guide("Time since it last delivered something.",
-                  "Long ago with messages pending.",
-                  "See What holds it up? and Does anybody ask?"),
+            Guide("Time since the last delivery.",
+                  "Long ago with pending messages.",
+                  "See What blocks it? and Do workers pull?"),
         ),
         _small(
             "Last ack", _q.age(c.CONSUMER_LAST_ACK_TIMESTAMP_SECONDS), "s",
-            Guide("Time since any message was last acknowledged.",
-                  "Long ago with messages unacked: its clients are silent.",
+            Guide("Time since the last acknowledgement.",
+                  "Long ago with unacked messages: its workers do not acknowledge.",
                   "Look at the clients' logs."),
         ),
         _small(
             "Dead letters", _q.now(c.CONSUMER_DEAD_LETTER_CAPTURED), "none",
-            Guide("Whether somebody listens when a message runs out of max_deliver.",
-                  "Nobody: abandoned messages stay unnoticed.",
+            Guide("Whether a stream captures the advisory of messages that reached max_deliver.",
+                  "Not captured: abandoned messages stay unnoticed.",
                   "Let a stream capture the advisory MAX_DELIVERIES."),
-            mapping=letters, no_value="never given up",
+            mapping=captured, no_value="max_deliver not reached",
         ),
     )  # fmt: skip
 
@@ -263,8 +263,8 @@ def _keeping_up() -> tuple[Panel, ...]:
             guide=Guide(
                 "Messages stored in its stream, deliveries to it, and replies from its clients (ack, "
                 "nak, term, progress), per second. A filtered consumer gets only a part of what is stored.",
-                "Delivered above stored for long: redelivery. Replies below delivered: clients "
-                "take and do not answer.",
+                "Delivered above stored for long: redelivery. Replies below delivered: workers "
+                "do not acknowledge.",
                 "Follow the line that falls first: publishers, server or clients.",
             ),
             queries=(
@@ -280,11 +280,11 @@ def _keeping_up() -> tuple[Panel, ...]:
             ),
         ),
         TimeSeries(
-            title="What waits",
+            title="Pending and unacked",
             guide=Guide(
-                "Messages never sent to it, and messages sent and not acknowledged.",
+                "Messages never delivered, and messages delivered and not acknowledged.",
                 "Pending that only rises; unacked flat at its limit.",
-                "Rising pending with a flat unacked at its limit means: acks are missing.",
+                "Rising pending with unacked at its limit: acks are missing.",
             ),
             queries=(
                 Query(_q.now(c.CONSUMER_NUM_PENDING), f"pending {NAME}"),
@@ -293,18 +293,18 @@ def _keeping_up() -> tuple[Panel, ...]:
             ),
             overrides=(Override("/^max unacked/", BAD, dashed=True),),
         ),
-        *_standing_still(),
+        *_lag_and_stall(),
     )
 
 
-def _standing_still() -> tuple[Panel, ...]:
+def _lag_and_stall() -> tuple[Panel, ...]:
     return (
         TimeSeries(
             title="Lag over time",
             guide=Guide(
-                "Age of the oldest message that it has not finished, against the stream's max_age.",
-                "A slope of one second per second: nothing is finished at all.",
-                "If it meets the dashed line messages expire unread.",
+                "Age of the oldest unacknowledged message, against the max_age of the stream.",
+                "A slope of one second per second: nothing is acknowledged at all.",
+                "At the dashed line messages expire unread.",
             ),
             queries=(
                 Query(_q.now(c.CONSUMER_LAG_SECONDS), f"lag {NAME}"),
@@ -314,11 +314,11 @@ def _standing_still() -> tuple[Panel, ...]:
             overrides=(Override("/^max_age/", BAD, dashed=True),),
         ),
         TimeSeries(
-            title="No delivery for so long",
+            title="Time without delivery",
             guide=Guide(
-                "Time with messages pending and not one delivery; 0 while it works.",
-                "A saw that climbs higher each time, or does not fall any more.",
-                "See What holds it up? and Does anybody ask?",
+                "Time with pending messages and no delivery; 0 while it works.",
+                "A sawtooth that climbs higher each time, or does not fall any more.",
+                "See What blocks it? and Do workers pull?",
             ),
             queries=(Query(_q.now(c.CONSUMER_STALLED_SECONDS), NAME),),
             unit="s",
@@ -326,20 +326,20 @@ def _standing_still() -> tuple[Panel, ...]:
     )
 
 
-# --- what holds it up? ----------------------------------------------------------------------------
+# --- what blocks it? ------------------------------------------------------------------------------
 
 
-def _held_up(limits: Limits) -> tuple[Panel, ...]:
+def _blocked(limits: Limits) -> tuple[Panel, ...]:
     waits = limits.value(t.ACK_FLOOR_ACK_WAITS)
-    patience = _q.now(c.CONSUMER_ACK_WAIT_SECONDS) * waits
+    threshold = _q.now(c.CONSUMER_ACK_WAIT_SECONDS) * waits
     return (
         TimeSeries(
             title="Acked above the floor",
             guide=Guide(
-                "Deliveries above the ack floor, and how many of them are unacked. What lies "
-                "between the lines was acknowledged out of order above an unfinished message.",
-                "A wide space between them that grows: one message holds the floor.",
-                "Look at the blocking message: poison, a lost worker, a very slow kind of work.",
+                "Deliveries above the ack floor, and how many of them are unacked. The rest "
+                "was acknowledged out of order, above an unacknowledged message.",
+                "A growing gap between the lines: one message holds the floor.",
+                "Read the blocking message: poison, a lost worker, or very slow work.",
             ),
             queries=(
                 Query(_q.now(c.CONSUMER_ACK_FLOOR_GAP_DELIVERIES), f"above the floor {NAME}"),
@@ -350,14 +350,14 @@ def _held_up(limits: Limits) -> tuple[Panel, ...]:
         TimeSeries(
             title="Ack floor unmoved",
             guide=Guide(
-                "Time since the ack floor last moved while something is unacked, against the "
-                f"patience of the alert: {waits:g} times ack_wait.",
+                "Time since the ack floor last moved with unacked messages, and the threshold of "
+                f"the alert: {waits:g} times ack_wait.",
                 "Above the dashed line, unless the floor is held by exhausted messages.",
-                "Look at the blocking message; terminate it if nobody can work on it.",
+                "Read the blocking message; terminate it if no worker can process it.",
             ),
             queries=(
                 Query(_q.now(c.CONSUMER_ACK_FLOOR_STALLED_SECONDS), f"unmoved {NAME}"),
-                Query(patience, f"{waits:g} x ack_wait {NAME}"),
+                Query(threshold, f"{waits:g} x ack_wait {NAME}"),
             ),
             unit="s",
             overrides=(Override("/x ack_wait/", BAD, dashed=True),),

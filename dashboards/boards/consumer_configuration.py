@@ -1,4 +1,4 @@
-"""Where a consumer lives, how it is configured, and what the audit says: the folded rows."""
+"""Collapsed rows of the consumer board: placement, configuration, audit findings."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ def placement(q: Scope) -> tuple[Panel, ...]:
             guide=Guide(
                 "Which server led it, one bar per server.",
                 "Many short bars: elections. No bar: no leader.",
-                "Look at the servers that take turns: network, disk, load.",
+                "Check the servers that alternate: network, disk, load.",
             ),
             queries=(Query(q.info(c.CONSUMER_INFO, "leader"), f"{NAME} on {{{{leader}}}}"),),
-            mapping=ValueMapping((MappedValue(1, "leads", INFO),)),
+            mapping=ValueMapping((MappedValue(1, "leader", INFO),)),
             width=8,
         ),
         StateTimeline(
             title="Replicas of the consumer",
             guide=Guide(
-                "Which replicas its leader holds for offline.",
-                "A red bar: one more and it cannot move.",
+                "Replicas that its leader reports as offline.",
+                "A red bar: one more may cost the quorum.",
                 "Bring that server back.",
             ),
             queries=(Query(q.now(c.CONSUMER_REPLICA_OFFLINE), f"{NAME} on {{{{server}}}}"),),
             mapping=ONLINE_MAPPING,
-            no_value="one copy",
+            no_value="one replica",
             width=8,
         ),
         StateTimeline(
             title="Consumer has a leader",
             guide=Guide(
-                "Whether its leader answered the poll.",
-                "A red bar: nothing is delivered and nothing can be acknowledged.",
+                "Whether its leader responded to the poll.",
+                "A red bar: no deliveries and no acknowledgements.",
                 "Bring its servers back; more than half of the replicas must be up.",
             ),
             queries=(Query(q.now(c.CONSUMER_UP), NAME),),
@@ -59,7 +59,7 @@ def placement(q: Scope) -> tuple[Panel, ...]:
 
 
 def configuration(q: Scope) -> tuple[Panel, ...]:
-    told = (
+    labels = (
         "kind", "durable", "ack_policy", "deliver_policy", "replay_policy", "filtered",
         "priority_policy", "leader", "replicas",
     )  # fmt: skip
@@ -67,7 +67,7 @@ def configuration(q: Scope) -> tuple[Panel, ...]:
         shared.configuration(
             q,
             c.CONSUMER_INFO,
-            told,
+            labels,
             (
                 Column("Max unacked", q.now(c.CONSUMER_MAX_ACK_PENDING)),
                 Column("Ack wait", q.now(c.CONSUMER_ACK_WAIT_SECONDS), "s"),
@@ -77,8 +77,8 @@ def configuration(q: Scope) -> tuple[Panel, ...]:
                 Column("Retries last", q.now(c.CONSUMER_RETRY_HORIZON_SECONDS), "s"),
             ),
             identity=c.CONSUMER,
-            bad="Without max_deliver a poison message comes back for ever; an ack_wait shorter "
-            "than the work repeats it.",
+            bad="Without max_deliver a poison message is redelivered for ever. An ack_wait shorter "
+            "than the work causes redeliveries.",
             links=(Target.STREAM,),
         ),
         shared.owner_limits(q, c.CONSUMER_THRESHOLD, "consumer"),

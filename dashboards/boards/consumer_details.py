@@ -30,13 +30,13 @@ from dashboards.panels.variables import CONSUMER_OF_STREAM as NAME
 from dashboards.queries import Scope
 from exporter import catalog as c
 
-_PUT_ASIDE = (
-    "Copy what matters, then delete those messages from the stream; listen to the advisory "
-    "MAX_DELIVERIES to catch the next."
+_COLLECT = (
+    "Copy what you need, then delete these messages from the stream; capture the advisory "
+    "MAX_DELIVERIES to notice the next."
 )
 
 
-# --- what holds it up? ----------------------------------------------------------------------------
+# --- what blocks it? ------------------------------------------------------------------------------
 
 
 def time_to_ack(q: Scope, limits: Limits) -> TimeSeries:
@@ -45,11 +45,11 @@ def time_to_ack(q: Scope, limits: Limits) -> TimeSeries:
     return TimeSeries(
         title="Time to ack against ack_wait",
         guide=Guide(
-            "How long a delivery waits for its ack: the mean (unacked divided by delivery rate) "
-            "and, where ack samples are on, the slowest of a hundred.",
-            f"Above {share:.0%} of ack_wait with redeliveries: the server repeats messages that "
-            "are still being worked on.",
-            "Raise ack_wait, send progress notes during long work, or make the work shorter.",
+            "Time from a delivery to its ack: the mean (unacked divided by delivery rate) "
+            "and, where ack samples are on, the 99th percentile.",
+            f"Above {share:.0%} of ack_wait with redeliveries: the server redelivers "
+            "messages that are still in work.",
+            "Raise ack_wait, send in-progress acks during long work, or make the work shorter.",
         ),
         queries=(
             Query(mean, f"mean {NAME}"),
@@ -65,13 +65,13 @@ def exhausted(q: Scope) -> TimeSeries:
     return TimeSeries(
         title="Abandoned messages",
         guide=Guide(
-            "Messages that ran out of max_deliver and still lie in the stream: nobody gets them "
-            "again.",
-            "Anything above 0 that nobody collects.",
-            _PUT_ASIDE,
+            "Messages that reached max_deliver and are still in the stream: the server delivers "
+            "them no more.",
+            "Anything above 0 that stays.",
+            _COLLECT,
         ),
         queries=(Query(q.now(c.CONSUMER_EXHAUSTED_MESSAGES), NAME),),
-        no_value="never given up",
+        no_value="max_deliver not reached",
     )
 
 
@@ -79,10 +79,9 @@ def floor_held(q: Scope) -> StateTimeline:
     return StateTimeline(
         title="Floor held by abandoned messages",
         guide=Guide(
-            "Whether messages that ran out of max_deliver hold the ack floor: what lies above the "
-            "floor is then no live work.",
-            "Held for long: nobody will ever finish these messages.",
-            _PUT_ASIDE,
+            "Whether messages that reached max_deliver hold the ack floor.",
+            "Held for long: these messages are never acknowledged.",
+            _COLLECT,
         ),
         queries=(Query(q.now(c.CONSUMER_ACK_FLOOR_EXHAUSTED), NAME),),
         mapping=HELD_MAPPING,
@@ -92,17 +91,17 @@ def floor_held(q: Scope) -> StateTimeline:
     )
 
 
-# --- does work come back? -------------------------------------------------------------------------
+# --- are messages redelivered? ---------------------------------------------------------------------
 
 
-def coming_back(q: Scope, limits: Limits) -> tuple[Panel, ...]:
+def redelivery(q: Scope, limits: Limits) -> tuple[Panel, ...]:
     return (
         TimeSeries(
             title="Redelivery ratio",
             guide=Guide(
-                "Share of the deliveries of the last five minutes that were repeated ones.",
-                "Above the line work is done twice; near 100 % nothing gets done.",
-                "Compare with naks and with the time to ack: refused, too late, or no answer.",
+                "Share of redeliveries among the deliveries of the last five minutes.",
+                "Above the line: work is done twice. Near 100 %: no new messages are delivered.",
+                "Compare with naks and with the time to ack: nak, too late, or no ack.",
             ),
             queries=(Query(q.now(c.CONSUMER_REDELIVERY_RATIO), NAME),),
             unit="percentunit",
@@ -111,35 +110,34 @@ def coming_back(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             width=8,
         ),
         TimeSeries(
-            title="Deliveries, first and repeated",
+            title="Deliveries and redeliveries",
             guide=Guide(
-                "Deliveries per second and how many of them were not the first of their message.",
-                "The repeated ones come near all of them.",
-                "See the cause below; a poison message comes back at the pace of ack_wait.",
+                "Deliveries per second, and the redeliveries among them.",
+                "Redeliveries close to all deliveries.",
+                "See the cause below; a poison message is redelivered after each ack_wait.",
             ),
             queries=(
                 Query(q.rate(c.CONSUMER_DELIVERIES), f"all {NAME}"),
-                Query(q.rate(c.CONSUMER_REDELIVERIES), f"repeated {NAME}"),
+                Query(q.rate(c.CONSUMER_REDELIVERIES), f"redelivered {NAME}"),
             ),
             unit="mps",
-            overrides=(Override("/^all/", INFO), Override("/^repeated/", WARN)),
+            overrides=(Override("/^all/", INFO), Override("/^redelivered/", WARN)),
             width=8,
         ),
         TimeSeries(
-            title="Naks, terms, given up",
+            title="Naks, terms, max_deliver",
             guide=Guide(
-                "Messages per second that clients refused (nak) or ended for good (term), or that "
-                "the server gave up after max_deliver.",
-                "Naks in a steady stream: a plain nak is delivered again at once, without backoff.",
-                "Let clients nak with a delay, or term what can never work.",
+                "Messages per second with a nak, with a term, or that reached max_deliver.",
+                "Steady naks: after a plain nak the server redelivers at once, without backoff.",
+                "Let clients nak with a delay, or term messages that can never be processed.",
             ),
             queries=(
                 Query(q.rate(c.CONSUMER_NAKS), f"nak {NAME}"),
                 Query(q.rate(c.CONSUMER_TERMS), f"term by {{{{by}}}} {NAME}"),
-                Query(q.rate(c.CONSUMER_EXHAUSTED), f"given up {NAME}"),
+                Query(q.rate(c.CONSUMER_EXHAUSTED), f"max_deliver {NAME}"),
             ),
             unit="mps",
-            no_value="none heard",
+            no_value="none received",
             width=8,
         ),
         *_causes(q),
@@ -149,22 +147,22 @@ def coming_back(q: Scope, limits: Limits) -> tuple[Panel, ...]:
 def _causes(q: Scope) -> tuple[Panel, ...]:
     return (
         StateTimeline(
-            title="Why messages come back",
+            title="Cause of redeliveries",
             guide=Guide(
-                "What the exporter concludes from acks and advisories.",
-                "No answer: clients die with messages in hand. Acked too late: ack_wait is short.",
-                "Late: raise ack_wait. Refused: look at the client's errors. Loop: poison.",
+                "The cause that the exporter derives from acks and advisories.",
+                "No ack: workers die with messages. Acked too late: ack_wait is too short.",
+                "Late: raise ack_wait. Nak: check the errors of the worker. Poison: terminate it.",
             ),
             queries=(Query(q.now(c.CONSUMER_REDELIVERY_CAUSE), NAME),),
             mapping=CAUSE_MAPPING,
-            no_value="none told",
+            no_value="unknown",
             height=6,
         ),
         Heatmap(
-            title="Time to ack, spread",
+            title="Time to ack, distribution",
             guide=Guide(
-                "How many acks took how long, from the server's ack samples.",
-                "A second band near ack_wait: these messages are repeated although they work.",
+                "Distribution of the time to ack, from the ack samples of the server.",
+                "A second band near ack_wait: these messages are redelivered while in work.",
                 "Set `sample_freq` on the consumer to see it; raise ack_wait above the band.",
             ),
             queries=(Query(q.buckets(c.CONSUMER_ACK_SECONDS).sum_by("le"), "{{le}}"),),
@@ -175,18 +173,18 @@ def _causes(q: Scope) -> tuple[Panel, ...]:
     )
 
 
-# --- does anybody ask? ----------------------------------------------------------------------------
+# --- do workers pull? -----------------------------------------------------------------------------
 
 
-def asking(q: Scope) -> tuple[Panel, ...]:
+def pulling(q: Scope) -> tuple[Panel, ...]:
     replies = q.steady_rate(c.CONSUMER_ACKS).over(q.steady_rate(c.CONSUMER_DELIVERIES))
     return (
         TimeSeries(
             title="Waiting pull requests",
             guide=Guide(
                 "Pull requests that wait at the server for messages.",
-                "0 with messages pending: no client asks. Push consumers always show 0.",
-                "Look whether the workers run, and whether they are bound to this consumer.",
+                "0 with pending messages: no worker pulls. Push consumers always show 0.",
+                "Check that the workers run, and that they use this consumer.",
             ),
             queries=(Query(q.now(c.CONSUMER_NUM_WAITING), NAME),),
             width=8,
@@ -195,8 +193,8 @@ def asking(q: Scope) -> tuple[Panel, ...]:
             title="Pull requests",
             guide=Guide(
                 "Pull requests per second that the server received for it; a mean of five minutes.",
-                "0: nobody asks any more. Thousands for few messages: clients poll too eagerly.",
-                "Restart the workers, or give their pulls a longer deadline.",
+                "0: no worker pulls any more. Thousands for few messages: workers pull too often.",
+                "Restart the workers, or set a longer expiry on their pulls.",
             ),
             queries=(Query(q.steady_rate(c.CONSUMER_PULLS), NAME),),
             unit="reqps",
@@ -206,8 +204,8 @@ def asking(q: Scope) -> tuple[Panel, ...]:
             title="Replies per delivery",
             guide=Guide(
                 "Replies of clients (ack, nak, term, progress) for each delivery, over five minutes.",
-                "Well below 1: clients take messages and never answer.",
-                "Look at the clients' logs; a worker that dies leaves its messages unacked.",
+                "Well below 1: workers do not acknowledge.",
+                "Check the logs of the workers; a worker that dies leaves its messages unacked.",
             ),
             queries=(Query(replies, NAME),),
             width=8,
@@ -221,14 +219,12 @@ def _states(q: Scope) -> tuple[Panel, ...]:
         StateTimeline(
             title="Push consumer bound",
             guide=Guide(
-                "Whether somebody listens to the delivery subject. Push consumers only.",
-                "No: messages pile up and nobody is there.",
-                "Start the subscriber, or delete a consumer that nobody needs.",
+                "Whether the delivery subject has a subscriber. Push consumers only.",
+                "Not bound: messages accumulate.",
+                "Start the subscriber, or delete an unused consumer.",
             ),
             queries=(Query(q.now(c.CONSUMER_PUSH_BOUND), NAME),),
-            mapping=ValueMapping(
-                (MappedValue(0, "nobody listens", BAD), MappedValue(1, "bound", OK))
-            ),
+            mapping=ValueMapping((MappedValue(0, "not bound", BAD), MappedValue(1, "bound", OK))),
             no_value="pull consumer",
             width=12,
             height=4,
@@ -236,9 +232,9 @@ def _states(q: Scope) -> tuple[Panel, ...]:
         StateTimeline(
             title="Paused",
             guide=Guide(
-                "Whether somebody paused it. No bar: it was never paused.",
-                "Paused and forgotten: messages pile up, and may expire.",
-                "Ask who paused it, then resume it.",
+                "Whether it is paused. No bar: it was never paused.",
+                "Paused and forgotten: messages accumulate, and may expire.",
+                "Find out who paused it, then resume it.",
             ),
             queries=(Query(q.now(c.CONSUMER_PAUSED), NAME),),
             mapping=PAUSED_MAPPING,
@@ -259,9 +255,9 @@ def losing(q: Scope, limits: Limits) -> tuple[Panel, ...]:
         TimeSeries(
             title="Time until unread messages expire",
             guide=Guide(
-                "The stream's max_age minus the lag, and the share of it at which the alert "
-                "speaks. No line while it is caught up or the stream has no max_age.",
-                "Below the dashed line and falling: soon messages are gone before they are read.",
+                "The max_age of the stream minus the lag, and the threshold of the alert. No line "
+                "without lag or without max_age.",
+                "Below the dashed line and falling: soon messages expire unread.",
                 "Raise max_age now, then make the consumer faster.",
             ),
             queries=(
@@ -269,15 +265,15 @@ def losing(q: Scope, limits: Limits) -> tuple[Panel, ...]:
                 Query(low, f"{share:.0%} of max_age {{{{stream}}}}"),
             ),
             unit="s",
-            no_value="caught up, or no max_age",
+            no_value="no lag, or no max_age",
             overrides=(Override("/of max_age/", BAD, dashed=True),),
             width=8,
         ),
         TimeSeries(
-            title="Distance from the end that is dropped",
+            title="Distance from discarded messages",
             guide=Guide(
-                "How far its first unread message is from being dropped by a full stream; 0 is "
-                "next to go. Only on streams that are nearly full and drop old messages.",
+                "Distance of its first unread message from the oldest message of a full stream; 0 is "
+                "discarded next. Only on streams that are nearly full, with discard old.",
                 "Below the line and falling.",
                 "Raise the stream's max_bytes or max_msgs, then make the consumer faster.",
             ),
@@ -291,10 +287,9 @@ def losing(q: Scope, limits: Limits) -> tuple[Panel, ...]:
         TimeSeries(
             title="Lost messages",
             guide=Guide(
-                "Messages that were removed before it was ever sent them: by limits (lost), or "
-                "by a purge that somebody ordered.",
+                "Messages that were removed before delivery: by limits (lost), or by a purge.",
                 "Anything lost.",
-                "Raise the stream's limits; get the data again from where it came.",
+                "Raise the limits of the stream; publish the data again from its origin.",
             ),
             queries=(
                 Query(q.increase(c.CONSUMER_LOST_MESSAGES, "$__rate_interval"), f"lost {NAME}"),

@@ -1,4 +1,4 @@
-"""The board that is opened first: is anything broken, and where to look next."""
+"""Board of all systems: is anything broken, and where to continue."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dashboards.panels.colours import (
     ANY,
     BAD,
     INFO,
-    NOT_WELL,
+    UNHEALTHY,
     VERDICT_MAPPING,
     WARN,
     WHOLE,
@@ -36,26 +36,26 @@ from dashboards.panels.model import (
     TimeSeries,
 )
 from dashboards.panels.tiles import tile
-from dashboards.panels.variables import CONSUMER_PATH, STREAM_PATH, unwell_longest
+from dashboards.panels.variables import CONSUMER_PATH, STREAM_PATH, unhealthy_longest
 from exporter import catalog as c
 from streamgauge.promql.expression import Expression
 
 VARIABLES = (variables.JOB, variables.SYSTEM, variables.ACCOUNT)
 _q = variables.scope_of(*VARIABLES)
-_trouble = partial(tile, background=True)
+_problem = partial(tile, background=True)
 _FEW = 10  # series in a graph
 _ROWS = 15  # rows in a state timeline
-_LOOK_AT_EXPORTER = "Open the board Exporter and pipeline: failed questions stand there by reason."
+_SEE_EXPORTER = "Open the board Exporter and pipeline: it lists failed requests by reason."
 
 
 def board(limits: Limits) -> Board:
     return Board(
         key="fleet",
         title="Fleet",
-        description="Is anything broken in JetStream, and where to look next.",
+        description="Is anything broken in JetStream, and where to continue?",
         variables=VARIABLES,
         rows=(
-            Row("Is it broken?", _troubles(limits)),
+            Row("Is it broken?", _problems(limits)),
             Row("Consumers", (*_consumers(limits), fleet_tables.consumers(_q, limits))),
             Row("Streams", (*_streams(), fleet_tables.streams(_q, limits))),
             Row("Servers", fleet_servers.servers(_q, limits)),
@@ -68,11 +68,11 @@ def board(limits: Limits) -> Board:
 # --- is it broken? --------------------------------------------------------------------------------
 
 
-def _troubles(limits: Limits) -> tuple[Panel, ...]:
+def _problems(limits: Limits) -> tuple[Panel, ...]:
     return (
         _servers_missing(),
         _streams_without_leader(),
-        _consumers_not_well(),
+        _unhealthy_consumers(),
         _messages_lost(),
         _alerts_firing("Pages firing", "critical", rising(bad=ANY)),
         _alerts_firing("Tickets firing", "warning", rising(warn=ANY)),
@@ -84,57 +84,57 @@ def _troubles(limits: Limits) -> tuple[Panel, ...]:
 
 def _servers_missing() -> Stat:
     missing = _q.now(c.SERVERS_EXPECTED) - _q.now(c.SERVERS_ANSWERED)
-    return _trouble(
+    return _problem(
         "Servers missing", missing.sum_by(), "short",
-        Guide("Servers that ought to answer and did not answer the last poll.",
-              "Anything above 0: replicas are lost, and one more may cost the quorum.",
-              "The row Servers names the one; look at its process and its network."),
+        Guide("Servers that did not respond to the last poll.",
+              "Anything above 0: replicas are missing, and one more may cost the quorum.",
+              "Find the server in the row Servers; check its process and its network."),
         steps=rising(bad=ANY),
     )  # fmt: skip
 
 
 def _streams_without_leader() -> Stat:
     up = _q.now(c.STREAM_UP)
-    return _trouble(
+    return _problem(
         "Streams without leader", up.equals(0).count_by().or_zero(up), "short",
-        Guide("Streams that are known and have no leader.",
-              "Anything above 0: nobody can publish into them or read from them.",
+        Guide("Streams without a leader.",
+              "Anything above 0: publishes and deliveries fail.",
               "Bring the missing servers back; more than half of the replicas must be up."),
         steps=rising(bad=ANY),
     )  # fmt: skip
 
 
-def _consumers_not_well() -> Stat:
+def _unhealthy_consumers() -> Stat:
     verdict = _q.now(c.CONSUMER_VERDICT)
-    return _trouble(
-        "Consumers not well", (verdict >= NOT_WELL).count_by().or_zero(verdict), "short",
+    return _problem(
+        "Unhealthy consumers", (verdict >= UNHEALTHY).count_by().or_zero(verdict), "short",
         Guide("Consumers whose verdict is worse than ok, idle or paused.",
-              "Anything above 0 that stays. The table below names them and says why.",
+              "Anything above 0 that stays. The table below lists them with their verdicts.",
               "Open the worst one from the table Consumers."),
         steps=rising(warn=ANY),
     )  # fmt: skip
 
 
 def _messages_lost() -> Stat:
-    return _trouble(
+    return _problem(
         "Messages lost in 24 h", _q.increase(c.CONSUMER_LOST_MESSAGES, "1d").sum_by(), "short",
-        Guide("Messages that limits or retention removed before a consumer was ever sent them.",
-              "Anything above 0: this data is gone for that consumer.",
-              "Find the consumer in the table; raise the stream's limits or speed the reader up."),
+        Guide("Messages that limits or retention removed before delivery to a consumer.",
+              "Anything above 0: that consumer never gets them.",
+              "Find the consumer in the table; raise the limits of the stream or speed it up."),
         steps=rising(bad=ANY), decimals=0,
     )  # fmt: skip
 
 
 def _alerts_firing(title: str, severity: str, steps: tuple[Step, ...]) -> Stat:
-    # The watchdog always fires: without it there are no rules, and 0 would be a lie.
+    # The watchdog always fires: without it no rules are loaded, and 0 would be wrong.
     watchdog = _q.now(
         external_metrics.ALERTS, alertname=event_annotations.WATCHDOG, alertstate="firing"
     )
-    return _trouble(
+    return _problem(
         title, _firing(severity).count_by().or_zero(watchdog), "short",
-        Guide(f"Alerts of severity {severity} that fire now.",
+        Guide(f"Firing alerts of severity {severity}.",
               "Anything above 0. *No rules* means that Prometheus has not loaded ours.",
-              "See the row Alerts for their names and since when; each has a runbook."),
+              "See the row Alerts; each alert has a runbook."),
         steps=steps, no_value="no rules",
     )  # fmt: skip
 
@@ -149,39 +149,39 @@ def _firing(severity: str) -> Expression:
 
 
 def _age_of_the_data(limits: Limits) -> Stat:
-    return _trouble(
+    return _problem(
         "Age of the data", _q.least(c.SNAPSHOT_AGE_SECONDS).max_by(), "s",
-        Guide("How old the data of the stalest system is, from its freshest exporter.",
-              "More than three poll intervals: everything on this board is history.",
-              _LOOK_AT_EXPORTER),
+        Guide("Age of the data of the stalest system, from its freshest exporter.",
+              "More than three poll intervals: this board shows old data.",
+              _SEE_EXPORTER),
         steps=rising(bad=limits.of(t.SNAPSHOT_AGE)), links=(Target.EXPORTER,),
     )  # fmt: skip
 
 
 def _complete_polls() -> Stat:
     up = _q.now(c.UP)
-    return _trouble(
+    return _problem(
         "Complete polls", up.sum_by().over(up.count_by()), "percentunit",
-        Guide("Share of the systems whose last poll was answered in full.",
-              "Below 100 %: some numbers are absent, and absent is not zero.",
-              _LOOK_AT_EXPORTER),
+        Guide("Share of the systems whose last poll was complete.",
+              "Below 100 %: some metrics are absent, and absent is not zero.",
+              _SEE_EXPORTER),
         steps=falling(warn=WHOLE), links=(Target.EXPORTER,),
     )  # fmt: skip
 
 
 def _sizes() -> tuple[Panel, ...]:
     sizes: tuple[tuple[str, Expression, str, str], ...] = (
-        ("All streams", _q.now(c.STREAM_UP).count_by(), "short", "Streams that are known."),
+        ("All streams", _q.now(c.STREAM_UP).count_by(), "short", "All known streams."),
         ("All consumers", _q.now(c.STREAM_CONSUMERS).sum_by(), "short",
          "Consumers of all streams, ephemeral ones included."),
         ("Publish rate", _q.rate(c.STREAM_STORED_MESSAGES).sum_by(), "mps",
          "Messages stored per second, in all streams."),
         ("Delivery rate", _q.rate(c.CONSUMER_DELIVERIES).sum_by(), "mps",
-         "Deliveries per second to all consumers, repeated ones included."),
+         "Deliveries per second to all consumers, with redeliveries."),
         ("Messages stored", _q.now(c.STREAM_MESSAGES).sum_by(), "short",
-         "Messages in all streams, one copy."),
+         "Messages in all streams, without replicas."),
         ("Bytes stored", _q.now(c.STREAM_BYTES).sum_by(), "bytes",
-         "Size of all streams, one copy."),
+         "Size of all streams, without replicas."),
     )  # fmt: skip
     return tuple(_size(*each) for each in sizes)
 
@@ -189,8 +189,8 @@ def _sizes() -> tuple[Panel, ...]:
 def _size(title: str, expr: Expression, unit: str, means: str) -> Stat:
     guide = Guide(
         means,
-        "A sudden step, or a rate that falls to 0: a publisher or a reader went away.",
-        "Compare with the hour before; the rows below tell which stream it is.",
+        "A sudden step, or a rate that falls to 0: a publisher or a consumer stopped.",
+        "Compare with the hour before; find the stream in the rows below.",
     )
     return tile(title, expr, unit, guide, steps=plain(), width=4, height=3)
 
@@ -203,10 +203,10 @@ def _consumers(limits: Limits) -> tuple[Panel, ...]:
         TimeSeries(
             title="Lag of the worst consumers",
             guide=Guide(
-                f"Age of the oldest message that a consumer has not finished; the {_FEW} worst "
-                "of the shown time.",
+                f"Age of the oldest unacknowledged message; the {_FEW} worst consumers of the "
+                "shown time.",
                 "A line that only rises: the consumer does not catch up. One that nears the "
-                "stream's max_age: messages will be lost.",
+                "max_age of the stream: messages will be lost.",
                 "Click a line and open the consumer.",
             ),
             queries=(Query(_q.highest(c.CONSUMER_LAG_SECONDS, _FEW), CONSUMER_PATH),),
@@ -216,9 +216,9 @@ def _consumers(limits: Limits) -> tuple[Panel, ...]:
         TimeSeries(
             title="Redelivery of the worst consumers",
             guide=Guide(
-                f"Share of deliveries that were repeated ones; the {_FEW} worst of the shown time.",
-                "Above the line work is done twice; near 100 % nothing gets done at all.",
-                "Open the consumer: late acks, refused messages and poison look different there.",
+                f"Share of redeliveries among the deliveries; the {_FEW} worst of the shown time.",
+                "Above the line: work is done twice. Near 100 %: no new messages are delivered.",
+                "Open the consumer to find the cause: late acks, naks or poison messages.",
             ),
             queries=(Query(_q.highest(c.CONSUMER_REDELIVERY_RATIO, _FEW), CONSUMER_PATH),),
             unit="percentunit",
@@ -229,11 +229,11 @@ def _consumers(limits: Limits) -> tuple[Panel, ...]:
         StateTimeline(
             title="Verdicts of the worst consumers",
             guide=Guide(
-                f"What the exporter says of the {_ROWS} consumers that were unwell longest.",
-                "Red: messages are or will be lost, or nothing moves. Orange: it will get there.",
+                f"Verdicts of the {_ROWS} consumers that were unhealthy longest.",
+                "Red: messages are or will be lost, or nothing moves. Orange: it needs attention.",
                 "Click a bar and open the consumer; its board follows the order of the verdicts.",
             ),
-            queries=(Query(unwell_longest(_q, _ROWS), CONSUMER_PATH),),
+            queries=(Query(unhealthy_longest(_q, _ROWS), CONSUMER_PATH),),
             mapping=VERDICT_MAPPING,
             width=24,
             height=9,
@@ -251,7 +251,7 @@ def _streams() -> tuple[Panel, ...]:
             title="Publish rate of the busiest streams",
             guide=Guide(
                 f"Messages stored per second; the {_FEW} streams that grew most.",
-                "A line that falls to 0 while its publishers should be at work.",
+                "A line that falls to 0 while its publishers should publish.",
                 "Click a line and open the stream.",
             ),
             queries=(Query(_q.busiest(c.STREAM_STORED_MESSAGES, _FEW), STREAM_PATH),),
@@ -261,9 +261,9 @@ def _streams() -> tuple[Panel, ...]:
         TimeSeries(
             title="Delivery rate of the busiest consumers",
             guide=Guide(
-                f"Deliveries per second; the {_FEW} consumers that got most.",
-                "A line that falls to 0 while the stream still grows, or one that runs far above "
-                "its stream's publish rate: the same messages come again and again.",
+                f"Deliveries per second; the {_FEW} consumers with most.",
+                "A line that falls to 0 while the stream still grows, or one far above the "
+                "publish rate of its stream: the same messages are redelivered.",
                 "Click a line and open the consumer.",
             ),
             queries=(Query(_q.busiest(c.CONSUMER_DELIVERIES, _FEW), CONSUMER_PATH),),
@@ -282,8 +282,8 @@ def _alert_history() -> StateTimeline:
         title="Alerts over time",
         guide=Guide(
             "Alerts that fired in the shown time, one bar each.",
-            "A red bar pages somebody. One that comes and goes points to a limit on edge.",
-            "Open the alert's runbook; the words after its name tell what it is about.",
+            "A red bar is a page. One that comes and goes: a value close to its limit.",
+            "Open the runbook of the alert; its asset follows the name.",
         ),
         queries=tuple(_alerts_of(severity, value) for severity, value in severities),
         about_alerts=True,

@@ -1,4 +1,4 @@
-"""The servers on the fleet board: who answers, who leads, who is full, who cuts clients."""
+"""Servers on the fleet board: up, healthy, leaders, storage, slow clients."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ def servers(q: Scope, limits: Limits) -> tuple[Panel, ...]:
     return (
         fleet_tables.servers(q, limits),
         _state(
-            "Servers that answer", q.now(c.SERVER_UP), UP_MAPPING,
-            Guide("Whether each server answered the poll. One that was seen stays for an hour.",
+            "Servers up", q.now(c.SERVER_UP), UP_MAPPING,
+            Guide("Whether each server responded to the poll. It stays for an hour after its last response.",
                   "A red bar: the server is down or cannot be reached from the exporter.",
-                  "Look at the process, then at the network between them."),
+                  "Check the process, then the network between them."),
         ),
         _state(
-            "Servers that are healthy", q.now(c.SERVER_HEALTHY), HEALTH_MAPPING,
-            Guide("What each server says of itself.",
-                  "A red bar: it names a fault, or has not caught up after a restart.",
-                  "Ask it: `nats server check jetstream`, or its page healthz."),
+            "Servers healthy", q.now(c.SERVER_HEALTHY), HEALTH_MAPPING,
+            Guide("The health check of each server.",
+                  "A red bar: it reports an error, or has not caught up after a restart.",
+                  "Run `nats server check jetstream`, or open its healthz page."),
         ),
         _state(
             "Meta leader", q.now(c.META_LEADER), LEADER_MAPPING,
             Guide("Which server leads the meta group. Only clustered systems have one.",
                   "No leader: nothing can be created and lists fail. Many changes: the group is "
                   "not stable.",
-                  "Look at the network and at the disk of the servers that take turns."),
+                  "Check the network and the disk of the servers that alternate."),
         ),
         _state(
             "Meta peers", q.now(c.META_REPLICA_OFFLINE), ONLINE_MAPPING,
-            Guide("Which peers the meta leader holds for offline.",
-                  "A red bar: one more and nothing can be created any more.",
+            Guide("Peers that the meta leader reports as offline.",
+                  "A red bar: one more may cost the quorum of the meta group.",
                   "Bring that server back, or remove it from the group if it is gone for good."),
         ),
         *_loads(q, limits),
@@ -75,9 +75,9 @@ def _loads(q: Scope, limits: Limits) -> tuple[Panel, ...]:
         BarGauge(
             title="Stream leaders of servers",
             guide=Guide(
-                "How many streams each server leads. Leading costs most of the work.",
+                "Number of streams that each server leads. Leaders do most of the work.",
                 "One server that leads far more than the others.",
-                "Let leaders step down (`nats server cluster balance`) when the load hurts.",
+                "Let leaders step down (`nats server cluster balance`) when the load is too high.",
             ),
             queries=(Query(q.now(c.SERVER_STREAM_LEADERS), SERVER_PATH),),
             height=6,
@@ -91,9 +91,9 @@ def _full(title: str, expr: Expression, setting: str, limits: Limits) -> BarGaug
     return BarGauge(
         title=title,
         guide=Guide(
-            f"What JetStream uses of the server's {setting}.",
-            f"Above {line:.0%}: at 100 % every publish to this server's streams is refused.",
-            "Open Capacity and forecast: it tells which streams grow, and when it is full.",
+            f"Share of the {setting} of the server that JetStream uses.",
+            f"Above {line:.0%}: at 100 % every publish to the streams of this server is rejected.",
+            "Open Capacity and forecast: it shows which streams grow, and when it is full.",
         ),
         queries=(Query(expr, SERVER_PATH),),
         unit="percentunit",
@@ -110,9 +110,9 @@ def _graphs(q: Scope, limits: Limits) -> tuple[Panel, ...]:
         TimeSeries(
             title="API errors of servers",
             guide=Guide(
-                "Share of the JetStream API requests that a server answered with an error.",
-                "Above the line: clients ask for what is not there, or the meta group is slow.",
-                "Look at the server's log; look for clients that bind to deleted consumers.",
+                "Share of the JetStream API requests that failed.",
+                "Above the line: clients use assets that do not exist, or the meta group is slow.",
+                "Check the log of the server; find clients that use deleted consumers.",
             ),
             queries=(Query(errors, SERVER_PATH),),
             unit="percentunit",
@@ -126,7 +126,7 @@ def _graphs(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             guide=Guide(
                 "Operations that the meta leader has not applied yet.",
                 "Above the line, or rising: creates and deletes take long or fail.",
-                "Look for a client that creates consumers in a loop, and at the leader's disk.",
+                "Find a client that creates consumers in a loop; check the disk of the leader.",
             ),
             queries=(Query(q.now(c.META_PENDING), "{{system}}"),),
             steps=rising(bad=limits.of(t.META_PENDING)),
@@ -134,12 +134,12 @@ def _graphs(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             width=8,
         ),
         TimeSeries(
-            title="Slow clients cut",
+            title="Slow clients disconnected",
             guide=Guide(
-                "Client connections that servers cut because they did not read fast enough. The "
-                "account source tells it for its own account only.",
-                "Anything above 0: these clients missed messages and had to come back.",
-                "Find the client in the server's log; give it larger buffers or more workers.",
+                "Clients that servers disconnected because they did not read fast enough. The "
+                "account source reports only its own account.",
+                "Anything above 0: these clients missed messages and had to reconnect.",
+                "Find the client in the log of the server; give it larger buffers or more workers.",
             ),
             queries=(
                 Query(q.increase(c.SERVER_SLOW_CONSUMERS, RATE_WINDOW), SERVER_PATH),

@@ -1,4 +1,4 @@
-"""The two tables of the fleet board: every stream and every consumer in one line each."""
+"""Tables of the fleet board: consumers, streams and servers."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from dashboards.panels import fullness
 from dashboards.panels.colours import (
     ANY,
     HEALTH_MAPPING,
-    NOT_WELL,
+    UNHEALTHY,
     UP_MAPPING,
     VERDICT_MAPPING,
     rising,
 )
 from dashboards.panels.limits import Limits
 from dashboards.panels.model import Column, Guide, Table, Target
-from dashboards.panels.variables import dropping, refusing
+from dashboards.panels.variables import discard_new, discard_old
 from dashboards.queries import Scope
 from exporter import catalog as c
 from streamgauge.promql.expression import Expression
 
 _ROWS = 100
-# Far above any lag: whoever is unwell stands before whoever is only behind.
-_UNWELL_FIRST = 1e12
+# Far above any lag: unhealthy consumers come before those that only lag.
+_UNHEALTHY_FIRST = 1e12
 
 
-def most_in_need(scope: Scope) -> Expression:
-    """The consumers that a table shows: first the unwell ones, then those most behind."""
+def _selected(scope: Scope) -> Expression:
+    """The consumers of the table: first the unhealthy ones, then by lag."""
     verdict = scope.now(c.CONSUMER_VERDICT)
     lag = scope.now(c.CONSUMER_LAG_SECONDS).or_(verdict * 0)
-    return (verdict.is_at_least(NOT_WELL) * _UNWELL_FIRST + lag).top(_ROWS)
+    return (verdict.is_at_least(UNHEALTHY) * _UNHEALTHY_FIRST + lag).top(_ROWS)
 
 
 def _only_of(chosen: Expression, *columns: Column) -> tuple[Column, ...]:
@@ -38,14 +38,14 @@ def _only_of(chosen: Expression, *columns: Column) -> tuple[Column, ...]:
 
 
 def consumers(scope: Scope, limits: Limits) -> Table:
-    need = most_in_need(scope)
+    need = _selected(scope)
 
     return Table(
         title="Consumers",
         guide=Guide(
-            f"One line per consumer, the {_ROWS} most in need: unwell ones first, then by lag.",
-            "A verdict in red or orange; losses; abandoned messages, which nobody gets again.",
-            "Click the consumer's name: its board tells why, in the order of the verdicts.",
+            f"One line per consumer, at most {_ROWS}: unhealthy ones first, then by lag.",
+            "A verdict in red or orange; lost messages; abandoned messages.",
+            "Click the name of the consumer: its board shows the cause.",
         ),
         identity=c.CONSUMER,
         columns=_only_of(
@@ -97,8 +97,8 @@ def streams(scope: Scope, limits: Limits) -> Table:
         title="Streams",
         guide=Guide(
             f"One line per stream, the {_ROWS} largest ones.",
-            "Full and it refuses new messages; a replica offline; a last publish long ago where "
-            "publishers should be at work. Streams that drop old messages are full by design.",
+            "Full with discard new; a replica offline; a last publish long ago where publishers "
+            "should publish. Streams with discard old are full by design.",
             "Click the stream's name for its history, its consumers and its replicas.",
         ),
         identity=c.STREAM,
@@ -110,13 +110,13 @@ def streams(scope: Scope, limits: Limits) -> Table:
             Column("Size", scope.now(c.STREAM_BYTES), "bytes"),
             Column("Stored/s", scope.rate(c.STREAM_STORED_MESSAGES), "mps"),
             Column(
-                "Full, refuses new",
-                fill.where(refusing(scope)),
+                "Full, discard new",
+                fill.where(discard_new(scope)),
                 "percentunit",
                 steps=full,
                 bar=True,
             ),
-            Column("Full, drops old", fill.where(dropping(scope)), "percentunit", bar=True),
+            Column("Full, discard old", fill.where(discard_old(scope)), "percentunit", bar=True),
             Column("Consumers", scope.now(c.STREAM_CONSUMERS)),
             Column(
                 "Replicas offline",
@@ -133,29 +133,29 @@ def streams(scope: Scope, limits: Limits) -> Table:
 
 
 def servers(scope: Scope, limits: Limits) -> Table:
-    told = ("version", "cluster")
+    labels = ("version", "cluster")
     return Table(
         title="Servers",
         guide=Guide(
-            "One line per server: what it is, whether it is well, and what it carries.",
-            "Down or not healthy; started lately without an order; slow clients were cut.",
-            "Look at the log of that server.",
+            "One line per server: version, health and load.",
+            "Down or unhealthy; an unplanned restart; disconnected slow clients.",
+            "Check the log of that server.",
         ),
         identity=c.SERVER,
-        shown_labels=told,
+        shown_labels=labels,
         columns=(
-            Column("", scope.info(c.SERVER_INFO, *told)),
-            Column("Answers", scope.now(c.SERVER_UP), "none", mapping=UP_MAPPING),
+            Column("", scope.info(c.SERVER_INFO, *labels)),
+            Column("Up", scope.now(c.SERVER_UP), "none", mapping=UP_MAPPING),
             Column("Health", scope.now(c.SERVER_HEALTHY), "none", mapping=HEALTH_MAPPING),
             Column("Started", scope.age(c.SERVER_START_TIMESTAMP_SECONDS), "s"),
-            Column("Processor", scope.now(c.SERVER_CPU_RATIO), "percentunit"),
+            Column("CPU", scope.now(c.SERVER_CPU_RATIO), "percentunit"),
             Column("Memory", scope.now(c.SERVER_PROCESS_MEMORY_BYTES), "bytes"),
             Column("Files", fullness.of_server_files(scope), "percentunit",
                    fullness.server_steps(limits), bar=True),
-            Column("Leads streams", scope.now(c.SERVER_STREAM_LEADERS)),
-            Column("Leads consumers", scope.now(c.SERVER_CONSUMER_LEADERS)),
-            Column("API waiting", scope.now(c.SERVER_API_INFLIGHT)),
-            Column("Slow clients cut", scope.increase(c.SERVER_SLOW_CONSUMERS),
+            Column("Stream leaders", scope.now(c.SERVER_STREAM_LEADERS)),
+            Column("Consumer leaders", scope.now(c.SERVER_CONSUMER_LEADERS)),
+            Column("API in flight", scope.now(c.SERVER_API_INFLIGHT)),
+            Column("Slow clients", scope.increase(c.SERVER_SLOW_CONSUMERS),
                    steps=rising(warn=ANY)),
         ),
         sort_by="Server",

@@ -1,4 +1,4 @@
-"""The exporter, the archive and the rollups about themselves: is what the boards show the truth?"""
+"""Board of the exporter, the archive and the rollups: is the data complete and fresh?"""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def board(limits: Limits) -> Board:
     return Board(
         key="exporter",
         title="Exporter and pipeline",
-        description="Is what the boards show complete, fresh and true?",
+        description="Is the data of the boards complete and fresh?",
         variables=VARIABLES,
         rows=(
-            Row("Can the boards be trusted?", _stats(limits)),
+            Row("Is the data complete?", _stats(limits)),
             Row("Polls", _polls(limits)),
-            Row("Questions", _questions()),
+            Row("Requests", _requests()),
             Row("Events", _events()),
             Row("Process", _process()),
             Row("Archive", pipeline_storage.archive(_q, limits), collapsed=True),
@@ -71,43 +71,43 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
     return (
         tile("Exporters up", targets.min_by(), "none",
              Guide("Whether every exporter seen in the shown time is scraped now.",
-                   "Down: alerts and boards of its systems go blind.",
-                   "Look at the process and at Prometheus' page Targets."),
+                   "Down: alerts and boards of its systems have no data.",
+                   "Check the process, and the page Targets of Prometheus."),
              mapping=UP_MAPPING),
         tile("Complete polls", up.sum_by().over(up.count_by()), "percentunit",
-             Guide("Share of the systems whose last poll was answered in full.",
-                   "Below 100 %: some numbers are absent, and absent is not zero.",
-                   "The row Questions tells which question failed, and why."),
+             Guide("Share of the systems whose last poll was complete.",
+                   "Below 100 %: some metrics are absent, and absent is not zero.",
+                   "The row Requests shows which request failed, and why."),
              steps=falling(warn=WHOLE)),
         tile("Age of the data", _q.least(c.SNAPSHOT_AGE_SECONDS).max_by(), "s",
-             Guide("How old the data of the stalest system is, from its freshest exporter.",
+             Guide("Age of the data of the stalest system, from its freshest exporter.",
                    "Above three poll intervals its series are dropped.",
-                   "Look whether polls fail or take too long."),
+                   "Check whether polls fail or take too long."),
              steps=rising(bad=limits.of(t.SNAPSHOT_AGE))),
-        tile("Questions failing", success.equals(0).count_by().or_zero(success), "short",
-             Guide("Questions that were not answered in full when last asked.",
+        tile("Failing requests", success.equals(0).count_by().or_zero(success), "short",
+             Guide("Requests that failed or got an incomplete response in the last poll.",
                    "Anything above 0 that stays.",
-                   "The table Questions names them; the reason stands in the graph beside it."),
+                   "The table Requests lists them; the graph beside it shows the reason."),
              steps=rising(warn=ANY)),
-        tile("Faults", errors, "short",
-             Guide("Faults met while polling in the shown time.",
+        tile("Poll errors", errors, "short",
+             Guide("Errors of polls in the shown time.",
                    "A number that grows with every poll.",
-                   "See Faults by reason."),
+                   "See Errors by reason."),
              decimals=0),
-        tile("Series left out", dropped, "short",
-             Guide("Series left out because the cap was reached, in the shown time.",
-                   "Anything above 0: what is served is not the whole picture.",
-                   "Raise the cap, or leave out what nobody looks at."),
+        tile("Series dropped", dropped, "short",
+             Guide("Series dropped because the cap was reached, in the shown time.",
+                   "Anything above 0: the metrics are incomplete.",
+                   "Raise the cap, or exclude unused metrics and assets."),
              steps=rising(bad=ANY), decimals=0),
-        tile("Settings read", _q.each_target(c.CONFIG_LAST_RELOAD_SUCCESS).min_by(), "none",
-             Guide("Whether every exporter read its configuration with success when last told to.",
-                   "No: it still works with the one before.",
+        tile("Configuration loaded", _q.each_target(c.CONFIG_LAST_RELOAD_SUCCESS).min_by(), "none",
+             Guide("Whether the last configuration reload of every exporter succeeded.",
+                   "No: it still uses the one before.",
                    "Its log names the key; correct the file and reload."),
              mapping=YES_IS_GOOD),
         tile("Series served", _q.now(c.SERIES).sum_by(), "short",
-             Guide("Series that are served for all systems, by one exporter each.",
+             Guide("Series of all systems, of one exporter each.",
                    "A sudden step: streams or consumers appeared by the thousands.",
-                   "Look for ephemeral consumers on the board Stream.")),
+                   "Check for ephemeral consumers on the board Stream.")),
     )  # fmt: skip
 
 
@@ -117,11 +117,11 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
 def _polls(limits: Limits) -> tuple[Panel, ...]:
     return (
         StateTimeline(
-            title="Polls answered in full",
+            title="Complete polls over time",
             guide=Guide(
                 "Whether the last poll of each system was complete, for each exporter.",
-                "A red bar: a server is down, or a question fails.",
-                "The row Questions tells which.",
+                "A red bar: a server is down, or a request fails.",
+                "The row Requests shows which.",
             ),
             queries=(Query(_q.each_target(c.UP), _OF_SYSTEM),),
             mapping=ValueMapping(
@@ -130,11 +130,11 @@ def _polls(limits: Limits) -> tuple[Panel, ...]:
             width=8,
         ),
         TimeSeries(
-            title="Age of what is served",
+            title="Age of the served data",
             guide=Guide(
                 "Age of the data that each exporter serves.",
-                "Above the line: its series are dropped, and alerts do not judge them.",
-                "Look at the duration of polls, then at the server's load.",
+                "Above the line: its series are dropped, and alerts do not fire on them.",
+                "Check the duration of polls, then the load of the server.",
             ),
             queries=(Query(_q.each_target(c.SNAPSHOT_AGE_SECONDS), _OF_SYSTEM),),
             unit="s",
@@ -144,9 +144,9 @@ def _polls(limits: Limits) -> tuple[Panel, ...]:
         TimeSeries(
             title="Duration of polls",
             guide=Guide(
-                "How long the last poll took, from its first question to the finished page.",
+                "Duration of the last poll, from its first request to the rendered metrics.",
                 "It comes near the poll interval.",
-                "See which question takes long; poll less often, or filter.",
+                "Find the slow request; poll less often, or filter.",
             ),
             queries=(Query(_q.each_target(c.POLL_DURATION_SECONDS), _OF_SYSTEM),),
             unit="s",
@@ -159,15 +159,15 @@ def _polls(limits: Limits) -> tuple[Panel, ...]:
 def _series() -> tuple[Panel, ...]:
     return (
         TimeSeries(
-            title="Servers expected and answering",
+            title="Servers expected and responding",
             guide=Guide(
-                "Servers that ought to answer, and that answered the last poll.",
-                "Answering below expected.",
-                "The board Fleet names the server.",
+                "Servers that should respond, and that responded to the last poll.",
+                "Responding below expected.",
+                "The board Fleet lists the server.",
             ),
             queries=(
                 Query(_q.now(c.SERVERS_EXPECTED), "expected {{system}}"),
-                Query(_q.now(c.SERVERS_ANSWERED), "answering {{system}}"),
+                Query(_q.now(c.SERVERS_ANSWERED), "responding {{system}}"),
             ),
             width=8,
             height=6,
@@ -177,18 +177,18 @@ def _series() -> tuple[Panel, ...]:
             guide=Guide(
                 "Series served for each system, after filters, levels and the cap.",
                 "A step to the cap.",
-                "Look what appeared; ephemeral consumers are the usual cause.",
+                "Find what was created; ephemeral consumers are the usual cause.",
             ),
             queries=(Query(_q.each_target(c.SERIES), _OF_SYSTEM),),
             width=8,
             height=6,
         ),
         TimeSeries(
-            title="Series left out, over time",
+            title="Series dropped over time",
             guide=Guide(
-                "Series left out per second because the cap was reached.",
+                "Series dropped per second because the cap was reached.",
                 "Anything above 0.",
-                "Raise the cap, or leave out what nobody looks at.",
+                "Raise the cap, or exclude unused metrics and assets.",
             ),
             queries=(Query(_q.rate(c.SERIES_DROPPED), "{{system}}"),),
             unit="cps",
@@ -198,36 +198,36 @@ def _series() -> tuple[Panel, ...]:
     )
 
 
-# --- questions ------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
-def _questions() -> tuple[Panel, ...]:
+def _requests() -> tuple[Panel, ...]:
     identity = c.QUESTION_SUCCESS.labels
     return (
         Table(
-            title="Questions",
+            title="Requests",
             guide=Guide(
-                "What is asked of each system: whether the last answer was whole, and its time.",
-                "No: every number that hangs on this question is absent.",
-                "Permission: see the list of permissions. Timeout: look at the server's load.",
+                "Requests to each system: whether the last response was complete, and its duration.",
+                "No: every metric of this request is absent.",
+                "Permission: see the list of permissions. Timeout: check the load of the server.",
             ),
             identity=identity,
             columns=(
-                Column("Answered", _q.now(c.QUESTION_SUCCESS), "none", mapping=YES_IS_GOOD),
-                Column("Took", _q.now(c.QUESTION_DURATION_SECONDS), "s"),
-                Column("Faults", _q.increase(c.POLL_ERRORS).sum_by(*identity),
+                Column("Complete", _q.now(c.QUESTION_SUCCESS), "none", mapping=YES_IS_GOOD),
+                Column("Duration", _q.now(c.QUESTION_DURATION_SECONDS), "s"),
+                Column("Errors", _q.increase(c.POLL_ERRORS).sum_by(*identity),
                        steps=rising(warn=ANY)),
             ),
-            sort_by="Answered",
+            sort_by="Complete",
             ascending=True,
             width=8,
         ),
         TimeSeries(
-            title="Faults by reason",
+            title="Errors by reason",
             guide=Guide(
-                "Faults met while polling, per second, by question and reason.",
-                "A flow that lasts.",
-                "Timeout: server or network is slow. Permission: the user may not ask it.",
+                "Errors of polls per second, by request and reason.",
+                "Errors that last.",
+                "Timeout: server or network is slow. Permission: the user may not send it.",
             ),
             queries=(
                 Query(_q.busiest(c.POLL_ERRORS, 15), "{{system}} {{question}}: {{reason}}"),
@@ -237,13 +237,13 @@ def _questions() -> tuple[Panel, ...]:
             width=8,
             height=10,
         ),
-        shared.questions_left_out(
+        shared.skipped_requests(
             _q,
             Guide(
-                "Questions that are left out on purpose, and why.",
-                "What hangs on them is absent: it would cost the server too much, is not "
-                "permitted, or its answer is too large.",
-                "Ceiling and size: raise them in the configuration if the server can bear it.",
+                "Requests that the exporter skips by design, and why.",
+                "Their metrics are absent: the request would cost the server too much, is not "
+                "permitted, or its response is too large.",
+                "Ceiling and size: raise them in the configuration if the load of the server allows it.",
             ),
             height=10,
         ),
@@ -257,40 +257,40 @@ def _events() -> tuple[Panel, ...]:
     advisories = _q.rate(c.ADVISORIES).sum_by("system", "kind")
     return (
         TimeSeries(
-            title="Advisories heard",
+            title="Advisories received",
             guide=Guide(
                 "Advisories per second, by kind.",
-                "A flood of one kind: the board of the consumer or stream tells more.",
-                "Naks and max_deliver: look at the clients. Lost quorum: look at the servers.",
+                "Very many of one kind: see the board of the consumer or stream.",
+                "Naks and max_deliver: check the workers. Lost quorum: check the servers.",
             ),
             queries=(Query(advisories.top(20), "{{system}} {{kind}}"),),
             unit="cps",
-            no_value="not heard",
+            no_value="not subscribed",
             width=8,
         ),
         TimeSeries(
-            title="Advisories heard without a break for",
+            title="Advisories subscribed for",
             guide=Guide(
-                "How long each exporter has been listening. Event counters stand still while "
-                "nobody listens.",
+                "Time since each exporter subscribed. Without a subscription event counters are "
+                "constant.",
                 "It falls to 0 again and again: the connection is not stable.",
-                "Look at the exporter's log.",
+                "Check the log of the exporter.",
             ),
             queries=(Query(_q.age(c.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS), "{{system}}"),),
             unit="s",
-            no_value="not heard",
+            no_value="not subscribed",
             width=8,
         ),
         TimeSeries(
             title="Publish-ack tap overrun",
             guide=Guide(
-                "Messages per second that the tap could not take in time.",
+                "Messages per second that the tap dropped because it was too slow.",
                 "Anything above 0: duplicates and rejections are counted too low.",
                 "Tap fewer streams.",
             ),
             queries=(Query(_q.rate(c.PUBLISH_ACK_TAP_DROPPED), "{{system}}"),),
             unit="mps",
-            no_value="not heard",
+            no_value="not subscribed",
             width=8,
         ),
     )
@@ -305,22 +305,22 @@ def _process() -> tuple[Panel, ...]:
         _q.each_target(external_metrics.PROCESS_FILES_LIMIT)
     )
     return (
-        _graph("Processor", _q.rate(external_metrics.PROCESS_CPU).where(ours), "percentunit",
+        _graph("CPU", _q.rate(external_metrics.PROCESS_CPU).where(ours), "percentunit",
                "Share of one core that the exporter uses.",
                "Near 100 %: polls become late.", "Poll less often, or filter streams."),
         _graph("Memory", _q.each_target(external_metrics.PROCESS_MEMORY).where(ours), "bytes",
                "Resident memory of the exporter.",
-               "It grows without end.", "Compare with the number of series; report a leak."),
+               "It grows all the time.", "Compare with the number of series; report a leak."),
         _graph("File handles", files.where(ours), "percentunit",
                "Share of the permitted file handles that is open.",
-               "Near 100 %: new scrapes are refused.", "Raise the limit of the process."),
+               "Near 100 %: new scrapes fail.", "Raise the limit of the process."),
         _graph("Duration of scrapes", _q.each_target(external_metrics.SCRAPE_DURATION).where(ours), "s",
                "How long Prometheus took to scrape each exporter.",
-               "It comes near the scrape timeout.", "Leave out what nobody looks at."),
+               "It comes near the scrape timeout.", "Exclude unused metrics and assets."),
         _graph("Samples per scrape", _q.each_target(external_metrics.SCRAPE_SAMPLES).where(ours), "short",
-               "Samples that each scrape brought.",
-               "A step to Prometheus' sample limit: the whole scrape is then refused.",
-               "Raise the limit, or leave out what nobody looks at."),
+               "Samples of each scrape.",
+               "A step to the sample limit of Prometheus: it then rejects the whole scrape.",
+               "Raise the limit, or exclude unused metrics and assets."),
     )  # fmt: skip
 
 

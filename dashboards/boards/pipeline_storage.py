@@ -1,4 +1,4 @@
-"""The archive and the rollups on the pipeline board: is history kept, and is it worked on?"""
+"""Archive and rollups on the pipeline board."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def archive(q: Scope, limits: Limits) -> tuple[Panel, ...]:
         TimeSeries(
             title="Requests to the archive",
             guide=Guide(
-                "Remote-write requests per second, by the code they were answered with.",
+                "Remote-write requests per second, by response code.",
                 "4xx: never stored, and not sent again. 5xx: sent again, so only late.",
-                "Look at the archive's log; quarantined requests are kept for a look.",
+                "Check the log of the archive; quarantined requests are kept.",
             ),
             queries=(Query(q.rate(c.ARCHIVE_REQUESTS), "{{code}}"),),
             unit="reqps",
@@ -33,7 +33,7 @@ def archive(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             guide=Guide(
                 "Samples per second made durable, and duplicates removed at compaction.",
                 "0 while Prometheus runs.",
-                "Look at remote write in Prometheus: its queue, its errors.",
+                "Check remote write in Prometheus: its queue, its errors.",
             ),
             queries=(
                 Query(q.rate(c.ARCHIVE_SAMPLES), "stored"),
@@ -46,8 +46,8 @@ def archive(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             title="Newest sample of each sender",
             guide=Guide(
                 "Age of the newest sample from each sender.",
-                "Above the line: the sender or the way to it is broken.",
-                "Look at remote write in that Prometheus.",
+                "Above the line: the sender or the network is broken.",
+                "Check remote write in that Prometheus.",
             ),
             queries=(Query(q.age(c.ARCHIVE_NEWEST_SAMPLE_TIMESTAMP_SECONDS), "{{sender}}"),),
             unit="s",
@@ -62,22 +62,22 @@ def archive(q: Scope, limits: Limits) -> tuple[Panel, ...]:
 def _log(q: Scope, limits: Limits) -> tuple[Panel, ...]:
     return (
         TimeSeries(
-            title="Size of the log",
+            title="Size of the WAL",
             guide=Guide(
                 "Size of the write-ahead log that waits for compaction.",
                 "It only grows: compaction does not run, and the disk fills up.",
-                "Look at the archive's log for the reason.",
+                "The log of the archive has the reason.",
             ),
             queries=(Query(q.now(c.ARCHIVE_WAL_BYTES), "log"),),
             unit="bytes",
             width=8,
         ),
         TimeSeries(
-            title="Oldest sample in the log",
+            title="Oldest sample in the WAL",
             guide=Guide(
                 "Age of the oldest sample that is not compacted yet.",
                 "Above the line: compaction does not run.",
-                "Look at the archive's log for the reason.",
+                "The log of the archive has the reason.",
             ),
             queries=(Query(q.age(c.ARCHIVE_WAL_OLDEST_TIMESTAMP_SECONDS), "oldest"),),
             unit="s",
@@ -91,18 +91,18 @@ def _archive_counts(q: Scope) -> tuple[Panel, ...]:
     compacted = q.age(c.ARCHIVE_COMPACTION_LAST_SUCCESS_TIMESTAMP_SECONDS)
     return (
         _count("Series known", q.now(c.ARCHIVE_SERIES), "short",
-               Guide("Series that the receiver knows now.",
+               Guide("Series that the archive knows.",
                      "A sudden step.",
-                     "Look what appeared; ephemeral consumers are the usual cause."),
+                     "Find what was created; ephemeral consumers are the usual cause."),
                width=2),
         _count("Last compaction", compacted, "s",
                Guide("Time since a compaction last succeeded.",
                      "Many hours.",
-                     "Look at the archive's log for the reason.")),
+                     "The log of the archive has the reason.")),
         _count("Quarantined", q.increase(c.ARCHIVE_QUARANTINED_REQUESTS), "short",
-               Guide("Requests put aside in the shown time because they could never be stored.",
-                     "Anything above 0: this history is missing until somebody looks.",
-                     "Look into the archive's quarantine folder."),
+               Guide("Requests in the shown time that could not be stored and were put into quarantine.",
+                     "Anything above 0: these samples are missing.",
+                     "Inspect the quarantine folder of the archive."),
                decimals=0),
     )  # fmt: skip
 
@@ -114,7 +114,7 @@ def rollups(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             guide=Guide(
                 "Time since a rollup last succeeded.",
                 "Above the line: every forecast is stale.",
-                "Look at the rollup job's log.",
+                "Check the log of the rollup job.",
             ),
             queries=(Query(q.age(c.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS), "age"),),
             unit="s",

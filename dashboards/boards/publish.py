@@ -1,4 +1,4 @@
-"""Publishing and dedupe: what arrives, what is stored, what is refused, and how sure that is."""
+"""Board of publishing and dedupe: received, stored, duplicates, rejections."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _WHAT_IS_COUNTED = """\
 sequence, *not stored* is the difference: duplicates and rejections together.
 With the publish-ack tap on, duplicates are **exact** and rejections are counted by code.
 Without it duplicates are an **upper bound**, which rejections raise too.
-With the account source, received is not known, and these panels stay empty.
+With the account source, received is unknown, and these panels are empty.
 """
 
 
@@ -56,16 +56,16 @@ def board(limits: Limits) -> Board:
     return Board(
         key="publish",
         title="Publishing and dedupe",
-        description="What publishers send, what is stored, and what is refused.",
+        description="Publishes: received, stored, duplicates and rejections.",
         variables=VARIABLES,
         rows=(
-            Row("Does everything get stored?", (*_stats(limits), _what_is_counted())),
-            Row("Received, stored, refused", _rates(limits)),
-            Row("Who is silent?", (_last_publish(),)),
+            Row("Is everything stored?", (*_stats(limits), _what_is_counted())),
+            Row("Received, stored, rejected", _rates(limits)),
+            Row("Silent streams", (_last_publish(),)),
             Row("Duplicate window", _window(limits)),
-            Row("How sure is it?", _certainty()),
+            Row("How exact is it?", _certainty()),
         ),
-        annotations=(*event_annotations.stream_moments(_q), event_annotations.firing_alerts(_q)),
+        annotations=(*event_annotations.stream_events(_q), event_annotations.firing_alerts(_q)),
         hours=3,
     )
 
@@ -86,23 +86,23 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
              steps=plain()),
         tile("Stored", stored, "mps",
              Guide("Messages stored per second.",
-                   "0 while publishers work.", "Look at rejections, and at the streams' leaders."),
+                   "0 while publishers work.", "Check rejections, and the leaders of the streams."),
              steps=plain()),
         tile("Not stored", unstored.over(received).clamp_max(1), "percentunit",
              Guide("Share of the publishes that reached a stream and were not stored.",
                    "Above the threshold: publishers retry too much, or are rejected.",
-                   "Look which stream it is, then at duplicates and rejections by code."),
+                   "Find the stream, then check duplicates and rejections by code."),
              steps=rising(limits.of(t.PUBLISH_UNSTORED_RATIO))),
         tile("Duplicates", duplicates, "short",
-             Guide("Publishes refused as duplicates in the shown time.",
-                   "Many: publishers repeat what was already acknowledged.",
-                   "Look at the publishers' timeouts; duplicates cost the server work."),
+             Guide("Publishes that the server dropped as duplicates in the shown time.",
+                   "Many: publishers repeat acknowledged messages.",
+                   "Check the timeouts of the publishers; duplicates cost the server CPU."),
              steps=plain(), decimals=0),
         tile("Rejections", rejected, "short",
-             Guide("Publishes that the server answered with an error in the shown time.",
+             Guide("Publishes that the server rejected in the shown time.",
                    "Anything above 0: publishers lose messages unless they try again.",
-                   "The panel Rejections by code tells why."),
-             steps=rising(warn=ANY), decimals=0, no_value="not heard"),
+                   "The panel Rejections by code shows the reason."),
+             steps=rising(warn=ANY), decimals=0, no_value="tap off"),
     )  # fmt: skip
 
 
@@ -117,16 +117,16 @@ def _rates(limits: Limits) -> tuple[Panel, ...]:
     received, unstored = c.STREAM_PUBLISHES_RECEIVED, c.STREAM_PUBLISHES_UNSTORED
     worst = _q.grown(unstored).top(_FEW)
     ratio = _q.steady_rate(unstored).over(_q.steady_rate(received)).clamp_max(1)
-    # Mirrors store what nobody publishes into them; beside received they would only confuse.
+    # Mirrors store messages without publishes; beside received they would only confuse.
     stored = _q.steady_rate(c.STREAM_STORED_MESSAGES).where(_q.steady_rate(received))
     return (
         TimeSeries(
             title="Received against stored",
             guide=Guide(
-                "Publishes received, stored and not stored, of all chosen streams that tell; means of "
-                "five minutes, for the exporter counts them about once a minute.",
-                "Received without stored beneath it.",
-                "The panels beside it tell which stream, and why.",
+                "Publishes received, stored and not stored, of the chosen streams; means of five "
+                "minutes, because the exporter fetches them about once a minute.",
+                "Received far above stored.",
+                "The panels beside it show the stream and the reason.",
             ),
             queries=(
                 Query(_q.steady_rate(received).sum_by(), "received"),
@@ -152,21 +152,21 @@ def _rates(limits: Limits) -> tuple[Panel, ...]:
             steps=rising(limits.of(t.PUBLISH_UNSTORED_RATIO)),
             links=(Target.STREAM,),
         ),
-        *_refusals(limits),
+        *_rejections(limits),
     )
 
 
-def _refusals(limits: Limits) -> tuple[Panel, ...]:
+def _rejections(limits: Limits) -> tuple[Panel, ...]:
     hits, rejections = c.STREAM_DEDUPE_HITS, c.STREAM_PUBLISH_REJECTIONS
     conflicts = _q.steady_rate(rejections, code=_CONFLICTS).sum_by(*c.STREAM)
     return (
         TimeSeries(
             title="Duplicates, by stream",
             guide=Guide(
-                f"Publishes per second that were refused as duplicates; the {_FEW} with most. "
-                "How sure is it? says whether they are exact.",
+                f"Publishes per second that were dropped as duplicates; the {_FEW} with most. "
+                "The row How exact is it? shows whether they are exact.",
                 "A steady flow: a publisher repeats everything, or its ids are not unique.",
-                "Look at the publisher's timeouts and at how it makes message ids.",
+                "Check the timeouts of the publisher and how it creates message ids.",
             ),
             queries=(Query(_q.steady_rate(hits).where(_q.grown(hits).top(_FEW)), STREAM_PATH),),
             unit="mps",
@@ -176,22 +176,22 @@ def _refusals(limits: Limits) -> tuple[Panel, ...]:
         TimeSeries(
             title="Rejections by code",
             guide=Guide(
-                "Publishes answered with an error, per second, by the server's error code. "
-                "10071, 10164 and 10070 are wrong expectations, 10077 is a full stream.",
-                "Any flow that lasts.",
-                "Wrong expectation: two publishers write at once. Full: raise the limit.",
+                "Rejected publishes per second, by error code. 10071, 10164 and 10070 are wrong "
+                "expected sequences or message ids, 10077 is a full stream.",
+                "Rejections that last.",
+                "Wrong sequence or id: two publishers write at once. Full: raise the limit.",
             ),
             queries=(Query(_q.busiest(rejections, _FEW), f"{{{{code}}}} {STREAM_PATH}"),),
             unit="mps",
-            no_value="none heard",
+            no_value="none received",
             links=(Target.STREAM,),
             width=8,
         ),
         TimeSeries(
-            title="Wrong expectations",
+            title="Wrong expected sequence or id",
             guide=Guide(
-                f"Share of the publishes that were rejected for a wrong expectation; the {_FEW} "
-                "streams with most.",
+                f"Share of the publishes that were rejected for a wrong expected sequence or "
+                f"message id; the {_FEW} streams with most.",
                 "Above the line: several writers race, or one works with an old sequence.",
                 "Let one writer write each subject, or read again before it retries.",
             ),
@@ -204,14 +204,14 @@ def _refusals(limits: Limits) -> tuple[Panel, ...]:
             unit="percentunit",
             steps=rising(limits.of(t.PUBLISH_CONFLICT_RATIO)),
             soft_maximum=0.02,
-            no_value="none heard",
+            no_value="none received",
             links=(Target.STREAM,),
             width=8,
         ),
     )
 
 
-# --- who is silent? -------------------------------------------------------------------------------
+# --- silent streams -------------------------------------------------------------------------------
 
 
 def _last_publish() -> Table:
@@ -220,9 +220,9 @@ def _last_publish() -> Table:
     return Table(
         title="Silent streams",
         guide=Guide(
-            f"Time since each stream's newest message was stored; the {_ROWS} most silent.",
-            "A stream whose publishers are never silent for so long.",
-            "Look at the publisher. An empty stream has no time and is not listed.",
+            f"Time since the newest message of each stream was stored; the {_ROWS} longest.",
+            "A stream whose publishers are never idle for so long.",
+            "Check the publisher. An empty stream has no time and is not listed.",
         ),
         identity=c.STREAM,
         columns=(
@@ -258,7 +258,7 @@ def _window(limits: Limits) -> tuple[Panel, ...]:
         TimeSeries(
             title="Memory of message ids",
             guide=Guide(
-                f"What these ids take in the memory of each replica, at {per_id:g} bytes each.",
+                f"Memory of these ids on each replica, at {per_id:g} bytes each.",
                 "Above the line: the server may run out of memory.",
                 "Shorten the window, or publish without ids where order and retries allow it.",
             ),
@@ -271,7 +271,7 @@ def _window(limits: Limits) -> tuple[Panel, ...]:
         Table(
             title="Length of the window",
             guide=Guide(
-                "How long a message id is remembered.",
+                "Length of the duplicate window.",
                 "Shorter than publishers retry: a late retry is stored twice.",
                 "Set it to the longest time after which a publisher still retries.",
             ),
@@ -285,7 +285,7 @@ def _window(limits: Limits) -> tuple[Panel, ...]:
     )
 
 
-# --- how sure is it? ------------------------------------------------------------------------------
+# --- how exact is it? -----------------------------------------------------------------------------
 
 
 def _certainty() -> tuple[Panel, ...]:
@@ -295,8 +295,8 @@ def _certainty() -> tuple[Panel, ...]:
             title="Duplicates are",
             guide=Guide(
                 "Whether duplicates are counted from acknowledgements, or are an upper bound.",
-                "Bound is not bad, only less sharp: rejections raise it too.",
-                "Switch the publish-ack tap on for exact numbers.",
+                "An upper bound is only less exact: rejections raise it too.",
+                "Enable the publish-ack tap for exact numbers.",
             ),
             queries=(Query(exact, STREAM_PATH),),
             mapping=EXACT_MAPPING,
@@ -305,21 +305,21 @@ def _certainty() -> tuple[Panel, ...]:
         StateTimeline(
             title="Publish-ack tap",
             guide=Guide(
-                "Whether the tap that hears publish acknowledgements is on. No bar: not configured.",
-                "Off although it is configured: duplicates are a bound, rejections are not heard.",
-                "Look at the exporter's log and at the permission of its user.",
+                "Whether the publish-ack tap is subscribed. No bar: not configured.",
+                "Off although configured: duplicates are an upper bound, rejections are unknown.",
+                "Check the log of the exporter and the permissions of its user.",
             ),
             queries=(Query(_q.now(c.PUBLISH_ACK_TAP_ACTIVE), "{{system}}"),),
-            mapping=ValueMapping((MappedValue(0, "off", WARN), MappedValue(1, "listens", OK))),
-            no_value="not heard",
+            mapping=ValueMapping((MappedValue(0, "off", WARN), MappedValue(1, "on", OK))),
+            no_value="tap off",
             width=8,
         ),
-        shared.questions_left_out(
+        shared.skipped_requests(
             _q,
             Guide(
-                "Questions that the exporter leaves out on purpose, and why.",
-                "A bar: what hangs on this question is absent, here mostly publish accounting.",
-                "Ceiling: raise it in the configuration. Permission: give it to the user.",
+                "Requests that the exporter skips by design, and why.",
+                "A bar: the metrics of this request are absent, here mostly publish accounting.",
+                "Ceiling: raise it in the configuration. Permission: grant it to the user.",
             ),
         ),
     )

@@ -1,4 +1,4 @@
-"""All boards, in the order in which one looks at them."""
+"""All boards, in the order of the documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One stream: what it holds, what flows in and out, who reads it, where it lives."""
+"""Board of one stream: size, flow, consumers, replicas."""
 
 from __future__ import annotations
 
@@ -21,7 +21,12 @@ from dashboards.panels.model import (
     TimeSeries,
 )
 from dashboards.panels.tiles import tile
-from dashboards.panels.variables import CONSUMER_OF_STREAM, dropping, refusing, unwell_longest
+from dashboards.panels.variables import (
+    CONSUMER_OF_STREAM,
+    discard_new,
+    discard_old,
+    unhealthy_longest,
+)
 from dashboards.queries import RATE_WINDOW
 from exporter import catalog as c
 from exporter.metric import Metric
@@ -44,7 +49,7 @@ def board(limits: Limits) -> Board:
         rows=(
             Row("Now", _stats(limits)),
             Row("Flow", _flow()),
-            Row("Who reads it", _readers()),
+            Row("Consumers", _consumers()),
             Row("What happened to it?", stream_details.events(_q)),
             Row("Replicas", stream_details.replicas(_q, limits)),
             Row("Mirror and sources", stream_details.sources(_q, limits), collapsed=True),
@@ -52,7 +57,7 @@ def board(limits: Limits) -> Board:
             Row("Findings of the audit", stream_details.findings(_q), collapsed=True),
         ),
         annotations=(
-            *event_annotations.stream_moments(_q),
+            *event_annotations.stream_events(_q),
             event_annotations.consumer_recreations(_q),
             event_annotations.server_restarts(_q),
             event_annotations.firing_alerts(_q),
@@ -69,7 +74,7 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
         _stat(
             "Leader", _q.info(c.STREAM_INFO, "leader"), "none",
             Guide("The server that leads the stream. Empty on a server that is not clustered.",
-                  "No data: the stream has no leader, or is not known.",
+                  "No data: the stream has no leader, or is unknown.",
                   "Bring its servers back; more than half of the replicas must be up."),
             legend="{{leader}}", show_label="leader",
         ),
@@ -77,35 +82,33 @@ def _stats(limits: Limits) -> tuple[Panel, ...]:
             "Messages", _q.now(c.STREAM_MESSAGES), "short",
             Guide("Messages in the stream now.",
                   "A sudden fall: a purge, or messages expire.",
-                  "The annotations tell purges, restores and recreations."),
+                  "The annotations show purges, restores and recreations."),
         ),
         _stat(
             "Size", _q.now(c.STREAM_BYTES), "bytes",
-            Guide("Size of its messages, one copy.",
-                  "It nears the limit of a stream that refuses new messages when full.",
-                  "Capacity and forecast tells the date."),
+            Guide("Size of its messages, without replicas.",
+                  "It nears the limit of a stream with discard new.",
+                  "Capacity and forecast shows the date."),
         ),
         _stat(
-            "Full, refuses new", fill.where(refusing(_q)), "percentunit",
-            Guide("How much of its limit of bytes or messages is used, if it refuses new messages "
-                  "when full (discard new).",
-                  "Near 100 %: publishes are refused.",
+            "Full, discard new", fill.where(discard_new(_q)), "percentunit",
+            Guide("Share of its limit of bytes or messages in use, on a stream with discard new.",
+                  "Near 100 %: publishes are rejected.",
                   "Raise the limit, or find the consumer that holds messages."),
-            steps=fullness.stream_steps(limits), no_value="drops old",
+            steps=fullness.stream_steps(limits), no_value="discard old",
         ),
         _stat(
-            "Full, drops old", fill.where(dropping(_q)), "percentunit",
-            Guide("How much of its limit of bytes or messages is used, if it drops old messages "
-                  "when full (discard old).",
-                  "It is meant to be full; bad only for readers that are too slow.",
-                  "See Who reads it: a lag as old as the oldest message means loss."),
-            no_value="refuses new",
+            "Full, discard old", fill.where(discard_old(_q)), "percentunit",
+            Guide("Share of its limit of bytes or messages in use, on a stream with discard old.",
+                  "It is full by design; bad only for consumers that are too slow.",
+                  "See the row Consumers: a lag as old as the oldest message means loss."),
+            no_value="discard new",
         ),
         _stat(
             "Last publish", _q.age(c.STREAM_LAST_TIMESTAMP_SECONDS), "s",
             Guide("Time since the newest message was stored.",
-                  "Longer than its publishers are ever silent.",
-                  "Look at the publishers, then at Publishing and dedupe for rejections."),
+                  "Longer than its publishers are ever idle.",
+                  "Check the publishers, then Publishing and dedupe for rejections."),
         ),
         *_damages(),
         *_counts(),
@@ -116,17 +119,17 @@ def _damages() -> tuple[Panel, ...]:
     return (
         _stat(
             "Replicas offline", _q.now(c.STREAM_REPLICA_OFFLINE).sum_by(*c.STREAM), "short",
-            Guide("Replicas that the leader holds for offline. No data on unreplicated streams.",
-                  "Anything above 0: one more may stop the stream.",
+            Guide("Replicas that the leader reports as offline. No data on unreplicated streams.",
+                  "Anything above 0: one more may cost the quorum.",
                   "See the row Replicas for which one; bring that server back."),
-            steps=rising(bad=ANY), no_value="one copy",
+            steps=rising(bad=ANY), no_value="one replica",
         ),
         _stat(
             "Damaged messages", _q.now(c.STREAM_LOST_MESSAGES), "short",
-            Guide("Messages that the server itself found damaged or missing in its store.",
-                  "Anything above 0: data is gone.",
-                  "Look at the disk of the leader; restore from a replica or a backup."),
-            steps=rising(bad=ANY), no_value="none told",
+            Guide("Messages that the server reports as damaged or missing in its store.",
+                  "Anything above 0: data is lost.",
+                  "Check the disk of the leader; restore from a replica or a backup."),
+            steps=rising(bad=ANY), no_value="none reported",
         ),
     )  # fmt: skip
 
@@ -135,21 +138,21 @@ def _counts() -> tuple[Panel, ...]:
     counts: tuple[tuple[str, Expression, str, str], ...] = (
         ("Oldest message", _q.age(c.STREAM_FIRST_TIMESTAMP_SECONDS),
          "Age of the oldest message.",
-         "Old on a work queue: something is never finished."),
+         "Old on a work queue: a message is never acknowledged."),
         ("Consumers", _q.now(c.STREAM_CONSUMERS),
-         "Consumers as the server counts them, ephemeral ones included.",
-         "0 on an interest stream: publishes are acknowledged and not kept."),
+         "Consumers by the count of the server, with ephemeral ones.",
+         "0 on an interest stream: publishes are acknowledged and not stored."),
         ("Ephemeral consumers", _q.now(c.STREAM_EPHEMERAL_CONSUMERS),
          "Consumers without a durable name.",
-         "A number that only rises: clients create and never end them."),
+         "A number that only rises: clients create and never delete them."),
         ("Subjects", _q.now(c.STREAM_SUBJECTS),
          "Distinct subjects among its messages.",
          "Millions: the index takes memory, and filtered consumers slow down."),
-        ("Holes", _q.now(c.STREAM_DELETED_MESSAGES),
+        ("Deleted messages", _q.now(c.STREAM_DELETED_MESSAGES),
          "Messages removed between the first and the last one.",
          "Millions: they cost memory and slow a restart."),
         ("Duplicate window", _q.now(c.STREAM_DUPLICATE_WINDOW_SECONDS),
-         "Time in which a second publish with the same id is refused.",
+         "Time in which the server drops a second publish with the same id.",
          "Shorter than publishers retry: duplicates are stored."),
     )  # fmt: skip
     return tuple(_count(*each) for each in counts)
@@ -180,8 +183,8 @@ def _flow() -> tuple[Panel, ...]:
             guide=Guide(
                 "Messages stored per second, and removed per second by acks, limits or purges "
                 "(stored minus growth).",
-                "Stored at 0 while publishers work; removed far above stored: it is emptied.",
-                "Publishing and dedupe tells whether publishes arrive and are refused.",
+                "Stored at 0 while publishers work; removed far above stored: it drains.",
+                "Publishing and dedupe shows whether publishes arrive and are rejected.",
             ),
             queries=(Query(stored, f"stored {_NAME}"), Query(removed, f"removed {_NAME}")),
             unit="mps",
@@ -189,12 +192,12 @@ def _flow() -> tuple[Panel, ...]:
             links=(Target.PUBLISH,),
         ),
         TimeSeries(
-            title="Publishes that arrive",
+            title="Publishes received",
             guide=Guide(
                 "Publishes that reached the stream per second, stored and not stored; means of five "
                 "minutes.",
                 "Not stored above 0: duplicates, or publishes that were rejected.",
-                "Publishing and dedupe tells them apart.",
+                "Publishing and dedupe shows which.",
             ),
             queries=(
                 Query(_q.steady_rate(c.STREAM_PUBLISHES_RECEIVED), f"received {_NAME}"),
@@ -221,8 +224,8 @@ def _against_limit(
     return TimeSeries(
         title=title,
         guide=Guide(
-            "What the stream holds, its limit (dashed), and what the rollups expect in a week.",
-            "The line or the expectation meets the limit.",
+            "The stream now, its limit (dashed), and the forecast of the rollups for a week.",
+            "The line or the forecast meets the limit.",
             "Raise the limit in time; Capacity and forecast gives the date.",
         ),
         queries=(
@@ -239,15 +242,15 @@ def _against_limit(
     )
 
 
-# --- who reads it ---------------------------------------------------------------------------------
+# --- consumers ------------------------------------------------------------------------------------
 
 
-def _readers() -> tuple[Panel, ...]:
+def _consumers() -> tuple[Panel, ...]:
     return (
         TimeSeries(
             title="Pending per consumer",
             guide=Guide(
-                f"Messages that each consumer was not sent yet; the {_FEW} with most.",
+                f"Messages not delivered to each consumer yet; the {_FEW} with most.",
                 "A line that only rises.",
                 "Click it and open the consumer.",
             ),
@@ -258,8 +261,8 @@ def _readers() -> tuple[Panel, ...]:
         TimeSeries(
             title="Lag per consumer",
             guide=Guide(
-                f"Age of the oldest message that each consumer has not finished; the {_FEW} worst.",
-                "A line that rises without end, or nears the stream's max_age.",
+                f"Age of the oldest unacknowledged message of each consumer; the {_FEW} worst.",
+                "A line that only rises, or nears the max_age of the stream.",
                 "Click it and open the consumer.",
             ),
             queries=(Query(_q.highest(c.CONSUMER_LAG_SECONDS, _FEW), CONSUMER_OF_STREAM),),
@@ -270,11 +273,11 @@ def _readers() -> tuple[Panel, ...]:
         StateTimeline(
             title="Verdict per consumer",
             guide=Guide(
-                "What the exporter says of each consumer; at most 15, the longest unwell first.",
-                "Red: messages are or will be lost, or nothing moves. Orange: it needs a look.",
+                "Verdict of each consumer; at most 15, the longest unhealthy first.",
+                "Red: messages are or will be lost, or nothing moves. Orange: it needs attention.",
                 "Click a bar and open the consumer.",
             ),
-            queries=(Query(unwell_longest(_q, 15), CONSUMER_OF_STREAM),),
+            queries=(Query(unhealthy_longest(_q, 15), CONSUMER_OF_STREAM),),
             mapping=VERDICT_MAPPING,
             width=8,
             links=(Target.CONSUMER,),

@@ -1,4 +1,4 @@
-"""The lower rows of the stream board: replicas, mirror and sources, configuration, findings."""
+"""Lower rows of the stream board: events, replicas, mirror and sources, configuration, findings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FROM_SOURCE = "{{stream}} from {{source}}"
 
 
 def events(q: Scope) -> tuple[Panel, ...]:
-    """What also stands in the graphs as annotations, counted."""
+    """The events of the annotations, counted."""
     happened = (
         ("elections", c.STREAM_LEADER_CHANGES),
         ("sequence went back", c.STREAM_SEQUENCE_REGRESSIONS),
@@ -46,14 +46,14 @@ def events(q: Scope) -> tuple[Panel, ...]:
         TimeSeries(
             title="Events of the stream",
             guide=Guide(
-                "What the exporter saw happen: elections, recreations, restores, lost quorum, "
-                "durable consumers that are gone, and sequences that went back.",
-                "Sequence went back: messages that were acknowledged to publishers are gone.",
-                "Ask who did it; after data loss compare with publishers' own records.",
+                "Elections, recreations, restores, lost quorum, deleted durable consumers, and "
+                "sequences that went back.",
+                "Sequence went back: acknowledged messages are lost.",
+                "Find out who did it; after data loss compare with the records of publishers.",
             ),
             queries=tuple(
-                Query(q.increase(metric, RATE_WINDOW), f"{word} {{{{stream}}}}")
-                for word, metric in happened
+                Query(q.increase(metric, RATE_WINDOW), f"{name} {{{{stream}}}}")
+                for name, metric in happened
             ),
             bars=True,
             overrides=(Override("/^(sequence|quorum)/", BAD),),
@@ -61,10 +61,9 @@ def events(q: Scope) -> tuple[Panel, ...]:
         TimeSeries(
             title="Consumers ahead of the stream",
             guide=Guide(
-                "How far a consumer's position lies beyond the stream's end. No line while all "
-                "is well.",
+                "Distance of a consumer beyond the end of the stream. No line is normal.",
                 "Any line: the stream went back, by data loss, rollback or restore.",
-                "Stop publishers, look at the servers' disks, compare the replicas.",
+                "Stop publishers, check the disks of the servers, compare the replicas.",
             ),
             queries=(
                 Query(q.now(c.CONSUMER_AHEAD_OF_STREAM_MESSAGES).top(_FEW), CONSUMER_OF_STREAM),
@@ -80,34 +79,34 @@ def replicas(q: Scope, limits: Limits) -> tuple[Panel, ...]:
         TimeSeries(
             title="Replica lag",
             guide=Guide(
-                "Raft entries that each replica is behind, in the leader's view.",
-                "Above the line and not falling: this copy would be missing after a failure.",
-                "Look at the disk and the network of that server.",
+                "Raft entries that each replica is behind, as the leader reports.",
+                "Above the line and not falling: this replica would be missing after a failure.",
+                "Check the disk and the network of that server.",
             ),
             queries=(Query(q.now(c.STREAM_REPLICA_LAG), _ON_SERVER),),
             steps=rising(bad=limits.of(t.REPLICA_LAG)),
-            no_value="one copy",
+            no_value="one replica",
             width=8,
         ),
         TimeSeries(
-            title="Replica last heard",
+            title="Last contact with replicas",
             guide=Guide(
-                "Time since the leader last heard from each replica.",
+                "Time since the last contact of the leader with each replica.",
                 "More than a few seconds.",
-                "Look at the network between the two servers.",
+                "Check the network between the two servers.",
             ),
             queries=(Query(q.now(c.STREAM_REPLICA_ACTIVE_SECONDS), _ON_SERVER),),
             unit="s",
-            no_value="one copy",
+            no_value="one replica",
             width=8,
         ),
         TimeSeries(
             title="Replicas that differ",
             guide=Guide(
-                "Difference between a follower's own count and the leader's although the leader "
-                "sees no lag. No line while the copies are the same.",
-                "Any line that stays: after an election other messages would be there.",
-                "Let the replica be rebuilt: remove it from the stream and add it again.",
+                "Difference between the message counts of a follower and the leader although the "
+                "leader reports no lag. No line while the replicas are equal.",
+                "Any line that stays: after an election consumers would get other messages.",
+                "Rebuild the replica: remove it from the stream and add it again.",
             ),
             queries=(Query(q.now(c.STREAM_REPLICA_DIVERGENCE_MESSAGES), _ON_SERVER),),
             steps=rising(bad=limits.of(t.REPLICA_DIVERGENCE_MESSAGES)),
@@ -124,22 +123,22 @@ def _replica_places(q: Scope) -> tuple[Panel, ...]:
             guide=Guide(
                 "Which server led the stream, one bar per server.",
                 "Many short bars: elections, during which nothing is stored.",
-                "Look at the servers that take turns: network, disk, load.",
+                "Check the servers that alternate: network, disk, load.",
             ),
             queries=(Query(q.info(c.STREAM_INFO, "leader"), "{{stream}} on {{leader}}"),),
-            mapping=ValueMapping((MappedValue(1, "leads", INFO),)),
+            mapping=ValueMapping((MappedValue(1, "leader", INFO),)),
             height=6,
         ),
         StateTimeline(
-            title="Replicas as the leader sees them",
+            title="Replicas online",
             guide=Guide(
-                "Which replicas the leader holds for offline.",
-                "A red bar: one more and the stream may stop.",
+                "Replicas that the leader reports as offline.",
+                "A red bar: one more may cost the quorum.",
                 "Bring that server back.",
             ),
             queries=(Query(q.now(c.STREAM_REPLICA_OFFLINE), _ON_SERVER),),
             mapping=ONLINE_MAPPING,
-            no_value="one copy",
+            no_value="one replica",
             height=6,
         ),
     )
@@ -152,18 +151,18 @@ def sources(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             guide=Guide(
                 "Messages that the mirror or source is behind its origin, as of its last contact.",
                 "It rises, or the contact beside it is old: then this number is old too.",
-                "Look at the link to the origin and at the origin's consumers.",
+                "Check the link to the origin and the consumers of the origin.",
             ),
             queries=(Query(q.now(c.STREAM_SOURCE_LAG), _FROM_SOURCE),),
             no_value="no mirror, no sources",
             width=8,
         ),
         TimeSeries(
-            title="Source last heard",
+            title="Last contact with sources",
             guide=Guide(
-                "Time since the mirror or source was last heard from.",
-                "Above the line while the origin moves: the copy stands still.",
-                "Look at the link to the origin; see whether its stream still exists.",
+                "Time since the last contact of the mirror or source with its origin.",
+                "Above the line while the origin gets messages: nothing is copied.",
+                "Check the link to the origin, and that its stream still exists.",
             ),
             queries=(Query(q.now(c.STREAM_SOURCE_ACTIVE_SECONDS), _FROM_SOURCE),),
             unit="s",
@@ -187,14 +186,14 @@ def sources(q: Scope, limits: Limits) -> tuple[Panel, ...]:
 
 
 def configuration(q: Scope) -> tuple[Panel, ...]:
-    told = (
+    labels = (
         "kind", "retention", "discard", "storage", "compression", "leader", "replicas", "mirror",
     )  # fmt: skip
     return (
         shared.configuration(
             q,
             c.STREAM_INFO,
-            told,
+            labels,
             (
                 Column("Max bytes", q.now(c.STREAM_MAX_BYTES), "bytes"),
                 Column("Max messages", q.now(c.STREAM_MAX_MESSAGES)),

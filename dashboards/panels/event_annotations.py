@@ -1,4 +1,4 @@
-"""Moments drawn into the graphs: restarts, elections, recreations, restores, purges, alerts."""
+"""Annotations of the graphs: restarts, elections, recreations, restores, purges, alerts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from exporter import catalog
 from exporter.metric import Metric
 from streamgauge.promql.selectors import Regex
 
-# Every alert of ours carries this prefix; the watchdog fires always, to prove that rules are loaded.
+# All our alerts have this prefix. The watchdog always fires while rules are loaded.
 ALERT_NAMES = Regex("JetStream.+")
 WATCHDOG = "JetStreamWatchdog"
 _MILLISECONDS = 1000
@@ -25,18 +25,18 @@ def _happened(scope: Scope, metric: Metric, name: str, title: str, colour: str) 
     return Annotation(name, scope.increase(metric, RATE_WINDOW) > 0, title, colour)
 
 
-def stream_moments(scope: Scope) -> tuple[Annotation, ...]:
+def stream_events(scope: Scope) -> tuple[Annotation, ...]:
     return (
         _happened(scope, catalog.STREAM_LEADER_CHANGES, "Elections",
-                  "{{stream}}: another server leads", INFO),
+                  "{{stream}}: new leader", INFO),
         _happened(scope, catalog.STREAM_RECREATED, "Streams recreated",
-                  "{{stream}}: deleted and made anew", WARN),
+                  "{{stream}}: deleted and recreated", WARN),
         _happened(scope, catalog.STREAM_RESTORES, "Restores",
                   "{{stream}}: restored from a backup", PAUSED),
         _happened(scope, catalog.STREAM_PURGED_MESSAGES, "Purges",
                   "{{stream}}: purged", PAUSED),
         _happened(scope, catalog.STREAM_SEQUENCE_REGRESSIONS, "Sequence went back",
-                  "{{stream}}: acknowledged messages are gone", BAD),
+                  "{{stream}}: acknowledged messages are lost", BAD),
     )  # fmt: skip
 
 
@@ -45,12 +45,12 @@ def consumer_recreations(scope: Scope) -> Annotation:
         scope,
         catalog.CONSUMER_RECREATED,
         "Consumers recreated",
-        "{{stream}}/{{consumer}}: made anew, or reset",
+        "{{stream}}/{{consumer}}: recreated or reset",
         WARN,
     )
 
 
 def firing_alerts(scope: Scope) -> Annotation:
-    """Off at first: an alert that fires for hours would shade every graph."""
+    """Disabled by default: an alert that fires for hours would shade every graph."""
     firing = scope.now(external_metrics.ALERTS, alertstate="firing", alertname=ALERT_NAMES)
     return Annotation("Alerts", firing, "{{alertname}} {{stream}} {{consumer}}", BAD, enabled=False)

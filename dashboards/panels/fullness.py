@@ -1,4 +1,4 @@
-"""How full streams and servers are, and at which numbers that turns orange and red."""
+"""Fill ratios of streams and servers, and the thresholds of their colours."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from exporter import catalog as c
 from streamgauge.promql.expression import Expression
 from streamgauge.promql.selectors import Regex
 
-# Of the other limits, age is reached by design and consumers stop no publish.
+# max_age is reached by design, and max_consumers stops no publish.
 _SIZE_LIMITS = Regex("bytes|messages")
 
 
 def of_stream(scope: Scope) -> Expression:
-    """Share of its limit of bytes and of its limit of messages, one series for each."""
+    """Share of max_bytes and of max_msgs, one series for each."""
     return scope.now(c.STREAM_FILL_RATIO, limit=_SIZE_LIMITS)
 
 

@@ -1,4 +1,4 @@
-"""The numbers of the alerts as lines on the boards: one number, one place, one name."""
+"""The thresholds of the alerts as lines and factors on the boards."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Limits:
     chosen: Mapping[str, NamedNumber]
 
     def of(self, threshold: NamedNumber) -> Line:
-        """Where the line stands; somebody may have chosen another value."""
+        """The line at the threshold, with the chosen value."""
         return Line(self.chosen[threshold.name].value, threshold.name)
 
     def value(self, threshold: NamedNumber) -> float:
-        """The same for a factor inside a query."""
+        """The chosen value, as a factor of a query."""
         return self.chosen[threshold.name].value
 
 

@@ -1,4 +1,4 @@
-"""What a board is, said without Grafana: rows of panels, queries, links. Pure declarations."""
+"""Boards, rows, panels, queries and links, independent of Grafana. Pure declarations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """What stands behind the panel's i: what it means, what is bad, what to do."""
+    """The description of a panel: what it means, what is bad, what to do."""
 
     means: str
     bad: str
@@ -35,7 +35,7 @@ class Guide:
 
 
 class Target(Enum):
-    """The boards a link may lead to; the value is the board's key."""
+    """The boards that a link may open; the value is the key of the board."""
 
     FLEET = "fleet"
     STREAM = "stream"
@@ -47,7 +47,7 @@ class Target(Enum):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """What the link must fill there, the one that the board is about last."""
+        """The variables that the link sets; the last one is the subject of the board."""
         return ("system", *_FILLED.get(self.value, ()))
 
 
@@ -60,7 +60,7 @@ _FILLED = {
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """How the series of one name differ from the rest of the panel."""
+    """Display options of the series with one name."""
 
     name: str  # the legend as drawn, or a regular expression between slashes
     colour: str = ""
@@ -98,16 +98,16 @@ class TimeSeries(Panel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stat(Panel):
-    """What is now: it asks for one moment. The last value of a range would outlive its series."""
+    """The present value, by an instant query: the last value of a range would outlive its series."""
 
     width: int = 3
     height: int = 4
-    background: bool = False  # colour the whole tile: for what must be seen across the room
+    background: bool = False  # colour the whole tile: for the most important values
     show_label: str = ""  # show this label's value instead of the number
 
 
 class StatOptions(TypedDict, total=False):
-    """What a board's own way to make a tile hands on to it."""
+    """Optional fields of a tile."""
 
     steps: tuple[Step, ...]
     mapping: ValueMapping
@@ -156,7 +156,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table(Panel):
-    """Rows are what the identity labels tell apart; further labels of an info are columns too."""
+    """One row per identity; further labels of an info are columns too."""
 
     width: int = 24
     height: int = 10
@@ -192,7 +192,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A moment drawn into every graph of the board."""
+    """An event shown in every graph of the board."""
 
     name: str
     expr: Expression

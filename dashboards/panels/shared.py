@@ -1,4 +1,4 @@
-"""Panels that stand on more than one board, differing in no more than what they are about."""
+"""Panels that several boards share."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from exporter import catalog as c
 from exporter.metric import Metric
 from streamgauge.promql.expression import Labels
 
-_FOLDED_HEIGHT = 6  # in a row that is opened for a look
+_FOLDED_HEIGHT = 6  # in a collapsed row
 
 
-def questions_left_out(q: Scope, guide: Guide, *, height: int = 8) -> StateTimeline:
-    left_out = q.now(c.QUESTION_SKIPPED).equals(1)
+def skipped_requests(q: Scope, guide: Guide, *, height: int = 8) -> StateTimeline:
+    skipped = q.now(c.QUESTION_SKIPPED).equals(1)
     return StateTimeline(
-        title="Questions left out",
+        title="Skipped requests",
         guide=guide,
-        queries=(Query(left_out, "{{system}} {{question}}: {{reason}}"),),
-        mapping=ValueMapping((MappedValue(1, "left out", WARN),)),
+        queries=(Query(skipped, "{{system}} {{question}}: {{reason}}"),),
+        mapping=ValueMapping((MappedValue(1, "skipped", WARN),)),
         no_value="none seen",
         width=8,
         height=height,
@@ -28,24 +28,24 @@ def questions_left_out(q: Scope, guide: Guide, *, height: int = 8) -> StateTimel
 def configuration(
     q: Scope,
     info: Metric,
-    told: Labels,
+    labels: Labels,
     limits: tuple[Column, ...],
     *,
     identity: Labels,
     bad: str,
     links: tuple[Target, ...] = (),
 ) -> Table:
-    """What the info series tells in words, and the limits beside it."""
+    """The labels of the info series, and the limits."""
     return Table(
-        title="How it is configured",
+        title="Settings",
         guide=Guide(
-            "What its configuration says; an empty cell is unlimited or not set.",
+            "Its configuration; an empty cell is unlimited or not set.",
             bad,
-            "The findings below name what is dangerous.",
+            "The findings below list risky settings.",
         ),
         identity=identity,
-        shown_labels=told,
-        columns=(Column("", q.info(info, *told)), *limits),
+        shown_labels=labels,
+        columns=(Column("", q.info(info, *labels)), *limits),
         sort_by=identity[-1].capitalize(),
         ascending=True,
         links=links,
@@ -55,17 +55,17 @@ def configuration(
 
 def owner_limits(q: Scope, values: Metric, owned: str) -> Table:
     return Table(
-        title="Limits of its owner",
+        title="Limits of the owner",
         guide=Guide(
-            f"Limits that the owner wrote into the {owned}'s metadata; they win over ours.",
-            "A limit that is not listed: its value could not be read.",
+            f"Limits that the owner set in the metadata of the {owned}; they replace ours.",
+            "A limit that is not listed: its value could not be parsed.",
             "Correct the metadata key under io.nats.monitor.",
         ),
         identity=values.labels,
         columns=(Column("Value", q.now(values)),),
         sort_by="Limit",
         ascending=True,
-        no_value="none told",
+        no_value="none",
         height=_FOLDED_HEIGHT,
     )
 
@@ -75,7 +75,7 @@ def audit_findings(
     found: Column,
     *,
     identity: Labels,
-    title: str = "What the audit finds here",
+    title: str = "Audit findings",
     links: tuple[Target, ...] = (),
     height: int = _FOLDED_HEIGHT,
 ) -> Table:
@@ -83,13 +83,13 @@ def audit_findings(
         title=title,
         guide=Guide(
             means,
-            "Severity warn: it works today and will hurt one day.",
-            "Look the code up in the list of checks, and change the configuration.",
+            "Severity warn: it works today and can fail later.",
+            "Find the check in the list of checks, and change the configuration.",
         ),
         identity=(*identity, "check", "severity"),
         columns=(found,),
         sort_by="Severity",
-        no_value="none told",
+        no_value="none",
         links=links,
         height=height,
     )

@@ -1,4 +1,4 @@
-"""Tiles: one number of now each, in as few words as a board can say it."""
+"""Tiles: one present value each."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a visitor may choose on the boards: variables, each scoped by those before it."""
+"""Variables of the boards, each scoped by those before it, and selections of assets."""
 
 from __future__ import annotations
 
-from dashboards.panels.colours import NOT_WELL
+from dashboards.panels.colours import UNHEALTHY
 from dashboards.panels.model import Variable
 from dashboards.queries import Scope, summed_over_range
 from exporter import catalog
@@ -10,7 +10,7 @@ from exporter.metric import Metric
 from streamgauge.promql.expression import Expression
 from streamgauge.promql.selectors import select_any
 
-# One series that is always there, of each program that serves our metrics.
+# One series that is always present, of each program that serves our metrics.
 _SERVED_BY = (catalog.UP, catalog.ARCHIVE_SERIES, catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS)
 
 JOB = Variable(
@@ -29,7 +29,7 @@ ACCOUNT = Variable("account", "Account", _values("account", catalog.STREAM_UP, "
 SERVER = Variable("server", "Server", _values("server", catalog.SERVER_UP, "system"))
 _STREAM_QUERY = _values("stream", catalog.STREAM_UP, "system", "account")
 STREAM = Variable("stream", "Stream", _STREAM_QUERY)
-# The boards about one thing begin with one thing: all at once would answer no question.
+# Boards about one asset start with one asset, not with all.
 ONE_STREAM = Variable("stream", "Stream", _STREAM_QUERY, all_values=False)
 ONE_CONSUMER = Variable(
     "consumer",
@@ -40,27 +40,27 @@ ONE_CONSUMER = Variable(
 
 
 def scope_of(*variables: Variable) -> Scope:
-    """The job stands in every selector by itself."""
+    """Every selector has the job without a variable of the scope."""
     return Scope(tuple(each.name for each in variables if each is not JOB))
 
 
-def refusing(scope: Scope) -> Expression:
-    """Streams that refuse new messages when full: for these a limit is a wall."""
+def discard_new(scope: Scope) -> Expression:
+    """Streams that reject new messages when full."""
     return scope.info(catalog.STREAM_INFO, discard="new")
 
 
-def dropping(scope: Scope) -> Expression:
-    """Streams that drop old messages when full: these are full by design."""
+def discard_old(scope: Scope) -> Expression:
+    """Streams that discard old messages when full: they are full by design."""
     return scope.info(catalog.STREAM_INFO, discard="old")
 
 
-def unwell_longest(scope: Scope, count: int) -> Expression:
-    """Verdicts of the consumers that were unwell longest in the shown time."""
+def unhealthy_longest(scope: Scope, count: int) -> Expression:
+    """Verdicts of the consumers that were unhealthy longest in the shown time."""
     verdict = scope.now(catalog.CONSUMER_VERDICT)
-    return verdict.where(summed_over_range(verdict.is_at_least(NOT_WELL)).top(count))
+    return verdict.where(summed_over_range(verdict.is_at_least(UNHEALTHY)).top(count))
 
 
-# Names of series: the whole path where a board shows many systems, else what tells them apart.
+# Names of series: the whole path where a board shows many systems, else a shorter one.
 STREAM_PATH = "{{system}}/{{account}}/{{stream}}"
 CONSUMER_PATH = "{{system}}/{{account}}/{{stream}}/{{consumer}}"
 CONSUMER_OF_STREAM = "{{stream}}/{{consumer}}"

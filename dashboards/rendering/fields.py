@@ -1,4 +1,4 @@
-"""How values look, in Grafana's words: thresholds, mappings, overrides, legends. Plain dictionaries."""
+"""Grafana's field and panel options as plain dictionaries: thresholds, mappings, overrides, legends."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def heatmap_defaults(_: Heatmap) -> Json:
 
 
 def heatmap_options(panel: Heatmap) -> Json:
-    """Prometheus' buckets are drawn as they are: Grafana must not make its own of them."""
+    """Shows the buckets of Prometheus as they are, without buckets of Grafana."""
     return {
         "calculate": False,
         "cellGap": 1,

@@ -1,4 +1,4 @@
-"""The forms in which boards are handed on: plain files, grafana.com, Kubernetes, Terraform. Pure."""
+"""Output formats of the boards: plain files, grafana.com, Kubernetes, Terraform. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PANEL_NAMES = {
 
 
 def board_text(board: Json) -> str:
-    """Sorted, so that the same board is always the same bytes."""
+    """Sorted: the same board is always the same bytes."""
     return json.dumps(board, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
@@ -36,7 +36,7 @@ def plain_files(boards: list[Json]) -> Files:
 
 
 def grafana_com(boards: list[Json]) -> Files:
-    """As grafana.com takes it. There is no input to fill: the data source is a variable."""
+    """For grafana.com. There are no inputs: the data source is a variable."""
     for board in boards:
         shared: Json = {
             "__elements": {},

@@ -1,4 +1,4 @@
-"""Where panels stand: rows top down, panels left to right, a new line when the width is used up."""
+"""Positions of panels: left to right, with a new line when the width is used up."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PlacedRow:
 
 
 def placed(board: Board) -> Iterator[PlacedRow]:
-    """A collapsed row takes one line of the board, whatever it holds."""
+    """A collapsed row takes one line of the board."""
     top = 0
     for row in board.rows:
         place = Place(0, top, GRID_COLUMNS, _ROW_HEIGHT)
@@ -49,5 +49,5 @@ def _flow(panels: Sequence[Panel], top: int) -> Iterator[tuple[Panel, Place]]:
 
 
 def panel_id(title: str) -> int:
-    """From the title and not from the order: a link to a panel survives when another is added."""
+    """From the title, not from the order: a link to a panel survives when another is added."""
     return zlib.crc32(title.encode()) % _IDS + 1

@@ -1,4 +1,4 @@
-"""Links from a series or a table row to the next board: they keep time range and choice."""
+"""Links from a series or a table row to another board, with time range and variables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TITLES = {
 
 
 def column_title(label: str) -> str:
-    """How a table heads the column of a label."""
+    """The title of the column of a label."""
     return label.replace("_", " ").capitalize()
 
 
@@ -35,7 +35,7 @@ def panel_links(panel: Panel, board: Board, prefix: str) -> list[dict[str, Any]]
 
 
 def runbook_link(address: str) -> dict[str, Any]:
-    """To the page that an alert's own annotation names."""
+    """To the runbook of the alert."""
     url = f"{address.rstrip('/')}/${{__field.labels.alertname}}.md"
     return {"title": "Runbook of ${__field.labels.alertname}", "url": url, "targetBlank": True}
 
@@ -45,7 +45,7 @@ def row_link(target: Target, table: Table, board: Board, prefix: str) -> dict[st
 
 
 def _labels_of(panel: Panel) -> Labels:
-    """Those that every series of the panel carries."""
+    """The labels that every series of the panel has."""
     carried = [set(query.expr.labels) for query in panel.queries]
     common = set.intersection(*carried) if carried else set()
     return tuple(label for label in panel.queries[0].expr.labels if label in common)
@@ -62,7 +62,7 @@ def _link(target: Target, labels: Labels, board: Board, prefix: str, place: str)
 def _filled(
     wanted: Iterable[str], labels: Sequence[str], chosen: set[str], place: str
 ) -> list[str]:
-    """From the series where it says so, else as chosen on this board."""
+    """From the labels of the series, else from the variables of this board."""
     filled = []
     for name in wanted:
         if name in labels:

@@ -1,4 +1,4 @@
-"""What grafanalib writes for Grafana 3, as Grafana 13 writes it itself: known keys only, no nulls."""
+"""The output of grafanalib in the form of Grafana 13: known keys only, no nulls."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 Json = dict[str, Any]
 
 SCHEMA_VERSION = 42
-# Options are written as this version knows them; newer ones migrate from here.
+# Options have the form of this version; newer ones migrate from it.
 PLUGIN_VERSION = "10.4.0"
 
 _BOARD = (
@@ -18,7 +18,7 @@ _PANEL = (
     "datasource", "description", "fieldConfig", "gridPos", "id", "options", "targets", "title",
     "transformations", "type",
 )  # fmt: skip
-# What grafanalib's classes write for Grafana 6 and older, beside what we give them.
+# Keys that grafanalib adds for Grafana 6 and older.
 _OLD_OPTIONS = ("fieldOptions", "showThresholdLabels", "showThresholdMarkers")
 _OLD_CUSTOM = ("displayMode",)
 _ROW = ("collapsed", "gridPos", "id", "title", "type")
@@ -50,7 +50,7 @@ def _panel(raw: Json) -> Json:
     panel["targets"] = [_target(each) for each in raw["targets"]]
     panel["fieldConfig"] = _field_config(raw["fieldConfig"])
     panel["options"] = _without(raw["options"], _OLD_OPTIONS)
-    if raw["type"] == "text":  # it asks nothing and measures nothing
+    if raw["type"] == "text":  # it has no queries
         for key in ("targets", "datasource", "fieldConfig"):
             del panel[key]
         panel["fieldConfig"] = {"defaults": {}, "overrides": []}
@@ -104,7 +104,7 @@ def _current(raw: Json) -> Json:
 
 
 def _without(raw: Json, keys: tuple[str, ...] = ()) -> Json:
-    """Without these and without nulls; a threshold's null lies deeper and stays."""
+    """Without these keys and without nulls; nulls of thresholds are deeper and stay."""
     return {key: value for key, value in raw.items() if key not in keys and value is not None}
 
 

@@ -1,4 +1,4 @@
-"""docs/dashboards.md: how to install the boards, and what each panel is for, from the boards."""
+"""docs/dashboards.md: how to install the boards, and the meaning of each panel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def page(boards: tuple[Board, ...]) -> str:
 
 
 def _overview(boards: tuple[Board, ...]) -> str:
-    lines = ["## The boards", "", "| Board | uid | Question |", "|---|---|---|"]
+    lines = ["## The boards", "", "| Board | uid | Content |", "|---|---|---|"]
     prefix = Naming().uid_prefix
     lines += [
         f"| [{board.title}](#{_anchor(board)}) | `{prefix}{board.key}` | {board.description} |"
@@ -35,7 +35,7 @@ def _chapter(board: Board) -> str:
     head = [
         f"## {board.title}",
         "",
-        f"{board.description} In Grafana it is called *{TITLE_PREFIX}{board.title}*; choose by "
+        f"{board.description} In Grafana it is called *{TITLE_PREFIX}{board.title}*; its variables are "
         f"{variables}.",
         "",
         f"![{board.title}](pictures/board-{uid}.png)",
@@ -45,7 +45,7 @@ def _chapter(board: Board) -> str:
 
 
 def _row(row: Row) -> Iterator[str]:
-    yield f"### {row.title}" + (" (folded)" if row.collapsed else "")
+    yield f"### {row.title}" + (" (collapsed)" if row.collapsed else "")
     yield ""
     panels = [panel for panel in row.panels if not isinstance(panel, Text)]
     yield "| Panel | Shows | Bad | Do |"

@@ -1,4 +1,4 @@
-"""Tables of instant queries: merged into one row per thing, columns named, ordered and coloured."""
+"""Tables of instant queries: one row per asset, columns named, ordered and coloured."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def query_letter(index: int) -> str:
 
 
 def transformations(table: Table) -> list[Json]:
-    """Every query answers one frame; rows with the same labels become one."""
+    """Every query returns one frame; rows with the same labels become one."""
     labels = (*table.identity, *table.shown_labels)
     order = [*labels, *(_value_field(index) for index in range(len(table.columns)))]
     titles = {label: column_title(label) for label in labels}
     titles |= {_value_field(i): column.title for i, column in enumerate(table.columns)}
-    if len(table.columns) == 1:  # Grafana leaves the letter out where there is but one query
+    if len(table.columns) == 1:  # with one query Grafana omits the letter
         order.append("Value")
         titles["Value"] = table.columns[0].title
     organize = {
@@ -34,7 +34,7 @@ def transformations(table: Table) -> list[Json]:
 
 
 def _hidden(table: Table) -> Iterator[str]:
-    """The value of an info says nothing: its labels are the columns."""
+    """The value of an info is always 1: its labels are the columns."""
     for index, column in enumerate(table.columns):
         if not column.title:
             yield _value_field(index)
@@ -69,7 +69,7 @@ def table_overrides(table: Table, board: Board, prefix: str) -> list[Json]:
 
 
 def _linked(table: Table, board: Board, prefix: str) -> Iterator[Json]:
-    """A name leads to the board about what it names."""
+    """The name of an asset links to its board."""
     for target in table.links:
         named = target.variables[-1]
         link = row_link(target, table, board, prefix)

@@ -13,7 +13,7 @@ from streamgauge.promql.expression import (
 
 
 def with_label(inner: Expression, label: str, value: str) -> Expression:
-    """The same series with one more label, to tell them from others in one rule."""
+    """The same series with one more label, to distinguish them from others in one rule."""
     if label in inner.labels:
         raise ExpressionError(f"{label}: is a label already")
     return Call("label_replace", inner, after=(label, value, "", ""), added=(label,))

@@ -1,4 +1,4 @@
-"""Queries know a metric's kind and labels: what would mislead is refused where it is written."""
+"""Queries of the boards: variables, kinds and labels of metrics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_gauge_is_folded_over_replicas_and_chosen_by_the_variables() -> None:
     )
 
 
-def test_a_variable_that_the_metric_has_no_label_for_is_left_out() -> None:
+def test_a_variable_without_a_label_of_the_metric_is_omitted() -> None:
     assert "account" not in str(SCOPE.now(c.SERVER_UP))
 
 
@@ -40,7 +40,7 @@ def test_a_fixed_matcher_may_be_a_pattern() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ask", "metric"),
+    ("query", "metric"),
     [
         (SCOPE.rate, c.STREAM_BYTES),
         (SCOPE.increase, c.STREAM_BYTES),
@@ -55,12 +55,12 @@ def test_a_fixed_matcher_may_be_a_pattern() -> None:
         (SCOPE.age, c.STREAM_BYTES),
     ],
 )
-def test_what_a_kind_cannot_answer_is_refused(ask: object, metric: Metric) -> None:
+def test_a_wrong_kind_of_metric_is_refused(query: object, metric: Metric) -> None:
     with pytest.raises(ExpressionError, match=metric.name):
-        ask(metric)  # type: ignore[operator]
+        query(metric)  # type: ignore[operator]
 
 
-def test_what_is_read_once_a_minute_is_not_rated_over_less() -> None:
+def test_a_counter_that_is_fetched_seldom_needs_steady_rate() -> None:
     with pytest.raises(ExpressionError, match="use steady_rate"):
         SCOPE.rate(c.STREAM_PUBLISHES_RECEIVED)
     assert "[5m]) / 300" in str(SCOPE.steady_rate(c.STREAM_PUBLISHES_RECEIVED))
@@ -73,7 +73,7 @@ def test_a_label_that_the_metric_does_not_have_is_refused() -> None:
         SCOPE.info(c.STREAM_INFO, "colour")
 
 
-def test_a_label_that_is_gone_cannot_be_grouped_by_or_named_in_a_legend() -> None:
+def test_a_removed_label_cannot_be_in_a_grouping_or_legend() -> None:
     total = SCOPE.now(c.STREAM_BYTES).sum_by("system")
     with pytest.raises(ExpressionError, match="has no such label"):
         total.max_by("stream")
@@ -100,5 +100,5 @@ def test_alerts_without_a_system_are_not_hidden_by_the_choice_of_one() -> None:
         until(SCOPE.now(c.FORECAST_STREAM_FULL_TIMESTAMP_SECONDS)),
     ],
 )
-def test_what_is_built_parses(expr: Expression) -> None:
+def test_queries_parse(expr: Expression) -> None:
     parsed(str(expr))
