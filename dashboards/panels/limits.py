@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from alerts import thresholds
 from dashboards.panels.colours import Line
-
-
-class NamedNumber(Protocol):
-    """A threshold as the boards need it."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def value(self) -> float: ...
+from streamgauge.promql.context import NamedNumber
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The compatibility rules on the real promtool give what the other exporters say themselves."""
+"""The compatibility rules in the real promtool give the values of the other exporters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOVING: Final = (
     "varz_mem", "varz_start", "mem_bytes", "rtt_nanoseconds", "start_time", "uptime", "active_duration_ns",
     "last_delivery_seconds", "last_ack_seconds", "stats_api_total", "api_requests",
 )  # fmt: skip
-# The old one is wrong: told in docs/migrate.md.
+# The old one is wrong, see docs/migrate.md.
 WRONG: Final = ("nats_stream_consumer_count",)
 UNLIMITED: Final = 2.0**64
 SYSTEM: Final = {"system": "nats"}
@@ -36,7 +36,7 @@ def promtool() -> Path:
 
 
 def leaders_only(program: str, samples: list[Sample]) -> list[Sample]:
-    """What the old exporter said of a stream or consumer where it knew it."""
+    """The samples of the old exporter that come from the leader."""
     if program == PEERS[0]:
         return [
             each for each in samples
@@ -66,17 +66,19 @@ def expected(
 ) -> dict[frozenset[tuple[str, str]], float]:
     """The old exporter's own samples with the labels that the rule keeps."""
     names, kept = server_names(moment), rule_labels(old)
-    said: dict[frozenset[tuple[str, str]], float] = {}
+    samples_by_labels: dict[frozenset[tuple[str, str]], float] = {}
     for each in leaders_only(program, [s for s in moment.samples(program) if s.name == old.name]):
         labels = {key: names.get(each.labels[key], each.labels[key]) for key in kept}
         if limited(each) and labels.get("account") not in ("$G", "SYS"):
-            said[frozenset((labels | SYSTEM | dict(old.constant_labels)).items())] = each.value
-    return said
+            samples_by_labels[frozenset((labels | SYSTEM | dict(old.constant_labels)).items())] = (
+                each.value
+            )
+    return samples_by_labels
 
 
 def rule_labels(old: OldMetric) -> list[str]:
-    words = old.rule.partition("(")[2].partition(")")[0].split(", ")
-    return [word for word in words if word != "system"]
+    labels = old.rule.partition("(")[2].partition(")")[0].split(", ")
+    return [label for label in labels if label != "system"]
 
 
 def written(name: str, labels: Mapping[str, str]) -> str:
@@ -84,12 +86,14 @@ def written(name: str, labels: Mapping[str, str]) -> str:
     return f"{name}{{{inner}}}"
 
 
-def case(old: OldMetric, said: Mapping[frozenset[tuple[str, str]], float]) -> dict[str, object]:
+def case(
+    old: OldMetric, samples_by_labels: Mapping[frozenset[tuple[str, str]], float]
+) -> dict[str, object]:
     if old.name.endswith(MOVING):
-        samples = [{"value": len(said)}]
+        samples = [{"value": len(samples_by_labels)}]
         return {"expr": f"count({old.name})", "eval_time": "1m", "exp_samples": samples}
     samples = [
-        {"labels": written(old.name, dict(labels)), "value": value} for labels, value in said.items()
+        {"labels": written(old.name, dict(labels)), "value": value} for labels, value in samples_by_labels.items()
     ]  # fmt: skip
     return {"expr": old.name, "eval_time": "1m", "exp_samples": samples}
 
@@ -120,9 +124,7 @@ def rules_agree(moment: Moment, program: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("program", PEERS)
-def test_a_rule_gives_what_the_old_exporter_said_at_the_same_moment(
-    program: str, tmp_path: Path
-) -> None:
+def test_a_rule_gives_the_value_of_the_old_exporter(program: str, tmp_path: Path) -> None:
     rules_agree(recorded(), program, tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Panels stand beside and below one another, never on one another, and keep their ids."""
+"""Panels are beside and below each other, never overlap, and keep their ids."""
 
 from __future__ import annotations
 
