@@ -58,8 +58,8 @@ def _selector(metric: Metric, match: dict[str, MatchValue], *, grouped: bool = F
     return Selector(metric, wanted)
 
 
-def _one(samples: OverTime, by: Labels | None = None) -> Expression:
-    return samples.max_by(*(by or samples.labels))
+def _one(replicas: OverTime, by: Labels | None = None) -> Expression:
+    return replicas.max_by(*(by or replicas.labels))
 
 
 def latest(
@@ -179,8 +179,8 @@ def spread(metric: Metric, over: str) -> Expression:
 
 def freshest_age() -> Expression:
     """Age of the newest data of a system. A minimum, because the age of a slow poll swings."""
-    age = samples(catalog.SNAPSHOT_AGE_SECONDS, "min_over_time", LOOKBACK)
-    return age.min_by(*catalog.SYSTEM)
+    ages = samples(catalog.SNAPSHOT_AGE_SECONDS, "min_over_time", LOOKBACK)
+    return ages.min_by(*catalog.SYSTEM)
 
 
 def fresh() -> Expression:

@@ -85,6 +85,7 @@ class Scope:
     # --- counters ---------------------------------------------------------------------------------
 
     def rate(self, counter: Series, /, **fixed: MatchValue) -> Expression:
+        require_kind(counter, Kind.COUNTER)
         if counter in FETCHED_SELDOM:
             raise ExpressionError(f"{counter.name}: is fetched too seldom, use steady_rate")
         return self._over_time("rate", counter, RATE_WINDOW, fixed)

@@ -50,7 +50,7 @@ def test_the_highest_are_chosen_by_their_peak_and_the_busiest_by_their_growth() 
 def test_a_ranking_refuses_a_wrong_kind_of_metric() -> None:
     with pytest.raises(ExpressionError, match="is a counter"):
         SCOPE.highest(c.STREAM_STORED_MESSAGES, 3)
-    with pytest.raises(ExpressionError, match="of a gauge"):
+    with pytest.raises(ExpressionError, match="is a gauge"):
         SCOPE.busiest(c.STREAM_BYTES, 3)
 
 

@@ -43,6 +43,7 @@ def test_a_fixed_matcher_may_be_a_pattern() -> None:
     ("query", "metric"),
     [
         (SCOPE.rate, c.STREAM_BYTES),
+        (SCOPE.rate, c.CONSUMER_ACK_SECONDS),
         (SCOPE.increase, c.STREAM_BYTES),
         (SCOPE.grown, c.STREAM_BYTES),
         (SCOPE.now, c.STREAM_STORED_MESSAGES),
