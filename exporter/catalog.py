@@ -44,7 +44,7 @@ VERDICTS = (
     "idle",
     "paused",
     "falling behind",
-    "nobody pulls / not bound",
+    "no worker pulls / not bound",
     "ack-pending full",
     "redelivery loop",
     "ack floor stuck",
@@ -210,7 +210,7 @@ CONSUMER_LAST_ACK_TIMESTAMP_SECONDS = _consumer("consumer_last_ack_timestamp_sec
 
 CONSUMER_VERDICT = _consumer("consumer_verdict",
     "The first that holds of: 9 no leader, 2 paused, 8 losing messages, 5 ack-pending full, "
-    "6 redelivery loop, 7 ack floor stuck, 4 nobody pulls or not bound, 3 falling behind, 1 idle, "
+    "6 redelivery loop, 7 ack floor stuck, 4 no worker pulls or not bound, 3 falling behind, 1 idle, "
     "0 ok. Absent before two snapshots. The numbers are names, not degrees.",
     origin=DERIVED)
 CONSUMER_STALLED_SECONDS = _consumer("consumer_stalled_seconds",

@@ -16,8 +16,8 @@ class Outage(AbsenceFault):
     what = "the workers are gone: messages wait and nobody asks for them"
     stream, consumer, place = "EMAILS", "sender", "EMAILS > sender"
     # A consumer that was busy all day is paged as stalled: at the demo's tempo after 50 minutes.
-    alerts = ("ConsumerNobodyPulls", "ConsumerStalled")
-    verdict = "nobody pulls"
+    alerts = ("ConsumerNoWorkerPulls", "ConsumerStalled")
+    verdict = "no worker pulls"
     remedy = "starts the worker again"
 
 

@@ -12,7 +12,7 @@ from streamgauge.demo.history.scenario import ConsumerPlan
 from streamgauge.demo.history.time_grid import Floats, Grid, Mask
 
 _OK, _IDLE, _BEHIND = (VERDICTS.index(each) for each in ("ok", "idle", "falling behind"))
-_NOBODY: Final = VERDICTS.index("nobody pulls / not bound")
+_NO_WORKER_PULLS: Final = VERDICTS.index("no worker pulls / not bound")
 _FULL: Final = VERDICTS.index("ack-pending full")
 _LOOP: Final = VERDICTS.index("redelivery loop")
 _LOSING: Final = VERDICTS.index("losing messages")
@@ -28,7 +28,7 @@ def verdicts(queue: Queue, ack_pending: Floats, plan: ConsumerPlan, grid: Grid) 
         (losing, _LOSING),
         (ack_pending >= plan.max_ack_pending, _FULL),
         (looping, _LOOP),
-        (away & (queue.pending > 0), _NOBODY),
+        (away & (queue.pending > 0), _NO_WORKER_PULLS),
         (_growing(queue.pending, queue.done, grid), _BEHIND),
         ((queue.done == 0) & (queue.pending == 0), _IDLE),
     )

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from support.deploy.files import CHART, DEPLOY, MANIFESTS, ROOT, load, of_kind, on_path, pods, run
 
-from alerts.render import helm_template
+from alerts.rendering.rule_files import helm_template
 from exporter.version import VERSION
 
 VALUES: Final = load(CHART / "values.yaml")

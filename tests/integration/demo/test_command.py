@@ -98,7 +98,7 @@ async def test_break_and_heal_find_the_demo_and_say_what_to_expect(tmp_path: Pat
         code, said, complaint = await demo.say("break", "outage", "poison")
         assert (code, complaint) == (0, "")
         assert "EMAILS > sender" in said
-        assert "ConsumerNobodyPulls" in said
+        assert "ConsumerNoWorkerPulls" in said
         faults = (await demo.state())["faults"]
         assert [name for name, each in faults.items() if each["broken"]] == ["poison", "outage"]
         assert (await demo.say("heal", "outage"))[0] == 0

@@ -11,7 +11,7 @@ import yaml
 from alerts import thresholds
 from alerts.generate import ROOT
 from alerts.quantity import format_duration, parse_duration
-from alerts.terms import Terms, Timing
+from alerts.render_options import RenderOptions, Timing
 from streamgauge.demo.pipeline.alerting import SMALL_NUMBERS, hurry
 
 SYSTEM: Final = "trial"
@@ -71,10 +71,10 @@ class Tempo:
     numbers: tuple[str, ...] = SMALL_NUMBERS
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> RenderOptions:
         # Several polls must fit into a window, also when this machine has other things to do.
         timing = _PatientTiming(self.speed, 6.0 * POLL_SECONDS, self.least_wait)
-        return Terms(thresholds=thresholds.overridden(self.numbers), timing=timing)
+        return RenderOptions(thresholds=thresholds.overridden(self.numbers), timing=timing)
 
 
 def alertmanager_configuration(webhook: str) -> str:

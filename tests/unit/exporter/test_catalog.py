@@ -243,7 +243,7 @@ def test_verdicts_are_numbered_as_the_design_says() -> None:
     assert (catalog.VERDICTS[0], catalog.VERDICTS[9]) == ("ok", "no leader")
     told = dict(re.findall(r"(\d) ([a-z -]+)[,.]", catalog.CONSUMER_VERDICT.help))
     named = {str(number): name for number, name in enumerate(catalog.VERDICTS)}
-    assert told == {**named, "4": "nobody pulls or not bound"}
+    assert told == {**named, "4": "no worker pulls or not bound"}
 
 
 def test_the_reference_shows_every_metric_once() -> None:
