@@ -134,6 +134,29 @@ def _graphs(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             width=8,
         ),
         TimeSeries(
+            title="Lag of meta peers",
+            guide=Guide(
+                "Operations that each peer of the meta group is behind its leader.",
+                "It grows: the peer cannot follow, and cannot take over.",
+                "Check the disk and the network of that server.",
+            ),
+            queries=(Query(q.now(c.META_REPLICA_LAG), SERVER_PATH),),
+            no_value="not clustered",
+            width=8,
+        ),
+        TimeSeries(
+            title="Duration of meta snapshots",
+            guide=Guide(
+                "Duration of the last snapshot of the meta group.",
+                "Seconds: creates and deletes wait for it.",
+                "Delete unused streams and consumers; put the store on a faster disk.",
+            ),
+            queries=(Query(q.now(c.META_SNAPSHOT_SECONDS), "{{system}}"),),
+            unit="s",
+            no_value="not clustered",
+            width=8,
+        ),
+        TimeSeries(
             title="Slow clients disconnected",
             guide=Guide(
                 "Clients that servers disconnected because they did not read fast enough. The "

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from alerts import thresholds as t
-from dashboards.panels.colours import plain, rising
+from dashboards.panels.colours import YES_IS_GOOD, plain, rising
 from dashboards.panels.limits import Limits
-from dashboards.panels.model import Guide, Panel, Query, TimeSeries
+from dashboards.panels.model import Guide, Panel, Query, StateTimeline, TimeSeries
 from dashboards.panels.tiles import tile
 from dashboards.queries import Scope
 from exporter import catalog as c
@@ -37,6 +37,8 @@ def archive(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             ),
             queries=(
                 Query(q.rate(c.ARCHIVE_SAMPLES), "stored"),
+                Query(q.rate(c.ARCHIVE_HISTOGRAMS), "histograms"),
+                Query(q.rate(c.ARCHIVE_EXEMPLARS), "exemplars"),
                 Query(q.rate(c.ARCHIVE_DUPLICATE_SAMPLES), "duplicates"),
             ),
             unit="cps",
@@ -54,8 +56,53 @@ def archive(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             steps=rising(bad=limits.of(t.ARCHIVE_SILENCE)),
             width=8,
         ),
+        *_not_stored(q),
         *_log(q, limits),
         *_archive_counts(q),
+    )
+
+
+def _not_stored(q: Scope) -> tuple[Panel, ...]:
+    return (
+        TimeSeries(
+            title="Requests not accepted",
+            guide=Guide(
+                "Requests per second that the archive refused for good, or deferred.",
+                "Refused: these samples are missing. Deferred: Prometheus sends them again.",
+                "The reason names the rule; the log of the archive has an example.",
+            ),
+            queries=(
+                Query(q.rate(c.ARCHIVE_REFUSED_REQUESTS), "refused: {{reason}}"),
+                Query(q.rate(c.ARCHIVE_DEFERRED_REQUESTS), "deferred: {{reason}}"),
+            ),
+            unit="reqps",
+            width=8,
+        ),
+        TimeSeries(
+            title="Samples not stored",
+            guide=Guide(
+                "Samples per second of accepted requests that were refused or dropped, by reason.",
+                "Anything that stays above 0: these samples are missing.",
+                "The reason names the rule; correct the sender.",
+            ),
+            queries=(
+                Query(q.rate(c.ARCHIVE_REFUSED_SAMPLES), "refused: {{reason}}"),
+                Query(q.rate(c.ARCHIVE_DROPPED_SAMPLES), "dropped: {{reason}}"),
+            ),
+            unit="cps",
+            width=8,
+        ),
+        TimeSeries(
+            title="Bytes received",
+            guide=Guide(
+                "Compressed bytes per second of all remote-write requests.",
+                "A sudden step: new series, or a sender that sends again.",
+                "Compare with Samples into the archive and Series known.",
+            ),
+            queries=(Query(q.rate(c.ARCHIVE_RECEIVED_BYTES), "received"),),
+            unit="Bps",
+            width=8,
+        ),
     )
 
 
@@ -119,7 +166,20 @@ def rollups(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             queries=(Query(q.age(c.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS), "age"),),
             unit="s",
             steps=rising(bad=limits.of(t.ROLLUP_AGE)),
-            width=24,
+            width=16,
+            height=6,
+        ),
+        StateTimeline(
+            title="Forecast file",
+            guide=Guide(
+                "Whether each exporter could read its forecast file.",
+                "No: it serves no forecasts.",
+                "The log of the exporter has the reason.",
+            ),
+            queries=(Query(q.each_target(c.FORECAST_FILE_SUCCESS), "{{instance}}"),),
+            mapping=YES_IS_GOOD,
+            no_value="no forecast file configured",
+            width=8,
             height=6,
         ),
     )
