@@ -1,4 +1,4 @@
-"""The commands of a finding as they are printed: no name is taken for a flag. Pure."""
+"""The commands of a finding for print: a name is never parsed as a flag. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exporter.audit.check import Check, Finding
 from exporter.audit.output.remedy_commands import commands_for
 from streamgauge.serving.log_escape import one_line
 
-# What the account source calls an account whose name it may not read: no name for a command.
+# The account source uses this if it may not read the name of the account.
 UNKNOWN_ACCOUNT = "account"
 
 _NAMES = r"(?:STREAM|CONSUMER|ACCOUNT|SERVER|BUCKET)(?= |$)"
@@ -25,7 +25,7 @@ def printed_commands(check: Check, finding: Finding) -> tuple[str, ...]:
     if finding.account == UNKNOWN_ACCOUNT:
         finding = changed(finding, account="")
     names = (finding.account, finding.stream, finding.consumer, finding.server)
-    # The name of a bucket comes after a prefix, so only the stream's own tells how it begins.
+    # The name of a bucket is the stream name without its prefix.
     bucket = finding.stream.partition("_")[2]
     if any(name.startswith("-") for name in (*names, bucket)):
         check = replace(check, commands=tuple(_names_last(one) for one in check.commands))
@@ -33,7 +33,7 @@ def printed_commands(check: Check, finding: Finding) -> tuple[str, ...]:
 
 
 def _names_last(command: str) -> str:
-    """Behind `--`, where the nats program takes no word for a flag: quotes would not help."""
+    """Moves the names behind `--`, after which the nats CLI parses no flags."""
     bound = _VALUE.sub(r"\1=\2", command)
     found = _OPERANDS.fullmatch(bound)
     if found is None:

@@ -1,4 +1,4 @@
-"""The commands of a check with the names of the asset that they are for. Pure."""
+"""The commands of a check with the names of the asset filled in. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Mapping
 
 from exporter.audit.check import Check, Finding
 
-# A word of its own: a subject may hold the same word, as those of advisories do.
+# Whole words only: subjects of advisories contain the same words.
 _PLACEHOLDER = re.compile(r"(?<![\w.$])(STREAM|CONSUMER|ACCOUNT|SERVER|BUCKET)(?![\w.])")
 _BUCKETS = ("KV_", "OBJ_")
 
 
 def commands_for(check: Check, finding: Finding) -> tuple[str, ...]:
-    """What is not known of the asset stays a word in capitals."""
+    """Placeholders without a known name stay."""
     names = {
         "STREAM": finding.stream,
         "CONSUMER": finding.consumer,
