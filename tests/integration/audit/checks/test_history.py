@@ -92,5 +92,5 @@ async def test_history_that_violates_a_check_is_found(tmp_path: Path) -> None:
         assert (row.code, row.name_of(row.bad), consumer) in with_history.found
         assert (row.code, row.name_of(row.good), consumer) not in with_history.found
         assert not without.about(row.code), row.code
-    unknown = {one["check"] for one in without.system["not_judged"]}
+    unknown = {one["check"] for one in without.system["not_evaluated"]}
     assert {"blind", "retention-vs-lag", "consumers-growing", "ack-wait-short"} <= unknown
