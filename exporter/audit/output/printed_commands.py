@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 
 from msgspec.structs import replace as changed
 
 from exporter.audit.check import Check, Finding
-from exporter.audit.output.remedy_commands import commands_for
 from streamgauge.serving.log_escape import one_line
 
 # The account source uses this if it may not read the name of the account.
@@ -19,6 +20,9 @@ _OPERANDS = re.compile(
     rf"(?P<start>(?:[^-\s]\S* )+?)(?P<operands>{_NAMES}(?: [^-\s]\S*)*)(?P<flags>.*)"
 )
 _VALUE = re.compile(rf"(--[\w-]+) ({_NAMES})")
+# Whole words only: subjects of advisories contain the same words.
+_PLACEHOLDER = re.compile(r"(?<![\w.$])(STREAM|CONSUMER|ACCOUNT|SERVER|BUCKET)(?![\w.])")
+_BUCKETS = ("KV_", "OBJ_")
 
 
 def printed_commands(check: Check, finding: Finding) -> tuple[str, ...]:
@@ -39,3 +43,28 @@ def _names_last(command: str) -> str:
     if found is None:
         return bound
     return f"{found['start'].rstrip()}{found['flags']} -- {found['operands']}"
+
+
+def commands_for(check: Check, finding: Finding) -> tuple[str, ...]:
+    """Placeholders without a known name stay."""
+    names = {
+        "STREAM": finding.stream,
+        "CONSUMER": finding.consumer,
+        "ACCOUNT": finding.account,
+        "SERVER": finding.server,
+        "BUCKET": _bucket(finding.stream),
+    }
+    return tuple(_filled(command, names) for command in check.commands)
+
+
+def _bucket(stream: str) -> str:
+    prefix = next((known for known in _BUCKETS if stream.startswith(known)), None)
+    return "" if prefix is None else stream.removeprefix(prefix)
+
+
+def _filled(command: str, names: Mapping[str, str]) -> str:
+    def name(found: re.Match[str]) -> str:
+        known = names[found[1]]
+        return shlex.quote(known) if known else found[1]
+
+    return _PLACEHOLDER.sub(name, command)

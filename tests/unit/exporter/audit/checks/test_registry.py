@@ -12,7 +12,7 @@ from support.nats.cli_commands import nats_cli, programs_called
 
 from exporter.audit.check import SEVERITIES, Check, CheckError, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.output.remedy_commands import commands_for
+from exporter.audit.output.printed_commands import commands_for
 from exporter.audit.registry import all_checks, codes, load_checks, near_code, selected_checks
 
 MAX_TITLE = 70
