@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Iterable
 
-from exporter.audit.check import Check
+from support.audit.contexts import check_of, found_by
+
+from exporter.audit.check import Check, Finding
+from exporter.audit.context import AuditContext
 from exporter.audit.registry import all_checks
 
 
@@ -18,3 +21,16 @@ def assert_rule(rule: str, violations: Iterable[str]) -> None:
 
 def assert_all_checks(rule: str, holds: Callable[[Check], bool]) -> None:
     assert_rule(rule, (check_file(one.code) for one in all_checks() if not holds(one)))
+
+
+def error_of(code: str, context: AuditContext) -> Exception | None:
+    try:
+        list(check_of(code).find(context))
+    except Exception as error:  # noqa: BLE001  every error breaks the rule
+        return error
+    return None
+
+
+def findings_unless_broken(code: str, context: AuditContext) -> list[Finding]:
+    """Empty for a check that raises: the rule about exceptions reports it, no other one."""
+    return [] if error_of(code, context) is not None else found_by(code, context)
