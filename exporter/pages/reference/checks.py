@@ -34,7 +34,7 @@ _CHAPTERS = {
 _NEEDS = {
     Need.SERVERS: "the system or the monitor source",
     Need.SUBSCRIPTIONS: "the system or the monitor source, with `publishes` enabled",
-    Need.SECOND_LOOK: "a second look (`--watch 60s`; the exporter has it)",
+    Need.SECOND_POLL: "a second poll (`--watch 60s`; the exporter has it)",
     Need.HISTORY: "rollups of an archive (`--rollups PATH`, `audit.rollups`)",
     Need.MESSAGES: "a sample of messages (`--sample-messages`, account source)",
 }

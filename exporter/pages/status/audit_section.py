@@ -58,5 +58,5 @@ def _not_judged(view: AuditView) -> str:
     lines += [f"<li>a mute that names no check: {escape(stray)}</li>" for stray in view.strays]
     if not lines:
         return ""
-    title = "<span>Not judged</span>"
+    title = "<span>Not evaluated</span>"
     return f'<details class="check"><summary>{title}</summary><ul>{"".join(lines)}</ul></details>'

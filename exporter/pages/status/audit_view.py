@@ -6,7 +6,7 @@ from itertools import groupby
 
 from exporter.audit.check import Check
 from exporter.audit.output.printed_commands import printed_commands
-from exporter.audit.report import Report, Told
+from exporter.audit.report import Report, ReportedFinding
 from exporter.pages.status.view import AuditView, CheckView, FoundView, count
 
 # A thousand consumers that fail one check are one thing to mend.
@@ -14,28 +14,26 @@ MOST_PER_CHECK = 20
 
 
 def audit_view(report: Report) -> AuditView:
-    grouped = groupby(report.told, key=lambda one: one.check)
-    many = len({one.finding.account for one in report.told} - {""}) > 1
+    grouped = groupby(report.findings, key=lambda one: one.check)
+    many = len({one.finding.account for one in report.findings} - {""}) > 1
     lacks: dict[str, list[str]] = {}
-    for one in report.not_done:
+    for one in report.not_evaluated:
         lacks.setdefault(one.reason, []).append(one.check.code)
     return AuditView(
         headline=_headline(report),
         checks=tuple(_check(check, list(told), many) for check, told in grouped),
         not_judged=tuple((reason, tuple(codes)) for reason, codes in lacks.items()),
-        strays=tuple(f"{stray.code} ({stray.subject})" for stray in report.strays),
+        strays=tuple(f"{stray.code} ({stray.subject})" for stray in report.unknown_ignores),
     )
 
 
 def _headline(report: Report) -> str:
     counts = ", ".join(f"{number:,} {severity}" for severity, number in report.counts().items())
-    unknown = len({one.check.code for one in report.not_done})
-    return (
-        f"{counts}, {report.muted:,} muted; {count(report.checks, 'check')}, {unknown} not judged"
-    )
+    unknown = len({one.check.code for one in report.not_evaluated})
+    return f"{counts}, {report.muted:,} muted; {count(report.checks, 'check')}, {unknown} not evaluated"
 
 
-def _check(check: Check, told: list[Told], many_accounts: bool) -> CheckView:
+def _check(check: Check, told: list[ReportedFinding], many_accounts: bool) -> CheckView:
     # What is muted comes last: it must not take the place of what is not.
     ordered = sorted(told, key=lambda one: one.muted is not None)
     shown = ordered[:MOST_PER_CHECK]
@@ -52,7 +50,7 @@ def _check(check: Check, told: list[Told], many_accounts: bool) -> CheckView:
     )
 
 
-def _found(one: Told, many_accounts: bool) -> FoundView:
+def _found(one: ReportedFinding, many_accounts: bool) -> FoundView:
     account = one.finding.account
     where = f"{account}: {one.subject}" if many_accounts and one.finding.stream else one.subject
     return FoundView(where, one.finding.evidence, one.muted.value if one.muted else "")

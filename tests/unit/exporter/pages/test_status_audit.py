@@ -4,7 +4,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from support.audit.reports import ORDERS, WORKER, check, judged, muted_consumer, scene
+from support.audit.reports import ORDERS, WORKER, audit_context, check, evaluated, muted_consumer
 from support.exporter.status_views import HEALTHY, HOSTILE, page_of
 
 from exporter.audit.check import Finding, Need, Severity
@@ -32,12 +32,12 @@ def words(view: AuditView) -> str:
 def report(severity: Severity = Severity.WARN) -> Report:
     made = replace(check("a-check", WORKER, ORDERS, severity=severity), commands=COMMANDS)
     lacking = check("a-history", needs=frozenset({Need.HISTORY}))
-    return judged(scene(muted_consumer("a-check", "a-typo")), made, lacking)
+    return evaluated(audit_context(muted_consumer("a-check", "a-typo")), made, lacking)
 
 
 def test_a_finding_shows_its_evidence_and_what_to_do() -> None:
     text = words(audit_view(report()))
-    assert "Audit 0 crit, 1 warn, 0 info, 1 muted; 2 checks, 1 not judged" in text
+    assert "Audit 0 crit, 1 warn, 0 info, 1 muted; 2 checks, 1 not evaluated" in text
     assert "warn a-check A title (1, 1 muted)" in text
     assert "ORDERS 1 of 2" in text
     assert "ORDERS > worker 3 of 5 muted by consumer metadata" in text
@@ -68,20 +68,22 @@ def test_only_what_is_grave_is_a_trouble_of_the_system(severity: Severity, told:
 
 def test_what_everybody_muted_is_no_trouble() -> None:
     made = check("a-check", WORKER, severity=Severity.CRIT)
-    view = audit_view(judged(scene(muted_consumer("a-check")), made))
+    view = audit_view(evaluated(audit_context(muted_consumer("a-check")), made))
     assert troubles(replace(HEALTHY, audit=view)) == ()
 
 
 def test_many_findings_of_one_check_are_counted() -> None:
     many = [Finding(evidence="", stream=f"S{number:03d}") for number in range(MOST_PER_CHECK + 7)]
-    (shown,) = audit_view(judged(scene(), check("a-check", *many))).checks
+    (shown,) = audit_view(evaluated(audit_context(), check("a-check", *many))).checks
     assert (len(shown.found), shown.more, shown.active) == (MOST_PER_CHECK, 7, MOST_PER_CHECK + 7)
-    assert "and 7 more" in words(audit_view(judged(scene(), check("a-check", *many))))
+    assert "and 7 more" in words(audit_view(evaluated(audit_context(), check("a-check", *many))))
 
 
 def test_nothing_that_a_name_or_an_error_holds_becomes_markup() -> None:
     hostile = Finding(evidence=HOSTILE + " nats://user:secret@host", stream=HOSTILE)
-    page = page_of(replace(HEALTHY, audit=audit_view(judged(scene(), check("a-check", hostile)))))
+    page = page_of(
+        replace(HEALTHY, audit=audit_view(evaluated(audit_context(), check("a-check", hostile))))
+    )
     assert "<img" not in page
     assert page.count("<script>") == 1
     assert "secret" not in page
@@ -89,4 +91,4 @@ def test_nothing_that_a_name_or_an_error_holds_becomes_markup() -> None:
 
 def test_without_an_audit_there_is_no_section() -> None:
     assert "Audit" not in page_of(HEALTHY)
-    assert "Nothing was found." in words(audit_view(judged(scene(), check("a-check"))))
+    assert "Nothing was found." in words(audit_view(evaluated(audit_context(), check("a-check"))))
