@@ -57,32 +57,6 @@ def _ack_floor(rows: Sequence[Consumer], heads: Sequence[str]) -> Iterator[Colum
     yield Column(catalog.CONSUMER_ACK_FLOOR_STREAM_SEQ, heads, floor)
     floor = (c.ack_floor_consumer_seq for c in rows)
     yield Column(catalog.CONSUMER_ACK_FLOOR_CONSUMER_SEQ, heads, floor)
-    yield Column(catalog.CONSUMER_ACK_FLOOR_GAP, heads, (ack_floor_gap(c) for c in rows))
-    deliveries = (ack_floor_gap_deliveries(c) for c in rows)
-    yield Column(catalog.CONSUMER_ACK_FLOOR_GAP_DELIVERIES, heads, deliveries)
-    yield Column(catalog.CONSUMER_ACK_FLOOR_GAP_RATIO, heads, (_gap_ratio(c) for c in rows))
-
-
-def ack_floor_gap(row: Consumer) -> int:
-    """In stream sequences. Servers before 2.14 report a floor of 0 until the first ack, and any
-    server may report one that lies before the first message still there."""
-    if row.num_ack_pending == 0:
-        return 0
-    if row.ack_floor_consumer_seq == 0 and row.ack_floor_stream_seq == 0:
-        return row.delivered_consumer_seq
-    floor = max(row.ack_floor_stream_seq, row.stream_first_seq - 1)
-    return max(0, row.delivered_stream_seq - floor)
-
-
-def ack_floor_gap_deliveries(row: Consumer) -> int:
-    if row.num_ack_pending == 0:
-        return 0
-    return max(0, row.delivered_consumer_seq - row.ack_floor_consumer_seq)
-
-
-def _gap_ratio(row: Consumer) -> float | None:
-    most = row.config.max_ack_pending if row.config else None
-    return ack_floor_gap_deliveries(row) / most if most else None
 
 
 def exhausted(row: Consumer) -> int | None:

@@ -20,6 +20,7 @@ def consumer_signal_columns(
     yield Column(catalog.CONSUMER_VERDICT, heads, (s.verdict for s in told))
     yield from _counters(told, heads)
     yield from _redelivery_and_loss(told, heads)
+    yield from _ack_floor_gap(told, heads)
     yield from _time(told, heads)
 
 
@@ -43,6 +44,14 @@ def _redelivery_and_loss(told: Sequence[ConsumerSignals], heads: Sequence[str]) 
     yield Column(catalog.CONSUMER_LOST_WAITING_MESSAGES, heads, waiting)
     yield Column(catalog.CONSUMER_LOST_EXACT, heads, (s.lost_exact for s in told))
     yield Column(catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES, heads, (s.ahead for s in told))
+
+
+def _ack_floor_gap(told: Sequence[ConsumerSignals], heads: Sequence[str]) -> Iterator[Column]:
+    yield Column(catalog.CONSUMER_ACK_FLOOR_GAP, heads, (s.ack_floor_gap for s in told))
+    deliveries = (s.ack_floor_gap_deliveries for s in told)
+    yield Column(catalog.CONSUMER_ACK_FLOOR_GAP_DELIVERIES, heads, deliveries)
+    ratio = (s.ack_floor_gap_ratio for s in told)
+    yield Column(catalog.CONSUMER_ACK_FLOOR_GAP_RATIO, heads, ratio)
 
 
 def _time(told: Sequence[ConsumerSignals], heads: Sequence[str]) -> Iterator[Column]:

@@ -81,6 +81,33 @@ def floor_exhausted(track: FloorState, row: Consumer, now: float) -> int | None:
     return int(given_up_after is not None and went_on and now - track.since > given_up_after)
 
 
+def gap(row: Consumer) -> int:
+    """Stream sequences between the ack floor and the last delivery; 0 when nothing is unacked.
+
+    Servers before 2.14 report a floor of 0 until the first ack. Any server may report a floor
+    below the first message of the stream.
+    """
+    if row.num_ack_pending == 0:
+        return 0
+    if row.ack_floor_consumer_seq == 0 and row.ack_floor_stream_seq == 0:
+        return row.delivered_consumer_seq
+    floor = max(row.ack_floor_stream_seq, row.stream_first_seq - 1)
+    return max(0, row.delivered_stream_seq - floor)
+
+
+def gap_deliveries(row: Consumer) -> int:
+    """Deliveries between the ack floor and the last delivery; 0 when nothing is unacked."""
+    if row.num_ack_pending == 0:
+        return 0
+    return max(0, row.delivered_consumer_seq - row.ack_floor_consumer_seq)
+
+
+def gap_ratio(row: Consumer) -> float | None:
+    """gap_deliveries as a share of max_ack_pending; None when that is unlimited."""
+    limit = row.config.max_ack_pending if row.config else None
+    return gap_deliveries(row) / limit if limit else None
+
+
 def whole_retry_seconds(config: ConsumerConfig) -> float | None:
     """From a message's first delivery until the server gives it up."""
     horizon = config.retry_horizon_seconds

@@ -20,10 +20,10 @@ from exporter.signals.window import WINDOW_SECONDS, Point, redelivery_ratio
 __all__ = ["ConsumerSignals", "bare_signals", "consumer_signals"]
 
 
-def bare_signals(track: ConsumerState, now: float, *, up: bool) -> ConsumerSignals:
+def bare_signals(track: ConsumerState, row: Consumer, now: float) -> ConsumerSignals:
     """Without a leader of its own, or of its stream, nothing new can be told."""
     track.told, track.rests, track.until = None, False, NEVER
-    if not up:
+    if not row.up:
         _judge(track, Verdict.NO_LEADER, now)
     return ConsumerSignals(
         track.redeliveries,
@@ -31,6 +31,9 @@ def bare_signals(track: ConsumerState, now: float, *, up: bool) -> ConsumerSigna
         track.leader_changes,
         track.verdict,
         track.verdict_since,
+        ack_floor_gap=ack_floor.gap(row) if row.up else None,
+        ack_floor_gap_deliveries=ack_floor.gap_deliveries(row) if row.up else None,
+        ack_floor_gap_ratio=ack_floor.gap_ratio(row) if row.up else None,
     )
 
 
@@ -159,6 +162,9 @@ def _told(
         _ahead(before, view),
         blocking,
         state.unfinished,
+        ack_floor.gap(row),
+        ack_floor.gap_deliveries(row),
+        ack_floor.gap_ratio(row),
     )
 
 

@@ -76,7 +76,7 @@ class SignalState:
             view = views.get((row.account, row.stream))
             # Under the key that the track holds: one for all polls instead of one for each.
             if view is None or not row.up:
-                found[track.key] = bare_signals(track, now, up=row.up)
+                found[track.key] = bare_signals(track, row, now)
             else:
                 look = Look(row, view, now, heard)
                 found[track.key] = _signals(track, look, seen, by_row=key not in told_of)

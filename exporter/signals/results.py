@@ -34,6 +34,9 @@ class ConsumerSignals(Struct, frozen=True, gc=False):
     ahead: int | None = None
     blocking_stream_seq: int | None = None
     unfinished_seq: int | None = None  # where an exact lag reading has to look from
+    ack_floor_gap: int | None = None
+    ack_floor_gap_deliveries: int | None = None
+    ack_floor_gap_ratio: float | None = None
 
 
 class StreamSignals(Struct, frozen=True, gc=False):

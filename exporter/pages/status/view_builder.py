@@ -22,7 +22,6 @@ from exporter.pages.status.view import (
 from exporter.polling.loop import SystemPoller
 from exporter.polling.state import SystemState
 from exporter.polling.supervisor import Watch
-from exporter.samples.consumer import ack_floor_gap
 from exporter.signals.results import Signals
 from exporter.version import VERSION
 
@@ -120,7 +119,7 @@ def consumer_view(row: Consumer, signals: Signals, now: float) -> ConsumerView:
         max_ack_pending=config.max_ack_pending if config else None,
         num_redelivered=row.num_redelivered,
         num_waiting=None if push else row.num_waiting,
-        ack_floor_gap=ack_floor_gap(row) if row.up else None,
+        ack_floor_gap=told.ack_floor_gap if told else None,
         paused=row.paused,
         leader=row.leader,
         verdict="" if verdict is None else catalog.VERDICTS[verdict],

@@ -23,7 +23,7 @@ from support.signals.replicated_workload import (
 )
 from support.waiting import until
 
-from exporter.samples.consumer import ack_floor_gap, ack_floor_gap_deliveries
+from exporter.signals import ack_floor
 from exporter.signals.verdict import Verdict
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
@@ -47,7 +47,7 @@ def skip_where_floors_go_back(cluster: NatsCluster) -> None:
 
 def gaps(watch: Watch, *ledgers: Ledger) -> list[tuple[int, int]]:
     rows = [watch.row(ledger) for ledger in ledgers]
-    return [(ack_floor_gap(row), ack_floor_gap_deliveries(row)) for row in rows]
+    return [(ack_floor.gap(row), ack_floor.gap_deliveries(row)) for row in rows]
 
 
 async def refuse_until_given_up(work: ReplicatedWorkload, name: str, sequence: int) -> None:
