@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
@@ -47,7 +48,7 @@ def to_document(markdown: str) -> Document:
 
 
 def _headings(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
-    for token, following in zip(tokens, tokens[1:], strict=False):
+    for token, following in pairwise(tokens):
         if token.type == "heading_open":
             yield token, following
 
