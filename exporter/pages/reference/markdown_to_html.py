@@ -54,7 +54,8 @@ def _headings(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
 
 
 def _render_inline(token: Token) -> str:
-    return _PARSER.renderer.render([token], _PARSER.options, {})
+    html: str = _PARSER.renderer.render([token], _PARSER.options, {})
+    return html
 
 
 def _add_table_anchors(tokens: Sequence[Token]) -> None:

@@ -17,8 +17,8 @@ from exporter.signals.redelivery_cause import Cause
 IMPATIENT: Final[dict[str, Any]] = {"ack_wait": 500 * MILLISECOND, "max_ack_pending": 3}
 CAUSES: Final = {
     "late": Cause.LATE_ACKS,
-    "refused": Cause.REFUSED,
-    "silent": Cause.NO_ANSWER,
+    "refused": Cause.NAK,
+    "silent": Cause.NO_ACK,
     "looping": Cause.LOOP,
 }
 

@@ -30,7 +30,7 @@ def observe(
 
 
 def read(book: ClockState, server: str = "n1", now: float = NOW) -> ClockEstimate:
-    found = book.reading(server, now)
+    found = book.estimate(server, now)
     assert found is not None
     return found
 
@@ -94,13 +94,13 @@ def test_samples_count_for_the_window_and_no_longer() -> None:
     book = ClockState()
     observe(book, 10, 0.0625, ago=WINDOW_SECONDS)
     assert read(book).offset_seconds == 10
-    assert book.reading("n1", NOW + 0.001) is None
+    assert book.estimate("n1", NOW + 0.001) is None
 
 
 def test_samples_from_a_future_that_our_clock_took_back_do_not_count() -> None:
     book = ClockState()
     observe(book, 10, 0.0625, ago=-5)
-    assert book.reading("n1", NOW) is None
+    assert book.estimate("n1", NOW) is None
 
 
 def test_every_server_has_its_own_clock() -> None:
@@ -108,7 +108,7 @@ def test_every_server_has_its_own_clock() -> None:
     observe(book, 10, 0.0625, server="n1")
     observe(book, -20, 0.0625, server="n2")
     assert (read(book, "n1").offset_seconds, read(book, "n2").offset_seconds) == (10, -20)
-    assert book.reading("n3", NOW) is None
+    assert book.estimate("n3", NOW) is None
 
 
 def test_who_tells_no_time_or_no_name_is_not_noted() -> None:

@@ -12,7 +12,7 @@ from support.exporter.models import NOW, at, consumer, stream
 
 from exporter.model import Consumer, Stream
 from exporter.signals.events_input import LagMeasurement
-from exporter.signals.lag import KEPT_POINTS, StreamTimes, first_unfinished, reading_holds
+from exporter.signals.lag import MAX_POINTS, StreamTimes, first_unfinished, measurement_holds
 
 
 def seen(first: int, first_at: float, last: int, last_at: float) -> Stream:
@@ -82,9 +82,9 @@ def test_a_stream_that_was_set_back_forgets_its_times() -> None:
 
 
 def test_the_table_reaches_back_to_the_first_look_and_stays_small() -> None:
-    looks = [(seen(1, NOW, 10 * n, NOW + 15 * n), NOW + 15 * n) for n in range(1, 40 * KEPT_POINTS)]
+    looks = [(seen(1, NOW, 10 * n, NOW + 15 * n), NOW + 15 * n) for n in range(1, 40 * MAX_POINTS)]
     times, now = noted(*looks)
-    assert len(times.seqs) <= KEPT_POINTS
+    assert len(times.seqs) <= MAX_POINTS
     assert times.seqs[0] == 10
     assert times.seqs[-1] == now.last_seq
     for seq in (15, 3333, 12345):
@@ -214,9 +214,9 @@ def test_a_filtered_consumer_that_never_acked_began_where_it_could_have() -> Non
 
 
 def test_a_reading_holds_while_its_message_is_the_first() -> None:
-    reading = LagMeasurement(asked_from=10, seq=25, stored=NOW)
-    assert reading_holds(reading, 10)
-    assert reading_holds(reading, 25)
-    assert not reading_holds(reading, 26)
-    assert not reading_holds(reading, 9)  # acks were forgotten: older ones are open again
-    assert not reading_holds(None, 10)
+    reading = LagMeasurement(requested_from=10, seq=25, stored=NOW)
+    assert measurement_holds(reading, 10)
+    assert measurement_holds(reading, 25)
+    assert not measurement_holds(reading, 26)
+    assert not measurement_holds(reading, 9)  # acks were forgotten: older ones are open again
+    assert not measurement_holds(None, 10)

@@ -13,7 +13,7 @@ from exporter.signals.loss_accounting import (
     Accounted,
     Interval,
     account,
-    never_sends_again,
+    never_redelivers,
     nothing_missing_ahead,
     position,
     waiting_loss,
@@ -259,7 +259,7 @@ def test_what_is_gone_waits_to_be_skipped() -> None:
 
 
 def test_some_consumers_never_send_anything_again() -> None:
-    assert never_sends_again(ACK_NONE)
-    assert never_sends_again(consumer_config(max_deliver=1))
-    assert not never_sends_again(consumer_config(max_deliver=2))
-    assert not never_sends_again(None)
+    assert never_redelivers(ACK_NONE)
+    assert never_redelivers(consumer_config(max_deliver=1))
+    assert not never_redelivers(consumer_config(max_deliver=2))
+    assert not never_redelivers(None)

@@ -23,14 +23,14 @@ CASES: list[tuple[str, dict[str, Any], int, bool, Cause | None]] = [
         {"deliveries": 60, "redeliveries": 20, "acks": 60, "naks": 10},
         0,
         True,
-        Cause.REFUSED,
+        Cause.NAK,
     ),
     (
         "refused, which advisories tell even when nobody counts acks",
         {"deliveries": 60, "redeliveries": 20, "naks": 20},
         0,
         True,
-        Cause.REFUSED,
+        Cause.NAK,
     ),
     (
         "every delivery was answered, repeats included: too late",
@@ -58,14 +58,14 @@ CASES: list[tuple[str, dict[str, Any], int, bool, Cause | None]] = [
         {"deliveries": 60, "redeliveries": 50, "acks": 0},
         10,
         False,
-        Cause.NO_ANSWER,
+        Cause.NO_ACK,
     ),
     (
         "a worker died with what it held: each came again once, and was answered then",
         {"deliveries": 100, "redeliveries": 50, "acks": 50},
         0,
         True,
-        Cause.NO_ANSWER,
+        Cause.NO_ACK,
     ),
     (
         "work goes on, and two messages go round and round",
@@ -108,5 +108,5 @@ def test_what_came_again_before_acks_were_counted_keeps_its_cause() -> None:
     """As after a start: the first poll knows no subscriptions, the next ones do."""
     past = [point(), point(30, deliveries=60, redeliveries=20, acks=60, naks=20)]
     now = point(60, deliveries=80, redeliveries=20, acks=80, naks=20)
-    assert redelivery_cause(past, now, 0, listening=True) is Cause.REFUSED
+    assert redelivery_cause(past, now, 0, listening=True) is Cause.NAK
     assert redelivery_cause(past, now, 0, listening=False) is None

@@ -62,9 +62,9 @@ class Books:
         self.now += after
         snapshot = Snapshot("nats", self.now, streams=(of,), consumers=(row,))
         for track in self.thorough._consumers.values():
-            track.until = NEVER
+            track.valid_until = NEVER
         for track in self.saving._consumers.values():
-            self.saved += self.now < track.until
+            self.saved += self.now < track.valid_until
         told = self.saving.update(snapshot, heard)
         assert told == self.thorough.update(snapshot, heard)
         return told.consumers[KEY]
@@ -209,8 +209,8 @@ def test_what_left_a_stream_with_gaps_leaves_a_doubt_that_is_kept() -> None:
 @pytest.mark.parametrize(
     ("counted", "seconds", "cause"),
     [
-        ({"acks": {KEY: 5}}, 60.0, Cause.NO_ANSWER),
-        ({"naks": {KEY: 3}}, 60.0, Cause.REFUSED),
+        ({"acks": {KEY: 5}}, 60.0, Cause.NO_ACK),
+        ({"naks": {KEY: 3}}, 60.0, Cause.NAK),
         ({"naks": {KEY: 3}}, 400.0, None),  # too long ago to be the cause
     ],
 )

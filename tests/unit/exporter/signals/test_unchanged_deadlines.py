@@ -50,7 +50,7 @@ class Watched:
     def look(self, row: Consumer, of: Stream = STREAM) -> None:
         second = len(self.told) * POLL
         track = self.book._consumers.get(KEY)
-        if track is not None and NOW + second < track.until:
+        if track is not None and NOW + second < track.valid_until:
             self.saved.add(second)
         snapshot = Snapshot("nats", NOW + second, streams=(of,), consumers=(row,))
         self.told[second] = self.book.update(snapshot).consumers[KEY]

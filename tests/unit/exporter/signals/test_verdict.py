@@ -10,10 +10,10 @@ from support.exporter.models import NOW
 from exporter.signals.verdict import (
     Evidence,
     Verdict,
-    is_deserted,
+    has_no_worker,
     is_falling_behind,
     is_floor_stuck,
-    is_full,
+    is_ack_pending_full,
     is_idle,
     is_looping,
     is_losing,
@@ -24,10 +24,10 @@ from exporter.signals.window import Point
 
 PREDICATES = {
     "losing": is_losing,
-    "full": is_full,
+    "full": is_ack_pending_full,
     "looping": is_looping,
     "stuck": is_floor_stuck,
-    "deserted": is_deserted,
+    "deserted": has_no_worker,
     "behind": is_falling_behind,
     "idle": is_idle,
 }
