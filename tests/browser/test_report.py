@@ -120,7 +120,7 @@ async def test_dark_mode_changes_the_background(browser: Browser, pages: dict[st
         assert await page.evaluate(background) != light
 
 
-async def test_a_phone_shows_rows_as_cards_that_name_their_numbers(
+async def test_a_small_screen_shows_rows_as_cards_that_name_their_numbers(
     browser: Browser, pages: dict[str, str]
 ) -> None:
     async with opened(browser, pages["hostile"], 390) as page:

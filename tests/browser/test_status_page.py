@@ -189,7 +189,7 @@ async def test_search_narrows_counts_and_lives_in_the_link(browser: Browser) -> 
         assert await page.evaluate(SORTED) == ["pending descending"]
 
 
-async def test_a_search_that_finds_nothing_says_so(browser: Browser) -> None:
+async def test_a_search_that_finds_nothing_reports_that(browser: Browser) -> None:
     async with opened(browser, hash_part="#demo.q=nowhere") as page:
         assert await page.evaluate(NAMES) == []
         assert await page.evaluate(COUNT) == " · 0 of them match"
@@ -288,7 +288,7 @@ async def test_without_script_all_is_there_and_nothing_pretends_to_work(browser:
         assert await page.evaluate(controls) == 0
 
 
-async def test_refreshing_is_off_until_asked_for_and_survives_a_reload(browser: Browser) -> None:
+async def test_refreshing_is_off_until_requested_and_survives_a_reload(browser: Browser) -> None:
     async with served(SYSTEM) as url, browser.page() as page:
         # Timers are kept for the test to fire; nobody waits fifteen seconds.
         await page.before_load("window.timers = []; setTimeout = (f, ms) => timers.push([f, ms])")
@@ -302,7 +302,7 @@ async def test_refreshing_is_off_until_asked_for_and_survives_a_reload(browser: 
         assert await page.evaluate("timers.length") == 1
 
 
-async def test_a_page_left_open_says_that_it_is_old(browser: Browser) -> None:
+async def test_a_page_left_open_shows_that_it_is_old(browser: Browser) -> None:
     async with served(SYSTEM) as url, browser.page() as page:
         await page.before_load("window.ticks = []; setInterval = (f) => ticks.push(f)")
         await page.open(url)

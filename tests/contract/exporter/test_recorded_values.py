@@ -106,7 +106,7 @@ def test_compression_where_it_is_known(version: str) -> None:
 
 
 @every_version
-def test_the_source_without_an_origin_is_in_error_and_was_never_heard(version: str) -> None:
+def test_the_source_without_an_origin_is_in_error_and_never_responded(version: str) -> None:
     gone = {"stream": "GATHERED", "source": "GONE"}
     assert told(version, catalog.STREAM_SOURCE_ERROR, **gone) == [1]
     assert told(version, catalog.STREAM_SOURCE_ACTIVE_SECONDS, **gone) == []

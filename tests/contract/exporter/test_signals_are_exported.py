@@ -57,12 +57,12 @@ def served() -> set[Metric]:
     return blocks | {sample.metric for sample in event_self_samples("nats", heard)}
 
 
-def test_every_derived_and_heard_metric_has_its_series() -> None:
+def test_every_derived_and_received_metric_has_its_series() -> None:
     wanted = {metric for metric in catalog.ALL if metric.origin in SIGNALS} - ELSEWHERE
     assert sorted(metric.name for metric in wanted - served()) == []
 
 
-def test_what_only_the_exporter_knows_of_its_listening_is_said() -> None:
+def test_what_only_the_exporter_knows_of_its_listening_is_reported() -> None:
     of_events = {
         catalog.PUBLISH_ACK_TAP_ACTIVE,
         catalog.PUBLISH_ACK_TAP_DROPPED,

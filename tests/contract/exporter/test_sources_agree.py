@@ -74,13 +74,13 @@ def expected(version: str, scene: str, source: str) -> dict[Key, float]:
 
 @other_source
 @standalone
-def test_the_same_series_are_told(version: str, source: str) -> None:
+def test_the_same_series_are_reported(version: str, source: str) -> None:
     assert set(told(version, "standalone", source)) == set(expected(version, "standalone", source))
 
 
 @other_source
 @standalone
-def test_what_stands_still_has_the_same_value(version: str, source: str) -> None:
+def test_what_is_unchanged_has_the_same_value(version: str, source: str) -> None:
     mine, theirs = told(version, "standalone", source), expected(version, "standalone", source)
     differ = {
         key: (value, theirs[key])
@@ -92,7 +92,7 @@ def test_what_stands_still_has_the_same_value(version: str, source: str) -> None
 
 @other_source
 @standalone
-def test_moments_differ_by_no_more_than_the_clock_is_unsure(version: str, source: str) -> None:
+def test_timestamps_differ_by_no_more_than_the_clock_is_unsure(version: str, source: str) -> None:
     mine, theirs = told(version, "standalone", source), expected(version, "standalone", source)
     moments = {key: value for key, value in mine.items() if is_moment(key)}
     assert moments != {}
@@ -101,7 +101,7 @@ def test_moments_differ_by_no_more_than_the_clock_is_unsure(version: str, source
 
 @other_source
 @pytest.mark.parametrize("version", CLUSTERED)
-def test_a_cluster_is_told_alike(version: str, source: str) -> None:
+def test_a_cluster_is_reported_alike(version: str, source: str) -> None:
     mine, theirs = told(version, "cluster", source), expected(version, "cluster", source)
     assert set(mine) == set(theirs)
     still = {key for key in mine if not is_moment(key)}

@@ -47,19 +47,19 @@ class Polls:
     """A book and a clock that a test moves."""
 
     def __init__(self) -> None:
-        self.book = SignalState()
+        self.state = SignalState()
         self.now = NOW
         self.signals = Signals()
 
-    def look(
+    def poll(
         self,
         *rows: Stream | Consumer | Server,
         after: float = POLL,
         complete: bool = True,
-        heard: EventsInput | None = None,
+        events: EventsInput | None = None,
     ) -> ConsumerSignals | None:
         self.now += after
-        self.signals = self.book.update(
+        self.signals = self.state.update(
             Snapshot(
                 system="nats",
                 taken=self.now,
@@ -68,12 +68,12 @@ class Polls:
                 servers=tuple(row for row in rows if isinstance(row, Server)),
                 complete=complete,
             ),
-            heard,
+            events,
         )
         return self.signals.consumers.get(KEY)
 
-    def told(self, *rows: Stream | Consumer | Server, **how: Any) -> ConsumerSignals:
-        found = self.look(*rows, **how)
+    def result(self, *rows: Stream | Consumer | Server, **how: Any) -> ConsumerSignals:
+        found = self.poll(*rows, **how)
         assert found is not None
         return found
 

@@ -26,9 +26,9 @@ class WholeExporter:
         """After one more poll, by the name of the consumer; who has no such series is not there."""
         found: dict[str, float] = {}
         for (name, labels), value in (await polled(self.poller)).items():
-            said = dict(labels)
-            if name == PREFIX + metric and said["stream"] == stream:
-                found[said["consumer"]] = value
+            identity = dict(labels)
+            if name == PREFIX + metric and identity["stream"] == stream:
+                found[identity["consumer"]] = value
         return found
 
 

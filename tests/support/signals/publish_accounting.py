@@ -53,23 +53,23 @@ class Accounting:
     source: Source
     request: SubszTransport
     reader: SubszReader
-    book: PublishState = field(default_factory=PublishState)
+    state: PublishState = field(default_factory=PublishState)
     tap: TapCounts | None = None
     snapshot: Snapshot | None = None
     ahead: float = 0.0  # seconds that the clock of the book is ahead of ours
-    reading: SubszReading | None = None
+    measurement: SubszReading | None = None
 
-    async def look(self) -> PublishSignals:
+    async def poll(self) -> PublishSignals:
         if self.snapshot is None:
             self.snapshot = await poll(self.source)
         servers = {server.id: server.name for server in self.snapshot.servers if server.up}
-        self.reading = await self.reader.read(self.request, servers)
-        assert self.reading.error is None, self.reading.error
-        return await self._next(self.reading)
+        self.measurement = await self.reader.read(self.request, servers)
+        assert self.measurement.error is None, self.measurement.error
+        return await self._next(self.measurement)
 
     async def signals(self) -> PublishSignals:
         """After a look, and after the next poll, by which all that it counted is settled."""
-        await self.look()
+        await self.poll()
         self.ahead += INTERVAL_SECONDS
         return await self._next(None)
 
@@ -79,11 +79,11 @@ class Accounting:
     async def consumer(self, stream: str, name: str) -> ConsumerReplies:
         return (await self.signals()).consumers[ACCOUNT, stream, name]
 
-    async def _next(self, reading: SubszReading | None) -> PublishSignals:
+    async def _next(self, measurement: SubszReading | None) -> PublishSignals:
         self.snapshot = await poll(self.source)
-        counts = reading.counts if reading is not None else None
+        counts = measurement.counts if measurement is not None else None
         later = structs.replace(self.snapshot, taken=self.snapshot.taken + self.ahead)
-        return self.book.update(counts, later, self.tap)
+        return self.state.update(counts, later, self.tap)
 
 
 @asynccontextmanager

@@ -21,7 +21,7 @@ from support.waiting import PAUSE_SECONDS, until
 VERSIONS: Final = ("2.9.10", "2.10.26", "2.12.8", "2.15.1") if long_run() else (NEWEST,)
 _NEVER_STORED: Final = 300  # answers, which take fifteen seconds
 _PATIENCE_SECONDS: Final = 60.0
-_ANSWER_SECONDS: Final = 3.0
+_RESPONSE_SECONDS: Final = 3.0
 # No leader now, or not yet; an id that is just being stored.
 _NOT_NOW: Final = {10008, 10158}
 
@@ -65,18 +65,18 @@ class ReplicatedWorkload(Workload):
             reply = await self.client.request(
                 subject,
                 b"x" * 16,
-                timeout=_ANSWER_SECONDS,
+                timeout=_RESPONSE_SECONDS,
                 headers={"Nats-Msg-Id": f"{name}-again" if lost else name},
             )
-            said = json.loads(reply.data)
-            under_way += said.get("seq") == 0
-            return said
+            response = json.loads(reply.data)
+            under_way += response.get("seq") == 0
+            return response
 
         async def stored() -> Any:
             return await insist(request)
 
         response = await until(
-            stored, lambda said: not _not_now(said) and said.get("seq") != 0, name
+            stored, lambda response: not _not_now(response) and response.get("seq") != 0, name
         )
         assert "error" not in response, response
         return int(response["seq"])
@@ -93,7 +93,7 @@ class ReplicatedWorkload(Workload):
             held = ledger.held[sequence] if word == IN_PROGRESS else ledger.held.pop(sequence)
 
             async def request(reply: str = held.reply) -> Msg:
-                return await self.client.request(reply, word, timeout=_ANSWER_SECONDS)
+                return await self.client.request(reply, word, timeout=_RESPONSE_SECONDS)
 
             await insist(request)
             ledger.naks += word.startswith(NAK)
@@ -101,9 +101,11 @@ class ReplicatedWorkload(Workload):
 
     async def _done(self, subject: str, request: dict[str, Any] | None = None) -> Any:
         async def request() -> Any:
-            return await insist(lambda: api(self.client, subject, request or None, _ANSWER_SECONDS))
+            return await insist(
+                lambda: api(self.client, subject, request or None, _RESPONSE_SECONDS)
+            )
 
-        response = await until(request, lambda said: not _not_now(said), subject)
+        response = await until(request, lambda response: not _not_now(response), subject)
         assert "error" not in response, (subject, response["error"])
         return response
 
@@ -131,9 +133,9 @@ class Stage:
     def ledgers(self) -> list[Ledger]:
         return [ledger for work in self.works for ledger in work.ledgers.values()]
 
-    async def look_until_true(self) -> None:
+    async def poll_until_true(self) -> None:
         """At all that there is."""
-        await self.seen.look_until_true(*self.ledgers)
+        await self.seen.poll_until_true(*self.ledgers)
 
     async def move_leaders(self) -> None:
         """Of every stream, then of every consumer: both at once are more than 2.9 can bear."""
@@ -142,7 +144,7 @@ class Stage:
         await asyncio.gather(
             *(cluster.step_down_consumer(APP, one.stream, one.consumer) for one in ledgers)
         )
-        await self.seen.look_until_all_answer()
+        await self.seen.poll_until_complete()
 
     async def leave(self, node: str) -> None:
         """The client goes to another node before that one ends."""
@@ -152,15 +154,15 @@ class Stage:
         for work in self.works:
             await work.continue_with(self.client)
 
-    async def tell(self, what: Callable[[Watch], object], truth: object) -> None:
+    async def until_reported(self, what: Callable[[Watch], object], truth: object) -> None:
         """Looks until every source says the truth: it reaches the answers a little later."""
 
-        async def told() -> dict[str, object]:
-            await self.seen.look_until_all_answer()
+        async def result() -> dict[str, object]:
+            await self.seen.poll_until_complete()
             return {name: what(watch) for name, watch in self.seen.all.items()}
 
         wanted = dict.fromkeys(self.seen.all, truth)
-        await until(told, lambda said: said == wanted, f"not told: {truth}")
+        await until(result, lambda response: response == wanted, f"not told: {truth}")
 
 
 @asynccontextmanager
@@ -185,4 +187,4 @@ async def stage(cluster: NatsCluster) -> AsyncIterator[Stage]:
 
 async def _delete(client: Client, stream: str) -> None:
     """Whether it was there or not: a test that failed must not fail here again."""
-    await insist(lambda: api(client, f"STREAM.DELETE.{stream}", seconds=_ANSWER_SECONDS))
+    await insist(lambda: api(client, f"STREAM.DELETE.{stream}", seconds=_RESPONSE_SECONDS))

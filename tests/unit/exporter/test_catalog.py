@@ -106,7 +106,7 @@ def test_no_constant_is_assigned_twice() -> None:
     assert [name for name, times in assigned.items() if times > 1] == []
 
 
-def test_every_definition_stands_in_the_catalogue_under_its_own_name() -> None:
+def test_every_definition_is_in_the_catalogue_under_its_own_name() -> None:
     named = {key: value for key, value in vars(catalog).items() if isinstance(value, Metric)}
     assert [key for key, metric in named.items() if key != catalog.constant_name(metric)] == []
     assert set(named.values()) == set(catalog.ALL)
@@ -127,7 +127,7 @@ def test_help_names_only_metrics_that_exist() -> None:
     assert [word for word in mentioned if f"streamgauge_{word}" not in catalog.BY_NAME] == []
 
 
-def test_a_source_is_an_answer_and_its_paths() -> None:
+def test_a_source_is_a_response_and_its_paths() -> None:
     responses = "(consumer info|stream info|account info|account statz|jsz|varz|statsz|healthz)"
     paths = r"[a-z_]+(\[\])?(\.[a-z_]+(\[\])?)*"
     one = rf"{responses}(, {responses})*: {paths}(, {paths})*"
@@ -135,7 +135,7 @@ def test_a_source_is_an_answer_and_its_paths() -> None:
     assert [m.name for m in catalog.ALL if m.source and not source.fullmatch(m.source)] == []
 
 
-def test_what_an_answer_says_has_a_source() -> None:
+def test_what_a_response_shows_has_a_source() -> None:
     succeeded = [m for m in catalog.ALL if m.origin is Origin.RESPONSE]
     # That a server answered at all is no field of its answer.
     assert [m for m in succeeded if not m.source] == [catalog.SERVER_UP]
@@ -235,11 +235,11 @@ def spelled(metric: Metric) -> tuple[str, str, str, str, str]:
         ("forecast_stream_bytes", "gauge|bytes|core|rollup|system account stream horizon quantile"),
     ],
 )
-def test_an_entry_says_what_the_design_says(name: str, expected: str) -> None:
+def test_an_entry_matches_the_design(name: str, expected: str) -> None:
     assert spelled(catalog.BY_NAME[f"streamgauge_{name}"]) == tuple(expected.split("|"))
 
 
-def test_verdicts_are_numbered_as_the_design_says() -> None:
+def test_verdicts_are_numbered_as_in_the_design() -> None:
     assert (catalog.VERDICTS[0], catalog.VERDICTS[9]) == ("ok", "no leader")
     told = dict(re.findall(r"(\d) ([a-z -]+)[,.]", catalog.CONSUMER_VERDICT.help))
     named = {str(number): name for number, name in enumerate(catalog.VERDICTS)}

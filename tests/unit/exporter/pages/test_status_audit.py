@@ -44,7 +44,7 @@ def test_a_finding_shows_its_evidence_and_what_to_do() -> None:
     assert "A reason.A remedy.nats consumer edit ORDERS CONSUMER --max-deliver 5" in text
 
 
-def test_what_was_not_judged_is_told_with_the_reason() -> None:
+def test_what_was_not_judged_is_reported_with_the_reason() -> None:
     text = words(audit_view(report()))
     assert "needs the rollups of an archive: --rollups PATH, or audit.rollups" in text
     assert "in the settings: a-history" in text
@@ -66,7 +66,7 @@ def test_only_what_is_grave_is_a_trouble_of_the_system(severity: Severity, told:
         assert found[0].text == "The audit found a-check: A title (ORDERS)"
 
 
-def test_what_everybody_muted_is_no_trouble() -> None:
+def test_what_is_muted_is_no_trouble() -> None:
     made = check("a-check", WORKER, severity=Severity.CRIT)
     view = audit_view(judged(scene(muted_consumer("a-check")), made))
     assert troubles(replace(HEALTHY, audit=view)) == ()

@@ -44,6 +44,6 @@ def test_a_verdict_comes_with_its_numbers(signals: ConsumerSignals, words: str) 
     assert evidence(row(), signals) == words
 
 
-def test_without_a_leader_the_reason_is_told() -> None:
+def test_without_a_leader_the_reason_is_reported() -> None:
     silent = Consumer("APP", "ORDERS", "worker", False, "server_down", "", None)
     assert evidence(silent, told(Verdict.NO_LEADER)) == "server down"

@@ -72,7 +72,7 @@ class Outline(HTMLParser):
         return [row for row in self.rows if len(row) == 11 and row[0] != "Account"]
 
 
-def test_a_healthy_system_is_told_in_one_line() -> None:
+def test_a_healthy_system_is_reported_in_one_line() -> None:
     expected = (
         "demo: fresh, 3 s ago · 2 of 2 requests answered · 1/1 servers · 12 streams · 34 consumers"
     )
@@ -91,7 +91,7 @@ def test_a_system_that_waits_claims_no_counts() -> None:
     assert overall(view_of(waiting)).text == "demo has not answered yet"
 
 
-def test_a_stale_system_says_since_when_and_what_follows() -> None:
+def test_a_stale_system_shows_since_when_and_what_follows() -> None:
     stale = replace(HEALTHY, state="stale", age_seconds=252.0)
     (trouble,) = troubles(stale)
     assert trouble.level is Level.WRONG
@@ -100,7 +100,7 @@ def test_a_stale_system_says_since_when_and_what_follows() -> None:
     assert overall(view_of(HEALTHY, stale)).text == "demo needs attention"
 
 
-def test_questions_that_failed_for_one_reason_share_a_sentence() -> None:
+def test_requests_that_failed_for_one_reason_share_a_sentence() -> None:
     failed = replace(ANSWERED, ok=False, reason="timeout", detail="no answer within 2 s")
     partial = replace(
         HEALTHY, state="partial", requests=(ANSWERED, failed, replace(failed, request="varz"))
@@ -135,7 +135,7 @@ def test_many_healthy_servers_are_folded_away_but_not_when_one_is_down() -> None
     assert page_of(sick).count("<details open>") == 2
 
 
-def test_sick_consumers_are_named_gravest_first() -> None:
+def test_unhealthy_consumers_are_named_gravest_first() -> None:
     rows = (
         replace(consumer("slow"), verdict="falling behind"),
         replace(consumer("lost"), up=False),
@@ -149,20 +149,20 @@ def test_sick_consumers_are_named_gravest_first() -> None:
     ]
 
 
-def test_counts_of_sick_consumers_are_lower_bounds_when_rows_were_cut() -> None:
+def test_counts_of_unhealthy_consumers_are_lower_bounds_when_rows_were_cut() -> None:
     rows = (replace(consumer("slow"), verdict="falling behind"),)
     (trouble,) = troubles(replace(HEALTHY, consumer_rows=rows, consumers_hidden=5))
     assert trouble.text.startswith("At least 1 consumer: falling behind")
 
 
-def test_a_level_is_told_by_a_symbol_and_words_and_not_by_colour_alone() -> None:
+def test_a_level_is_shown_by_a_symbol_and_words_and_not_by_colour_alone() -> None:
     system = replace(HEALTHY, consumer_rows=(replace(consumer(), verdict="redelivery loop"),))
     (row,) = Outline(page_of(system)).consumer_rows()
     assert row[3] == "▲ redelivery loop"
     assert "▲ demo needs a look" in Outline(page_of(system)).words
 
 
-def test_rows_stand_by_backlog_and_unknown_ones_last() -> None:
+def test_rows_are_sorted_by_backlog_and_unknown_ones_last() -> None:
     rows = (consumer("few", 9), replace(consumer("gone", 0), up=False), consumer("many", 1_000_000))
     found = Outline(page_of(replace(HEALTHY, consumer_rows=rows))).consumer_rows()
     assert [(row[2], row[4]) for row in found] == [
@@ -173,14 +173,14 @@ def test_rows_stand_by_backlog_and_unknown_ones_last() -> None:
     assert set(found[2][4:10]) == {"–"}
 
 
-def test_what_was_cut_is_said() -> None:
+def test_what_was_cut_is_reported() -> None:
     rows = tuple(consumer(f"c{number}", number) for number in range(1000))
     page = page_of(replace(HEALTHY, consumer_rows=rows, consumers_hidden=99_000))
     assert "1,000 of 100,000 shown, worst backlog first" in Outline(page).words
     assert len(page.encode()) < 400_000
 
 
-def test_a_system_without_streams_says_what_to_do() -> None:
+def test_a_system_without_streams_shows_what_to_do() -> None:
     empty = replace(HEALTHY, streams=0, consumers=0, consumer_rows=())
     assert (
         "No streams yet. Make one, for example with nats stream add"
@@ -195,7 +195,7 @@ def test_streams_without_consumers_are_not_called_missing() -> None:
     assert "12 streams, and no consumer on them yet." in page
 
 
-def test_nothing_is_called_empty_while_a_question_is_open() -> None:
+def test_nothing_is_called_empty_while_a_request_is_open() -> None:
     failed = replace(ANSWERED, ok=False, reason="timeout")
     for state in ("partial", "stale", "waiting"):
         system = replace(HEALTHY, state=state, streams=0, consumer_rows=(), requests=(failed,))
@@ -279,7 +279,7 @@ def test_links_lead_to_the_endpoints_and_the_documents() -> None:
         (93_600, "1 d 2 h"),
     ],
 )
-def test_times_are_told_in_units_a_person_uses(seconds: float | None, words: str) -> None:
+def test_times_are_reported_in_units_a_person_uses(seconds: float | None, words: str) -> None:
     assert span(seconds) == words
 
 

@@ -95,7 +95,7 @@ def blocks_of(page: Rendered) -> dict[str, object]:
     return {block.metric.name: block for block in page.blocks}
 
 
-def test_a_column_that_says_the_same_is_not_written_again() -> None:
+def test_a_column_that_is_unchanged_is_not_written_again() -> None:
     renderer = Renderer("nats", FULL)
     rows = [row_of(name, NOTHING) for name in NAMES]
     streams = [stream(name) for name in NAMES]
@@ -118,7 +118,7 @@ def test_one_row_more_and_all_columns_of_its_kind_are_written_again() -> None:
         assert (block is first[name]) is not name.startswith("streamgauge_consumer_")
 
 
-def test_rows_come_in_the_order_of_their_names_whoever_came_or_went() -> None:
+def test_rows_come_in_the_order_of_their_names_after_any_change() -> None:
     book: RowCache[Stream, tuple[str, str]] = RowCache(
         ("system", "account", "stream"), "nats", lambda row: (row.account, row.name)
     )

@@ -94,7 +94,7 @@ BY_POSITION: list[tuple[str, Consumer, Consumer, Accounted]] = [
     [case[1:] for case in BY_POSITION],
     ids=[case[0] for case in BY_POSITION],
 )
-def test_positions_tell_what_happened(before: Consumer, now: Consumer, expected: Accounted) -> None:
+def test_positions_show_what_happened(before: Consumer, now: Consumer, expected: Accounted) -> None:
     assert happened(before, now) == expected
 
 
@@ -204,7 +204,7 @@ BOUNDS: list[tuple[str, Consumer, Consumer, Accounted]] = [
     [case[1:] for case in BOUNDS],
     ids=[case[0] for case in BOUNDS],
 )
-def test_behind_a_filter_or_gaps_the_least_is_told(
+def test_behind_a_filter_or_gaps_the_least_is_reported(
     before: Consumer, now: Consumer, expected: Accounted
 ) -> None:
     assert happened(before, now, counts_positions=False) == expected
@@ -234,7 +234,7 @@ def test_with_another_filter_the_number_that_waits_means_something_else() -> Non
         (row(5, 5, created=None), row(7, 7, created=at(NOW)), False),
     ],
 )
-def test_a_consumer_made_again_or_set_back_is_noticed(
+def test_a_recreated_consumer_or_set_back_is_noticed(
     before: Consumer, now: Consumer, *, expected: bool
 ) -> None:
     assert was_reset(before, now) is expected

@@ -98,7 +98,7 @@ def test_a_cause_is_found(
     assert found is expected
 
 
-def test_only_the_time_in_which_acks_were_counted_is_looked_at() -> None:
+def test_only_the_time_in_which_acks_were_counted_is_used() -> None:
     past = [point(), point(30, deliveries=500, redeliveries=400, acks=1000)]
     now = point(60, deliveries=560, redeliveries=420, acks=1058)
     assert redelivery_cause(past, now, 0, listening=True) is Cause.LATE_ACKS

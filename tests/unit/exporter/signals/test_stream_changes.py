@@ -147,7 +147,7 @@ def test_of_an_unknown_configuration_anything_may_be_true() -> None:
         None,
     ],
 )
-def test_where_messages_go_by_themselves_no_purge_is_told(config: Any) -> None:
+def test_where_messages_go_on_their_own_no_purge_is_reported(config: Any) -> None:
     assert purged_messages(held(1, 10), held(6, 12, config=config), NOW) == 0
 
 

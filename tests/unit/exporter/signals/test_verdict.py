@@ -11,9 +11,9 @@ from exporter.signals.verdict import (
     Evidence,
     Verdict,
     has_no_worker,
+    is_ack_pending_full,
     is_falling_behind,
     is_floor_stuck,
-    is_ack_pending_full,
     is_idle,
     is_looping,
     is_losing,
@@ -303,7 +303,7 @@ def test_every_predicate_and_every_verdict_of_a_living_consumer_is_in_the_table(
         ((Verdict.NO_LEADER, Verdict.LOSING_MESSAGES), Verdict.NO_LEADER),
     ],
 )
-def test_of_several_the_worst_is_told(
+def test_of_several_the_worst_is_reported(
     verdicts: tuple[int | None, ...], expected: int | None
 ) -> None:
     assert worst(*verdicts) == expected

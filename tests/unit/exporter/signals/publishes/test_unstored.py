@@ -32,7 +32,7 @@ def test_a_new_stream_counts_from_nothing(
     assert bounds.unstored == unstored
 
 
-def test_what_was_there_before_the_first_look_is_not_counted() -> None:
+def test_what_was_there_before_the_first_poll_is_not_counted() -> None:
     bounds = UnstoredBounds()
     bounds.observe(0, 5_000)
     bounds.settle(0, 5_000)
@@ -41,7 +41,7 @@ def test_what_was_there_before_the_first_look_is_not_counted() -> None:
     assert bounds.unstored == 6
 
 
-def test_a_busy_look_hides_a_part_until_a_quiet_one() -> None:
+def test_a_busy_poll_hides_a_part_until_a_quiet_one() -> None:
     bounds = UnstoredBounds()
     bounds.observe(0, 100)  # 20 more were stored by the time the counter was read
     bounds.observe(50, 165)  # 5 of 50 were refused, fewer than those 20: they stay hidden
@@ -61,7 +61,7 @@ def test_it_never_falls_whatever_comes_later() -> None:
     assert bounds.unstored == 5
 
 
-def test_two_looks_agree_on_the_smaller_number() -> None:
+def test_two_polls_agree_on_the_smaller_number() -> None:
     bounds = UnstoredBounds()
     bounds.observe(0, 0)
     for lower in (0, 40, 7):
@@ -85,7 +85,7 @@ def test_after_a_sequence_went_back_nothing_is_derived_from_before() -> None:
     assert bounds.unstored == 3
 
 
-def test_a_sequence_that_jumped_ahead_costs_one_look() -> None:
+def test_a_sequence_that_jumped_ahead_costs_one_poll() -> None:
     bounds = UnstoredBounds()
     bounds.observe(10, 10)
     bounds.observe(10, 1_000)  # a purge up to there
@@ -130,18 +130,18 @@ def test_it_is_never_more_than_the_truth_and_exact_in_the_end(script: list[Step]
         elif what == "drain":
             leader.drain(stored or 1)
         else:
-            first = look_and_settle(leader, bounds, first, stored, refused)
+            first = observe_and_settle(leader, bounds, first, stored, refused)
     for _ in range(2):
         leader.drain()
-        first = look_and_settle(leader, bounds, first, 0, 0)
+        first = observe_and_settle(leader, bounds, first, 0, 0)
         known, truth = bounds.unstored, leader.refused
         leader.publish(0, 7)
-    first = look_and_settle(leader, bounds, first, 0, 0)
+    first = observe_and_settle(leader, bounds, first, 0, 0)
     assert bounds.unstored - known == leader.refused - truth
     assert bounds.unstored <= leader.refused - (first or 0)
 
 
-def look_and_settle(
+def observe_and_settle(
     leader: Leader, bounds: UnstoredBounds, first: int | None, stored: int, refused: int
 ) -> int:
     """Publishes come between every two requests; gives what was refused before the first look."""
