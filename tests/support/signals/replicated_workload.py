@@ -100,12 +100,12 @@ class ReplicatedWorkload(Workload):
         await self.note_gone()
 
     async def _done(self, subject: str, request: dict[str, Any] | None = None) -> Any:
-        async def request() -> Any:
+        async def send() -> Any:
             return await insist(
                 lambda: api(self.client, subject, request or None, _RESPONSE_SECONDS)
             )
 
-        response = await until(request, lambda response: not _not_now(response), subject)
+        response = await until(send, lambda response: not _not_now(response), subject)
         assert "error" not in response, (subject, response["error"])
         return response
 
