@@ -57,7 +57,7 @@ The verdict is the first of these that holds:
 4. **ack-pending full**: it took all it may hold and does not ack; see *What holds it up?*
 5. **redelivery loop**: the same messages again and again; see *Does work come back?*
 6. **ack floor stuck**: one message is never finished; see *What holds it up?*
-7. **nobody pulls / not bound**: no client asks; see *Does anybody ask?*
+7. **no worker pulls / not bound**: no client asks; see *Does anybody ask?*
 8. **falling behind**: it works, too slowly; see *Does it keep up?*
 9. **idle**, then **ok**
 """

@@ -13,7 +13,7 @@ from exporter import catalog
 _pending = latest(catalog.CONSUMER_NUM_PENDING)
 _verdict = latest(catalog.CONSUMER_VERDICT)
 _FALLING_BEHIND = catalog.VERDICTS.index("falling behind")
-_NO_WORKER_PULLS = catalog.VERDICTS.index("nobody pulls / not bound")
+_NO_WORKER_PULLS = catalog.VERDICTS.index("no worker pulls / not bound")
 _WAITING = told(catalog.CONSUMER_NUM_PENDING, READ_NUMBER)
 _somebody_asks = (highest(catalog.CONSUMER_NUM_WAITING, "5m") > 0).or_(
     latest(catalog.CONSUMER_PUSH_BOUND).equals(1)

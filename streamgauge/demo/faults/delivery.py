@@ -17,7 +17,7 @@ class Outage(AbsenceFault):
     stream, consumer, place = "EMAILS", "sender", "EMAILS > sender"
     # A consumer that was busy all day is paged as stalled: at the demo's tempo after 50 minutes.
     alerts = ("ConsumerNobodyPulls", "ConsumerStalled")
-    verdict = "nobody pulls"
+    verdict = "no worker pulls"
     remedy = "starts the worker again"
 
 

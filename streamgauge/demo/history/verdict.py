@@ -12,7 +12,7 @@ from streamgauge.demo.history.scenario import ConsumerPlan
 from streamgauge.demo.history.time_grid import Floats, Grid, Mask
 
 _OK, _IDLE, _BEHIND = (VERDICTS.index(each) for each in ("ok", "idle", "falling behind"))
-_NOBODY: Final = VERDICTS.index("nobody pulls / not bound")
+_NOBODY: Final = VERDICTS.index("no worker pulls / not bound")
 _FULL: Final = VERDICTS.index("ack-pending full")
 _LOOP: Final = VERDICTS.index("redelivery loop")
 _LOSING: Final = VERDICTS.index("losing messages")

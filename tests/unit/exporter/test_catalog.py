@@ -1,4 +1,4 @@
-"""The catalogue: what a definition refuses, and that every public name is well formed and told."""
+"""The catalogue: what a definition refuses, and that every public name is well formed and documented."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ BAD = {
     "an info without _info": ({"kind": Kind.INFO}, "_info"),
     "a gauge with _info": ({"name": "streamgauge_stream_info"}, "_info"),
     "a finding that is a gauge": ({"name": "streamgauge_stream_finding"}, "_info"),
-    "a gauge called _count": ({"name": "streamgauge_stream_count"}, "another family"),
-    "a gauge called _sum": ({"name": "streamgauge_stream_sum"}, "another family"),
-    "a gauge called _bucket": ({"name": "streamgauge_stream_bucket"}, "another family"),
-    "a gauge called _created": ({"name": "streamgauge_stream_created"}, "another family"),
+    "a gauge called _count": ({"name": "streamgauge_stream_count"}, "reserved suffix"),
+    "a gauge called _sum": ({"name": "streamgauge_stream_sum"}, "reserved suffix"),
+    "a gauge called _bucket": ({"name": "streamgauge_stream_bucket"}, "reserved suffix"),
+    "a gauge called _created": ({"name": "streamgauge_stream_created"}, "reserved suffix"),
     "a unit that the name does not say": ({"unit": Unit.BYTES}, "its unit bytes"),
     "a unit in the middle of the name": (
         {"name": "streamgauge_stream_bytes_max", "unit": Unit.BYTES},
@@ -56,10 +56,10 @@ BAD = {
         "not declare",
     ),
     "a ratio that is not declared": ({"name": "streamgauge_fill_ratio"}, "not declare"),
-    "help without a stop": ({"help": "Odd things"}, "whole sentence"),
-    "no help": ({"help": ""}, "whole sentence"),
+    "help without a stop": ({"help": "Odd things"}, "full stop"),
+    "no help": ({"help": ""}, "full stop"),
     "help that is too long": ({"help": "x" * 400 + "."}, "longer than 400"),
-    "help over two lines": ({"help": "Odd\nthings."}, "spans lines"),
+    "help over two lines": ({"help": "Odd\nthings."}, "one line"),
     "a label named twice": ({"labels": ("system", "system")}, "twice"),
     "a label with a dash": ({"labels": ("raft-group",)}, "malformed label"),
     "a label of Prometheus' own": ({"labels": ("__name__",)}, "malformed label"),
@@ -137,7 +137,7 @@ def test_a_source_is_a_response_and_its_paths() -> None:
 
 def test_what_a_response_shows_has_a_source() -> None:
     succeeded = [m for m in catalog.ALL if m.origin is Origin.RESPONSE]
-    # That a server answered at all is no field of its answer.
+    # That a server responded is no field of its response.
     assert [m for m in succeeded if not m.source] == [catalog.SERVER_UP]
 
 
@@ -241,9 +241,9 @@ def test_an_entry_matches_the_design(name: str, expected: str) -> None:
 
 def test_verdicts_are_numbered_as_in_the_design() -> None:
     assert (catalog.VERDICTS[0], catalog.VERDICTS[9]) == ("ok", "no leader")
-    told = dict(re.findall(r"(\d) ([a-z -]+)[,.]", catalog.CONSUMER_VERDICT.help))
+    numbered = dict(re.findall(r"(\d) ([a-z -]+)[,.]", catalog.CONSUMER_VERDICT.help))
     named = {str(number): name for number, name in enumerate(catalog.VERDICTS)}
-    assert told == {**named, "4": "nobody pulls or not bound"}
+    assert numbered == {**named, "4": "no worker pulls or not bound"}
 
 
 def test_the_reference_shows_every_metric_once() -> None:
