@@ -1,4 +1,4 @@
-"""The section of the status page about the audit: an AuditView in, HTML out. Pure."""
+"""Renders the audit section of the status page."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _DOT = '<span class="mark" aria-hidden="true">•</span>'
 def audit_section(view: AuditView | None) -> str:
     if view is None:
         return ""
-    checks = "".join(map(_check, view.checks)) or "<p>Nothing was found.</p>"
+    checks = "".join(map(_check, view.checks)) or "<p>No findings.</p>"
     body = f'<div class="audit">{checks}{_not_judged(view)}</div>'
-    # Whoever was paged wants the consumers below: only what does harm now stands in between.
-    is_open = any(check.level is Level.WRONG for check in view.checks)
+    # Open only for critical findings: the consumers below matter more in an incident.
+    is_open = any(check.level is Level.CRITICAL for check in view.checks)
     return fold(f"<h3>Audit</h3> {escape(view.headline)}", body, is_open) + "\n"
 
 
 def _check(check: CheckView) -> str:
-    # The link stands inside: a summary is a button, and a button must not hold a link.
+    # The link is in the body: a summary is a button and must not contain a link.
     title = (
         f"{escape(check.severity)} <code>{escape(check.code)}</code> {escape(check.title)} "
         f"<small>({_number(check)})</small>"
@@ -35,8 +35,8 @@ def _check(check: CheckView) -> str:
         f'<p><a href="docs/checks#{escape(check.code)}">About this check</a></p>'
     )
     level = check.level
-    # A tick would say that all is well, and that is not what a finding says.
-    mark = marked(level, title) if level is not Level.FINE else f"{_DOT} <span>{title}</span>"
+    # A dot, not a tick: a finding is never ok.
+    mark = marked(level, title) if level is not Level.OK else f"{_DOT} <span>{title}</span>"
     return f'<details class="check {CLASS[level]}"><summary>{mark}</summary>{body}</details>'
 
 

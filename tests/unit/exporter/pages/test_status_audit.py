@@ -9,7 +9,7 @@ from support.exporter.status_views import HEALTHY, HOSTILE, page_of
 
 from exporter.audit.check import Finding, Need, Severity
 from exporter.audit.report import Report
-from exporter.pages.status.audit_view import MOST_PER_CHECK, audit_view
+from exporter.pages.status.audit_view import MAX_PER_CHECK, audit_view
 from exporter.pages.status.view import AuditView, Level, troubles
 
 COMMANDS = ("nats consumer edit STREAM CONSUMER --max-deliver 5",)
@@ -62,7 +62,7 @@ def test_only_what_is_grave_is_a_trouble_of_the_system(severity: Severity, told:
     found = troubles(replace(HEALTHY, audit=audit_view(report(severity))))
     assert bool(found) is told
     if told:
-        assert found[0].level is Level.LOOK
+        assert found[0].level is Level.WARNING
         assert found[0].text == "The audit found a-check: A title (ORDERS)"
 
 
@@ -73,9 +73,9 @@ def test_what_is_muted_is_no_trouble() -> None:
 
 
 def test_many_findings_of_one_check_are_counted() -> None:
-    many = [Finding(evidence="", stream=f"S{number:03d}") for number in range(MOST_PER_CHECK + 7)]
+    many = [Finding(evidence="", stream=f"S{number:03d}") for number in range(MAX_PER_CHECK + 7)]
     (shown,) = audit_view(judged(scene(), check("a-check", *many))).checks
-    assert (len(shown.found), shown.more, shown.active) == (MOST_PER_CHECK, 7, MOST_PER_CHECK + 7)
+    assert (len(shown.found), shown.more, shown.active) == (MAX_PER_CHECK, 7, MAX_PER_CHECK + 7)
     assert "and 7 more" in words(audit_view(judged(scene(), check("a-check", *many))))
 
 
@@ -89,4 +89,4 @@ def test_nothing_that_a_name_or_an_error_holds_becomes_markup() -> None:
 
 def test_without_an_audit_there_is_no_section() -> None:
     assert "Audit" not in page_of(HEALTHY)
-    assert "Nothing was found." in words(audit_view(judged(scene(), check("a-check"))))
+    assert "No findings." in words(audit_view(judged(scene(), check("a-check"))))

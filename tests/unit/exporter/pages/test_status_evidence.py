@@ -23,19 +23,19 @@ def told(verdict: Verdict | None, **changes: object) -> ConsumerSignals:
         (told(Verdict.OK, lag=0.0), ""),
         (told(Verdict.OK, lag=4.0), ""),
         (told(Verdict.OK, lag=75.0), "oldest unfinished 1 min old"),
-        (told(Verdict.LOSING_MESSAGES, lost=1200), "1,200 lost before they were sent"),
-        (told(Verdict.REDELIVERY_LOOP, redelivery_ratio=0.75), "75% of deliveries are repeats"),
+        (told(Verdict.LOSING_MESSAGES, lost=1200), "1,200 lost before delivery"),
+        (told(Verdict.REDELIVERY_LOOP, redelivery_ratio=0.75), "75% of deliveries are redeliveries"),
         (
             told(Verdict.NO_WORKER_PULLS, stalled=3700.0),
             "no pull request waits, nothing delivered for 1 h 1 min",
         ),
         (
             told(Verdict.ACK_PENDING_FULL, floor_stalled=600.0),
-            "ack floor unmoved for 10 min",
+            "ack floor unchanged for 10 min",
         ),
         (
             told(Verdict.OK, floor_exhausted=1),
-            "floor held by messages that ran out of max_deliver",
+            "ack floor held by messages that reached max_deliver",
         ),
         (told(Verdict.PAUSED, stalled=0.0), ""),
     ],

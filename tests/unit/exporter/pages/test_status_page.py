@@ -74,55 +74,55 @@ class Outline(HTMLParser):
 
 def test_a_healthy_system_is_reported_in_one_line() -> None:
     expected = (
-        "demo: fresh, 3 s ago · 2 of 2 requests answered · 1/1 servers · 12 streams · 34 consumers"
+        "demo: fresh, 3 s ago · 2 of 2 requests succeeded · 1/1 servers · 12 streams · 34 consumers"
     )
     assert expected in Outline(page_of(HEALTHY)).words
     assert troubles(HEALTHY) == ()
-    assert overall(view_of(HEALTHY)).level is Level.FINE
+    assert overall(view_of(HEALTHY)).level is Level.OK
 
 
 def test_a_system_that_waits_claims_no_counts() -> None:
     waiting = replace(HEALTHY, state="waiting", age_seconds=None, servers_responding=0, requests=())
     assert headline(waiting) == (
-        "waiting for the first answer",
-        "0 of 0 requests answered",
+        "waiting for the first response",
+        "0 of 0 requests succeeded",
         "0/1 servers",
     )
-    assert overall(view_of(waiting)).text == "demo has not answered yet"
+    assert overall(view_of(waiting)).text == "demo has not responded yet"
 
 
 def test_a_stale_system_shows_since_when_and_what_follows() -> None:
     stale = replace(HEALTHY, state="stale", age_seconds=252.0)
     (trouble,) = troubles(stale)
-    assert trouble.level is Level.WRONG
-    assert trouble.text.startswith("No usable answer for 4 min.")
-    assert "left out of /metrics" in trouble.text
+    assert trouble.level is Level.CRITICAL
+    assert trouble.text.startswith("No usable response for 4 min.")
+    assert "absent from /metrics" in trouble.text
     assert overall(view_of(HEALTHY, stale)).text == "demo needs attention"
 
 
 def test_requests_that_failed_for_one_reason_share_a_sentence() -> None:
-    failed = replace(ANSWERED, ok=False, reason="timeout", detail="no answer within 2 s")
+    failed = replace(ANSWERED, ok=False, reason="timeout", detail="no response within 2 s")
     partial = replace(
         HEALTHY, state="partial", requests=(ANSWERED, failed, replace(failed, request="varz"))
     )
     assert [trouble.text for trouble in troubles(partial)] == [
-        "consumer_list and varz were not answered: timeout: no answer within 2 s"
+        "consumer_list and varz failed: timeout: no response within 2 s"
     ]
 
 
 def test_a_failure_without_a_reason_is_not_passed_over() -> None:
     partial = replace(HEALTHY, state="partial", requests=(replace(ANSWERED, ok=False),))
-    assert "consumer_list was not answered: no reason given" in Outline(page_of(partial)).words
+    assert "consumer_list failed: no reason given" in Outline(page_of(partial)).words
 
 
 def test_a_partial_poll_is_never_called_fine() -> None:
-    assert replace(HEALTHY, state="partial").level is Level.LOOK
+    assert replace(HEALTHY, state="partial").level is Level.WARNING
 
 
 def test_missing_servers_are_named_and_come_first() -> None:
     down = ServerView("n2", "2.14.6", up=False, detail="last seen 2 min ago")
     system = replace(HEALTHY, servers_expected=2, servers=(*HEALTHY.servers, down))
-    assert [trouble.text for trouble in troubles(system)] == ["1 of 2 servers did not answer: n2"]
+    assert [trouble.text for trouble in troubles(system)] == ["1 of 2 servers did not respond: n2"]
     servers = [row[0] for row in Outline(page_of(system)).rows if len(row) == 4]
     assert servers == ["Server", "n2", "n1"]
 
@@ -159,7 +159,7 @@ def test_a_level_is_shown_by_a_symbol_and_words_and_not_by_colour_alone() -> Non
     system = replace(HEALTHY, consumer_rows=(replace(consumer(), verdict="redelivery loop"),))
     (row,) = Outline(page_of(system)).consumer_rows()
     assert row[3] == "▲ redelivery loop"
-    assert "▲ demo needs a look" in Outline(page_of(system)).words
+    assert "▲ demo has warnings" in Outline(page_of(system)).words
 
 
 def test_rows_are_sorted_by_backlog_and_unknown_ones_last() -> None:
@@ -183,7 +183,7 @@ def test_what_was_cut_is_reported() -> None:
 def test_a_system_without_streams_shows_what_to_do() -> None:
     empty = replace(HEALTHY, streams=0, consumers=0, consumer_rows=())
     assert (
-        "No streams yet. Make one, for example with nats stream add"
+        "No streams yet. Create one, for example with nats stream add"
         in Outline(page_of(empty)).words
     )
     assert "check that account" in page_of(empty)
@@ -192,7 +192,7 @@ def test_a_system_without_streams_shows_what_to_do() -> None:
 
 def test_streams_without_consumers_are_not_called_missing() -> None:
     page = page_of(replace(HEALTHY, consumers=0, consumer_rows=()))
-    assert "12 streams, and no consumer on them yet." in page
+    assert "12 streams without consumers." in page
 
 
 def test_nothing_is_called_empty_while_a_request_is_open() -> None:
@@ -200,7 +200,7 @@ def test_nothing_is_called_empty_while_a_request_is_open() -> None:
     for state in ("partial", "stale", "waiting"):
         system = replace(HEALTHY, state=state, streams=0, consumer_rows=(), requests=(failed,))
         assert "No streams yet" not in page_of(system)
-        assert "Nothing is known at the moment" in page_of(system)
+        assert "No data at the moment" in page_of(system)
 
 
 def test_a_password_in_an_address_or_an_error_is_never_shown() -> None:
