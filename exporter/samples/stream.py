@@ -34,18 +34,18 @@ def stream_columns(
     """`listed`: the streams whose consumers are known in this poll."""
     yield Column(catalog.STREAM_UP, heads, (int(row.up) for row in streams))
     yield infos.column(streams, heads)
-    live = [(row, head) for row, head in zip(streams, heads, strict=True) if row.up]
-    yield from _state(live)
-    yield from _times(live, offsets)
-    yield from _configuration(live)
-    yield from _fill(live, offsets, now)
-    yield from _replicas(live)
-    yield from _origins(live)
+    up_rows = [(row, head) for row, head in zip(streams, heads, strict=True) if row.up]
+    yield from _state(up_rows)
+    yield from _times(up_rows, offsets)
+    yield from _configuration(up_rows)
+    yield from _fill(up_rows, offsets, now)
+    yield from _replicas(up_rows)
+    yield from _origins(up_rows)
     ephemeral = [
         ephemerals[stream_key(row)] if row.consumers == 0 or stream_key(row) in listed else None
-        for row, _ in live
+        for row, _ in up_rows
     ]
-    yield Column(catalog.STREAM_EPHEMERAL_CONSUMERS, [head for _, head in live], ephemeral)
+    yield Column(catalog.STREAM_EPHEMERAL_CONSUMERS, [head for _, head in up_rows], ephemeral)
 
 
 def _state(rows: Rows) -> Iterator[Column]:

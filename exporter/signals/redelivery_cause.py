@@ -23,7 +23,7 @@ def redelivery_cause(
 ) -> Cause | None:
     """None without redeliveries, or when neither acks nor advisories are known.
 
-    `listening`: nak advisories are received. Without them an ack and a nak look the same.
+    `listening`: nak advisories are received. Without them a nak counts like an ack.
     """
     first = _first_point(past, now)
     repeats = now.redeliveries - first.redeliveries

@@ -94,11 +94,11 @@ def render() -> str:
 
 
 def _flags() -> str:
-    ours = {flag.text: flag for flag in FLAGS}
+    by_name = {flag.text: flag for flag in FLAGS}
     rows = []
     for action in parser()._actions:  # noqa: SLF001  no public list
         name = action.option_strings[-1]
-        flag = ours.get(name)
+        flag = by_name.get(name)
         variable = flag.variable if flag else CONFIG_VARIABLE if name == "--config" else ""
         key = flag.key.replace("[0]", "[]") if flag else ""
         rows.append((_code(_usage(action)), _code(variable), _code(key), action.help or ""))

@@ -23,14 +23,16 @@ class FollowedCounter:
         self.updated_at = now
 
     def _grown(self, counters: Counters, before: dict[CounterId, int]) -> dict[CounterId, int]:
-        known = {who[:3] for who in before}
-        present = {who[:3] for who, _ in counters}
+        known = {counter_id[:3] for counter_id in before}
+        present = {counter_id[:3] for counter_id, _ in counters}
         # Copies in other accounts are not in every response: a known one keeps its value.
-        after = {who: seen for who, seen in before.items() if who[:3] in present}
-        for who, got in counters:
-            if who in before:
-                self.total += max(0, got - before[who])
-            elif who[:3] not in known:
+        after = {
+            counter_id: seen for counter_id, seen in before.items() if counter_id[:3] in present
+        }
+        for counter_id, got in counters:
+            if counter_id in before:
+                self.total += max(0, got - before[counter_id])
+            elif counter_id[:3] not in known:
                 self.total += got  # a new subscription, not a copy of a known one
-            after[who] = max(got, after.get(who, 0))
+            after[counter_id] = max(got, after.get(counter_id, 0))
         return after

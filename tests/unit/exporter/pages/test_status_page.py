@@ -97,7 +97,7 @@ def test_a_stale_system_shows_since_when_and_what_follows() -> None:
     assert trouble.level is Level.CRITICAL
     assert trouble.text.startswith("No usable response for 4 min.")
     assert "absent from /metrics" in trouble.text
-    assert overall(view_of(HEALTHY, stale)).text == "demo needs attention"
+    assert overall(view_of(HEALTHY, stale)).text == "demo has critical problems"
 
 
 def test_requests_that_failed_for_one_reason_share_a_sentence() -> None:
