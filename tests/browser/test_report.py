@@ -71,7 +71,7 @@ async def browser(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bro
 async def opened(
     browser: Browser, url: str, width: int = 1280, scheme: str = "light"
 ) -> AsyncIterator[Page]:
-    """The page, loaded; at the end it must have stayed silent and asked for nothing else."""
+    """The page, loaded; at the end it must have stayed silent and requested nothing else."""
     async with browser.page() as page:
         await page.viewport(width, 900, mobile=width < 500)
         await page.colour_scheme(scheme)

@@ -100,7 +100,7 @@ SYSTEM = SystemView(
         replace(consumer("gone", 0), up=False),
         replace(consumer("loop", 5), verdict="redelivery loop"),
     ),
-    notes=("Streams matching ^KV_ are left out.",),
+    notes=("Streams matching ^KV_ are dropped.",),
 )
 
 
@@ -134,7 +134,7 @@ async def served(*systems: SystemView) -> AsyncIterator[str]:
 async def opened(
     browser: Browser, *systems: SystemView, hash_part: str = ""
 ) -> AsyncIterator[Page]:
-    """The page, loaded; at the end it must have stayed silent and asked for nothing else."""
+    """The page, loaded; at the end it must have stayed silent and requested nothing else."""
     async with served(*(systems or (SYSTEM,))) as url, browser.page() as page:
         await page.open(url + hash_part)
         yield page
@@ -232,7 +232,7 @@ async def test_no_width_makes_the_page_scroll_sideways(browser: Browser, width: 
     async with served(system) as url, browser.page() as page:
         await page.viewport(width, 800, mobile=width < 500)
         await page.open(url)
-        # A phone widens its viewport to what overflows: both must still be what was asked for.
+        # A phone widens its viewport to what overflows: both must still be what was requested.
         wide = "[innerWidth, Math.max(innerWidth, document.scrollingElement.scrollWidth)]"
         assert await page.evaluate(wide) == [width, width]
 
@@ -290,7 +290,7 @@ async def test_without_script_all_is_there_and_nothing_pretends_to_work(browser:
 
 async def test_refreshing_is_off_until_requested_and_survives_a_reload(browser: Browser) -> None:
     async with served(SYSTEM) as url, browser.page() as page:
-        # Timers are kept for the test to fire; nobody waits fifteen seconds.
+        # Timers are kept for the test to fire; the test does not wait fifteen seconds.
         await page.before_load("window.timers = []; setTimeout = (f, ms) => timers.push([f, ms])")
         await page.open(url)
         assert await page.evaluate("timers.length") == 0

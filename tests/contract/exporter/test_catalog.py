@@ -1,4 +1,4 @@
-"""The catalogue against what recorded answers of real servers become: source, samples, text."""
+"""The catalogue against what recorded responses of real servers become: source, samples, text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SYSTEM = "nats"
 MOST_SERIES_OF_A_CONSUMER = 24
 # The clock may be ahead or behind; everything else counts or measures.
 MAY_BE_NEGATIVE = {catalog.SERVER_CLOCK_OFFSET_SECONDS.name}
-# One answer says these together with the clock of the exporter.
+# One response gives these together with the clock of the exporter.
 NEED_A_CLOCK = {
     catalog.SERVER_CLOCK_OFFSET_SECONDS,
     catalog.SERVER_CLOCK_UNCERTAINTY_SECONDS,
@@ -139,8 +139,8 @@ def test_an_ordinary_consumer_has_at_most_about_24_core_series(recording: Record
         if is_ordinary(row)
     }
     assert ordinary != {}
-    room = MOST_SERIES_OF_A_CONSUMER - core_series_still_to_come()
-    assert {name: number for name, number in ordinary.items() if number > room} == {}
+    left = MOST_SERIES_OF_A_CONSUMER - core_series_still_to_come()
+    assert {name: number for name, number in ordinary.items() if number > left} == {}
 
 
 def consumer_of(sample: Sample) -> tuple[str, str, str]:
@@ -158,7 +158,7 @@ def is_ordinary(row: Consumer) -> bool:
 
 
 def core_series_still_to_come() -> int:
-    """Derived ones that a healthy consumer shows; the two left out tell of trouble."""
+    """Derived ones that a healthy consumer shows; the two excluded ones show faults."""
     rare = {catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES, catalog.CONSUMER_RETENTION_HEADROOM_RATIO}
     return sum(
         1
@@ -180,8 +180,8 @@ def promtool() -> Path:
 
 def lint(promtool: Path, text: str) -> str:
     """What promtool finds wrong; it warns on a stream of its own and still exits with 0."""
-    asked = [str(promtool), "check", "metrics"]
-    done = subprocess.run(asked, input=text, capture_output=True, text=True, check=False)
+    command = [str(promtool), "check", "metrics"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
 
@@ -206,7 +206,7 @@ class Own:
 
 
 async def whole_page(recording: Recording, fmt: Format) -> str:
-    """A scrape of an exporter that polled once: the answers, and what it says of itself."""
+    """A scrape of an exporter that polled once: the responses, and its self metrics."""
     player = Player(Tape.load(recording.path))
     source = player.source(recording.source, SYSTEM)
     poller = SystemPoller(SYSTEM, recording.source, (), source, Renderer(SYSTEM, FULL), 15, 10)

@@ -1,4 +1,4 @@
-"""The recorded answers themselves: complete, small, true to the byte and free of this machine."""
+"""The recorded responses themselves: complete, small, true to the byte and free of this machine."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_response_comes_back_byte_by_byte(text: str, tmp_path: Path) -> None:
 
 
 def test_a_failure_comes_back(tmp_path: Path) -> None:
-    tape = tape_of(error=TapedError("timeout", "nobody spoke"))
+    tape = tape_of(error=TapedError("timeout", "no client spoke"))
     tape.save(tmp_path / "source.json")
     assert Tape.load(tmp_path / "source.json") == tape
 

@@ -1,4 +1,4 @@
-"""An ack floor that stands still: held by a message that was given up, or by one at work?"""
+"""An ack floor that is unchanged: held by a message that was given up, or by one at work?"""
 
 import json
 
@@ -16,7 +16,7 @@ def _exhausted(seen: Watches, ledger: Ledger) -> list[int | None]:
 
 
 async def _refuse_until_given_up(work: Workload, name: str, sequence: int) -> None:
-    """The server gives a message up when it is due again and somebody pulls."""
+    """The server gives a message up when it is due again and a client pulls."""
     before = (await work.info(name))["num_ack_pending"]
 
     async def left() -> int:

@@ -1,6 +1,6 @@
 """A server whose clock is wrong, and an exporter that says by how much and is not misled by it.
 
-The truth is the server itself: it runs on the clock of the test, and only its answers are moved.
+The truth is the server itself: it runs on the clock of the test, and only its responses are moved.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -162,7 +162,7 @@ async def test_a_wrong_clock_moves_no_timestamp_and_no_age_in_the_results(
 
 
 def raw_shift(right: Seen, wrong: Seen) -> float:
-    """What would be told without a correction; so the servers' answers did differ."""
+    """What would be reported without a correction; so the servers' responses did differ."""
     (ours,), (theirs,) = right.snapshot.streams, wrong.snapshot.streams
     assert ours.last_time is not None
     assert theirs.last_time is not None

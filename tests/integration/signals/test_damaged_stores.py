@@ -110,7 +110,7 @@ async def test_messages_that_a_crash_took_from_the_end_are_counted(
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_follower_that_lost_a_part_of_its_store_is_named(version: str) -> None:
-    """Its log says that it has everything, its leader sees no lag, and only its count tells."""
+    """Its log says that it has everything, its leader sees no lag, and only its count differs."""
     async with three_nodes(version) as cluster:
         async with connected(cluster) as client:
             await create_stream(
@@ -132,7 +132,7 @@ async def test_a_follower_that_lost_a_part_of_its_store_is_named(version: str) -
         assert 0 < gone < 40
         for source in ("system", "monitor"):
             await _until_reported(cluster, source, {follower.name: gone})
-        # Its copy is made anew, from the leader's.
+        # Its replica is rebuilt from the leader's.
         await while_stopped(follower, partial(forget_stream, stream="ORDERS"))
         await _until_reported(cluster, "system", {})
 

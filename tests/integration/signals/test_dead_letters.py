@@ -45,7 +45,7 @@ async def _exporters_and_a_client(
         await work.consumer("patient")
         no_one: dict[str, float] = {"poisoned": 0, "other": 0}
         await _until_all_report(both, "dead_letter_captured", no_one)
-        # What they count does not suffer from it: each of them hears everything.
+        # What they count does not suffer from it: each of them receives everything.
         await _give_up(work, "poisoned")
         await _until_all_report(both, "naks_total", {"poisoned": 2})
         await _until_all_report(both, "exhausted_total", {"poisoned": 1})

@@ -13,13 +13,13 @@ SLACK = 0.001  # of a time that is known and not guessed: timestamps as floats
 
 
 def _server_now(watch: Watch) -> float:
-    """The moment of the last look by the server's clock, as far as that is known."""
+    """The moment of the last poll by the server's clock, as far as that is known."""
     clock = watch.snapshot.servers[0].clock
     return watch.snapshot.taken + (clock.offset_seconds if clock else 0.0)
 
 
 def _stored_then(watch: Watch, ledger: Ledger) -> float:
-    """When, by the lag that was told, the first unfinished message was stored."""
+    """When, by the lag that was reported, the first unfinished message was stored."""
     lag = watch.of(ledger).lag
     assert lag is not None
     return _server_now(watch) - lag
@@ -64,13 +64,13 @@ async def test_the_lag_is_the_age_of_the_first_unfinished_message(nats_server: N
         for watch in seen.all.values():
             result = watch.of(worker)
             assert (result.unfinished_seq, result.lag_exact) == (6, 0)
-            # Six was the last of a look: its time is known, not guessed.
+            # Six was the last of a poll: its time is known, not guessed.
             assert abs(_stored_then(watch, worker) - times[6]) < SLACK
         await work.response("worker", worker.held, ACK)
         await seen.poll(worker)
         for before, watch in zip(polled[1], seen.all.values(), strict=True):
             assert watch.of(worker).unfinished_seq == 8
-            # Seven to nine came between the second look and the third.
+            # Seven to nine came between the second poll and the third.
             assert before - SLACK <= _stored_then(watch, worker) <= times[9] + SLACK
         await work.drain("worker")
         await seen.poll(worker)
@@ -98,7 +98,7 @@ async def test_after_a_restart_of_ours_two_points_are_known_at_once(
                 assert abs(_stored_then(watch, first) - times[0]) < SLACK
                 assert abs(_stored_then(watch, last) - times[1]) < SLACK
                 assert times[0] - SLACK <= _stored_then(watch, middle) <= times[1] + SLACK
-            # Nobody stirs, and the lag grows with the time that passes.
+            # Nothing changes, and the lag grows with the time that passes.
             before = [result.lag or 0.0 for result in seen.result(first)]
             seen.pass_time(100)
             await seen.poll(first, last, middle)

@@ -43,7 +43,7 @@ async def test_a_loss_and_a_redelivery_in_one_interval_are_reported_as_bounds(
         await work.publish(10)
         await seen.poll(slow)
         await work.fetch("slow", 2)
-        await work.publish(9)  # up to 9 is gone, and the consumer stands at 2
+        await work.publish(9)  # up to 9 is gone, and the consumer is at 2
         await work.fetch("slow", 3)  # 10, 11, 12
         await work.response("slow", [10, 11, 12], NAK)
         await work.fetch("slow", 3)
@@ -98,7 +98,7 @@ async def test_a_purge_is_no_loss(nats_server: NatsServer) -> None:
         await work.purge(seq=11)
         await seen.poll(worker, never)
         assert (worker.purged, never.purged) == (5, 10)
-        # A purge and deliveries between two looks.
+        # A purge and deliveries between two polls.
         await work.publish(5)
         await work.purge(seq=16)
         await work.fetch("worker", 3)

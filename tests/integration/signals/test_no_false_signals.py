@@ -30,7 +30,7 @@ CONSUMERS: Final[dict[str, dict[str, Any]]] = {
 BUSY: Final = ("plain", "wide", "narrow", "tries")
 IDLE: Final = ("early", "elsewhere")
 HEALTHY: Final = (None, Verdict.OK, Verdict.IDLE)
-# As far apart as in production; of what happens between two looks there is enough.
+# As far apart as in production; of what happens between two polls there is enough.
 INTERVAL_SECONDS: Final = 15.0
 POLLS: Final = 26  # more than the window of five minutes
 
@@ -51,7 +51,7 @@ class Crew:
         self._tasks = [asyncio.create_task(self._work()) for _ in range(2)]
 
     async def stop(self) -> None:
-        """As a deploy does: what was begun is finished, then nobody asks any more."""
+        """As a deploy does: what was begun is finished, then no client pulls any more."""
         self._goes_home = True
         await asyncio.gather(*self._tasks)
 
@@ -72,7 +72,7 @@ class Crew:
 
 
 async def _insist(request: Callable[[], Awaitable[object]]) -> None:
-    """While a leader moves, nobody may hear a request: ask again."""
+    """While a leader moves, a request may get no response: send it again."""
     while True:
         with suppress(TimeoutError, NoRespondersError):
             await request()
@@ -114,7 +114,7 @@ async def _healthy(place: Place) -> AsyncIterator[list[Crew]]:
 
 
 async def _keep_polling(seen: Watches, crews: Sequence[Crew], polls: int) -> None:
-    """Between two looks every crew finishes some; at each, all is well."""
+    """Between two polls every crew finishes some; at each, all is well."""
     for _ in range(polls):
         goals = [crew.finished + 10 for crew in crews]
 

@@ -33,7 +33,7 @@ WAYS: Final = pytest.mark.parametrize("how", ["system", "monitor"])
 
 
 def counted(received: int, unstored: int) -> StreamPublishes:
-    """Without a tap what was not stored stands for duplicates."""
+    """Without a tap what was not stored counts as duplicates."""
     return StreamPublishes(received, unstored, unstored, 0)
 
 
@@ -124,7 +124,7 @@ async def test_clients_on_the_same_subjects_are_distinguished(
             await listener.subscribe(subject, queue="workers")
         await listener.flush()
         async with connected(nats_server) as plain, accounting(nats_server, how) as watched:
-            # Nothing but the subject itself: only its number in the list of clients tells it.
+            # Nothing but the subject itself: only its number in the list of clients shows it.
             await plain.subscribe("twin")
             await plain.flush()
             await publish(client, "orders.new", 6, ids=4)
@@ -234,7 +234,7 @@ async def test_counts_follow_the_leaders_of_a_cluster(nats_cluster: NatsCluster,
 
 
 async def succeeded(client: Client, subject: str, number: int) -> int:
-    """How many of them the server acknowledged: 2.9 drops what a third leader gets, unanswered."""
+    """How many of them the server acknowledged: 2.9 drops what a third leader gets, without a response."""
     acks = 0
     for _ in range(number):
         with suppress(nats.errors.TimeoutError):
@@ -322,7 +322,7 @@ async def test_what_comes_from_another_account_counts(version: str, how: str) ->
         await create_stream(client, "SVC", subjects=["svc"])
         await create_stream(other, "INTAKE", subjects=["from.>"])
         async with accounting(server, how) as watched:
-            # With so low a ceiling each account is asked by itself; and back again.
+            # With so low a ceiling each account is requested alone; and back again.
             for times, ceiling in enumerate((CEILING, 60, 60, CEILING), start=1):
                 watched.reader.ceiling = ceiling
                 await publish(client, "shared.x", 7)

@@ -1,4 +1,4 @@
-"""Hundreds of random operations: what is told is never above the truth, and equal where it is exact.
+"""Hundreds of random operations: what is reported is never above the truth, and equal where it is exact.
 
 The seed is in the name of each case; the failure prints what was done.
 """

@@ -27,7 +27,7 @@ async def test_every_way_to_be_sent_again_is_counted_exactly(nats_server: NatsSe
         calm = await work.consumer("calm", filter_subject="*.>")  # lets everything pass
         await seen.poll(mixed, hasty, calm)
 
-        # Acked out of order, refused, ended for good, and asked for more time.
+        # Acked out of order, nak, term and in progress.
         await work.fetch("mixed", 10)
         await work.response("mixed", [9, 3, 1], ACK)
         await work.response("mixed", [2, 4], NAK)
@@ -45,7 +45,7 @@ async def test_every_way_to_be_sent_again_is_counted_exactly(nats_server: NatsSe
         await work.fetch("mixed", 1)
         await seen.poll(mixed, hasty, calm)
 
-        # Nobody answers in time, twice over.
+        # No ack in time, twice.
         await work.fetch("hasty", 5)
         for _ in range(2):
             await work.fetch("hasty", 5, wait=True)
@@ -192,7 +192,7 @@ async def _poll_with_counts(
 
 
 async def _count(work: Workload, ledger: Ledger) -> FilteredCount:
-    """Nothing moves meanwhile, so the three answers are of one instant."""
+    """Nothing moves meanwhile, so the three responses are of the same time."""
     matching = 0
     for wanted in ledger.filters:
         matching += sum(((await work.state(subjects_filter=wanted)).get("subjects") or {}).values())

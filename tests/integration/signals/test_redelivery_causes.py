@@ -13,7 +13,7 @@ from support.waiting import until
 from exporter.settings.config import SourceName
 from exporter.signals.redelivery_cause import Cause
 
-# No room for new messages beside three unacked ones: what a second pull brings comes again.
+# No capacity for new messages beside three unacked ones: a second pull brings redeliveries.
 IMPATIENT: Final[dict[str, Any]] = {"ack_wait": 500 * MILLISECOND, "max_ack_pending": 3}
 CAUSES: Final = {
     "late": Cause.LATE_ACKS,
@@ -24,7 +24,7 @@ CAUSES: Final = {
 
 
 async def _ack_late(client: Client, work: Workload) -> None:
-    """Every delivery is answered, but the first ones only after the second ones came."""
+    """Every delivery gets a response, but the first ones only after the second ones came."""
     messages: list[Msg] = []
     for _ in range(2):
         messages += await work.fetch("late", 3, wait=True)
@@ -45,7 +45,7 @@ async def _never_ack(work: Workload) -> None:
 
 
 async def _loop(work: Workload) -> None:
-    """The first message is never answered and comes again and again; all others are done."""
+    """The first message is never acked and comes again and again; all others are done."""
     await work.fetch("looping", 9, wait=True)
     await work.response("looping", range(2, 10), ACK)
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""What is set back, made again, purged or killed must not look like redeliveries or losses."""
+"""What is set back, made again, purged or killed must not count as redeliveries or losses."""
 
 import asyncio
 import shutil
@@ -133,7 +133,7 @@ async def test_acks_that_a_server_forgot_are_redeliveries_but_no_reset(
         work = Workload(client, "ORDERS")
         await work.create(storage="file")
         await work.publish(20)
-        # No room for new messages beside those nine.
+        # No capacity for new messages beside those nine.
         narrow = {"ack_wait": 400 * MILLISECOND, "max_ack_pending": 9}
         worker = await work.consumer("worker", **narrow)
         filtered = await work.consumer("picky", filter_subject="orders.a", **narrow)

@@ -1,4 +1,4 @@
-"""Sick on purpose, each in its own way: the verdict names what is wrong."""
+"""Faulty on purpose, each in its own way: the verdict names what is wrong."""
 
 from support.nats.servers import NatsServer, connected
 from support.signals.faulty_workload import (

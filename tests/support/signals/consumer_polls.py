@@ -1,4 +1,4 @@
-"""A consumer and its stream, polled again and again by one book of signals."""
+"""A consumer and its stream, polled again and again by one signal state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONFIG = consumer_config()  # one object: a source gives the same one as long as
 
 
 def orders(last: int, first: int = 1, **changes: Any) -> Stream:
-    """Without gaps; the last message was stored a second before the look."""
+    """Without gaps; the last message was stored a second before the poll."""
     plain: dict[str, Any] = {
         "first_seq": first,
         "last_seq": last,
@@ -44,7 +44,7 @@ def worker(deliveries: int, seq: int, floor: int | None = None, **changes: Any) 
 
 
 class Polls:
-    """A book and a clock that a test moves."""
+    """A state and a clock that a test moves."""
 
     def __init__(self) -> None:
         self.state = SignalState()

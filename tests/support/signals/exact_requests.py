@@ -1,4 +1,4 @@
-"""A source, a reader of precise answers and a book, wired together as a poll does it."""
+"""A source, a reader of precise responses and a state, wired together as in production."""
 
 import time
 from collections.abc import AsyncIterator
@@ -48,7 +48,7 @@ class Handler:
         self.signals = self.state.update(self.snapshot, events)
 
     async def poll_twice(self) -> None:
-        """Who lags is known only after the first look."""
+        """Who lags is known only after the first poll."""
         await self.poll()
         await self.poll()
 

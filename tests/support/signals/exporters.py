@@ -33,7 +33,7 @@ class WholeExporter:
 
 
 def listening_settings(place: Place, source: SourceName) -> SystemSettings:
-    """Asks for subscriptions with each poll, and hears what APP's consumers tell."""
+    """Requests subscriptions in each poll, and receives the advisories of APP."""
     plain = settings_of(place, source)
     beside = EventAccountSettings(
         urls=settings_of(place, "account").urls,

@@ -1,4 +1,4 @@
-"""Consumers that are sick on purpose, one for each verdict that a consumer with a leader has."""
+"""Consumers that are faulty on purpose, one for each verdict that a consumer with a leader has."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -48,14 +48,14 @@ async def fall_ill(place: NatsServer | NatsCluster, work: Workload, small: Workl
 
 
 async def live(work: Workload, small: Workload) -> None:
-    """What happens between two looks."""
+    """What happens between two polls."""
     await work.publish(6)
     await small.publish(2)
     await work.fetch_all("behind", 2)
     await work.response("behind", work.ledgers["behind"].held)
     await work.fetch_all("loops", 3)
     await work.drain("well")
-    for _ in range(6):  # around the one that nobody acks
+    for _ in range(6):  # around the one that no client acks
         await work.response("stuck", await work.fetch_all("stuck", 1))
 
 

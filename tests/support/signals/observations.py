@@ -1,4 +1,4 @@
-"""Looks at real servers through a source and a signal book, and holds what they say to the truth."""
+"""Polls real servers through a source and a signal state, and compares the results with the truth."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -21,7 +21,7 @@ from exporter.sources.servers.snapshot import SourceOptions
 from exporter.sources.source import Source
 
 ACCOUNT: Final = "APP"
-# Configuration with every look; the slow roll calls only once.
+# Configuration with every poll; the slow roll calls only once.
 OPTIONS: Final = SourceOptions(
     system="test", account=ACCOUNT, config_interval=0.0, health_interval=3600.0
 )
@@ -29,7 +29,7 @@ OPTIONS: Final = SourceOptions(
 
 @dataclass
 class Claim:
-    """By how much the ledger was ahead at the first look, and whether only bounds were promised."""
+    """By how much the ledger was ahead at the first poll, and whether only bounds were promised."""
 
     redeliveries: int
     lost: int
@@ -46,15 +46,15 @@ class Watch:
     state: SignalState = field(default_factory=SignalState)
     signals: Signals = field(default_factory=Signals)
     snapshot: Snapshot = field(default_factory=lambda: Snapshot("test", 0.0))
-    ahead: float = 0.0  # seconds by which the clock that it sees is ahead of ours
+    ahead: float = 0.0  # seconds by which the clock that it sees is ahead of the real one
     claims: dict[tuple[str, str], Claim] = field(default_factory=dict)
 
     async def poll(self, events: EventsInput | None = None) -> None:
         assert await self._poll(events), self.snapshot.outcomes
 
     async def poll_until_complete(self) -> None:
-        """After a server was away; what is seen meanwhile goes into the book as well."""
-        await until(lambda: self._poll(None), lambda complete: complete, "no complete answer")
+        """After a server was away; what is seen meanwhile goes into the state as well."""
+        await until(lambda: self._poll(None), lambda complete: complete, "no complete response")
 
     async def _poll(self, events: EventsInput | None) -> bool:
         snapshot = await poll(self.source)
@@ -108,7 +108,7 @@ def _fault(what: str, result: int, truth: int, exact: bool) -> list[str]:
 
 @dataclass
 class Watches:
-    """All ways to ask at once; they must agree with the truth, each for itself."""
+    """All sources at once; they must agree with the truth, each for itself."""
 
     all: Mapping[str, Watch]
 
@@ -125,7 +125,7 @@ class Watches:
                 watch.check(ledger)
 
     async def poll_until_true(self, *ledgers: Ledger) -> None:
-        """In a cluster what happened reaches the answers a little later; never too much of it."""
+        """In a cluster what happened reaches the responses a little later; never too much of it."""
 
         async def faults() -> list[str]:
             await asyncio.gather(*(watch.poll_until_complete() for watch in self.all.values()))
@@ -133,7 +133,7 @@ class Watches:
             late = [w for w in self.all.values() for one in ledgers if not w.is_up_to_date(one)]
             return found + ["not up to date"] * len(late)
 
-        await until(faults, lambda found: found == [], "what is told does not become true")
+        await until(faults, lambda found: found == [], "what is reported does not become true")
 
     def result(self, ledger: Ledger) -> Iterable[ConsumerSignals]:
         return [watch.of(ledger) for watch in self.all.values()]
@@ -152,7 +152,7 @@ class Watches:
 async def watches(place: Place) -> AsyncIterator[Watches]:
     """As an ordinary user and as the system account."""
     with pytest.MonkeyPatch.context() as patch:
-        if isinstance(place, NatsServer):  # who has heard it has heard all: no roll call
+        if isinstance(place, NatsServer):  # one server: no need to wait for others
             patch.setattr("exporter.sources.account._QUIET_SECONDS", 0.0)
             patch.setattr("exporter.sources.system._QUIET_SECONDS", 0.0)
         async with _watches(place) as made:

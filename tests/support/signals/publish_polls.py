@@ -1,4 +1,4 @@
-"""One stream whose subscriptions are looked at again and again, and what is counted of it."""
+"""One stream whose subscriptions are polled repeatedly, and its counters."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def counts(
 
 
 class PublishPolls:
-    """One stream that is looked at again and again, a minute apart, and polled in between."""
+    """One stream whose subscriptions are counted every minute, with polls in between."""
 
     def __init__(self, **config: Any) -> None:
         self.state = PublishState()
@@ -57,7 +57,7 @@ class PublishPolls:
         self.tap: TapCounts | None = None
 
     def count(self, received: int, last_seq: int, who: CounterId = FIRST_LIFE) -> StreamPublishes:
-        """A look, and the poll after it."""
+        """A poll with counts, and the poll after it."""
         row = stream(
             last_seq=last_seq, created=self.created, config=self.config, leader=self.server.name
         )

@@ -19,7 +19,7 @@ from support.waiting import PAUSE_SECONDS, until
 
 # Where the rules of servers differ: the whole list takes too long on three nodes each.
 VERSIONS: Final = ("2.9.10", "2.10.26", "2.12.8", "2.15.1") if long_run() else (NEWEST,)
-_NEVER_STORED: Final = 300  # answers, which take fifteen seconds
+_NEVER_STORED: Final = 300  # responses, which take fifteen seconds
 _PATIENCE_SECONDS: Final = 60.0
 _RESPONSE_SECONDS: Final = 3.0
 # No leader now, or not yet; an id that is just being stored.
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 async def insist(request: Callable[[], Awaitable[T]]) -> T:
-    """While a leader moves nobody hears a request: it is asked again until somebody does."""
+    """While a leader moves no server receives a request: it is sent again until one does."""
     async with asyncio.timeout(_PATIENCE_SECONDS):
         while True:
             try:
@@ -40,7 +40,7 @@ async def insist(request: Callable[[], Awaitable[T]]) -> T:
 
 @dataclass
 class ReplicatedWorkload(Workload):
-    """Three copies of everything. What may have been heard and is asked again does no harm."""
+    """Three copies of everything. What may have been received and is sent again does no harm."""
 
     _numbers: Iterable[int] = field(default_factory=itertools.count)
 
@@ -85,7 +85,7 @@ class ReplicatedWorkload(Workload):
         try:
             return await super().fetch(name, count, wait=wait)
         except TimeoutError:
-            return []  # the pull went unheard in part; what came of it stands in the ledger
+            return []  # a part of the pull got no response; its result is in the ledger
 
     async def response(self, name: str, sequences: Iterable[int], word: bytes = ACK) -> None:
         ledger = self.ledgers[name]
@@ -155,7 +155,7 @@ class Stage:
             await work.continue_with(self.client)
 
     async def until_reported(self, what: Callable[[Watch], object], truth: object) -> None:
-        """Looks until every source says the truth: it reaches the answers a little later."""
+        """Polls until every source reports the truth: responses lag behind a little."""
 
         async def result() -> dict[str, object]:
             await self.seen.poll_until_complete()

@@ -1,4 +1,4 @@
-"""HTTP around a watch in memory: negotiation, selection, large answers, and the small pages."""
+"""HTTP around a watch in memory: negotiation, selection, large responses, and the small pages."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ async def test_a_large_response_blocks_no_other_request(watch: MemoryWatch, clie
     large = await client.get("/metrics", headers=NO_ENCODING)
     assert int(large.headers["Content-Length"]) > 15_000_000
     first = await large.content.readany()
-    # Its body is still under way, and nobody reads it.
+    # Its body is still under way, and no client reads it.
     assert (await client.get("/-/healthy")).status == 200
     packed = await client.get("/metrics", headers={"Accept-Encoding": "gzip"})
     assert _measured(gzip.decompress(await packed.read())) == _measured(first + await large.read())

@@ -51,7 +51,7 @@ def gaps(watch: Watch, *ledgers: Ledger) -> list[tuple[int, int]]:
 
 
 async def refuse_until_given_up(work: ReplicatedWorkload, name: str, sequence: int) -> None:
-    """The server gives a message up when it is due again and somebody pulls."""
+    """The server gives a message up when it is due again and a client pulls."""
     before = (await work.info(name))["num_ack_pending"]
 
     async def left() -> int:
@@ -109,7 +109,7 @@ async def test_a_floor_that_is_unchanged_is_timed_over_leaders(cluster: NatsClus
                 "worker", [max(worker.held)], ACK
             )  # others go on, the floor does not
             await at.poll_until_true()
-        # It moved between the last look that saw it where it was and the first that did not.
+        # It moved between the last poll that saw it where it was and the first that did not.
         for watch, sooner, later in zip(at.seen.all.values(), before, after, strict=True):
             result, now = watch.of(worker).floor_stalled, watch.snapshot.taken
             assert result is not None
@@ -195,7 +195,7 @@ async def test_the_lag_is_the_age_of_the_first_unfinished_message(cluster: NatsC
         await at.move_leaders()
         await work.response("worker", [1, 4], ACK)
         await at.until_reported(lambda watch: watch.of(worker).unfinished_seq, 6)
-        # Six was the last of a look: its time is known, not guessed.
+        # Six was the last of a poll: its time is known, not guessed.
         assert _most_off(at, worker, times[6]) < SLACK
         at.seen.pass_time(100)
         await at.move_leaders()
@@ -253,7 +253,7 @@ def _assert_exact(own: Handler, ledger: Ledger, stored: float) -> None:
 
 
 async def test_a_consumer_without_a_leader_is_reported_without_one(cluster: NatsCluster) -> None:
-    """One copy on one node: while that is away nobody leads; when it is back all is as it was."""
+    """One copy on one node: while that is away no server leads; when it is back all is as it was."""
     async with stage(cluster) as at:
         work = await at.stream("ALONE", num_replicas=1)
         await work.publish(3)
@@ -272,7 +272,7 @@ async def test_a_consumer_without_a_leader_is_reported_without_one(cluster: Nats
             return [None if one is None else one.verdict for one in result]
 
         no_one = [Verdict.NO_LEADER] * len(watching)
-        await until(verdicts, no_one.__eq__, "somebody still leads")
+        await until(verdicts, no_one.__eq__, "a server still leads")
         await cluster.restart(home)
         await cluster.settle()
         await at.poll_until_true()

@@ -96,7 +96,7 @@ async def _poll_with_count(at: Stage, work: ReplicatedWorkload, ledger: Ledger) 
 
 
 async def _count(work: ReplicatedWorkload, ledger: Ledger) -> FilteredCount:
-    """Nothing moves meanwhile, so the three answers are of one instant."""
+    """Nothing moves meanwhile, so the three responses are of the same time."""
     matching = 0
     for wanted in ledger.filters:
         matching += sum(((await work.state(subjects_filter=wanted)).get("subjects") or {}).values())

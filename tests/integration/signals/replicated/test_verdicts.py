@@ -1,4 +1,4 @@
-"""Sick on purpose, on three nodes: the verdict names what is wrong, whoever leads by now."""
+"""Faulty on purpose, on three nodes: the verdict names what is wrong, under any leader."""
 
 from typing import Final
 

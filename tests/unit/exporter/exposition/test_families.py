@@ -1,4 +1,4 @@
-"""Families, headers and formats: what stands once, in which order, for which reader."""
+"""Families, headers and formats: what appears once, in which order, for which reader."""
 
 from __future__ import annotations
 

@@ -75,9 +75,9 @@ def test_the_trailer_holds_the_size_modulo_two_to_the_32() -> None:
 
 def test_a_large_segment_is_inflated_in_chunks() -> None:
     text = os.urandom(300_000)
-    pieces = list(inflate(compress([text])))
-    assert len(pieces) > 1
-    assert b"".join(pieces) == text
+    chunks = list(inflate(compress([text])))
+    assert len(chunks) > 1
+    assert b"".join(chunks) == text
 
 
 def test_an_empty_segment_has_no_chunks() -> None:

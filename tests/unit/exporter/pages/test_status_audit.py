@@ -56,12 +56,13 @@ def test_each_check_links_to_its_description() -> None:
 
 
 @pytest.mark.parametrize(
-    ("severity", "told"), [(Severity.CRIT, True), (Severity.WARN, False), (Severity.INFO, False)]
+    ("severity", "reported"),
+    [(Severity.CRIT, True), (Severity.WARN, False), (Severity.INFO, False)],
 )
-def test_only_what_is_grave_is_a_trouble_of_the_system(severity: Severity, told: bool) -> None:
+def test_only_what_is_grave_is_a_trouble_of_the_system(severity: Severity, reported: bool) -> None:
     found = troubles(replace(HEALTHY, audit=audit_view(report(severity))))
-    assert bool(found) is told
-    if told:
+    assert bool(found) is reported
+    if reported:
         assert found[0].level is Level.WARNING
         assert found[0].text == "The audit found a-check: A title (ORDERS)"
 

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.exporter.status_views import ANSWERED, HEALTHY, HOSTILE, consumer, page_of, view_of
+from support.exporter.status_views import HEALTHY, HOSTILE, SUCCEEDED, consumer, page_of, view_of
 
 from exporter.pages.status.page import content_security_policy
 from exporter.pages.status.view import (
@@ -101,9 +101,9 @@ def test_a_stale_system_shows_since_when_and_what_follows() -> None:
 
 
 def test_requests_that_failed_for_one_reason_share_a_sentence() -> None:
-    failed = replace(ANSWERED, ok=False, reason="timeout", detail="no response within 2 s")
+    failed = replace(SUCCEEDED, ok=False, reason="timeout", detail="no response within 2 s")
     partial = replace(
-        HEALTHY, state="partial", requests=(ANSWERED, failed, replace(failed, request="varz"))
+        HEALTHY, state="partial", requests=(SUCCEEDED, failed, replace(failed, request="varz"))
     )
     assert [trouble.text for trouble in troubles(partial)] == [
         "consumer_list and varz failed: timeout: no response within 2 s"
@@ -111,7 +111,7 @@ def test_requests_that_failed_for_one_reason_share_a_sentence() -> None:
 
 
 def test_a_failure_without_a_reason_is_not_passed_over() -> None:
-    partial = replace(HEALTHY, state="partial", requests=(replace(ANSWERED, ok=False),))
+    partial = replace(HEALTHY, state="partial", requests=(replace(SUCCEEDED, ok=False),))
     assert "consumer_list failed: no reason given" in Outline(page_of(partial)).words
 
 
@@ -130,9 +130,9 @@ def test_missing_servers_are_named_and_come_first() -> None:
 def test_many_healthy_servers_are_folded_away_but_not_when_one_is_down() -> None:
     servers = tuple(ServerView(f"n{number}", "2.15.1", up=True) for number in range(9))
     healthy = replace(HEALTHY, servers=servers)
-    sick = replace(HEALTHY, servers=(*servers, ServerView("n9", "", up=False)))
+    with_down = replace(HEALTHY, servers=(*servers, ServerView("n9", "", up=False)))
     assert page_of(healthy).count("<details open>") == 1
-    assert page_of(sick).count("<details open>") == 2
+    assert page_of(with_down).count("<details open>") == 2
 
 
 def test_unhealthy_consumers_are_named_gravest_first() -> None:
@@ -196,7 +196,7 @@ def test_streams_without_consumers_are_not_called_missing() -> None:
 
 
 def test_nothing_is_called_empty_while_a_request_is_open() -> None:
-    failed = replace(ANSWERED, ok=False, reason="timeout")
+    failed = replace(SUCCEEDED, ok=False, reason="timeout")
     for state in ("partial", "stale", "waiting"):
         system = replace(HEALTHY, state=state, streams=0, consumer_rows=(), requests=(failed,))
         assert "No streams yet" not in page_of(system)
@@ -205,7 +205,7 @@ def test_nothing_is_called_empty_while_a_request_is_open() -> None:
 
 def test_a_password_in_an_address_or_an_error_is_never_shown() -> None:
     address = "nats://someone:p@ss/word@host:4222"
-    failed = replace(ANSWERED, ok=False, reason="connection", detail=f"cannot reach {address}")
+    failed = replace(SUCCEEDED, ok=False, reason="connection", detail=f"cannot reach {address}")
     page = page_of(replace(HEALTHY, targets=(address,), state="partial", requests=(failed,)))
     assert "word" not in re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.DOTALL)
     assert "nats://host:4222" in page

@@ -1,4 +1,4 @@
-"""What was heard, as series: which appear, for whom, and which do not."""
+"""What was received, as series: which appear, for whom, and which do not."""
 
 from collections.abc import Sequence
 

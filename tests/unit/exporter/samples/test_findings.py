@@ -64,8 +64,8 @@ def test_a_consumer_that_fails_a_check_twice_counts_once() -> None:
 
 
 def test_muted_findings_make_no_series() -> None:
-    looked = scene(muted_consumer("a-check"))
-    report = judged(looked, check("a-check", WORKER, OTHER))
+    context = scene(muted_consumer("a-check"))
+    report = judged(context, check("a-check", WORKER, OTHER))
     assert found(Renderer("nats", FULL), report) == {
         ("ORDERS", "", "a-check", "warn", "1"),
         ("ORDERS", "other", "a-check", "warn", "1"),

@@ -94,7 +94,7 @@ EXHAUSTED: list[tuple[str, Consumer, float, FloorState, int | None]] = [
         1,
     ),
     (
-        "longer than all retries, but nothing was delivered: nobody pulls, nobody gives up",
+        "longer than all retries, but nothing was delivered: no client pulls, none is given up",
         row(9, 4, 5, num_redelivered=1),
         NOW + 31,
         FloorState(4, 4, NOW, 9),

@@ -1,4 +1,4 @@
-"""The book of clock samples: which one counts, for how long, and how sure it is."""
+"""The clock samples: which one counts, for how long, and how sure it is."""
 
 from datetime import UTC, datetime
 from typing import Final

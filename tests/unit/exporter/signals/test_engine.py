@@ -1,4 +1,4 @@
-"""The book of signals from poll to poll: what it counts, keeps and forgets."""
+"""The signal state from poll to poll: what it counts, keeps and forgets."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def test_the_second_count_makes_the_total_exact() -> None:
 
 
 def test_a_count_taken_before_this_poll_starts_from_the_poll_before() -> None:
-    # What this look found may be older or younger than the count: it must not be added twice.
+    # What this poll found may be older or younger than the count: it must not be added twice.
     taken = count(10, 12, 3)
     now = Known(20, 9, time=60.0)
     assert next_count_state(None, taken, Known(8, 5), now) == CountState(taken, 5, bounded=60.0)

@@ -1,4 +1,4 @@
-"""A consumer that rests costs no work, and whatever stirs ends the rest."""
+"""An idle consumer costs no work, and any change ends that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The age of the first unfinished message, from what looks at a stream tell."""
+"""The age of the first unfinished message, from polls of a stream."""
 
 from __future__ import annotations
 

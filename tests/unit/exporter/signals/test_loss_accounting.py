@@ -1,4 +1,4 @@
-"""Redeliveries, losses and purges between two looks at one consumer."""
+"""Redeliveries, losses and purges between two polls of one consumer."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ BOUNDS: list[tuple[str, Consumer, Consumer, Accounted]] = [
         Accounted(redelivered_certain=False, lost_certain=False),
     ),
     (
-        "a position that went back tells nothing",
+        "a position that went back shows nothing",
         row(5, 30),
         row(7, 28),
         Accounted(redelivered_certain=False, lost_certain=False),
@@ -254,7 +254,7 @@ def test_what_is_gone_waits_to_be_skipped() -> None:
     assert waiting_loss(row(4, 4, 11)) == 6
     assert waiting_loss(row(4, 10, 11)) == 0
     assert waiting_loss(row(4, 40, 11)) == 0
-    # A new consumer starts where it was told to start, not at nought.
+    # A new consumer starts at its configured start, not at 0.
     assert waiting_loss(row(0, 10, 11)) == 0
 
 

@@ -153,7 +153,7 @@ steps = st.lists(st.tuples(WEIGHTED, st.integers(0, 5), st.integers(1, 9)), min_
 
 @dataclass
 class Watched:
-    """One consumer's life, from the first look at it to its end."""
+    """One consumer's life, from its first poll to its end."""
 
     born: float
     result: ConsumerSignals

@@ -1,4 +1,4 @@
-"""Why messages come again, told from what came back for the deliveries of the window."""
+"""The cause of redeliveries, from the acks and naks of the window."""
 
 from __future__ import annotations
 
@@ -26,42 +26,42 @@ CASES: list[tuple[str, dict[str, Any], int, bool, Cause | None]] = [
         Cause.NAK,
     ),
     (
-        "refused, which advisories tell even when nobody counts acks",
+        "refused, which advisories show even when no client counts acks",
         {"deliveries": 60, "redeliveries": 20, "naks": 20},
         0,
         True,
         Cause.NAK,
     ),
     (
-        "every delivery was answered, repeats included: too late",
+        "every delivery was acked, repeats included: too late",
         {"deliveries": 60, "redeliveries": 20, "acks": 58},
         0,
         True,
         Cause.LATE_ACKS,
     ),
     (
-        "the same, but nobody listens for refusals: it may have been those",
+        "the same, but no client listens for refusals: it may have been those",
         {"deliveries": 60, "redeliveries": 20, "acks": 58},
         0,
         False,
         None,
     ),
     (
-        "nothing is answered",
+        "nothing gets a response",
         {"deliveries": 60, "redeliveries": 50},
         10,
         True,
         None,
     ),
     (
-        "nothing is answered, and that is counted",
+        "nothing gets a response, and that is counted",
         {"deliveries": 60, "redeliveries": 50, "acks": 0},
         10,
         False,
         Cause.NO_ACK,
     ),
     (
-        "a worker died with what it held: each came again once, and was answered then",
+        "a worker died with what it held: each came again once, and was acked then",
         {"deliveries": 100, "redeliveries": 50, "acks": 50},
         0,
         True,

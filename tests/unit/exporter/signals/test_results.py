@@ -1,4 +1,4 @@
-"""What the book tells of lag, filters, causes and clocks, and when it leaves a doubt."""
+"""Results for lag, filters, causes and clocks, and when they are bounds."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_messages_of_the_duplicate_window_are_counted() -> None:
 
 def test_a_consumer_ahead_of_its_stream_is_reported_only_when_that_is_certain() -> None:
     polls = Polls()
-    polls.poll(orders(10), worker(12, 12))  # asked later than the stream: no fault
+    polls.poll(orders(10), worker(12, 12))  # polled after the stream: no fault
     assert polls.result(orders(12), worker(15, 15)).ahead is None
     assert polls.result(orders(12), worker(15, 15)).ahead == 3
 
@@ -98,7 +98,7 @@ def test_counts_of_what_passes_the_filter_make_redeliveries_exact() -> None:
         return polls.result(orders(last), row, events=events)
 
     assert poll(100, 10, 90, FilteredCount(10, 0, 10, 0)).redelivery_exact == 1
-    # Fifteen more deliveries for ten more messages; the position alone would not tell.
+    # Fifteen more deliveries for ten more messages; the position alone would not show.
     result = poll(200, 25, 190, FilteredCount(20, 0, 25, 0))
     assert (result.redeliveries, result.redelivery_exact) == (5, 1)
     result = poll(300, 30, 290, None)
@@ -114,7 +114,7 @@ def test_counts_that_cannot_be_compared_leave_doubt_for_the_window() -> None:
         return polls.result(orders(300), row, events=EventsInput(counts={KEY: count}))
 
     assert poll(10, FilteredCount(10, 0, 10, 0)).redelivery_exact == 1
-    # Five were sent and four left the stream: nobody knows how many of the five were new.
+    # Five were sent and four left the stream: it is unknown how many of the five were new.
     assert poll(15, FilteredCount(10, 4, 15, 0)).redelivery_exact == 0
     for _ in range(int(WINDOW_SECONDS // 15) + 1):
         result = poll(15, FilteredCount(10, 4, 15, 0))

@@ -49,7 +49,7 @@ def test_of_an_unknown_lag_or_stream_nothing_is_reported() -> None:
         ({"max_messages": 100, "discard": "new"}, 101, None),  # never removes
         ({}, 101, None),
         ({"max_messages": 100}, 90, 0.0),  # already gone
-        ({"max_messages": 100}, 201, 1.0),  # it came after the stream was asked
+        ({"max_messages": 100}, 201, 1.0),  # stored after the stream was polled
     ],
 )
 def test_headroom_is_left_before_the_end_that_is_being_removed(

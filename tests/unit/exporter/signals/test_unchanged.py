@@ -1,4 +1,4 @@
-"""A consumer that stands still is told of with less work, and of it exactly the same is told."""
+"""An unchanged consumer takes less work and gives exactly the same results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STREAM = stream(
     last_time=at(NOW - 1),
     config=stream_config(max_age_seconds=3600.0, max_messages=21),
 )
-# Five messages are unacked and ten wait; one that is never asked for them.
+# Five messages are unacked and ten are pending.
 WAITING = consumer(
     created=at(NOW - 4000),
     delivered_consumer_seq=10,
@@ -49,7 +49,7 @@ NO_WORKER = EventsInput()
 
 
 class TwoStates:
-    """The same snapshots for two books: one may save work, the other has to look each time."""
+    """The same snapshots for two states: one may save work, the other evaluates every poll in full."""
 
     def __init__(self) -> None:
         self.saving, self.thorough = SignalState(), SignalState()
@@ -111,7 +111,7 @@ def test_hardly_any_poll_is_a_full_evaluation() -> None:
 def test_a_verdict_that_time_alone_changes_comes_when_it_is_due(
     row: Consumer, verdicts: list[Verdict], poll: float
 ) -> None:
-    """`Books` holds the moment to a book that always looks."""
+    """`TwoStates` compares each poll with a full evaluation."""
     states = TwoStates()
     seen: list[Verdict] = []
     while states.now < NOW + 400:
@@ -134,7 +134,7 @@ CHANGES: list[tuple[str, Callable[[TwoStates], object]]] = [
         "a redelivery": {"num_redelivered": 1},
         "a loss": {"stream_first_seq": 12},
         "a pause": {"paused": True},
-        "somebody who pulls": {"num_waiting": 1},
+        "a client that pulls": {"num_waiting": 1},
         "another configuration": {"config": consumer_config(max_deliver=5)},
         "another leader": {"leader": "n2"},
         "a new life": {"created": at(NOW)},
@@ -154,7 +154,7 @@ CHANGES: list[tuple[str, Callable[[TwoStates], object]]] = [
         lambda states: states.poll(WAITING, events=EventsInput(acks={KEY: 4})),
     ),
     (
-        "a nak that was heard",
+        "a nak that was received",
         lambda states: states.poll(WAITING, events=EventsInput(naks={KEY: 1})),
     ),
     (
@@ -162,7 +162,7 @@ CHANGES: list[tuple[str, Callable[[TwoStates], object]]] = [
         lambda states: states.poll(WAITING, events=EventsInput(exhausted={KEY: frozenset({6})})),
     ),
     (
-        "a reading of the lag",
+        "a measurement of the lag",
         lambda states: states.poll(
             WAITING, events=EventsInput(lags={KEY: LagMeasurement(6, 6, NOW - 9)})
         ),

@@ -1,4 +1,4 @@
-"""A consumer that stands still is looked at again, whole, just when time alone changes its story."""
+"""An unchanged consumer is evaluated in full when time alone changes its result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from exporter.signals.results import ConsumerSignals
 from exporter.signals.verdict import Verdict
 
 KEY = ("APP", "ORDERS", "worker")
-# Often enough that what is due at one moment and what is due at the next differ by several looks.
+# Often enough that what is due at one moment and what is due at the next differ by several polls.
 POLL = 5
 STREAM = stream(
     created=at(NOW - 5000),
@@ -41,11 +41,11 @@ def caught_up(sequence: int, deliveries: int, **changes: Any) -> Consumer:
 
 @dataclass
 class Watched:
-    """One book, looked at every five seconds; what it told, by the second."""
+    """One state, polled every five seconds, and its results by second."""
 
     state: SignalState = field(default_factory=SignalState)
     result: dict[int, ConsumerSignals] = field(default_factory=dict)
-    saved: set[int] = field(default_factory=set)  # the seconds at which no whole look was due
+    saved: set[int] = field(default_factory=set)  # the seconds without a full evaluation
 
     def poll(self, row: Consumer, of: Stream = STREAM) -> None:
         second = len(self.result) * POLL
@@ -60,7 +60,7 @@ class Watched:
             self.poll(row, of)
 
     def last_second(self, field: str, value: object) -> int:
-        """The last one at which that was told."""
+        """The last second with that result."""
         return max(
             second for second, result in self.result.items() if getattr(result, field) == value
         )

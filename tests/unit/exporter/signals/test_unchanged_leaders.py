@@ -1,4 +1,4 @@
-"""Leaders differ: one that is about to go forgets, and two of them tell the same at two moments."""
+"""Leaders differ: one that is about to go forgets, and two of them show the same at two moments."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def points(**series: list[int]) -> dict[str, Any]:
 
 
 def evidence(**changes: Any) -> Evidence:
-    """A pull consumer with somebody waiting, ack_wait of 30 s, nothing wrong."""
+    """A pull consumer with a client waiting, ack_wait of 30 s, nothing wrong."""
     plain: dict[str, Any] = {
         "paused": False,
         "reachable": True,
@@ -113,7 +113,7 @@ TABLE: list[tuple[str, Evidence, set[str], Verdict]] = [
         Verdict.OK,
     ),
     (
-        "no room for a new message for longer than an answer may take",
+        "no capacity for a new message for longer than an response may take",
         evidence(num_ack_pending=100, num_pending=5, no_new_seconds=31.0),
         {"full"},
         Verdict.ACK_PENDING_FULL,
@@ -207,7 +207,7 @@ TABLE: list[tuple[str, Evidence, set[str], Verdict]] = [
         Verdict.OK,
     ),
     (
-        "messages wait, nobody asks",
+        "messages wait, no client requests",
         evidence(num_pending=5, reachable=False, stalled_seconds=15.0),
         {"deserted"},
         Verdict.NO_WORKER_PULLS,
@@ -219,7 +219,7 @@ TABLE: list[tuple[str, Evidence, set[str], Verdict]] = [
         Verdict.OK,
     ),
     (
-        "a batch was taken and is being worked on: nobody needs to ask for more",
+        "a batch was taken and is being worked on: no client needs to pull more",
         evidence(num_pending=5, num_ack_pending=20, reachable=False, stalled_seconds=29.0),
         set(),
         Verdict.OK,
@@ -231,7 +231,7 @@ TABLE: list[tuple[str, Evidence, set[str], Verdict]] = [
         Verdict.NO_WORKER_PULLS,
     ),
     (
-        "somebody asks and still nothing comes: that shows in stalled_seconds",
+        "a client requests and still nothing comes: that shows in stalled_seconds",
         evidence(num_pending=5, stalled_seconds=999.0, **points(backlog=[5] * 9)),
         set(),
         Verdict.OK,
@@ -249,7 +249,7 @@ TABLE: list[tuple[str, Evidence, set[str], Verdict]] = [
         Verdict.OK,
     ),
     (
-        "one message more than at all the looks before",
+        "one message more than at all the polls before",
         evidence(num_pending=2, **points(backlog=[1] * 9 + [2], **BUSY)),
         set(),
         Verdict.OK,

@@ -1,4 +1,4 @@
-"""Acks, pulls and dead letters from the same looks."""
+"""Acks, pulls and dead letters from the same polls."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"
         pytest.param([f"{ADVISORY}.ORDERS.other"], "orders", True, 0, id="another's"),
         pytest.param([], f"{ADVISORY}.>", False, 1, id="a stream"),
         pytest.param([], "orders", True, 0, id="nobody"),
-        pytest.param([], "orders", False, None, id="nobody, but not all were seen"),
+        pytest.param([], "orders", False, None, id="no client, but not all were seen"),
     ],
 )
 def test_dead_letters_are_captured_by_a_stream_or_a_subscriber(

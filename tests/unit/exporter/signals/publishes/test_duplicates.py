@@ -23,14 +23,14 @@ def test_one_dedupe_counter_for_tap_and_bound() -> None:
     assert followed.count(40, 29) == StreamPublishes(40, 11, 7, 0)
     followed.tap = TapCounts(frozenset({"APP"}), {KEY: 5})
     assert followed.count(50, 29) == StreamPublishes(50, 21, 8, 1)
-    followed.tap = TapCounts(frozenset({"APP"}), {})  # it began anew
+    followed.tap = TapCounts(frozenset({"APP"}), {})  # it began again
     assert followed.count(50, 29).dedupe_hits == 8
 
 
 @pytest.mark.parametrize(
     ("events", "breaks", "unstored", "expected"),
     [
-        pytest.param(7, 0, 9, (7, 1), id="heard all"),
+        pytest.param(7, 0, 9, (7, 1), id="received all"),
         pytest.param(7, 1, 9, (9, 0), id="missed some: the bound knows better"),
         pytest.param(7, 1, 3, (7, 0), id="missed some: the bound is late"),
         pytest.param(7, 1, None, (7, 0), id="missed some: there is no bound"),

@@ -1,4 +1,4 @@
-"""Publishes received and not stored, from looks at subscriptions: nothing twice, nothing guessed."""
+"""Publishes received and not stored, from polls of subscriptions: nothing twice, nothing guessed."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def test_counting_starts_at_the_first_poll() -> None:
     ("polls", "in_queue", "unstored"),
     [
         pytest.param([(5, 20)], None, 0, id="too soon"),
-        pytest.param([(15, 20)], None, 80, id="the stream rests"),
-        pytest.param([(15, 20)], True, 80, id="it rests, whatever waited before"),
+        pytest.param([(15, 20)], None, 80, id="the stream is idle"),
+        pytest.param([(15, 20)], True, 80, id="it is idle, whatever waited before"),
         pytest.param([(15, 97)], None, 0, id="the queue was emptied: not all of it is settled"),
-        pytest.param([(15, 97), (30, 97)], None, 3, id="and then the stream rests"),
+        pytest.param([(15, 97), (30, 97)], None, 3, id="and then the stream is idle"),
         pytest.param([(15, 60), (30, 80), (46, 90)], None, 10, id="it moved for a minute"),
         pytest.param([(15, 60), (30, 80), (46, 90)], True, 0, id="too much waited for that"),
     ],
@@ -160,7 +160,7 @@ def test_copies_of_a_subscription_are_read_only_now_and_then_and_counted_once() 
     received = []
     for counters in (
         ((FIRST_LIFE, 3),),
-        ((FIRST_LIFE, 4), (copy, 70)),  # first read: nobody knows since when
+        ((FIRST_LIFE, 4), (copy, 70)),  # first read: its start is unknown
         ((FIRST_LIFE, 5), (copy, 72)),
         ((FIRST_LIFE, 6),),
         ((FIRST_LIFE, 6), (copy, 75)),

@@ -1,4 +1,4 @@
-"""The bounds of what was not stored: never more than the truth, and all of it after a quiet look."""
+"""The bounds of what was not stored: never more than the truth, and all of it after a quiet poll."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_busy_poll_hides_a_part_until_a_quiet_one() -> None:
     bounds.observe(50, 165)  # 5 of 50 were refused, fewer than those 20: they stay hidden
     bounds.settle(50, 165)
     assert bounds.unstored == 0
-    bounds.observe(60, 165)  # that look was quiet: from it on the number is exact
+    bounds.observe(60, 165)  # that poll was quiet: from it on the number is exact
     bounds.settle(60, 165)
     assert bounds.unstored == 10
 
@@ -144,7 +144,7 @@ def test_it_is_never_more_than_the_truth_and_exact_in_the_end(script: list[Step]
 def observe_and_settle(
     leader: Leader, bounds: UnstoredBounds, first: int | None, stored: int, refused: int
 ) -> int:
-    """Publishes come between every two requests; gives what was refused before the first look."""
+    """Publishes come between every two requests; gives what was refused before the first poll."""
     before = leader.last_seq
     leader.publish(stored, refused)
     leader.drain(refused or 1)
