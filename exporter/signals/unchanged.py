@@ -104,12 +104,8 @@ def _with_new_ages(state: ConsumerState, observation: Observation) -> ConsumerSi
     result, floor, deliveries = state.result, state.floor, state.deliveries
     if result is None or floor is None or deliveries is None:
         return None
-    row, view, now, unfinished = (
-        observation.row,
-        observation.view,
-        observation.now,
-        result.unfinished_seq,
-    )
+    row, view, now = observation.row, observation.view, observation.now
+    unfinished = result.unfinished_seq
     state.row = row
     # Without pending messages, the stall starts now.
     if row.num_pending == 0 or row.paused:
@@ -185,7 +181,7 @@ def _was_unchanged(before: Consumer, row: Consumer, evidence: Evidence) -> bool:
 
 def _seconds_unchanged(state: ConsumerState, observation: Observation, evidence: Evidence) -> float:
     """How long only ages change."""
-    now, points = observation.now, evidence.past
+    row, now, points = observation.row, observation.now, evidence.past
     left = seconds_to_deadlines(evidence)
     left.append(state.redelivered_bounded + WINDOW_SECONDS - now)
     left.append(state.lost_bounded + WINDOW_SECONDS - now)
@@ -193,12 +189,8 @@ def _seconds_unchanged(state: ConsumerState, observation: Observation, evidence:
         left.append(state.counts.bounded + WINDOW_SECONDS - now)
     if len(points) > 1:
         left.append(points[1].at + WINDOW_SECONDS - now)  # then the window drops its oldest point
-    if (
-        observation.row.num_ack_pending > 0
-        and state.floor is not None
-        and observation.row.config is not None
-    ):
-        given_up_after = ack_floor.whole_retry_seconds(observation.row.config)
+    if row.num_ack_pending > 0 and state.floor is not None and row.config is not None:
+        given_up_after = ack_floor.whole_retry_seconds(row.config)
         if given_up_after is not None:
             left.append(state.floor.since + given_up_after - now)
     return min([one for one in left if one > -_SLACK_SECONDS], default=inf) - _SLACK_SECONDS
