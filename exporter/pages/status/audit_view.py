@@ -1,4 +1,4 @@
-"""The last audit -> what the status page says of it. Pure."""
+"""The view of the last audit for the status page."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from exporter.audit.output.printed_commands import printed_commands
 from exporter.audit.report import Report, ReportedFinding
 from exporter.pages.status.view import AuditView, CheckView, FoundView, count
 
-# A thousand consumers that fail one check are one thing to mend.
-MOST_PER_CHECK = 20
+# Many consumers that fail one check are one problem to fix.
+MAX_PER_CHECK = 20
 
 
 def audit_view(report: Report) -> AuditView:
     grouped = groupby(report.findings, key=lambda one: one.check)
     many = len({one.finding.account for one in report.findings} - {""}) > 1
-    lacks: dict[str, list[str]] = {}
+    reasons: dict[str, list[str]] = {}
     for one in report.not_evaluated:
-        lacks.setdefault(one.reason, []).append(one.check.code)
+        reasons.setdefault(one.reason, []).append(one.check.code)
     return AuditView(
         headline=_headline(report),
-        checks=tuple(_check(check, list(told), many) for check, told in grouped),
-        not_judged=tuple((reason, tuple(codes)) for reason, codes in lacks.items()),
-        strays=tuple(f"{stray.code} ({stray.subject})" for stray in report.unknown_ignores),
+        checks=tuple(_check(check, list(findings), many) for check, findings in grouped),
+        not_evaluated=tuple((reason, tuple(codes)) for reason, codes in reasons.items()),
+        unknown_ignores=tuple(
+            f"{ignore.code} ({ignore.subject})" for ignore in report.unknown_ignores
+        ),
     )
 
 
@@ -33,10 +35,10 @@ def _headline(report: Report) -> str:
     return f"{counts}, {report.muted:,} muted; {count(report.checks, 'check')}, {unknown} not evaluated"
 
 
-def _check(check: Check, told: list[ReportedFinding], many_accounts: bool) -> CheckView:
-    # What is muted comes last: it must not take the place of what is not.
-    ordered = sorted(told, key=lambda one: one.muted is not None)
-    shown = ordered[:MOST_PER_CHECK]
+def _check(check: Check, findings: list[ReportedFinding], many_accounts: bool) -> CheckView:
+    # Muted findings come last: they must not displace active ones.
+    ordered = sorted(findings, key=lambda one: one.muted is not None)
+    shown = ordered[:MAX_PER_CHECK]
     return CheckView(
         code=check.code,
         severity=check.severity.value,
@@ -45,8 +47,8 @@ def _check(check: Check, told: list[ReportedFinding], many_accounts: bool) -> Ch
         remedy=check.remedy,
         commands=printed_commands(check, ordered[0].finding),
         found=tuple(_found(one, many_accounts) for one in shown),
-        more=len(told) - len(shown),
-        active=sum(one.muted is None for one in told),
+        more=len(findings) - len(shown),
+        active=sum(one.muted is None for one in findings),
     )
 
 

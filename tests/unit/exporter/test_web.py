@@ -1,4 +1,4 @@
-"""HTTP around a watch in memory: negotiation, selection, large answers, and the small pages."""
+"""HTTP around a watch in memory: negotiation, selection, large responses, and the small pages."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ async def test_a_scrape_without_wishes_gets_plain_text(client: Client) -> None:
     )
 
 
-async def test_openmetrics_is_given_to_those_who_ask(client: Client) -> None:
+async def test_openmetrics_is_given_to_those_who_request_it(client: Client) -> None:
     headers = NO_ENCODING | {"Accept": "application/openmetrics-text;version=1.0.0"}
     response = await client.get("/metrics", headers=headers)
     text = await response.text()
@@ -153,7 +153,7 @@ async def test_head_has_the_headers_of_get_and_no_body(client: Client, encoding:
         (["account"], set()),
     ],
 )
-async def test_collect_keeps_the_chosen_and_what_the_exporter_says_of_itself(
+async def test_collect_keeps_the_chosen_and_what_the_exporter_shows_of_itself(
     client: Client, chosen: list[str], kept: set[str]
 ) -> None:
     query = [("collect[]", name) for name in chosen]
@@ -180,12 +180,12 @@ async def test_a_wish_that_is_not_known_is_refused_with_what_is(
     )
 
 
-async def test_a_large_answer_holds_nobody_else_up(watch: MemoryWatch, client: Client) -> None:
+async def test_a_large_response_blocks_no_other_request(watch: MemoryWatch, client: Client) -> None:
     watch.pages = (block(catalog.CONSUMER_NUM_PENDING, 150_000),)
     large = await client.get("/metrics", headers=NO_ENCODING)
     assert int(large.headers["Content-Length"]) > 15_000_000
     first = await large.content.readany()
-    # Its body is still under way, and nobody reads it.
+    # Its body is still under way, and no client reads it.
     assert (await client.get("/-/healthy")).status == 200
     packed = await client.get("/metrics", headers={"Accept-Encoding": "gzip"})
     assert _measured(gzip.decompress(await packed.read())) == _measured(first + await large.read())
@@ -213,7 +213,7 @@ async def test_health_and_readiness_speak_of_the_pollers(
     assert await _said(client.get("/-/ready")) == (503, "the first poll is not over yet\n")
 
 
-async def test_a_reload_is_asked_for_by_post_or_put(watch: MemoryWatch, client: Client) -> None:
+async def test_a_reload_is_requested_by_post_or_put(watch: MemoryWatch, client: Client) -> None:
     assert await _said(client.post("/-/reload")) == (200, "reloaded\n")
     assert await _said(client.put("/-/reload")) == (200, "reloaded\n")
     refused = await client.get("/-/reload")

@@ -9,7 +9,7 @@ from support.exporter.status_views import HEALTHY, HOSTILE, page_of
 
 from exporter.audit.check import Finding, Need, Severity
 from exporter.audit.report import Report
-from exporter.pages.status.audit_view import MOST_PER_CHECK, audit_view
+from exporter.pages.status.audit_view import MAX_PER_CHECK, audit_view
 from exporter.pages.status.view import AuditView, Level, troubles
 
 COMMANDS = ("nats consumer edit STREAM CONSUMER --max-deliver 5",)
@@ -44,11 +44,11 @@ def test_a_finding_shows_its_evidence_and_what_to_do() -> None:
     assert "A reason.A remedy.nats consumer edit ORDERS CONSUMER --max-deliver 5" in text
 
 
-def test_what_was_not_judged_is_told_with_the_reason() -> None:
+def test_what_was_not_judged_is_reported_with_the_reason() -> None:
     text = words(audit_view(report()))
     assert "needs the rollups of an archive: --rollups PATH, or audit.rollups" in text
     assert "in the settings: a-history" in text
-    assert "a mute that names no check: a-typo (ORDERS > worker)" in text
+    assert "ignored code that matches no check: a-typo (ORDERS > worker)" in text
 
 
 def test_each_check_links_to_its_description() -> None:
@@ -56,26 +56,27 @@ def test_each_check_links_to_its_description() -> None:
 
 
 @pytest.mark.parametrize(
-    ("severity", "told"), [(Severity.CRIT, True), (Severity.WARN, False), (Severity.INFO, False)]
+    ("severity", "reported"),
+    [(Severity.CRIT, True), (Severity.WARN, False), (Severity.INFO, False)],
 )
-def test_only_what_is_grave_is_a_trouble_of_the_system(severity: Severity, told: bool) -> None:
+def test_only_what_is_grave_is_a_trouble_of_the_system(severity: Severity, reported: bool) -> None:
     found = troubles(replace(HEALTHY, audit=audit_view(report(severity))))
-    assert bool(found) is told
-    if told:
-        assert found[0].level is Level.LOOK
+    assert bool(found) is reported
+    if reported:
+        assert found[0].level is Level.WARNING
         assert found[0].text == "The audit found a-check: A title (ORDERS)"
 
 
-def test_what_everybody_muted_is_no_trouble() -> None:
+def test_what_is_muted_is_no_trouble() -> None:
     made = check("a-check", WORKER, severity=Severity.CRIT)
     view = audit_view(evaluated(audit_context(muted_consumer("a-check")), made))
     assert troubles(replace(HEALTHY, audit=view)) == ()
 
 
 def test_many_findings_of_one_check_are_counted() -> None:
-    many = [Finding(evidence="", stream=f"S{number:03d}") for number in range(MOST_PER_CHECK + 7)]
+    many = [Finding(evidence="", stream=f"S{number:03d}") for number in range(MAX_PER_CHECK + 7)]
     (shown,) = audit_view(evaluated(audit_context(), check("a-check", *many))).checks
-    assert (len(shown.found), shown.more, shown.active) == (MOST_PER_CHECK, 7, MOST_PER_CHECK + 7)
+    assert (len(shown.found), shown.more, shown.active) == (MAX_PER_CHECK, 7, MAX_PER_CHECK + 7)
     assert "and 7 more" in words(audit_view(evaluated(audit_context(), check("a-check", *many))))
 
 
@@ -91,4 +92,4 @@ def test_nothing_that_a_name_or_an_error_holds_becomes_markup() -> None:
 
 def test_without_an_audit_there_is_no_section() -> None:
     assert "Audit" not in page_of(HEALTHY)
-    assert "Nothing was found." in words(audit_view(evaluated(audit_context(), check("a-check"))))
+    assert "No findings." in words(audit_view(evaluated(audit_context(), check("a-check"))))
