@@ -10,6 +10,7 @@ from typing import Any
 from exporter.settings.addresses import without_credentials
 from streamgauge.serving.settings import flags
 from streamgauge.serving.settings.flags import add_flags, add_help_and_config, empty_parser
+from streamgauge.serving.settings.server import log_flags, web_flags
 
 PREFIX = "STREAMGAUGE_"
 _SYSTEM = "systems[0]."
@@ -45,14 +46,12 @@ SYSTEM_FLAGS = (
     Flag("exact-lag", _SYSTEM + "exact.lag", "", "read the first unfinished message for its time"),
 )  # fmt: skip
 SERVING_FLAGS = (
-    Flag("listen", "listen", "HOST:PORT", "address to serve at (default 0.0.0.0:7778)"),
+    *web_flags(Flag, "0.0.0.0:7778"),
     Flag("interval", "interval", "TIME", "time between two polls (default 15s)"),
     Flag("timeout", "timeout", "TIME", "time that one poll may take (default 10s)"),
     Flag("detail", "detail", "core|full", "which metrics (default core)"),
-    Flag("web-config", "web_config", "FILE", "TLS and basic auth of the listener"),
     Flag("forecasts", "forecasts", "FILE", "file with the rollups' forecasts, served too"),
-    Flag("log-format", "logs.format", "text|json", "how log lines are written (default text)"),
-    Flag("log-level", "logs.level", "debug|info|warning|error", "least severity (default info)"),
+    *log_flags(Flag),
 )
 FLAGS = SYSTEM_FLAGS + SERVING_FLAGS
 CONFIG_VARIABLE = PREFIX + "CONFIG"

@@ -33,7 +33,7 @@ _DESCRIPTION = (
 # Of the flags for serving, with what is other here.
 _ASKING = {
     "timeout": "time that one look may take (default 30s)",
-    "log-level": "debug tells more (default error)",
+    "log.level": "debug tells more (default error)",
 }
 _NO_USE = ("exact-lag",)
 

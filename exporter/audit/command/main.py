@@ -35,8 +35,8 @@ def main(argv: Sequence[str]) -> int:
         settings = request.options.load()
         gc.set_threshold(*GC_THRESHOLDS)
         # What failed is told in plain words at the end; the log would only say it twice.
-        debug = settings.logs.level is LogLevel.DEBUG
-        configure_logs(settings.logs.format, LogLevel.DEBUG if debug else LogLevel.ERROR)
+        debug = settings.log.level is LogLevel.DEBUG
+        configure_logs(settings.log.format, LogLevel.DEBUG if debug else LogLevel.ERROR)
         audits, unanswered = asyncio.run(_audit(settings, request))
         _print(_output(audits, unanswered, request))
         return _exit_code(audits, unanswered, request)

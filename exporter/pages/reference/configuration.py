@@ -19,7 +19,7 @@ _INTRODUCTION = """\
 `streamgauge exporter --nats nats://127.0.0.1:4222` needs no file. Settings come from a file, from the environment and from flags; where two of them say the same thing, flags win over the environment and the environment over the file.
 
 - **A mistake ends the start** with exit code 2 and one line that names the file and key, the variable or the flag, and the reason. Nothing is guessed: an unknown key is a mistake.
-- **Reload** with `SIGHUP` or `POST /-/reload`. Systems whose settings stayed go on undisturbed. With a mistake in the file the old settings stay; the answer, the log and `streamgauge_config_last_reload_success` say so. `listen` and `web_config` take a restart.
+- **Reload** with `SIGHUP`, or with `POST /-/reload` where `web.enable_lifecycle` is set. Systems whose settings stayed go on undisturbed. With a mistake in the file the old settings stay; the answer, the log and `streamgauge_config_last_reload_success` say so. A change of `web` needs a restart.
 - **Durations** are written `500ms`, `15s`, `1m30s`, `1h`, `2d`; **sizes** `512KiB`, `64MiB`, `10MB`.
 - **Paths** in the file are relative to the file, in flags and variables to where the exporter was started. Credentials are read again for each connection, so they can be renewed without a reload.
 - **Regular expressions** must match the whole name.
@@ -27,7 +27,11 @@ _INTRODUCTION = """\
 
 EXAMPLE = """\
 # Every key may be left out. What is not said here has the default of the tables below.
-listen: 0.0.0.0:7778
+web:
+  listen_address: 0.0.0.0:7778
+  # config_file: web.yml            # TLS and basic auth, see the end of this page
+  # external_url: https://metrics.example.com/streamgauge    # behind a proxy; its path is the prefix of all routes
+  # enable_lifecycle: true          # allows POST /-/reload
 interval: 15s                       # time between two polls
 timeout: 10s                        # time that one poll may take
 detail: core                        # what rules and boards use; full adds the rest
@@ -35,8 +39,7 @@ include_metrics:                    # single metrics of the level full
   - streamgauge_consumer_backlog_messages
 exclude_metrics:                    # single metrics to leave out
   - streamgauge_stream_deleted_messages
-# web_config: web.yml               # TLS and basic auth of /metrics, see the end of this page
-logs:
+log:
   format: json
 systems:
   - name: production                # the label `system` of all its series
@@ -76,7 +79,7 @@ Given by `--config FILE` or `{variable}`. Flags and variables that describe a sy
 _WEB = """\
 ## Web configuration file
 
-Given by `web_config` or `--web-config FILE`: TLS, client certificates and basic auth for everything that the exporter serves, in the format of Prometheus' exporter-toolkit. The file and its certificates are followed: a change is in force within a second, and a faulty one leaves the old in force and is logged. Switching TLS on or off takes a restart.
+Given by `web.config_file` or `--web.config.file FILE`: TLS, client certificates and basic auth for everything that the exporter serves, in the format of Prometheus' exporter-toolkit. The file and its certificates are followed: a change is in force within a second, and a faulty one leaves the old in force and is logged. Switching TLS on or off takes a restart.
 """
 
 

@@ -52,7 +52,7 @@ def docs_policy() -> str:
 
 
 @cache
-def docs_page(name: str) -> str:
+def docs_page(name: str, telemetry_path: str = "/metrics") -> str:
     """Made once per process; the first time it takes some milliseconds."""
     document = to_document(REFERENCES[name].render())
     return f"""<!doctype html>
@@ -67,7 +67,7 @@ def docs_page(name: str) -> str:
 <style>{_STYLE}</style>
 </head>
 <body class="doc">
-{_header(name)}
+{_header(name, telemetry_path)}
 <main>
 {_contents(document)}
 {document.html}
@@ -78,9 +78,9 @@ def docs_page(name: str) -> str:
 """
 
 
-def _header(current: str) -> str:
+def _header(current: str, telemetry_path: str) -> str:
     # Relative, so that the pages also work behind a proxy that adds a path.
-    links = [("../", "Status"), ("../metrics", "Metrics")]
+    links = [("../", "Status"), (f"..{telemetry_path}", "Metrics")]
     links += [(name, each.title) for name, each in REFERENCES.items() if name != current]
     anchors = "".join(f'<a href="{href}">{escape(title)}</a>' for href, title in links)
     return (

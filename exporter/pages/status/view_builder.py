@@ -40,6 +40,7 @@ def status_view(watch: Watch, config_source: str) -> StatusView:
         config_source=config_source,
         systems=tuple(system_view(poller, now) for poller in watch.pollers),
         docs=doc_links(),
+        telemetry_path=watch.settings.web.telemetry_path,
     )
 
 

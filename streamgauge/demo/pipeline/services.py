@@ -17,7 +17,7 @@ POLL_SECONDS: Final = 2
 SYSTEM_NAME: Final = "demo"
 
 EXPORTER_CONFIG: Final = """\
-listen: 127.0.0.1:{port}
+web: {{listen_address: "127.0.0.1:{port}"}}
 interval: {seconds}s
 timeout: {seconds}s
 detail: full
@@ -128,7 +128,14 @@ async def alertmanager(folder: Path, config: Path, port: int) -> AsyncIterator[C
 
 @asynccontextmanager
 async def archive(folder: Path, data: Path, port: int) -> AsyncIterator[Child]:
-    command = (*STREAMGAUGE, "archive", "--data", str(data), "--listen", f"127.0.0.1:{port}")
+    command = (
+        *STREAMGAUGE,
+        "archive",
+        "--data",
+        str(data),
+        "--web.listen-address",
+        f"127.0.0.1:{port}",
+    )
     async with running("archive", folder, command, f"http://127.0.0.1:{port}/-/ready") as child:
         yield child
 
@@ -148,7 +155,7 @@ async def running(
 
 
 def plain_environment() -> dict[str, str]:
-    """The visitor's own settings (STREAMGAUGE_LISTEN, ...) are meant for their programs, not ours."""
+    """The visitor's own settings (STREAMGAUGE_WEB_LISTEN_ADDRESS, ...) are meant for their programs, not ours."""
     kept = ("STREAMGAUGE_CACHE",)
     return {
         name: text

@@ -31,7 +31,7 @@ class Flag:
 
     @property
     def variable(self) -> str:
-        return self.prefix + self.name.upper().replace("-", "_")
+        return self.prefix + re.sub("[.-]", "_", self.name).upper()
 
     @property
     def is_path(self) -> bool:
@@ -40,6 +40,14 @@ class Flag:
     @property
     def is_switch(self) -> bool:
         return not self.metavar
+
+    def from_text(self, text: str) -> object:
+        """The value of its variable, as a settings file would hold it."""
+        if self.repeats:
+            return [part.strip() for part in text.split(",")]
+        if self.is_switch:
+            return {"true": True, "false": False}.get(text.lower(), text)
+        return self.absolute(text)
 
     def absolute(self, value: object) -> object:
         """A path on the command line is relative to where the command was given, not to the file."""
@@ -51,7 +59,7 @@ class FlagParser(argparse.ArgumentParser):
     """Complains in one line that names the flag, like every other mistake in the settings."""
 
     def error(self, message: str) -> NoReturn:
-        named = re.fullmatch(r"argument (--[a-z-]+)(?:/\S+)?: (.*)", message)
+        named = re.fullmatch(r"argument (--[a-z.-]+)(?:/\S+)?: (.*)", message)
         if named:
             raise SettingsError(named[1], "", named[2])
         raise SettingsError("command line", "", message)

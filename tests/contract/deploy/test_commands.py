@@ -21,7 +21,7 @@ from support.deploy.files import (
 )
 
 from archive.settings.config import ArchiveSettings
-from archive.settings.options import FLAGS as ARCHIVE_FLAGS
+from archive.settings.flags import FLAGS as ARCHIVE_FLAGS
 from exporter.settings.config import ExporterSettings
 from exporter.settings.flags import CONFIG_VARIABLE
 from exporter.settings.options import setting_variables
@@ -87,13 +87,13 @@ ARCHIVE_FILES: Final[dict[str, dict[str, Any]]] = {
 def test_the_settings_of_the_exporter_are_accepted(name: str) -> None:
     settings = build(ExporterSettings, EXPORTER_FILES[name], name)
     assert settings.systems
-    assert settings.listen.endswith(":7778")
+    assert settings.web.listen_address.endswith(":7778")
 
 
 @pytest.mark.parametrize("name", ARCHIVE_FILES)
 def test_the_settings_of_the_archive_are_accepted(name: str) -> None:
     settings = build(ArchiveSettings, ARCHIVE_FILES[name], name)
-    assert settings.listen.endswith(":7779")
+    assert settings.web.listen_address.endswith(":7779")
 
 
 @pytest.mark.parametrize("name", EXPORTER_FILES)

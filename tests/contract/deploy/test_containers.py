@@ -153,7 +153,7 @@ def test_the_health_check_sees_a_server_that_runs_and_one_that_does_not(
     async def check() -> list[int]:
         child = Child(name, tmp_path / "log")
         program = str(image.place("/opt/streamgauge/bin/streamgauge"))
-        listen = ("--listen", f"127.0.0.1:{port}")
+        listen = ("--web.listen-address", f"127.0.0.1:{port}")
         await child.start(program, name, *listen, *flags, environment=environment(image))
         await wait_until_ready(child, f"{url}/-/healthy")
         running = await asyncio.to_thread(subprocess.run, command, env=place, check=False)

@@ -19,7 +19,7 @@ POLL_SECONDS: Final = 2
 SCRAPE_SECONDS: Final = 1
 
 EXPORTER: Final = """\
-listen: 127.0.0.1:{port}
+web: {{listen_address: "127.0.0.1:{port}"}}
 interval: {seconds}s
 timeout: {seconds}s
 detail: full

@@ -32,7 +32,12 @@ securityContext:
   capabilities: {drop: [ALL]}
 {{- end }}
 
-{{/* Takes a dict of port and secured (a web configuration is given). */}}
+{{/* The prefix of all routes: the path of the external URL. Takes the section web of a configuration. */}}
+{{- define "streamgauge.routePrefix" -}}
+{{- with .external_url }}{{ trimSuffix "/" (urlParse .).path }}{{ end }}
+{{- end }}
+
+{{/* Takes a dict of prefix (of the routes) and secured (a web configuration is given). */}}
 {{- define "streamgauge.probes" -}}
 {{- if .secured }}
 startupProbe:
@@ -48,16 +53,16 @@ readinessProbe:
   periodSeconds: 10
 {{- else }}
 startupProbe:
-  httpGet: {path: /-/healthy, port: http}
+  httpGet: {path: {{ .prefix }}/-/healthy, port: http}
   periodSeconds: 2
   failureThreshold: 60
 livenessProbe:
-  httpGet: {path: /-/healthy, port: http}
+  httpGet: {path: {{ .prefix }}/-/healthy, port: http}
   periodSeconds: 15
   timeoutSeconds: 5
   failureThreshold: 4
 readinessProbe:
-  httpGet: {path: /-/ready, port: http}
+  httpGet: {path: {{ .prefix }}/-/ready, port: http}
   periodSeconds: 10
   timeoutSeconds: 5
 {{- end }}

@@ -56,7 +56,7 @@ def test_the_environment_names_the_system_too() -> None:
         ("--watch 60", '--watch: "60" is not a time like 60s or 2m'),
         ("--watch 10ms", "--watch: is less than a second"),
         ("--rollups=", "--rollups: is empty, a folder or an address was expected"),
-        ("--listen :1", "--listen: unknown flag"),
+        ("--web.listen-address :1", "--web.listen-address: unknown flag"),
         ("--watsch 1s", "--watsch: unknown flag (did you mean --watch?)"),
         ("--source nobody", "--source: "),
     ],
