@@ -17,11 +17,11 @@ from exporter.polling.one_shot import run_once
 from exporter.polling.supervisor import Reload, Watch
 from exporter.settings.config import ExporterSettings
 from exporter.settings.options import Options, read_options
-from exporter.version import VERSION
 from exporter.web import make_app
 from streamgauge.serving.logs import configure_logs, event
 from streamgauge.serving.settings.loader import SettingsError
 from streamgauge.serving.settings.server import host_and_port
+from streamgauge.serving.version import VERSION
 from streamgauge.serving.web.live_config import LiveWebConfig
 
 logger = logging.getLogger(__name__)

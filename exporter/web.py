@@ -19,7 +19,7 @@ from exporter.polling.forecast_file import ForecastFile, Look
 from exporter.polling.scrape_view import ScrapeView
 from exporter.polling.supervisor import Watch
 from exporter.samples.self_metrics import SelfMetrics, SelfSample
-from exporter.version import VERSION
+from streamgauge.serving.version import VERSION
 from streamgauge.serving.web.routes import add_redirect_to_prefix, add_reload
 
 SELECTABLE = {

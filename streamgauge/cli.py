@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.write(usage())
         return 0 if words else 2
     if words[0] == "--version":
-        from exporter.version import VERSION
+        from streamgauge.serving.version import VERSION
 
         sys.stdout.write(f"streamgauge {VERSION}\n")
         return 0

@@ -15,8 +15,8 @@ from exporter.polling.scrape_view import ScrapeView
 from exporter.polling.wiring import make_poller
 from exporter.samples.self_metrics import SelfMetrics
 from exporter.settings.config import ExporterSettings
-from exporter.version import VERSION
 from streamgauge.serving.logs import LogLevel, configure_logs
+from streamgauge.serving.version import VERSION
 
 
 def run_once(settings: ExporterSettings) -> int:

@@ -13,7 +13,7 @@ from importlib.resources import files
 from exporter.pages.reference import checks, configuration, metrics
 from exporter.pages.reference.markdown_to_html import Document, to_document
 from exporter.pages.status.view import DocLink
-from exporter.version import VERSION
+from streamgauge.serving.version import VERSION
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from exporter.polling.state import SystemState
 from exporter.polling.supervisor import Watch
 from exporter.samples.consumer import ack_floor_gap
 from exporter.signals.results import Signals
-from exporter.version import VERSION
+from streamgauge.serving.version import VERSION
 
 MOST_ROWS = 1000
 _SOURCES: dict[str, Source] = {"account": "account", "system": "system", "monitor": "monitor"}

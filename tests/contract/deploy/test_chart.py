@@ -16,7 +16,7 @@ import yaml
 from support.deploy.files import CHART, DEPLOY, MANIFESTS, ROOT, load, of_kind, on_path, pods, run
 
 from alerts.render import helm_template
-from exporter.version import VERSION
+from streamgauge.serving.version import VERSION
 
 VALUES: Final = load(CHART / "values.yaml")
 SCHEMA: Final = json.loads((CHART / "values.schema.json").read_text())
