@@ -8,7 +8,8 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
-from exporter.audit.command.flags import AuditRequest, OutputFormat, read_request
+from exporter.audit.command.flags import AuditRequest, read_request
+from exporter.audit.command.parser import OutputFormat
 from exporter.audit.command.system_poll import LookOptions, NoResponseError, SystemLook
 from exporter.audit.history.queries import RollupHistory
 from exporter.audit.history.reader import HistoryError, HistoryReader

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from streamgauge.serving.settings.errors import SettingsError
+from streamgauge.serving.version import add_version
 
 ENVIRONMENT = "environment"
 """How an error calls the place of a variable."""
@@ -79,6 +80,7 @@ def empty_parser(prog: str, description: str, epilog: str = "") -> argparse.Argu
 def add_help_and_config(made: argparse.ArgumentParser) -> None:
     made.add_argument("-h", "--help", action="help", help="show this help and exit")
     made.add_argument("--config", metavar="FILE", help="settings file (YAML)")
+    add_version(made)
 
 
 def add_flags(made: argparse.ArgumentParser, title: str, flags: Iterable[Flag]) -> None:

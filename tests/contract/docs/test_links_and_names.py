@@ -11,7 +11,7 @@ import yaml
 from support.documents import ROOT, Document, all_documents, read_document
 
 from exporter import catalog
-from exporter.audit.command.flags import parser as audit_parser
+from exporter.audit.command.parser import parser as audit_parser
 from exporter.settings.config import ExporterSettings
 from exporter.settings.flags import parser
 from streamgauge.serving.settings.loader import build
@@ -62,13 +62,14 @@ def test_every_question_and_reason_named_is_a_known_one(document: Document) -> N
         assert request in catalog.REQUESTS, request
 
 
+FLAG = r"--[a-z]+(?:[.-][a-z]+)*"
 OTHER_ROOMS = ("archive", "spark_rollups", "streamgauge/demo")
 
 
 @each_document
 def test_every_flag_named_exists(document: Document) -> None:
     helps = parser().format_help() + audit_parser().format_help()
-    known = set(re.findall(r"--[a-z-]+", helps))
+    known = set(re.findall(FLAG, helps))
     known = known.union(*(declared_flags(room) for room in OTHER_ROOMS))
     inline = [piece.split()[0] for piece in document.code() if piece.startswith("--")]
     for flag in chain(inline, flags_given_to_the_exporter(document)):
@@ -78,7 +79,7 @@ def test_every_flag_named_exists(document: Document) -> None:
 def declared_flags(room: str) -> set[str]:
     """As they stand in its source: some rooms have a parser for each of their commands."""
     sources = (path.read_text() for path in (ROOT / room).rglob("*.py"))
-    return set(chain.from_iterable(re.findall(r'"(--[a-z-]+)"', text) for text in sources))
+    return set(chain.from_iterable(re.findall(f'"({FLAG})"', text) for text in sources))
 
 
 def flags_given_to_the_exporter(document: Document) -> list[str]:

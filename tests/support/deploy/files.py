@@ -25,7 +25,7 @@ CHART: Final = DEPLOY / "helm" / "streamgauge"
 COMPOSE: Final = DEPLOY / "compose"
 CONTAINER_FILES: Final = sorted((DEPLOY / "container").glob("*.Dockerfile"))
 MANIFESTS: Final = DEPLOY / "kubernetes" / "streamgauge.yaml"
-_FLAG: Final = re.compile(r"--[a-z][a-z-]*")
+_FLAG: Final = re.compile(r"--[a-z]+(?:[.-][a-z]+)*")
 _OURS: Final = re.compile(r"(?:^|[\s/])streamgauge ([a-z]+)(.*)")
 _NESTED: Final = re.compile(r"\$\([^()]*\)")
 

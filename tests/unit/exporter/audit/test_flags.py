@@ -3,8 +3,9 @@
 import pytest
 
 from exporter.audit.check import Severity
-from exporter.audit.command.flags import OutputFormat, parser, read_request
+from exporter.audit.command.flags import read_request
 from exporter.audit.command.main import main
+from exporter.audit.command.parser import SEVERITIES, OutputFormat, parser
 from exporter.settings.audit import AuditingSettings
 from streamgauge.serving.settings.loader import InvalidSettingError, SettingsError
 
@@ -104,3 +105,7 @@ def test_the_help_fits_a_terminal() -> None:
     text = parser().format_help()
     assert "--fail-on info|warn|crit|never" in text
     assert "exit" in text.lower()
+
+
+def test_the_help_names_every_severity() -> None:
+    assert tuple(Severity) == SEVERITIES
