@@ -153,7 +153,7 @@ MISTAKES = {
     ),
     "a key without a value": (
         "interval:",
-        "interval: has no value (leave the key out to get its default)",
+        "interval: has no value (omit the key to get its default)",
     ),
     "a key given twice": (
         "detail: core\ndetail: full",

@@ -108,7 +108,7 @@ def test_a_folder_that_is_an_archive_already_is_left_alone(
     before = sorted(tmp_path.rglob("*"))
     assert main.main(["--out", str(tmp_path), "--days", "1"]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
-        f"history: {tmp_path}: is an archive already; give a folder that is none"
+        f"history: {tmp_path}: is an archive already; choose another directory"
     )
     assert sorted(tmp_path.rglob("*")) == before
 

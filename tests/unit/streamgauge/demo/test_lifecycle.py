@@ -2,10 +2,10 @@
 
 import pytest
 
-from streamgauge.demo.processes.lifecycle import Lifetime
+from streamgauge.demo.processes.lifecycle import Lifecycle
 
 
-class Recorded(Lifetime):
+class Recorded(Lifecycle):
     """Notes what is done with it; fails at its start where it is told to."""
 
     def __init__(self, failure: BaseException | None = None) -> None:

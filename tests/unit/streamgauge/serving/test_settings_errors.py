@@ -41,10 +41,10 @@ MISTAKES = {
         "systems[0].intervall: unknown key (did you mean interval?)",
     ),
     "missing": ("systems: [{urls: []}]", "systems[0].name: is missing, and it has no default"),
-    "no value": ("listen:", "listen: has no value (leave the key out to get its default)"),
+    "no value": ("listen:", "listen: has no value (omit the key to get its default)"),
     "no value in a list": (
         ONE_SYSTEM + "urls: [a, ~]",
-        "systems[0].urls[1]: has no value (leave the key out to get its default)",
+        "systems[0].urls[1]: has no value (omit the key to get its default)",
     ),
     "number for text": ("listen: 7778", "listen: 7778 is not text (put it in quotes)"),
     "list for text": ("listen: [a]", "listen: a list is not text"),

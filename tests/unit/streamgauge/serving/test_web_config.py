@@ -97,6 +97,6 @@ def test_a_reload_cannot_switch_tls_off(folder: Path) -> None:
         live.reload()
 
     assert (
-        str(caught.value) == f"{path}: tls_server_config: switching TLS on or off takes a restart"
+        str(caught.value) == f"{path}: tls_server_config: switching TLS on or off needs a restart"
     )
     assert live.current is before
