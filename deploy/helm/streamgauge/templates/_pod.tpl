@@ -1,8 +1,8 @@
-{{/* What every pod of ours has in common. Takes a dict of root and part (its values). */}}
+{{/* What all pods share. Takes a dict of root and part (its values). */}}
 {{- define "streamgauge.pod" -}}
 serviceAccountName: {{ include "streamgauge.serviceAccount" .root }}
 automountServiceAccountToken: {{ default false .token }}
-# Kubernetes would set variables such as STREAMGAUGE_EXPORTER_PORT, which are no settings of ours.
+# Kubernetes would set variables such as STREAMGAUGE_EXPORTER_PORT, which are no settings.
 enableServiceLinks: false
 securityContext:
   runAsNonRoot: true
