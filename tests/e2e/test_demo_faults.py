@@ -22,7 +22,7 @@ HEALTHY: Final = ("--no-history", "--broken", "none")
 
 
 async def _state_where(demo: Demo, name: str, *, fires: bool) -> dict[str, Any]:
-    """Asks until the alert fires, or does not; the time limit of the test ends a wait in vain."""
+    """Polls until the alert fires, or does not; the time limit of the test ends the wait."""
     while True:
         state: dict[str, Any] = (await demo.state())["faults"][name]
         if bool(state["firing"]) is fires:

@@ -1,4 +1,4 @@
-"""What deploy/ starts is what the command line knows: rooms, flags, variables, settings."""
+"""deploy/ uses existing commands, flags, variables and settings only."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ VARIABLES: Final = {
 }
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda each: f"{each.place}-{each.room}")
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda each: f"{each.place}-{each.name}")
 def test_every_flag_that_is_given_exists(command: Command) -> None:
-    assert set(command.flags) <= flags_of(command.room)
+    assert set(command.flags) <= flags_of(command.name)
 
 
 def test_every_part_is_started_by_every_way() -> None:
-    rooms = {"exporter", "archive", "rollup", "report"}
+    names = {"exporter", "archive", "rollup", "report"}
     for places in (r"compose .*", r".*\.service", r"streamgauge-(exporter|archive|rollups|report)"):
-        started = {each.room for each in COMMANDS if re.fullmatch(places, each.place)}
-        assert started == rooms, places
+        started = {each.name for each in COMMANDS if re.fullmatch(places, each.place)}
+        assert started == names, places
 
 
 def test_a_flag_that_does_not_exist_is_found() -> None:

@@ -93,7 +93,7 @@ def test_the_file_may_be_named_by_the_environment(tmp_path: Path) -> None:
         (("--data", "x", "--log.level", "loud"), {}, '--log.level: "loud" is not one of debug, info, warning, error'),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_in_the_words_of_whoever_made_it(
+def test_a_configuration_error_names_the_flag_or_the_variable(
     argv: tuple[str, ...], environ: dict[str, str], expected: str
 ) -> None:
     assert mistake(*argv, **environ) == expected
@@ -111,7 +111,7 @@ def test_a_mistake_is_told_in_the_words_of_whoever_made_it(
         ("web: {listen_address: 'x:1'}\n", "data: is missing, and it has no default"),
     ],
 )  # fmt: skip
-def test_a_mistake_in_the_file_names_the_file_and_the_key(
+def test_a_configuration_error_names_the_file_and_the_key(
     tmp_path: Path, text: str, expected: str
 ) -> None:
     file = written(tmp_path, text)
@@ -188,7 +188,7 @@ def test_a_token_may_be_renewed_while_it_runs_and_a_faulty_file_changes_nothing(
     assert [each.levelname for each in caplog.records] == ["ERROR"]
 
 
-def test_tokens_that_cannot_be_told_apart_or_read_are_a_mistake(tmp_path: Path) -> None:
+def test_equal_or_unreadable_tokens_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="two senders have the same token"):
         BearerTokens(tokens_in(tmp_path, eu="same", us="same"))
     with pytest.raises(SettingsError, match="cannot be read"):

@@ -1,4 +1,4 @@
-"""What `async with` starts is closed again, however its start or its use ends."""
+"""`async with` closes what it started, however start or use end."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from streamgauge.demo.processes.lifecycle import Lifecycle
 
 
 class Recorded(Lifecycle):
-    """Notes what is done with it; fails at its start where it is told to."""
+    """Records its calls; its start fails if configured."""
 
     def __init__(self, failure: BaseException | None = None) -> None:
         self.done: list[str] = []

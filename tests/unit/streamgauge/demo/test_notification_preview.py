@@ -48,7 +48,7 @@ def test_the_newest_webhook_of_each_group_wins() -> None:
     assert preview.firing() == [doubled]
 
 
-def test_an_alert_on_another_asset_does_not_tell_of_a_failure() -> None:
+def test_an_alert_on_another_asset_does_not_belong_to_the_fault() -> None:
     preview = NotificationPreview()
     name = "ConsumerRedeliveryHigh"
     preview.update_alerts(facts("a", ("firing", alert(name, stream="TICKER", consumer="screen"))))

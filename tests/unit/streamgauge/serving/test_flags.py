@@ -1,4 +1,4 @@
-"""What the command lines have in common: flags and their variables, and mistakes in one line."""
+"""Flags and their variables, and errors in one line."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_what_was_given_is_found_by_the_name_of_its_flag() -> None:
         (["--tls-first=1"], "--tls-first: ignored explicit argument '1'"),
     ],
 )
-def test_a_mistake_is_one_line_that_names_the_flag(argv: list[str], said: str) -> None:
+def test_an_error_is_one_line_that_names_the_flag(argv: list[str], said: str) -> None:
     assert mistake(*argv) == said
 
 

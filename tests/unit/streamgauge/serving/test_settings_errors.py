@@ -1,4 +1,4 @@
-"""A mistake in a settings file: one exact line that names what and where, whatever was written."""
+"""Errors in a settings file: one exact line that names what and where."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("text", "message"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_is_told_in_one_exact_line(
+def test_an_error_is_one_exact_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | bytes, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

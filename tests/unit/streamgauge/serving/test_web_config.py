@@ -1,4 +1,4 @@
-"""The web configuration file: what is taken from it, and what a reload may change."""
+"""The web configuration file: its values, and what a reload may change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mistake in a web configuration file: one exact line that names what and where."""
+"""Errors in a web configuration file: one exact line that names what and where."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("text", "message"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_is_told_in_one_exact_line(folder: Path, text: str, message: str) -> None:
+def test_an_error_is_one_exact_line(folder: Path, text: str, message: str) -> None:
     path = write(folder, text)
 
     with pytest.raises(SettingsError) as caught:
