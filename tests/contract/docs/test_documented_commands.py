@@ -149,7 +149,7 @@ def flags_given() -> Iterator[tuple[str, str, str]]:
     for block in BLOCKS:
         for command in block.commands:
             for room, rest in re.findall(r"(?:^|[\s/])streamgauge ([a-z]+)(?= |$)(.*)", command):
-                for flag in re.findall(r"(?<=\s)--[a-z-]+", rest):
+                for flag in re.findall(r"(?<=\s)--[a-z]+(?:[.-][a-z]+)*", rest):
                     if room not in ("alerts", "dashboards") and "archive " not in command:
                         yield block.document.name, room, flag
 
