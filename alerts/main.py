@@ -11,20 +11,20 @@ from pathlib import Path
 from alerts import thresholds
 from alerts.quantity import ThresholdError
 from alerts.render_options import DEFAULT, RenderOptions, RenderOptionsError, Timing
-from alerts.rendering.rule_files import helm_template, one_rule_file, operator_resource, rule_files
+from streamgauge.serving.version import add_version
 
 _FAULTY = 2
 _WIDTH = 79
-# Format -> file name and text.
-_WHOLE: dict[str, tuple[str, Callable[[RenderOptions], str]]] = {
-    "file": ("streamgauge.rules.yml", one_rule_file),
-    "operator": ("prometheusrule.yml", operator_resource),
-    "helm": ("prometheusrule.yaml", helm_template),
+# The name of each format's file.
+_FILES = {
+    "file": "streamgauge.rules.yml",
+    "operator": "prometheusrule.yml",
+    "helm": "prometheusrule.yaml",
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = _parser().parse_args(argv)
+    arguments = parser().parse_args(argv)
     try:
         return int(arguments.run(arguments))
     except (ThresholdError, RenderOptionsError) as error:
@@ -34,20 +34,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     return _FAULTY
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="streamgauge alerts", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="streamgauge alerts", description=__doc__)
+    add_version(made)
+    commands = made.add_subparsers(required=True, metavar="COMMAND")
     _add_render(commands.add_parser("render", help="write the rules"))
     listing = commands.add_parser("thresholds", help="list the thresholds for --set")
+    add_version(listing)
     listing.set_defaults(run=_list_thresholds)
-    return parser
+    return made
 
 
 def _add_render(render: argparse.ArgumentParser) -> None:
+    add_version(render)
     add = render.add_argument
     add(
         "--format",
-        choices=tuple(_WHOLE),
+        choices=tuple(_FILES),
         default="file",
         help="plain rule files, a PrometheusRule resource, or a template of a Helm chart",
     )
@@ -91,6 +94,20 @@ def _add_render(render: argparse.ArgumentParser) -> None:
 
 
 def _render(arguments: argparse.Namespace) -> int:
+    # Here: --help needs no YAML library.
+    from alerts.rendering.rule_files import (
+        helm_template,
+        one_rule_file,
+        operator_resource,
+        rule_files,
+    )
+
+    render: dict[str, Callable[[RenderOptions], str]] = {
+        "file": one_rule_file,
+        "operator": operator_resource,
+        "helm": helm_template,
+    }
+    whole = render[arguments.format]
     options = RenderOptions(
         thresholds=thresholds.overridden(arguments.assignments),
         timing=Timing(speed=arguments.speed),
@@ -98,11 +115,14 @@ def _render(arguments: argparse.Namespace) -> int:
         runbooks=arguments.runbooks.rstrip("/"),
         boards=arguments.dashboards.rstrip("/"),
     )
-    name, whole = _WHOLE[arguments.format]
     if arguments.out is None:
         sys.stdout.write(whole(options))
         return 0
-    texts = rule_files(options) if arguments.format == "file" else {name: whole(options)}
+    texts = (
+        rule_files(options)
+        if arguments.format == "file"
+        else {_FILES[arguments.format]: whole(options)}
+    )
     arguments.out.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
         (arguments.out / file).write_text(text, encoding="utf-8")

@@ -13,6 +13,7 @@ from dashboards.boards.registry import all_boards
 from dashboards.panels.limits import limits
 from dashboards.rendering.formats import FORMATS, Json
 from streamgauge.serving.log_escape import one_line
+from streamgauge.serving.version import add_version
 
 PROGRAM = "streamgauge dashboards"
 _MOST_UID_CHARACTERS = 40  # Grafana refuses longer ones
@@ -33,7 +34,7 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """0 written, 1 could not write, 2 wrong arguments."""
     try:
-        arguments = _parser().parse_args(argv)
+        arguments = parser().parse_args(argv)
         boards = _boards(arguments)
     except UsageError as error:
         return _fail(str(error), 2)
@@ -47,12 +48,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog=PROGRAM, description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="render")
+def parser() -> argparse.ArgumentParser:
+    made = _Parser(prog=PROGRAM, description=__doc__)
+    add_version(made)
+    commands = made.add_subparsers(dest="command", required=True, metavar="render")
     render = commands.add_parser(
         "render", help="write the boards into a folder", description=__doc__
     )
+    add_version(render)
     add = render.add_argument
     add("--format", choices=FORMATS, default="file", help="format of the files (default file)")
     add("--out", type=Path, required=True, metavar="DIR", help="output folder, created if missing")
@@ -64,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         help="folder of the runbooks, as for the alerts (default: no link to them)")  # fmt: skip
     add("--set", action="append", default=[], metavar="THRESHOLD=VALUE", dest="assignments",
         help="another value for an alert threshold; repeatable")  # fmt: skip
-    return parser
+    return made
 
 
 def _boards(arguments: argparse.Namespace) -> list[Json]:

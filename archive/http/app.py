@@ -10,16 +10,17 @@ from aiohttp import web
 
 from archive.ingest.receiver import Receiver
 from archive.self_metrics import CONTENT_TYPE, SelfMetrics, Tally
+from archive.settings.config import WebSettings
+from streamgauge.serving.settings.server import ServerSettings
+from streamgauge.serving.web.routes import add_redirect_to_prefix
 
 WRITE_PATH: Final = "/api/v1/write"
-_INDEX: Final = f"""\
-streamgauge archive
-
-POST {WRITE_PATH}   Prometheus remote write, 1.0 and 2.0
-GET  /metrics         about this process
-GET  /-/healthy       200 while it works
-GET  /-/ready         200 while samples are taken in
-"""
+DEFAULT_WEB: Final = WebSettings()
+_ROUTES: Final = (
+    ("POST", WRITE_PATH, "Prometheus remote write, 1.0 and 2.0"),
+    ("GET", "/-/healthy", "200 while it works"),
+    ("GET", "/-/ready", "200 while samples are taken in"),
+)
 
 
 def make_app(
@@ -29,12 +30,15 @@ def make_app(
     most_body: int,
     trouble: Callable[[], str],
     sick: Callable[[], str],
+    served: ServerSettings = DEFAULT_WEB,
 ) -> web.Application:
     """`trouble` says why no samples are taken in, `sick` why the process should be replaced."""
     app = web.Application(client_max_size=most_body)
+    write_path, metrics_path = served.route(WRITE_PATH), served.route(served.telemetry_path)
+    index_text = _index(served)
 
     async def index(_: web.Request) -> web.Response:
-        return web.Response(text=_INDEX)
+        return web.Response(text=index_text)
 
     async def own_metrics(_: web.Request) -> web.Response:
         text = await asyncio.to_thread(metrics.text)
@@ -48,16 +52,26 @@ def make_app(
 
     async def count(request: web.Request, response: web.StreamResponse) -> None:
         # Here and not in the handler: refusals at the door are answers too.
-        if request.path == WRITE_PATH:
+        if request.path == write_path:
             tally.answers[response.status] += 1
 
-    app.router.add_post(WRITE_PATH, receiver.write)
-    app.router.add_get("/", index)
-    app.router.add_get("/metrics", own_metrics)
-    app.router.add_get("/-/healthy", healthy)
-    app.router.add_get("/-/ready", ready)
+    app.router.add_post(write_path, receiver.write)
+    app.router.add_get(served.route("/"), index)
+    app.router.add_get(metrics_path, own_metrics)
+    app.router.add_get(served.route("/-/healthy"), healthy)
+    app.router.add_get(served.route("/-/ready"), ready)
+    add_redirect_to_prefix(app, served)
     app.on_response_prepare.append(count)
     return app
+
+
+def _index(served: ServerSettings) -> str:
+    """The routes, as clients reach them."""
+    routes = (*_ROUTES, ("GET", served.telemetry_path, "metrics of this process"))
+    base = served.external_url.rstrip("/")
+    width = max(len(path) for _, path, _ in routes)
+    lines = (f"{method:4} {base}{path:{width}}  {what}" for method, path, what in routes)
+    return "\n".join(("streamgauge archive", "", *lines, ""))
 
 
 def _state(trouble: str, fine: str) -> web.Response:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Final
 
 from archive.http.app import WRITE_PATH
 from archive.http.negotiation import About, UnsupportedError, version_of
@@ -14,8 +13,6 @@ from archive.http.response_writer import AnswerWriter
 from archive.ingest.receiver import UNKNOWN, Receiver
 from archive.remote_write.v1.connection_cursor import Line
 from archive.self_metrics import Tally
-
-_REQUEST_LINE: Final = f"POST {WRITE_PATH} HTTP/1.1".encode()
 
 SenderOf = Callable[[str | None], str | None]
 
@@ -29,9 +26,10 @@ class WriteHandler:
         tally: Tally,
         sender_of: SenderOf,
         headers: Callable[[], Mapping[str, str]],
+        path: str = WRITE_PATH,
     ) -> None:
         """`sender_of` knows whose an Authorization header is: "" anybody's, None when in doubt."""
-        self.request_line = _REQUEST_LINE
+        self.request_line = f"POST {path} HTTP/1.1".encode()
         self._receiver = receiver
         self._tally = tally
         self._sender_of = sender_of

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
 from archive.progress import Progress
@@ -18,13 +18,6 @@ from archive.tables.schema import WAL
 from archive.tables.storage import Storage, open_storage
 from archive.tools.archive_view import ArchiveMissingError
 from archive.wal.write_ahead_log import Wal
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("place", metavar="DIR", help="the data folder")
-    parser.add_argument(
-        "--store", metavar="ADDRESS", help="where the Parquet files are, when not in DIR"
-    )
 
 
 def run(words: Namespace, progress: Progress) -> int:

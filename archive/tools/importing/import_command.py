@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ import aiohttp
 from archive.progress import Progress, Step
 from archive.tables.schema import DAY_MS, LATEST_TIME
 from archive.tables.storage import shown
-from archive.tools.arguments import add_span, span
+from archive.tools.arguments import span
 from archive.tools.errors import ToolError
 from archive.tools.importing.batch import ImportBatch, ImportTarget
 from archive.tools.importing.opaque import OpaqueReader
@@ -29,34 +29,6 @@ from archive.tools.series_selector import parse_selector
 
 # What Prometheus keeps when nobody tells it otherwise.
 _PROMETHEUS_DAYS: Final = 15
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "place", metavar="DIR", help="the data folder, or http://HOST:PORT of a running archive"
-    )
-    parser.add_argument(
-        "--store", metavar="ADDRESS", help="where the Parquet files are, when not in DIR"
-    )
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--prometheus", metavar="URL", help="a server, like http://127.0.0.1:9090")
-    source.add_argument("--openmetrics", metavar="FILE", help="a text file; - is standard input")
-    source.add_argument(
-        "--opaque", metavar="FILE", help="what export --opaque wrote, native histograms among it"
-    )
-    parser.add_argument(
-        "--via", choices=["remote-read", "query"],
-        help="how to ask the server (default: remote read where it has it, which is exact)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--match", action="append", default=[], metavar="SELECTOR",
-        help="only these series of the server, like 'up{job=\"nats\"}'; may be given again",
-    )  # fmt: skip
-    add_span(parser)
-    parser.add_argument("--replica-label", default="", metavar="LABEL", help="label to leave out")
-    parser.add_argument("--user", metavar="NAME", help="user name at the server")
-    parser.add_argument("--password-file", metavar="FILE", help="file that holds the password")
-    parser.add_argument("--token-file", metavar="FILE", help="file that holds a bearer token")
 
 
 @dataclass(frozen=True, slots=True)

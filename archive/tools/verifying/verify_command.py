@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from archive.tables.arrow import pa
 from archive.tables.manifest import FileEntry
 from archive.tables.storage import Storage, StorageError
 from archive.tools.archive_view import View, open_view
-from archive.tools.arguments import add_place, bytes_text
+from archive.tools.arguments import bytes_text
 from archive.tools.verifying.day import day_faults
 from archive.tools.verifying.series import KnownNames, series_faults
 from archive.wal.segment_reader import EndingKind, check_segment
@@ -27,13 +27,6 @@ _BLOCK = 1 << 20
 class Finding:
     text: str
     is_fault: bool = True
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    add_place(parser)
-    parser.add_argument(
-        "--quick", action="store_true", help="checksums alone, no look into the rows"
-    )
 
 
 def run(words: Namespace, progress: Progress) -> int:

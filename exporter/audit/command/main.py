@@ -8,7 +8,8 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
-from exporter.audit.command.flags import AuditRequest, OutputFormat, read_request
+from exporter.audit.command.flags import AuditRequest, read_request
+from exporter.audit.command.parser import OutputFormat
 from exporter.audit.command.system_poll import AuditOptions, NoResponseError, SystemAudit
 from exporter.audit.history.queries import RollupHistory
 from exporter.audit.history.reader import HistoryError, HistoryReader
@@ -35,8 +36,8 @@ def main(argv: Sequence[str]) -> int:
         settings = request.options.load()
         gc.set_threshold(*GC_THRESHOLDS)
         # Failures are printed at the end, so the log would repeat them.
-        debug = settings.logs.level is LogLevel.DEBUG
-        configure_logs(settings.logs.format, LogLevel.DEBUG if debug else LogLevel.ERROR)
+        debug = settings.log.level is LogLevel.DEBUG
+        configure_logs(settings.log.format, LogLevel.DEBUG if debug else LogLevel.ERROR)
         audits, failed = asyncio.run(_audit(settings, request))
         _print(_output(audits, failed, request))
         return _exit_code(audits, failed, request)

@@ -19,7 +19,7 @@ _INTRODUCTION = """\
 `streamgauge exporter --nats nats://127.0.0.1:4222` needs no file. Settings come from a file, from the environment and from flags. Flags override the environment, and the environment overrides the file.
 
 - **A configuration error stops the start** with exit code 2. One line names the file and key, the variable or the flag, and the reason. An unknown key is an error.
-- **Reload** with `SIGHUP` or `POST /-/reload`. Systems with unchanged settings keep running. If the file has an error, the old settings stay in use; the response, the log and `streamgauge_config_last_reload_success` report it. `listen` and `web_config` need a restart.
+- **Reload** with `SIGHUP`, or with `POST /-/reload` if `web.enable_lifecycle` is set. Systems with unchanged settings keep running. If the file has an error, the old settings stay in use; the response, the log and `streamgauge_config_last_reload_success` report it. A change of `web` needs a restart.
 - **Durations** are written `500ms`, `15s`, `1m30s`, `1h`, `2d`; **sizes** `512KiB`, `64MiB`, `10MB`.
 - **Paths** in the file are relative to the file. In flags and variables they are relative to the working directory. Credentials are read for each connection, so you can renew them without a reload.
 - **Regular expressions** must match the whole name.
@@ -27,7 +27,11 @@ _INTRODUCTION = """\
 
 EXAMPLE = """\
 # Every key is optional. The tables below show the defaults.
-listen: 0.0.0.0:7778
+web:
+  listen_address: 0.0.0.0:7778
+  # config_file: web.yml            # TLS and basic auth, see the end of this page
+  # external_url: https://metrics.example.com/streamgauge    # behind a proxy; its path is the prefix of all routes
+  # enable_lifecycle: true          # allows POST /-/reload
 interval: 15s                       # time between two polls
 timeout: 10s                        # maximum time of one poll
 detail: core                        # metrics that rules and dashboards use; full adds the rest
@@ -35,8 +39,7 @@ include_metrics:                    # single metrics of level full
   - streamgauge_consumer_backlog_messages
 exclude_metrics:                    # single metrics to omit
   - streamgauge_stream_deleted_messages
-# web_config: web.yml               # TLS and basic auth of /metrics, see the end of this page
-logs:
+log:
   format: json
 systems:
   - name: production                # the label `system` of all its series
@@ -76,7 +79,7 @@ Set it with `--config FILE` or `{variable}`. Flags and variables that describe a
 _WEB = """\
 ## Web configuration file
 
-Set it with `web_config` or `--web-config FILE`: TLS, client certificates and basic auth for everything that the exporter serves, in the format of Prometheus' exporter-toolkit. A change of the file or its certificates takes effect within a second. If the new file is invalid, the old one stays in use and the error is logged. Switching TLS on or off needs a restart.
+Set it with `web.config_file` or `--web.config.file FILE`: TLS, client certificates and basic auth for everything that the exporter serves, in the format of Prometheus' exporter-toolkit. A change of the file or its certificates takes effect within a second. If the new file is invalid, the old one stays in use and the error is logged. Switching TLS on or off needs a restart.
 """
 
 

@@ -11,7 +11,7 @@ from exporter.pages.asset_files import asset, hash_source
 from exporter.pages.reference import checks, configuration, metrics
 from exporter.pages.reference.markdown_to_html import Document, to_document
 from exporter.pages.status.view import DocLink
-from exporter.version import VERSION
+from streamgauge.serving.version import VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def docs_policy() -> str:
 
 
 @cache
-def docs_page(name: str) -> str:
+def docs_page(name: str, telemetry_path: str = "/metrics") -> str:
     """Rendered once per process."""
     document = to_document(REFERENCES[name].render())
     return f"""<!doctype html>
@@ -59,7 +59,7 @@ def docs_page(name: str) -> str:
 <style>{_STYLE}</style>
 </head>
 <body class="doc">
-{_header(name)}
+{_header(name, telemetry_path)}
 <main>
 {_contents(document)}
 {document.html}
@@ -70,9 +70,9 @@ def docs_page(name: str) -> str:
 """
 
 
-def _header(current: str) -> str:
+def _header(current: str, telemetry_path: str) -> str:
     # Relative links, so that the pages work behind a proxy that adds a path.
-    links = [("../", "Status"), ("../metrics", "Metrics")]
+    links = [("../", "Status"), (f"..{telemetry_path}", "Metrics")]
     links += [(name, each.title) for name, each in REFERENCES.items() if name != current]
     anchors = "".join(f'<a href="{href}">{escape(title)}</a>' for href, title in links)
     return (

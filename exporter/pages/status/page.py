@@ -147,7 +147,11 @@ def _icon(level: Level) -> str:
 
 def _header(view: StatusView) -> str:
     # Relative links, so that the page works behind a proxy that adds a path.
-    links = [("metrics", "Metrics"), ("-/healthy", "Healthy"), ("-/ready", "Ready")]
+    links = [
+        (view.telemetry_path.lstrip("/"), "Metrics"),
+        ("-/healthy", "Healthy"),
+        ("-/ready", "Ready"),
+    ]
     links += [(link.href, link.title) for link in view.docs]
     anchors = "".join(f'<a href="{escape(href)}">{escape(title)}</a>' for href, title in links)
     return (

@@ -169,6 +169,7 @@ class StatusView:
     config_source: str
     systems: tuple[SystemView, ...]
     docs: tuple[DocLink, ...] = ()
+    telemetry_path: str = "/metrics"
 
 
 @dataclass(frozen=True, slots=True)

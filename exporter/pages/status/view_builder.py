@@ -23,7 +23,7 @@ from exporter.polling.loop import SystemPoller
 from exporter.polling.state import SystemState
 from exporter.polling.supervisor import Watch
 from exporter.signals.results import Signals
-from exporter.version import VERSION
+from streamgauge.serving.version import VERSION
 
 MAX_ROWS = 1000
 _SOURCES: dict[str, Source] = {"account": "account", "system": "system", "monitor": "monitor"}
@@ -39,6 +39,7 @@ def status_view(watch: Watch, config_source: str) -> StatusView:
         config_source=config_source,
         systems=tuple(system_view(poller, now) for poller in watch.pollers),
         docs=doc_links(),
+        telemetry_path=watch.settings.web.telemetry_path,
     )
 
 

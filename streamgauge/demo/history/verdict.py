@@ -1,4 +1,4 @@
-"""The verdict on each consumer at each moment: the first that holds, as the exporter judges."""
+"""The verdict of a consumer at each timestamp, by the exporter's order of conditions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def verdicts(queue: Queue, ack_pending: Floats, plan: ConsumerPlan, grid: Grid) 
 
 
 def _growing(pending: Floats, done: Floats, grid: Grid) -> Mask:
-    """More waits than an hour ago, and more than is done in five minutes."""
+    """More pending than an hour ago, and more than the last step processed."""
     back = max(_HOUR // grid.step, 1)
     before = np.concatenate([np.full(back, np.inf), pending[:-back]])
     growing: Mask = (pending > before) & (pending > done)

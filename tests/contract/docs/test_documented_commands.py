@@ -151,7 +151,7 @@ def flags_given() -> Iterator[tuple[str, str, str]]:
     for block in BLOCKS:
         for command in block.commands:
             for name, rest in re.findall(r"(?:^|[\s/])streamgauge ([a-z]+)(?= |$)(.*)", command):
-                for flag in re.findall(r"(?<=\s)--[a-z][a-z.-]*", rest):
+                for flag in re.findall(r"(?<=\s)--[a-z]+(?:[.-][a-z]+)*", rest):
                     if name not in ("alerts", "dashboards") and "archive " not in command:
                         yield block.document.name, name, flag
 

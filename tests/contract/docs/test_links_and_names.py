@@ -12,7 +12,7 @@ from support.collected import over_all
 from support.documents import ROOT, Document, all_documents, read_document
 
 from exporter import catalog
-from exporter.audit.command.flags import parser as audit_parser
+from exporter.audit.command.parser import parser as audit_parser
 from exporter.settings.config import ExporterSettings
 from exporter.settings.flags import parser
 from streamgauge.serving.settings.loader import build
@@ -69,13 +69,14 @@ def test_every_request_and_reason_named_is_a_known_one(document: Document) -> No
         assert request in catalog.REQUESTS, request
 
 
+FLAG = r"--[a-z]+(?:[.-][a-z]+)*"
 OTHER_PACKAGES = ("archive", "spark_rollups", "streamgauge/demo")
 
 
 @over_all(DOCUMENTS.values(), "a page names a flag that no command has", NAME)
 def test_every_flag_named_exists(document: Document) -> None:
     helps = parser().format_help() + audit_parser().format_help()
-    known = set(re.findall(r"--[a-z][a-z.-]*", helps))
+    known = set(re.findall(FLAG, helps))
     known = known.union(*(declared_flags(package) for package in OTHER_PACKAGES))
     inline = [piece.split()[0] for piece in document.code() if piece.startswith("--")]
     for flag in chain(inline, flags_given_to_the_exporter(document)):
@@ -85,7 +86,7 @@ def test_every_flag_named_exists(document: Document) -> None:
 def declared_flags(package: str) -> set[str]:
     """As its source declares them: some packages have a parser for each of their commands."""
     sources = (path.read_text() for path in (ROOT / package).rglob("*.py"))
-    return set(chain.from_iterable(re.findall(r'"(--[a-z][a-z.-]*)"', text) for text in sources))
+    return set(chain.from_iterable(re.findall(f'"({FLAG})"', text) for text in sources))
 
 
 def flags_given_to_the_exporter(document: Document) -> list[str]:

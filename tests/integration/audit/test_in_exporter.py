@@ -18,7 +18,7 @@ from streamgauge.demo.nats_server.options import sample_accounts
 SETTINGS = """\
 interval: 1s
 detail: full
-logs: {{format: json}}
+log: {{format: json}}
 systems:
   - name: prod
     source: {source}

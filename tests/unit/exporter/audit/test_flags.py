@@ -3,8 +3,9 @@
 import pytest
 
 from exporter.audit.check import Severity
-from exporter.audit.command.flags import OutputFormat, parser, read_request
+from exporter.audit.command.flags import read_request
 from exporter.audit.command.main import main
+from exporter.audit.command.parser import SEVERITIES, OutputFormat, parser
 from exporter.settings.audit import AuditingSettings
 from streamgauge.serving.settings.loader import InvalidSettingError, SettingsError
 
@@ -56,7 +57,7 @@ def test_the_environment_names_the_system_too() -> None:
         ("--watch 60", '--watch: "60" is not a duration like 60s or 2m'),
         ("--watch 10ms", "--watch: is less than a second"),
         ("--rollups=", "--rollups: is empty, give a directory or a URL"),
-        ("--listen :1", "--listen: unknown flag"),
+        ("--web.listen-address :1", "--web.listen-address: unknown flag"),
         ("--watsch 1s", "--watsch: unknown flag (did you mean --watch?)"),
         ("--source unknown", "--source: "),
     ],
@@ -104,3 +105,7 @@ def test_the_help_fits_a_terminal() -> None:
     text = parser().format_help()
     assert "--fail-on info|warn|crit|never" in text
     assert "exit" in text.lower()
+
+
+def test_the_help_names_every_severity() -> None:
+    assert tuple(Severity) == SEVERITIES
