@@ -74,6 +74,7 @@ def _define(
     level: Level = Level.CORE,
     kind: Kind | None = None,
     source: str = "",
+    purpose: str = "",
 ) -> Metric:
     """Kind and unit follow from the name; only exceptions state them."""
     return Metric(
@@ -86,6 +87,7 @@ def _define(
         level=level,
         unit=_unit_of(name),
         source=source,
+        purpose=purpose,
     )
 
 
@@ -132,7 +134,8 @@ CONSUMER_NUM_WAITING = _consumer("consumer_num_waiting",
 CONSUMER_BACKLOG_MESSAGES = _consumer("consumer_backlog_messages",
     "Messages that this consumer has not finished: pending plus unacknowledged. "
     "It respects the consumer's filter.",
-    level=FULL, source="consumer info: num_pending, num_ack_pending")
+    level=FULL, source="consumer info: num_pending, num_ack_pending",
+    purpose="For autoscalers, which need one number for the work of a consumer.")
 CONSUMER_LAG_SECONDS = _consumer("consumer_lag_seconds",
     "Age of the oldest message that this consumer has not finished. Messages that reached "
     "max_deliver do not count. 0 when it is caught up; absent when the age is unknown.",
@@ -164,11 +167,13 @@ CONSUMER_DELIVERED_STREAM_SEQ = _consumer("consumer_delivered_stream_seq",
 CONSUMER_ACK_FLOOR_STREAM_SEQ = _consumer("consumer_ack_floor_stream_seq",
     "Stream sequence up to which everything is acknowledged, as the server reports it. "
     "A message that reached max_deliver holds it.",
-    level=FULL, source="consumer info: ack_floor.stream_seq")
+    level=FULL, source="consumer info: ack_floor.stream_seq",
+    purpose="For an engineer who reads the message above the floor with nats stream get.")
 CONSUMER_ACK_FLOOR_CONSUMER_SEQ = _consumer("consumer_ack_floor_consumer_seq",
     "Delivery number up to which everything is acknowledged, as the server reports it. "
     "A message that reached max_deliver holds it.",
-    level=FULL, source="consumer info: ack_floor.consumer_seq")
+    level=FULL, source="consumer info: ack_floor.consumer_seq",
+    purpose="For an engineer who compares it with the output of nats consumer info.")
 CONSUMER_ACK_FLOOR_GAP = _consumer("consumer_ack_floor_gap",
     "Stream sequences between the ack floor and the last delivery; 0 when nothing is unacked. "
     "On a filtered consumer it also counts messages of other subjects. One exhausted message can "
@@ -182,7 +187,8 @@ CONSUMER_ACK_FLOOR_GAP_RATIO = _consumer("consumer_ack_floor_gap_ratio",
     "Ratio of consumer_ack_floor_gap_deliveries to max_ack_pending; above 1 when later messages "
     "were acknowledged out of order. Absent when max_ack_pending is unlimited.",
     level=FULL,
-    source="consumer info: delivered.consumer_seq, ack_floor.consumer_seq, config.max_ack_pending")
+    source="consumer info: delivered.consumer_seq, ack_floor.consumer_seq, config.max_ack_pending",
+    purpose="For own alert rules over consumers with different max_ack_pending.")
 CONSUMER_ACK_FLOOR_STALLED_SECONDS = _consumer("consumer_ack_floor_stalled_seconds",
     "Time since the ack floor last moved while messages are unacknowledged, else 0. "
     "It counts from the first poll of the consumer.",
@@ -245,7 +251,8 @@ CONSUMER_EXHAUSTED = _consumer("consumer_exhausted_total",
 CONSUMER_LAST_EXHAUSTED_STREAM_SEQ = _consumer("consumer_last_exhausted_stream_seq",
     "Stream sequence of the last message that reached max_deliver, from advisories. "
     "Absent before the first event.",
-    level=FULL, origin=EVENT)
+    level=FULL, origin=EVENT,
+    purpose="For an engineer who copies the abandoned message with nats stream get.")
 CONSUMER_DEAD_LETTER_CAPTURED = _consumer("consumer_dead_letter_captured",
     "1 when a stream of the account or a subscriber receives this consumer's MAX_DELIVERIES "
     "advisories, else 0. Only for consumers with a finite max_deliver.",
@@ -258,7 +265,8 @@ CONSUMER_LOST_MESSAGES = _consumer("consumer_lost_messages_total",
 CONSUMER_LOST_WAITING_MESSAGES = _consumer("consumer_lost_waiting_messages",
     "Messages that were removed from the stream and that this consumer has not skipped "
     "yet: they count as lost when its position moves.",
-    level=FULL, origin=DERIVED)
+    level=FULL, origin=DERIVED,
+    purpose="For an engineer who wants to know how much of the loss is still ahead of the consumer.")
 CONSUMER_LOST_EXACT = _consumer("consumer_lost_exact",
     "1 when the count of lost messages is exact, 0 when it is a lower bound.",
     level=FULL, origin=DERIVED)
@@ -308,7 +316,8 @@ CONSUMER_PAUSED = _consumer("consumer_paused",
     source="consumer info: paused")
 CONSUMER_PAUSE_REMAINING_SECONDS = _consumer("consumer_pause_remaining_seconds",
     "Time until the pause ends. Present only during a pause.",
-    level=FULL, source="consumer info: pause_remaining")
+    level=FULL, source="consumer info: pause_remaining",
+    purpose="For an engineer who wants to know when a paused consumer resumes.")
 CONSUMER_PUSH_BOUND = _consumer("consumer_push_bound",
     "1 when a subscriber is bound to the delivery subject of this push consumer, else 0. "
     "Pull consumers have no series.",
@@ -339,7 +348,8 @@ CONSUMER_RETRY_HORIZON_SECONDS = _consumer("consumer_retry_horizon_seconds",
 CONSUMER_REPLICA_LAG = _consumer("consumer_replica_lag",
     "Raft entries that this replica of the consumer is behind, as its leader reports.",
     labels=(*CONSUMER, "server"), level=FULL,
-    source="consumer info: cluster.replicas[].lag")
+    source="consumer info: cluster.replicas[].lag",
+    purpose="For an operator who checks before a restart that a replica can take over.")
 CONSUMER_REPLICA_OFFLINE = _consumer("consumer_replica_offline",
     "1 when the consumer's leader reports this replica as offline, else 0.",
     labels=(*CONSUMER, "server"), level=FULL,

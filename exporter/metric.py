@@ -73,6 +73,7 @@ class Metric:
     level: Level = Level.CORE
     unit: Unit = Unit.NONE
     source: str = ""  # the field of the response that holds the value
+    purpose: str = ""  # who uses it for what, where no rule, board or rollup does
 
     def __post_init__(self) -> None:
         for wrong, why in self._faults():

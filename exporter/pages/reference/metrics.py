@@ -56,7 +56,7 @@ def _row(metric: Metric) -> tuple[str, ...]:
         metric.level.value,
         metric.origin.value,
         ", ".join(metric.labels),
-        metric.help,
+        f"{metric.help} {metric.purpose}".rstrip(),
         _code(metric.source),
     )
 
