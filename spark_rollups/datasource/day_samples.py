@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
+from archive.tables.chunk_statistics import Floats, Int64s, without_nan
 from spark_rollups.rollup.chunks import Chunks, TimedSamples, ranges, starts_of
 from spark_rollups.rollup.deduplication import telling
 from spark_rollups.rollup.identity_index import Identities
-from spark_rollups.rollup.kernel import Floats, Int64s, without_nan
 from spark_rollups.rollup.rows import Ranks
 
 _NONE: Final = np.empty(0, np.int64)

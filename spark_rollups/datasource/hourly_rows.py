@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from archive.tables.chunk_statistics import Floats, Int64s, Mask, chunk_statistics
 from archive.tables.schema import HOURLY, HOURLY_SCHEMA
 from spark_rollups.datasource.parquet_reader import one_array, row_batches
 from spark_rollups.filesystem import Place
 from spark_rollups.jobs.unit import Unit
 from spark_rollups.rollup.chunks import VALUE_COLUMNS, Chunks, chunks_of
 from spark_rollups.rollup.identity_index import Identities
-from spark_rollups.rollup.kernel import Floats, Int64s, Mask, chunk_statistics
 from spark_rollups.rollup.rows import HourRows, Ranks
 
 _WITHOUT_P95: Final = tuple(name for name in HOURLY_SCHEMA.names if name not in ("metric", "p95"))

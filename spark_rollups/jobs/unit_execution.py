@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from archive.tables.chunk_statistics import quantiles, without_nan
 from archive.tables.schema import DAY_MS, HOURLY, day_folder, day_time
 from spark_rollups.datasource.day_samples import SampleFold
 from spark_rollups.datasource.hourly_rows import Chosen, chunk_rows, lasts_before, statistics_in
@@ -26,7 +27,6 @@ from spark_rollups.rollup.chunks import (
 from spark_rollups.rollup.day_fold import DayFold
 from spark_rollups.rollup.deduplication import with_steps_into
 from spark_rollups.rollup.identity_index import load_identities
-from spark_rollups.rollup.kernel import quantiles, without_nan
 from spark_rollups.rollup.rows import HourRows, Ranks
 from spark_rollups.rollup.state_durations import state_shares
 from spark_rollups.rollup.tables.writer import (

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from archive.tables.chunk_statistics import Floats, Int64s
 from spark_rollups.datasource.parquet_reader import one_array
-from spark_rollups.rollup.kernel import Floats, Int64s
 from spark_rollups.rollup.rows import Ranks
 
 VALUE_COLUMNS: Final = ("series", "hour", "scale", "iv", "fv")

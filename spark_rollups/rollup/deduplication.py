@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from archive.tables.chunk_statistics import Floats, Int64s, rise
 from archive.tables.schema import HOUR_MS, LOOKBACK_HOURS
-from spark_rollups.rollup.kernel import Floats, Int64s, rise
 from spark_rollups.rollup.rows import HourRows
 
 

@@ -15,8 +15,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
+from archive.tables.chunk_statistics import Int64s, Mask
 from spark_rollups.filesystem import Place, place_at
-from spark_rollups.rollup.kernel import Int64s, Mask
 from spark_rollups.rollup.rows import Ranks
 from spark_rollups.rollup.series_identity import rises
 from spark_rollups.rollup.tables.schemas import IDENTITY, PLACE

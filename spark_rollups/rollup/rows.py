@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_rollups.rollup.kernel import Floats, Int64s, Mask
+from archive.tables.chunk_statistics import Floats, Int64s, Mask
 
 Ranks = NDArray[np.int32]
 Column = NDArray[Any]

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from spark_rollups.rollup.kernel import Floats, Int64s
+from archive.tables.chunk_statistics import Floats, Int64s
 from spark_rollups.rollup.rows import Ranks
 
 # A sample says nothing about what is further away; Prometheus looks back as far.

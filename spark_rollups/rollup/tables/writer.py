@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
+from archive.tables.chunk_statistics import Floats
 from archive.tables.schema import DAY_MS, day_time
 from spark_rollups.filesystem import Place
 from spark_rollups.rollup.identity_index import Identities
-from spark_rollups.rollup.kernel import Floats
 from spark_rollups.rollup.rows import DayRows, HourRows
 from spark_rollups.rollup.state_durations import Shares
 from spark_rollups.rollup.tables.manifest import RollupFile

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.rollups.oracle import quantile
 
-from spark_rollups.rollup import kernel
-from spark_rollups.rollup.kernel import chunk_statistics, quantiles
+from archive.tables import chunk_statistics as kernel
+from archive.tables.chunk_statistics import chunk_statistics, quantiles
 from spark_rollups.rollup.state_durations import state_shares
 
 NUMBERS = st.one_of(
