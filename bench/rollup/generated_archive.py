@@ -14,7 +14,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from archive.tables.chunk_encoder import cut, rows
-from archive.tables.hourly_statistics import Statistics, hourly_rows, statistics
+from archive.tables.chunk_statistics import ChunkStatistics
+from archive.tables.hourly_statistics import hourly_rows, statistics
 from archive.tables.manifest import DayEntry, FileEntry, HourEntry, Manifest
 from archive.tables.manifest_store import write_manifest
 from archive.tables.parquet_files import new_file
@@ -92,7 +93,7 @@ def _hours(
     size = consumers * 24
     first = METRICS[metric](random, (consumers, 24)).ravel()
     last = first + 7
-    found = Statistics(
+    found = ChunkStatistics(
         count=np.full(size, _HOUR_STEPS), min=first, max=last, sum=first * _HOUR_STEPS, first=first,
         last=last, p95=last - 1, increase=last - first, resets=np.zeros(size, np.int64),
     )  # fmt: skip

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from support.rollups.oracle import quantile
 
 from archive.tables import chunk_statistics as kernel
-from archive.tables.chunk_statistics import chunk_statistics, quantiles
-from spark_rollups.rollup.state_durations import state_shares
+from archive.tables.chunk_statistics import chunk_statistics, quantiles, rise, with_previous_values
 
 NUMBERS = st.one_of(
     st.integers(-1000, 2**40).map(float),
@@ -106,41 +105,17 @@ def test_a_counter_that_fell_began_again_at_zero() -> None:
     assert (found.increase[0], found.resets[0]) == (9.0, 1)
 
 
-SAMPLES = st.lists(
-    st.tuples(
-        st.integers(0, 2),
-        st.integers(0, 1_000_000),
-        st.sampled_from([0.0, 1.0, 7.0, math.nan]),
-    ),
-    max_size=30,
-    unique_by=lambda each: each[:2],
-).map(sorted)
-
-
 @settings(deadline=None)
-@given(SAMPLES)
-def test_a_state_holds_until_the_next_sample_and_at_most_five_minutes(
-    samples: list[tuple[int, int, float]],
+@given(CHUNKS, st.lists(st.just(math.nan) | st.floats(-1e9, 1e9), min_size=12, max_size=12))
+def test_the_step_into_a_chunk_is_added_where_the_value_before_is_known(
+    chunks: list[list[float]], before: list[float]
 ) -> None:
-    who, times, values = (np.array([row[place] for row in samples]) for place in range(3))
-    found = state_shares(who.astype(np.int32), times.astype(np.int64), values.astype(float), 10**6)
-    wanted: dict[tuple[int, float], list[int]] = {}
-    for place, (whose, time, value) in enumerate(samples):
-        later = [t for w, t, _ in samples[place + 1 :] if w == whose]
-        if not math.isnan(value):
-            held = min((later or [10**6])[0] - time, 300_000)
-            wanted.setdefault((whose, value), []).append(held)
-    told = {
-        (int(w), float(v)): (int(n), float(s))
-        for w, v, n, s in zip(found.who, found.value, found.samples, found.seconds, strict=True)
-    }
-    assert told == {key: (len(held), sum(held) / 1000) for key, held in wanted.items()}
-
-
-@pytest.mark.parametrize("rows", [1, 3])
-def test_minus_zero_and_zero_are_one_state(rows: int) -> None:
-    values = np.array([0.0, -0.0, 0.0][:rows])
-    who, times = np.zeros(rows, np.int32), np.arange(rows, dtype=np.int64) * 1000
-    found = state_shares(who, times, values, 86_400_000)
-    assert found.value.tolist() == [0.0]
-    assert found.samples.tolist() == [rows]
+    previous = np.array(before[: len(chunks)])
+    inside = chunk_statistics(*flat(chunks))
+    found = with_previous_values(inside, previous)
+    steps, fell = rise(previous, inside.first)
+    known = ~np.isnan(previous) & np.isfinite(inside.first)
+    np.testing.assert_array_equal(found.increase[known], (inside.increase + steps)[known])
+    np.testing.assert_array_equal(found.resets[known], (inside.resets + fell)[known])
+    np.testing.assert_array_equal(found.resets[~known & np.isnan(previous)],
+                                  inside.resets[~known & np.isnan(previous)])  # fmt: skip
