@@ -11,10 +11,10 @@ from datetime import date
 from typing import NoReturn
 
 from spark_rollups.filesystem import Place, RollupError
-from spark_rollups.jobs.progress import Progress
 from spark_rollups.jobs.rollup import Result, rollup
 from spark_rollups.jobs.settings import RollupSettings
 from spark_rollups.jobs.spark_runner import SparkRunner
+from spark_rollups.progress import Progress
 from spark_rollups.publishing.publication import (
     FILE,
     Publication,

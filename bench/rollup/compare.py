@@ -24,10 +24,10 @@ from bench.rollup.peers import duckdb_month, duckdb_raw, polars_month, polars_ra
 from bench.rollup.spark_start import compare as compare_starts
 from bench.table import seconds, show
 from spark_rollups.datasource.archive_files import open_archive
-from spark_rollups.jobs.progress import Silent
 from spark_rollups.jobs.rollup import rollup
 from spark_rollups.jobs.settings import RollupSettings
 from spark_rollups.jobs.spark_runner import SparkRunner
+from spark_rollups.progress import Silent
 from spark_rollups.rollup.tables.reader import open_rollups
 from spark_rollups.session import SparkSettings
 

@@ -13,12 +13,12 @@ from spark_rollups.filesystem import Place, RollupError
 from spark_rollups.forecasting.snapshot_batches import worked_out
 from spark_rollups.forecasting.snapshot_tables import forecasts_asked, trends_asked
 from spark_rollups.jobs.changed_days import month_ends, newest_whole_day
-from spark_rollups.jobs.progress import Progress
-from spark_rollups.jobs.runner import Runner
+from spark_rollups.progress import Progress
 from spark_rollups.rollup.tables.manifest import Manifest, RollupFile
 from spark_rollups.rollup.tables.reader import Rollups
 from spark_rollups.rollup.tables.schemas import ASOF_TABLES
 from spark_rollups.rollup.tables.writer import write_table
+from spark_rollups.runner import Runner
 from spark_rollups.spark_errors import leaving
 
 Tables = dict[str, tuple[RollupFile, ...]]

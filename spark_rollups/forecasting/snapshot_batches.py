@@ -17,7 +17,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from spark_rollups.filesystem import Place, place_at
 from spark_rollups.forecasting.forecast_batch import forecast_batch
 from spark_rollups.forecasting.trend_batch import trend_batch
-from spark_rollups.jobs.runner import Runner
+from spark_rollups.runner import Runner
 
 # So few are done before Spark has handed them out.
 FEW: Final = 4

@@ -17,12 +17,11 @@ from spark_rollups.forecasting.snapshot import make_asof
 from spark_rollups.jobs.changed_days import changed_days, day_fingerprint, day_of, missing_spans
 from spark_rollups.jobs.cleanup import clean
 from spark_rollups.jobs.plan import Asked, cost, groups, plan
-from spark_rollups.jobs.progress import Progress
 from spark_rollups.jobs.resume import forget_unfinished, keep_unfinished, read_unfinished
-from spark_rollups.jobs.runner import Lazy, Runner
 from spark_rollups.jobs.settings import RollupSettings
 from spark_rollups.jobs.unit import Job, Outcome, Unit
 from spark_rollups.jobs.worker_tasks import Here, identities_task, outcomes_from, units_task
+from spark_rollups.progress import Progress
 from spark_rollups.rollup.identity_index import metrics_of
 from spark_rollups.rollup.series_identity import identity_path
 from spark_rollups.rollup.tables.manifest import (
@@ -32,6 +31,7 @@ from spark_rollups.rollup.tables.manifest import (
     numbers,
     write_manifest,
 )
+from spark_rollups.runner import Lazy, Runner
 from spark_rollups.spark_errors import leaving
 
 # Fewer series are prepared in this process: to send them away takes longer.

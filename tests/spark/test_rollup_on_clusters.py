@@ -18,10 +18,10 @@ from support.rollups.generated_samples import told_days
 
 from spark_rollups.filesystem import RollupError
 from spark_rollups.java import find_java
-from spark_rollups.jobs.progress import Silent
 from spark_rollups.jobs.rollup import rollup
 from spark_rollups.jobs.settings import RollupSettings
 from spark_rollups.jobs.worker_tasks import Here
+from spark_rollups.progress import Silent
 from spark_rollups.rollup.tables.reader import open_rollups
 from spark_rollups.worker_zip import main as write_package
 

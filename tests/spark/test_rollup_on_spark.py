@@ -26,12 +26,12 @@ from support.rollups.oracle import Oracle, differences, order
 
 from spark_rollups.filesystem import RollupError
 from spark_rollups.java import find_java
-from spark_rollups.jobs.progress import Silent
 from spark_rollups.jobs.rollup import Result, rollup
 from spark_rollups.jobs.settings import RollupSettings
 from spark_rollups.jobs.spark_runner import SparkRunner
 from spark_rollups.jobs.unit import Job
 from spark_rollups.jobs.worker_tasks import Here, units_task
+from spark_rollups.progress import Silent
 from spark_rollups.rollup.tables.reader import Rollups, open_rollups
 from spark_rollups.session import SparkSettings
 from spark_rollups.spark_errors import SparkFailedError

@@ -15,10 +15,10 @@ from spark_rollups.filesystem import Place, RollupError
 from spark_rollups.forecasting import snapshot_batches
 from spark_rollups.jobs import cleanup
 from spark_rollups.jobs import rollup as rollup_run
-from spark_rollups.jobs.progress import Silent
 from spark_rollups.jobs.rollup import Result, rollup
 from spark_rollups.jobs.settings import RollupSettings
 from spark_rollups.jobs.worker_tasks import Here
+from spark_rollups.progress import Silent
 from spark_rollups.rollup.tables.manifest import newest_manifest
 from spark_rollups.rollup.tables.reader import open_rollups
 from spark_rollups.spark_errors import SparkFailedError

@@ -13,11 +13,11 @@ from spark_rollups.datasource import parquet_reader
 from spark_rollups.datasource.archive_files import Archive, open_archive
 from spark_rollups.jobs import plan as plan_module
 from spark_rollups.jobs.plan import Asked, groups, plan
-from spark_rollups.jobs.progress import Silent
 from spark_rollups.jobs.rollup import rollup
 from spark_rollups.jobs.settings import RollupSettings
 from spark_rollups.jobs.unit import Unit, units_from, units_text
 from spark_rollups.jobs.worker_tasks import Here
+from spark_rollups.progress import Silent
 from spark_rollups.rollup.tables.reader import open_rollups
 
 ORDER = ("metric", "consumer", "day", "hour", "value")

@@ -11,10 +11,10 @@ from support.rollups.archive import DAY, HOUR, RollupArchive, Told, rows_of
 from support.rollups.generated_samples import told_days
 from support.rollups.oracle import Oracle, differences, order
 
-from spark_rollups.jobs.progress import Silent
 from spark_rollups.jobs.rollup import rollup
 from spark_rollups.jobs.settings import RollupSettings
 from spark_rollups.jobs.worker_tasks import Here
+from spark_rollups.progress import Silent
 from spark_rollups.rollup.tables.reader import Rollups, open_rollups
 
 EVER = date(2000, 1, 1), date(2100, 1, 1)

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from spark_rollups.jobs import progress as module
-from spark_rollups.jobs.progress import WIDTH, Progress
+from spark_rollups.progress import WIDTH, Progress
 
 
 class Terminal(io.StringIO):
