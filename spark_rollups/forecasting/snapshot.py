@@ -11,8 +11,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 
 from spark_rollups.filesystem import Place, RollupError
 from spark_rollups.forecasting.snapshot_batches import worked_out
+from spark_rollups.forecasting.snapshot_days import month_ends, newest_whole_day
 from spark_rollups.forecasting.snapshot_tables import forecasts_asked, trends_asked
-from spark_rollups.jobs.changed_days import month_ends, newest_whole_day
 from spark_rollups.progress import Progress
 from spark_rollups.rollup.tables.manifest import Manifest, RollupFile
 from spark_rollups.rollup.tables.reader import Rollups

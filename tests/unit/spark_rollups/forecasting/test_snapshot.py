@@ -9,8 +9,9 @@ import pytest
 
 from spark_rollups.filesystem import Place, RollupError
 from spark_rollups.forecasting import snapshot, snapshot_batches
+from spark_rollups.forecasting.snapshot_days import month_ends, newest_whole_day
 from spark_rollups.forecasting.trend_batch import TREND_ASKED, trend_batch
-from spark_rollups.jobs.changed_days import missing_spans, month_ends, newest_whole_day
+from spark_rollups.jobs.changed_days import missing_spans
 from spark_rollups.jobs.worker_tasks import Here
 from spark_rollups.progress import Silent
 from spark_rollups.rollup.tables.manifest import Day, Manifest
