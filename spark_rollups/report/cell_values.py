@@ -48,11 +48,6 @@ _WRITTEN: dict[Kind, Callable[[float], str]] = {
 }
 
 
-def known(value: float | None) -> float | None:
-    """A number or None: what is not a number was not measured."""
-    return None if value is None or math.isnan(value) else float(value)
-
-
 def is_unknown(value: Value) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
@@ -84,3 +79,12 @@ def plain_of(value: Value) -> str | float | int | None:
     if math.isinf(number):
         return "unlimited"
     return int(number) if number == int(number) and abs(number) < 2**53 else number
+
+
+def amount(value: float | None, is_bytes: bool) -> float | None:
+    """Bytes and messages share a column, so a value in bytes carries its unit."""
+    return None if value is None else Measured(value, Kind.BYTES) if is_bytes else value
+
+
+def amount_text(value: float | None, is_bytes: bool) -> str:
+    return text_of(Kind.COUNT, amount(value, is_bytes))

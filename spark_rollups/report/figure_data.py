@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
+from spark_rollups.report.facts.forecasts import Ahead
+
 
 @dataclass(frozen=True, slots=True)
 class Name:
@@ -33,16 +35,6 @@ class FullRanges:
     start: date
     end: date
     rows: tuple[FullRange, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Ahead:
-    """A level expected on a day: low, middle, high."""
-
-    day: date
-    low: float
-    middle: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,20 +6,17 @@ import numpy as np
 
 from exporter import catalog as c
 from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind
+from spark_rollups.report.cell_values import (
+    Kind,
+)
+from spark_rollups.report.facts.arithmetic import limit_of
 from spark_rollups.report.facts.assets import Mask, Of
+from spark_rollups.report.facts.consumers import (
+    given_up,
+)
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.model import Chapter, Column, Table, sorted_rows
-from spark_rollups.report.table_rows import by_column, identity, limit_of, rows_of
-
-
-def given_up(facts: Facts) -> Mask:
-    """Consumers with anything abandoned, lying there or told by an advisory."""
-    now = facts.consumers.now
-    peak = now.of(c.CONSUMER_EXHAUSTED_MESSAGES, Of.HIGH)
-    told = now.of(c.CONSUMER_EXHAUSTED, Of.INCREASE)
-    found: Mask = (np.nan_to_num(peak) > 0) | (np.nan_to_num(told) > 0)
-    return found
+from spark_rollups.report.table_rows import by_column, identity, rows_of
 
 
 def abandoned_chapter(facts: Facts) -> Chapter:

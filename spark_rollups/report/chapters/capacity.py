@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import timedelta
 
 from alerts import thresholds as t
 from exporter import catalog as c
@@ -11,8 +11,14 @@ from exporter.metric import Metric
 from spark_rollups.forecasting.forecast_batch import BY_DESIGN
 from spark_rollups.forecasting.models.result import Outlook
 from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind, Level, Measured, text_of
+from spark_rollups.report.cell_values import (
+    Kind,
+    Level,
+    amount,
+    amount_text,
+)
 from spark_rollups.report.facts.assets import Assets, days_of
+from spark_rollups.report.facts.capacity import URGENT, drops_old, ordered
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.figure_data import Fan, Fans, FullRange, FullRanges, Name
@@ -21,8 +27,6 @@ from spark_rollups.report.model import Chapter, Column, Row, Table
 _FANS = 6  # pictures of single limits
 _RANGES = 8  # rows of the picture on the first page
 _HORIZON_DAYS = 90
-_URGENT = (Outlook.REACHED, Outlook.ACT, Outlook.EXPECTED)
-_ORDER = {outlook.value: place for place, outlook in enumerate(Outlook)}
 _LEVEL_METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
@@ -30,23 +34,6 @@ _LEVEL_METRICS: dict[str, Metric] = {
         c.SERVER_MEMORY_USED_BYTES, c.ACCOUNT_STORAGE_USED_BYTES, c.ACCOUNT_MEMORY_USED_BYTES,
     )
 }  # fmt: skip
-
-
-def drops_old(facts: Facts, forecast: Forecast) -> bool:
-    """A stream that drops its oldest messages stands at its limit by design."""
-    name = (forecast.system, forecast.account, forecast.stream)
-    return bool(forecast.stream) and facts.stream_info.get(name, {}).get("discard") == "old"
-
-
-def ordered(forecasts: Sequence[Forecast]) -> list[Forecast]:
-    """The most urgent first; among equals the soonest, then the fullest."""
-
-    def order(each: Forecast) -> tuple[date, int, float, str]:
-        fill = each.level / each.limit if each.level is not None and each.limit else 0.0
-        when = each.likely or each.earliest or date.max
-        return (when, _ORDER.get(each.outlook, len(_ORDER)), -fill, each.name)
-
-    return sorted(forecasts, key=order)
 
 
 def capacity_chapter(facts: Facts) -> Chapter:
@@ -110,8 +97,8 @@ def _row(facts: Facts, each: Forecast, before: Forecast | None) -> Row:
     return Row(
         (
             each.system, each.account if each.stream else "", each.name, each.subject,
-            each.limit_name, amount(each, each.level), amount(each, each.limit), fill,
-            amount(each, each.growth_per_day), outlook_words(facts, each),
+            each.limit_name, amount(each.level, each.is_bytes), amount(each.limit, each.is_bytes), fill,
+            amount(each.growth_per_day, each.is_bytes), outlook_words(facts, each),
             each.likely or _beyond(each), each.earliest or _beyond(each),
             each.latest or _beyond(each), None if before is None else before.likely, each.reason,
         ),
@@ -121,15 +108,6 @@ def _row(facts: Facts, each: Forecast, before: Forecast | None) -> Row:
 
 def _beyond(each: Forecast) -> str | None:
     return None if each.outlook == Outlook.UNKNOWN else ""
-
-
-def amount(each: Forecast, value: float | None) -> float | None:
-    """Bytes and messages stand in one column, so each brings its unit along."""
-    return None if value is None else Measured(value, Kind.BYTES) if each.is_bytes else value
-
-
-def amount_text(each: Forecast, value: float | None) -> str:
-    return text_of(Kind.COUNT, amount(each, value))
 
 
 def outlook_words(facts: Facts, each: Forecast) -> str:
@@ -145,7 +123,7 @@ def outlook_words(facts: Facts, each: Forecast) -> str:
 
 
 def level_of(facts: Facts, each: Forecast) -> Level:
-    if drops_old(facts, each) or each.outlook not in _URGENT:
+    if drops_old(facts, each) or each.outlook not in URGENT:
         return Level.CALM
     horizon = timedelta(seconds=facts.value(t.FORECAST_HORIZON))
     if each.outlook == Outlook.REACHED:
@@ -182,7 +160,7 @@ def _range(facts: Facts, each: Forecast) -> FullRange:
         each.likely,
         each.latest,
         level_of(facts, each) is Level.WRONG,
-        f"{amount_text(each, each.level)} of {amount_text(each, each.limit)}",
+        f"{amount_text(each.level, each.is_bytes)} of {amount_text(each.limit, each.is_bytes)}",
     )
 
 

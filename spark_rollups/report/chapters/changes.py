@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind, Level
+from spark_rollups.report.cell_values import (
+    Kind,
+    Level,
+)
 from spark_rollups.report.facts.events import Event
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.model import Chapter, Column, Row, Table

@@ -7,25 +7,17 @@ import numpy as np
 from alerts import thresholds as t
 from exporter import catalog as c
 from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind
+from spark_rollups.report.cell_values import (
+    Kind,
+)
 from spark_rollups.report.facts.assets import Of
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import Floats
+from spark_rollups.report.facts.servers import certain_offset
 from spark_rollups.report.figure_data import Name, Offset, Offsets
 from spark_rollups.report.model import Chapter, Column, Table, sorted_rows
 from spark_rollups.report.table_rows import by_column, identity, rows_of
 
 _PICTURED = 12
-
-
-def certain_offset(facts: Facts) -> Floats:
-    """The worst offset of each server less all that the measurement may have been wrong."""
-    now = facts.servers.now
-    low, high = (now.of(c.SERVER_CLOCK_OFFSET_SECONDS, number) for number in (Of.LOW, Of.HIGH))
-    worst = np.fmax(np.abs(low), np.abs(high))
-    unsure = now.of(c.SERVER_CLOCK_UNCERTAINTY_SECONDS, Of.HIGH)
-    sure: Floats = np.maximum(worst - np.nan_to_num(unsure), 0.0)
-    return sure
 
 
 def clocks_chapter(facts: Facts) -> Chapter:

@@ -2,67 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import date, timedelta
-
-from exporter import catalog as c
 from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind, Level
+from spark_rollups.report.cell_values import (
+    Kind,
+    Level,
+)
+from spark_rollups.report.facts.audit_checks import Failing, consumers_failing
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import CONSUMER, STREAM, Name, folded, names_in
+from spark_rollups.report.facts.source import CONSUMER, STREAM, Name
 from spark_rollups.report.model import Chapter, Column, Row, Table
 from spark_rollups.report.table_rows import identity
 
-SEVERITIES = ("crit", "warn", "info")
 _LEVELS = {"crit": Level.WRONG, "warn": Level.LOOK}
-
-
-@dataclass(frozen=True, slots=True)
-class Failing:
-    """A check that fails on a stream or on one of its assets."""
-
-    check: str
-    severity: str
-    name: Name  # system, account, stream
-    assets: float | None
-    state: str  # open, new or mended
-    since: date
-
-    @property
-    def order(self) -> tuple[int, str, Name]:
-        place = SEVERITIES.index(self.severity) if self.severity in SEVERITIES else len(SEVERITIES)
-        return (place, self.check, self.name)
-
-
-def failing_checks(facts: Facts) -> list[Failing]:
-    metric = c.STREAM_CONFIG_FINDINGS.name
-    extra = ("check", "severity")
-    now, before = (
-        folded(facts.source, [metric], STREAM, days, extra)
-        for days in (facts.days, facts.days_before)
-    )
-    if not now.num_rows:
-        return []
-    labels = (*STREAM, *extra)
-    known = set(names_in(before, labels)) if before.num_rows else set()
-    found = []
-    columns = (now[name].to_pylist() for name in ("last", "first_day", "last_day"))
-    for name, assets, first, last in zip(names_in(now, labels), *columns, strict=True):
-        mended = last < facts.as_of - timedelta(days=1) or assets == 0
-        is_new = bool(facts.days_before) and name not in known and first > facts.days[0]
-        state = "mended" if mended else "new" if is_new else "open"
-        found.append(Failing(name[3], name[4], name[:3], assets, state, first))
-    return sorted(found, key=lambda each: each.order)
-
-
-def consumers_failing(facts: Facts) -> list[tuple[Name, str, str]]:
-    """Consumer, check and severity, where the exporter serves them one by one."""
-    extra = ("check", "severity")
-    table = folded(facts.source, [c.CONSUMER_CONFIG_FINDING.name], CONSUMER, facts.days[-2:], extra)
-    if not table.num_rows:
-        return []
-    names = names_in(table, (*CONSUMER, *extra))
-    return sorted((name[:4], name[4], name[5]) for name in names)
 
 
 def configuration_chapter(facts: Facts, checks: list[Failing]) -> Chapter:

@@ -3,139 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 from exporter import catalog as c
 from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind
-from spark_rollups.report.chapters.consumers import ConsumerMonth
-from spark_rollups.report.facts.assets import Of, rows_between
+from spark_rollups.report.cell_values import (
+    Kind,
+)
+from spark_rollups.report.facts.arithmetic import total
+from spark_rollups.report.facts.assets import Of
+from spark_rollups.report.facts.consumers import (
+    ConsumerMonth,
+)
+from spark_rollups.report.facts.coverage import (
+    HOURS,
+    Gap,
+    covered_hours,
+    hours_by_system,
+    partial_days,
+    unwatched,
+)
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import SYSTEM, folded, names_in, slices
 from spark_rollups.report.figure_data import DayRow, DayStrip, Name
 from spark_rollups.report.model import Chapter, Column, Row, Table
-from spark_rollups.report.table_rows import total
-
-_HOURS = 24
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A request that was not always answered, or left out."""
-
-    system: str
-    request: str
-    reason: str  # "" for one that failed
-    share: float  # of the time
-
-
-def partial_days(facts: Facts) -> list[date]:
-    """Days with data that lack hours; the newest may simply not be over."""
-    return [
-        day
-        for day in facts.days
-        if facts.source.hours(day).bit_count() < _HOURS and day != facts.as_of
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class Unwatched:
-    """Days on which others have data and this system has none, or lacks hours."""
-
-    system: str
-    missing: tuple[date, ...]
-    partial: tuple[date, ...]
-
-
-def unwatched(facts: Facts) -> list[Unwatched]:
-    """By system, from the day on which it was first seen; what all of them lack is told elsewhere."""
-    shared = set(partial_days(facts))
-    found = []
-    known = _seen_before(facts)
-    for name, hours in _hours_by_system(facts):
-        since = facts.month.first if name in known else min(hours, default=date.max)
-        days = [day for day in facts.days if day >= since]
-        missing = tuple(day for day in days if day not in hours)
-        partial = tuple(
-            day
-            for day in days
-            if 0 < hours.get(day, 0) < _HOURS and day != facts.as_of and day not in shared
-        )
-        if missing or partial:
-            found.append(Unwatched(name, missing, partial))
-    return found
-
-
-def _seen_before(facts: Facts) -> set[str]:
-    before = facts.systems.before
-    days = zip(before.names, before.day(c.UP, last=True), strict=True)
-    return {name[0] for name, day in days if day is not None}
-
-
-def _hours_by_system(facts: Facts) -> list[tuple[str, dict[date, int]]]:
-    """Systems that were seen in the month, with the hours of each day that has polls."""
-    systems = facts.systems.now
-    found: dict[int, dict[date, int]] = {place: {} for place in range(len(systems))}
-    for first, last in slices(facts.days):
-        table = rows_between(facts.source, systems, c.UP, first, last, ("day", "hours"))
-        columns = (table["day"].to_pylist(), table["hours"].to_pylist())
-        for place, day, hours in zip(systems.places(table).tolist(), *columns, strict=True):
-            if place >= 0:
-                found[place][day] = hours
-    return [
-        (systems.names[place][0], hours) for place, hours in found.items() if systems.seen[place]
-    ]
-
-
-def covered_hours(facts: Facts) -> int:
-    return sum(facts.source.hours(day).bit_count() for day in facts.days)
-
-
-def gaps_of(facts: Facts) -> list[Gap]:
-    skipped = folded(
-        facts.source, [c.REQUEST_SKIPPED.name], SYSTEM, facts.days, ("request", "reason")
-    )
-    failed = folded(facts.source, [c.REQUEST_SUCCESS.name], SYSTEM, facts.days, ("request",))
-    found = []
-    if skipped.num_rows:
-        names = names_in(skipped, ("system", "request", "reason"))
-        found += [
-            Gap(system, request, reason, share)
-            for (system, request, reason), share in zip(
-                names, _skipped(facts, skipped), strict=True
-            )
-            if share > 0
-        ]
-    if failed.num_rows:
-        names = names_in(failed, ("system", "request"))
-        means = _means(failed)
-        found += [
-            Gap(system, request, "", 1 - share)
-            for (system, request), share in zip(names, means, strict=True)
-            if share < 1
-        ]
-    return sorted(found, key=lambda gap: (-gap.share, gap.system, gap.request))
-
-
-def _skipped(facts: Facts, table: Any) -> list[float]:
-    """The series is there, as 1, only while a request is left out: its polls are those of the system."""
-    systems = facts.systems.now
-    counts = systems.of(c.UP, Of.COUNT).tolist()
-    polls = {name[0]: count for name, count in zip(systems.names, counts, strict=True)}
-    columns = (table["system"].to_pylist(), table["sum"].to_pylist())
-    return [
-        min((sums or 0.0) / polls[system], 1.0) if polls.get(system, 0.0) > 0 else 1.0
-        for system, sums in zip(*columns, strict=True)
-    ]
-
-
-def _means(table: Any) -> list[float]:
-    columns = (table["sum"].to_pylist(), table["count"].to_pylist())
-    return [
-        (sums or 0.0) / number if number else 0.0 for sums, number in zip(*columns, strict=True)
-    ]
 
 
 def unknowns(facts: Facts, month: ConsumerMonth) -> list[tuple[str, str]]:
@@ -215,7 +105,7 @@ def quality_chapter(facts: Facts, month: ConsumerMonth, gaps: Sequence[Gap]) -> 
 def _sentences(facts: Facts) -> list[str]:
     whole = len(facts.month.all_days())
     said = [
-        f"{len(facts.days)} of {whole} days have data, {covered_hours(facts)} of {whole * _HOURS} hours.",
+        f"{len(facts.days)} of {whole} days have data, {covered_hours(facts)} of {whole * HOURS} hours.",
         "Sums cover only those; worst values may have been worse in the gaps.",
     ]
     dropped = total(facts.systems.now.of(c.SERIES_DROPPED, Of.INCREASE))
@@ -273,7 +163,7 @@ def _strip(facts: Facts) -> DayStrip:
 
 def _share(facts: Facts, day: date) -> float | None:
     hours = facts.source.hours(day).bit_count()
-    return hours / _HOURS if hours else None
+    return hours / HOURS if hours else None
 
 
 def _by_system(facts: Facts) -> list[DayRow]:
@@ -282,9 +172,9 @@ def _by_system(facts: Facts) -> list[DayRow]:
         return []
     return [
         DayRow(Name(name), tuple(_day_share(hours.get(day)) for day in facts.month.all_days()))
-        for name, hours in _hours_by_system(facts)
+        for name, hours in hours_by_system(facts)
     ]
 
 
 def _day_share(hours: int | None) -> float | None:
-    return None if hours is None else hours / _HOURS
+    return None if hours is None else hours / HOURS

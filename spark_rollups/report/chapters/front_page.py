@@ -9,20 +9,23 @@ import numpy as np
 from exporter import catalog as c
 from spark_rollups.forecasting.models.result import Outlook
 from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Level
-from spark_rollups.report.chapters.capacity import drops_old, full_picture, ordered
-from spark_rollups.report.chapters.consumers import ConsumerMonth
+from spark_rollups.report.cell_values import (
+    Level,
+)
+from spark_rollups.report.chapters.capacity import full_picture
 from spark_rollups.report.chapters.data_quality import unknowns
 from spark_rollups.report.chapters.month_over_month import compared, comparisons, is_better
-from spark_rollups.report.chapters.streams import grown
+from spark_rollups.report.facts.arithmetic import highest, total
+from spark_rollups.report.facts.capacity import drops_old, filling, grown
+from spark_rollups.report.facts.consumers import (
+    ConsumerMonth,
+)
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.findings import codes
 from spark_rollups.report.findings.finding import Finding, Severity
 from spark_rollups.report.model import Front
-from spark_rollups.report.table_rows import highest, total
 
-_URGENT = (Outlook.REACHED, Outlook.ACT, Outlook.EXPECTED)
 _UNKNOWN_SHOWN = 3
 _WORSE_SHOWN = 2
 
@@ -47,15 +50,6 @@ def front_page(facts: Facts, month: ConsumerMonth, findings: Sequence[Finding]) 
 def _worse_consumers(findings: Sequence[Finding]) -> list[str]:
     found = [each.says for each in findings if each.code == codes.LAG_WORSE.code]
     return found[:_WORSE_SHOWN]
-
-
-def filling(facts: Facts) -> list[Forecast]:
-    """Limits that matter and that will be reached, or are; the soonest first."""
-    return [
-        each
-        for each in ordered(facts.forecasts)
-        if each.outlook in _URGENT and not drops_old(facts, each)
-    ]
 
 
 def _headline(facts: Facts, findings: Sequence[Finding]) -> tuple[Level, str]:

@@ -7,14 +7,23 @@ import numpy as np
 from exporter import catalog as c
 from exporter.metric import Metric
 from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind, Level, Measured, Value, text_of
-from spark_rollups.report.chapters.consumers import WELL, ConsumerMonth
-from spark_rollups.report.facts.assets import Assets, Of
+from spark_rollups.report.cell_values import (
+    Kind,
+    Level,
+    Measured,
+    Value,
+    text_of,
+)
+from spark_rollups.report.facts.arithmetic import highest, total
+from spark_rollups.report.facts.assets import Of
+from spark_rollups.report.facts.consumers import (
+    ConsumerMonth,
+    redelivered,
+    share_not_well,
+)
 from spark_rollups.report.facts.forecasts import Trend
 from spark_rollups.report.facts.monthly_facts import Facts, Pair
-from spark_rollups.report.facts.source import Floats
 from spark_rollups.report.model import Chapter, Column, Comparison, Front, Row, Table
-from spark_rollups.report.table_rows import highest, total
 
 _A_DAY, _WORST, _OVER = "a day", "at its worst", "over the month"
 _WORSE_WHEN_GROWING = (c.CONSUMER_NUM_PENDING, c.CONSUMER_LAG_SECONDS, c.CONSUMER_REDELIVERY_RATIO,
@@ -56,8 +65,8 @@ def comparisons(facts: Facts, month: ConsumerMonth) -> list[Comparison]:
         _a_day(facts, "stored", "Messages stored", streams, c.STREAM_STORED_MESSAGES, None),
         _a_day(facts, "deliveries", "Deliveries", consumers, c.CONSUMER_DELIVERIES, None),
         Comparison(
-            "redelivery", "Repeated deliveries", Kind.SHARE, _redelivered(consumers.now),
-            _redelivered(consumers.before), True, _OVER,
+            "redelivery", "Repeated deliveries", Kind.SHARE, redelivered(consumers.now),
+            redelivered(consumers.before), True, _OVER,
         ),
         _a_day(facts, "lost", "Messages lost", consumers, c.CONSUMER_LOST_MESSAGES, True),
         Comparison(
@@ -65,8 +74,8 @@ def comparisons(facts: Facts, month: ConsumerMonth) -> list[Comparison]:
             *_at_end(consumers, c.CONSUMER_EXHAUSTED_MESSAGES), True,
         ),
         Comparison(
-            "not_well", "Consumers' time not well", Kind.SHARE, _ill(month.verdicts),
-            _ill(month.verdicts_before), True, _OVER,
+            "not_well", "Consumers' time not well", Kind.SHARE, share_not_well(month.verdicts),
+            share_not_well(month.verdicts_before), True, _OVER,
         ),
         Comparison(
             "lag", "Worst lag", Kind.SECONDS, highest(month.lag), highest(month.lag_before), True, _WORST,
@@ -108,19 +117,6 @@ def _a_day(
         key, title, Kind.COUNT, None if now is None else now / len(facts.days),
         None if before is None else before / len(facts.days_before), bad, _A_DAY,
     )  # fmt: skip
-
-
-def _redelivered(assets: Assets) -> float | None:
-    again = total(assets.of(c.CONSUMER_REDELIVERIES, Of.INCREASE))
-    whole = total(assets.of(c.CONSUMER_DELIVERIES, Of.INCREASE))
-    return again / whole if again is not None and whole else None
-
-
-def _ill(seconds: Floats) -> float | None:
-    """Share of all consumers' time in a state that is not well."""
-    whole = float(seconds.sum())
-    bad = [place for place, verdict in enumerate(c.VERDICTS) if verdict not in WELL]
-    return float(seconds[:, bad].sum()) / whole if whole else None
 
 
 def compared(each: Comparison) -> str:

@@ -7,31 +7,19 @@ import numpy as np
 from alerts import thresholds as t
 from exporter import catalog as c
 from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind, Level
+from spark_rollups.report.cell_values import (
+    Kind,
+    Level,
+)
+from spark_rollups.report.facts.arithmetic import divided, limit_of, total
 from spark_rollups.report.facts.assets import Of
+from spark_rollups.report.facts.capacity import grown
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.source import Floats
 from spark_rollups.report.model import Chapter, Column, Table, sorted_rows
-from spark_rollups.report.table_rows import (
-    Cells,
-    by_column,
-    divided,
-    identity,
-    limit_of,
-    rows_of,
-    total,
-)
+from spark_rollups.report.table_rows import Cells, by_column, identity, rows_of
 
 _SIZE = 3  # the place of the size, behind system, account and stream
-
-
-def grown(facts: Facts) -> tuple[Floats, Floats]:
-    """By how many bytes each stream grew within this month and within the one before."""
-    both = (facts.streams.now, facts.streams.before)
-    now, before = (
-        assets.at_end(c.STREAM_BYTES) - assets.of(c.STREAM_BYTES, Of.FIRST) for assets in both
-    )
-    return now, before
 
 
 def streams_chapter(facts: Facts) -> Chapter:

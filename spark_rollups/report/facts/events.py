@@ -16,8 +16,7 @@ from spark_rollups.report import formatting as words
 from spark_rollups.report.facts.assets import Assets, Of, rows_between
 from spark_rollups.report.facts.monthly_facts import Facts, Pair
 from spark_rollups.report.facts.source import SERVER, names_in, slices
-from spark_rollups.report.findings.finding import Subject
-from spark_rollups.report.table_rows import subject_of
+from spark_rollups.report.facts.subject import Subject, subject_of
 
 # Metric and what a rise of it means.
 _STREAM_COUNTERS: tuple[tuple[Metric, str], ...] = (

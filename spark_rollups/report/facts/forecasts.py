@@ -8,10 +8,19 @@ from typing import Any
 
 from spark_rollups.forecasting.models.result import Outlook
 from spark_rollups.report.facts.source import Source
-from spark_rollups.report.figure_data import Ahead
 from spark_rollups.rollup.tables.schemas import HORIZONS
 
 _BAD_NEWS = (Outlook.REACHED, Outlook.ACT, Outlook.EXPECTED, Outlook.WATCH)
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """A level expected on a day: low, middle, high."""
+
+    day: date
+    low: float
+    middle: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,20 +12,18 @@ from alerts import thresholds as t
 from exporter import catalog as c
 from spark_rollups.forecasting.models.result import Outlook
 from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind
-from spark_rollups.report.chapters.capacity import amount, amount_text, drops_old
+from spark_rollups.report.cell_values import (
+    Kind,
+    amount,
+    amount_text,
+)
+from spark_rollups.report.facts.arithmetic import divided
+from spark_rollups.report.facts.capacity import drops_old
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.subject import Subject, subject_of
 from spark_rollups.report.findings import codes
-from spark_rollups.report.findings.finding import (
-    Definition,
-    Evidence,
-    Finding,
-    Severity,
-    Subject,
-    found,
-)
-from spark_rollups.report.table_rows import divided, subject_of
+from spark_rollups.report.findings.finding import Definition, Evidence, Finding, Severity, found
 
 _SOON = {"stream": codes.STREAM_FULL_SOON, "server": codes.SERVER_FULL_SOON,
          "account": codes.ACCOUNT_FULL_SOON}  # fmt: skip
@@ -56,7 +54,7 @@ def _of_forecast(facts: Facts, each: Forecast) -> Iterator[Finding]:
     verb = "may" if each.outlook == Outlook.WATCH else "will"
     says = (
         f"{words.capital(each.subject)} {each.name} {verb} reach its limit of "
-        f"{amount_text(each, each.limit)} {when}: it holds {amount_text(each, each.level)} "
+        f"{amount_text(each.limit, each.is_bytes)} {when}: it holds {amount_text(each.level, each.is_bytes)} "
         f"({words.share(each.level / each.limit)}){_speed(each)}."
     )
     if drops_old(facts, each):
@@ -68,7 +66,7 @@ def _of_forecast(facts: Facts, each: Forecast) -> Iterator[Finding]:
 
 def _full(each: Forecast) -> Finding:
     says = (
-        f"Stream {each.name} is full: {amount_text(each, each.level)} of {amount_text(each, each.limit)}. "
+        f"Stream {each.name} is full: {amount_text(each.level, each.is_bytes)} of {amount_text(each.limit, each.is_bytes)}. "
         "It refuses new messages."
     )
     return _made(codes.STREAM_FULL, Severity.CRITICAL, each, says, each.as_of)
@@ -88,9 +86,9 @@ def _made(
 
 def _evidence(each: Forecast) -> list[Evidence]:
     return [
-        Evidence("used", amount(each, each.level), Kind.COUNT),
-        Evidence("limit", amount(each, each.limit), Kind.COUNT),
-        Evidence("growth a day", amount(each, each.growth_per_day), Kind.COUNT),
+        Evidence("used", amount(each.level, each.is_bytes), Kind.COUNT),
+        Evidence("limit", amount(each.limit, each.is_bytes), Kind.COUNT),
+        Evidence("growth a day", amount(each.growth_per_day, each.is_bytes), Kind.COUNT),
         Evidence("earliest", each.earliest, Kind.DAY),
         Evidence("likely", each.likely, Kind.DAY),
         Evidence("latest", each.latest, Kind.DAY),
@@ -102,7 +100,9 @@ def _room(each: Forecast, form: str | None) -> list[Evidence]:
     """The limit that the command asks for, in words."""
     if form is None:
         return []
-    return [Evidence("limit to ask for", amount(each, float(wanted_limit(each))), Kind.COUNT)]
+    return [
+        Evidence("limit to ask for", amount(float(wanted_limit(each)), each.is_bytes), Kind.COUNT)
+    ]
 
 
 def _severity(facts: Facts, each: Forecast) -> Severity:
@@ -130,7 +130,7 @@ def _when(each: Forecast) -> str:
 def _speed(each: Forecast) -> str:
     if not each.growth_per_day or each.growth_per_day < 0:
         return ""
-    return f" and grows by {amount_text(each, each.growth_per_day)} a day"
+    return f" and grows by {amount_text(each.growth_per_day, each.is_bytes)} a day"
 
 
 def wanted_limit(each: Forecast) -> int:

@@ -10,22 +10,23 @@ import numpy as np
 from alerts import thresholds as t
 from exporter import catalog as c
 from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind
-from spark_rollups.report.chapters.configuration import SEVERITIES, Failing
-from spark_rollups.report.chapters.data_quality import Gap, covered_hours, partial_days, unwatched
+from spark_rollups.report.cell_values import (
+    Kind,
+)
+from spark_rollups.report.facts.arithmetic import total
 from spark_rollups.report.facts.assets import Of
+from spark_rollups.report.facts.audit_checks import SEVERITIES, Failing
+from spark_rollups.report.facts.coverage import (
+    Gap,
+    covered_hours,
+    partial_days,
+    unwatched,
+)
 from spark_rollups.report.facts.events import Event
 from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.subject import Subject, subject_of
 from spark_rollups.report.findings import codes
-from spark_rollups.report.findings.finding import (
-    Definition,
-    Evidence,
-    Finding,
-    Severity,
-    Subject,
-    found,
-)
-from spark_rollups.report.table_rows import subject_of, total
+from spark_rollups.report.findings.finding import Definition, Evidence, Finding, Severity, found
 
 # What an event is a finding of, and how grave.
 _OF_EVENTS: dict[str, tuple[Definition, Severity, str]] = {

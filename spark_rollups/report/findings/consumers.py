@@ -10,15 +10,27 @@ import numpy as np
 from alerts import thresholds as t
 from exporter import catalog as c
 from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind
-from spark_rollups.report.chapters.abandoned_messages import given_up
-from spark_rollups.report.chapters.consumers import ConsumerMonth, main_cause, not_well, worst_state
-from spark_rollups.report.chapters.right_sizing import LOOSE_FACTOR, LOOSE_LEAST, Sizing
+from spark_rollups.report.cell_values import (
+    Kind,
+)
+from spark_rollups.report.facts.arithmetic import known
 from spark_rollups.report.facts.assets import Of
+from spark_rollups.report.facts.consumers import (
+    ConsumerMonth,
+    given_up,
+    main_cause,
+    not_well,
+    worst_state,
+)
 from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.sizing import (
+    LOOSE_FACTOR,
+    LOOSE_LEAST,
+    Sizing,
+)
+from spark_rollups.report.facts.subject import subject_of
 from spark_rollups.report.findings import codes
 from spark_rollups.report.findings.finding import Definition, Evidence, Finding, Severity, found
-from spark_rollups.report.table_rows import subject_of
 
 NOT_WELL_SHARE = 0.05  # of the month's time: a day and a half
 WORSE_FACTOR = 2.0  # a lag is worse when it at least doubled
@@ -65,8 +77,8 @@ def _lost(facts: Facts, month: ConsumerMonth) -> Iterator[Finding]:
         )
         evidence = [
             Evidence("lost", lost, Kind.COUNT),
-            Evidence("lost the month before", _known(month.lost_before[place]), Kind.COUNT),
-            Evidence("worst lag", _known(month.lag[place]), Kind.SECONDS),
+            Evidence("lost the month before", known(month.lost_before[place]), Kind.COUNT),
+            Evidence("worst lag", known(month.lag[place]), Kind.SECONDS),
         ]
         yield _made(facts, codes.MESSAGES_LOST, Severity.CRITICAL, place, says, evidence, lost)
 
@@ -89,7 +101,7 @@ def _headroom(facts: Facts) -> Iterator[Finding]:
         )
         evidence = [
             Evidence("least headroom", float(least[place]), Kind.SHARE),
-            Evidence("worst lag", _known(lag[place]), Kind.SECONDS),
+            Evidence("worst lag", known(lag[place]), Kind.SECONDS),
         ]
         yield _made(
             facts,
@@ -109,16 +121,16 @@ def _abandoned(facts: Facts) -> Iterator[Finding]:
     told = now.of(c.CONSUMER_EXHAUSTED, Of.INCREASE)
     listens = now.of(c.CONSUMER_DEAD_LETTER_CAPTURED, Of.LAST)
     for place in np.flatnonzero(given_up(facts)).tolist():
-        lying = _known(left[place])
-        number = lying or _known(told[place]) or _known(peak[place]) or 0.0
+        lying = known(left[place])
+        number = lying or known(told[place]) or known(peak[place]) or 0.0
         where = "lay in the stream at the end" if lying else "ran out of max_deliver in the month"
         nobody = " Nobody listens for them." if listens[place] == 0 else ""
         says = f"{_called(facts, place)} gave up on messages: at least {words.count(number)} {where}.{nobody}"
         evidence = [
             Evidence("lying in the stream", lying, Kind.COUNT),
-            Evidence("given up in the month", _known(told[place]), Kind.COUNT),
+            Evidence("given up in the month", known(told[place]), Kind.COUNT),
             Evidence(
-                "max_deliver", _known(now.of(c.CONSUMER_MAX_DELIVER, Of.LAST)[place]), Kind.COUNT
+                "max_deliver", known(now.of(c.CONSUMER_MAX_DELIVER, Of.LAST)[place]), Kind.COUNT
             ),
         ]
         severity = Severity.WARNING if lying else Severity.NOTE
@@ -138,7 +150,7 @@ def _redelivery(facts: Facts, month: ConsumerMonth, sizing: Sizing) -> Iterator[
         evidence = [
             Evidence("repeated", ratio, Kind.SHARE),
             Evidence(
-                "repeated the month before", _known(month.redelivery_before[place]), Kind.SHARE
+                "repeated the month before", known(month.redelivery_before[place]), Kind.SHARE
             ),
             Evidence("cause", causes[place]),
         ]
@@ -158,7 +170,7 @@ def _not_well(facts: Facts, month: ConsumerMonth) -> Iterator[Finding]:
         )
         evidence = [
             Evidence("not well", float(share[place]), Kind.SHARE),
-            Evidence("the month before", _known(before[place]), Kind.SHARE),
+            Evidence("the month before", known(before[place]), Kind.SHARE),
             Evidence("mostly", states[place]),
         ]
         yield _made(
@@ -255,7 +267,3 @@ def _wait(sizing: Sizing, place: int) -> str | None:
         return None
     wanted = 2 * wait if math.isnan(slow) or math.isinf(slow) else max(2 * slow, wait)
     return f"{math.ceil(wanted)}s"
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)

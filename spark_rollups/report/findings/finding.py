@@ -9,7 +9,13 @@ from datetime import date, timedelta
 from enum import StrEnum
 from string import Formatter
 
-from spark_rollups.report.cell_values import Kind, Level, Value, text_of
+from spark_rollups.report.cell_values import (
+    Kind,
+    Level,
+    Value,
+    text_of,
+)
+from spark_rollups.report.facts.subject import Subject
 
 
 class Severity(StrEnum):
@@ -41,30 +47,6 @@ class Definition:
     remedy: str
     commands: tuple[str, ...] = ()
     runbook: str = ""  # the alert whose runbook goes deeper
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    system: str = ""
-    account: str = ""
-    stream: str = ""
-    consumer: str = ""
-    server: str = ""
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """From the outside in; a server stands directly in its system."""
-        return tuple(
-            filter(None, (self.system, self.account, self.stream, self.consumer, self.server))
-        )
-
-    @property
-    def name(self) -> str:
-        return self.parts[-1] if self.parts else "the whole system"
-
-    @property
-    def path(self) -> str:
-        return " / ".join(self.parts[:-1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,21 +11,21 @@ import numpy as np
 from alerts import thresholds as t
 from exporter import catalog as c
 from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind, known
-from spark_rollups.report.chapters.clocks import certain_offset
-from spark_rollups.report.chapters.publishing import (
-    CODES,
-    Rejections,
-    dedupe_memory,
-    unstored_ratio,
+from spark_rollups.report.cell_values import (
+    Kind,
 )
-from spark_rollups.report.chapters.right_sizing import UNUSED_RATIO, reserved_unused
-from spark_rollups.report.chapters.servers import answered, api_error_ratio
+from spark_rollups.report.facts.arithmetic import known
 from spark_rollups.report.facts.assets import Of
 from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.publishing import CODES, Rejections, dedupe_memory, unstored_ratio
+from spark_rollups.report.facts.servers import answered, api_error_ratio, certain_offset
+from spark_rollups.report.facts.sizing import (
+    UNUSED_RATIO,
+    reserved_unused,
+)
+from spark_rollups.report.facts.subject import Subject, subject_of
 from spark_rollups.report.findings import codes
-from spark_rollups.report.findings.finding import Evidence, Finding, Severity, Subject, found
-from spark_rollups.report.table_rows import subject_of
+from spark_rollups.report.findings.finding import Evidence, Finding, Severity, found
 
 UP_RATIO = 0.999  # three quarters of an hour a month
 _CONFLICTS = (

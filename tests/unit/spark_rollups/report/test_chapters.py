@@ -23,7 +23,7 @@ from support.rollups.report_month import (
 
 from exporter import catalog as c
 from spark_rollups.report.cell_values import Kind, Level
-from spark_rollups.report.chapters.right_sizing import quantile
+from spark_rollups.report.facts.sizing import quantile
 from spark_rollups.report.figure_data import DayStrip, Fans, FullRanges, Shares
 from spark_rollups.report.model import Chapter, Comparison, Report
 

@@ -10,10 +10,10 @@ from support.rollups.report_month import BOTH, CONSUMER, MONTH, NOVEMBER, OCTOBE
 
 from alerts import thresholds
 from exporter import catalog as c
-from spark_rollups.report.chapters.servers import restarts
 from spark_rollups.report.facts.assets import Assets, Of, days_of, two_months
 from spark_rollups.report.facts.first_events import APPEARING
 from spark_rollups.report.facts.monthly_facts import Facts, read_facts
+from spark_rollups.report.facts.servers import restarts
 from spark_rollups.report.facts.source import ACCOUNT, slices
 from spark_rollups.report.facts.source import CONSUMER as CONSUMER_LABELS
 from spark_rollups.report.facts.source import STREAM as STREAM_LABELS

@@ -22,7 +22,8 @@ from support.rollups.report_month import (
 
 from exporter import catalog as c
 from spark_rollups.report.facts.cached_rollups import RememberedRollups
-from spark_rollups.report.figure_data import Ahead, Fan, Name
+from spark_rollups.report.facts.forecasts import Ahead
+from spark_rollups.report.figure_data import Fan, Name
 from spark_rollups.report.main import main
 from spark_rollups.report.model import Column, Report, Row, Table
 from spark_rollups.report.rendering.csv_json import csv_files, json_text

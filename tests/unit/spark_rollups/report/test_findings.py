@@ -28,8 +28,9 @@ from support.rollups.report_month import (
 from alerts import thresholds
 from exporter import catalog as c
 from spark_rollups.report.build import build_report
+from spark_rollups.report.facts.subject import Subject
 from spark_rollups.report.findings import codes
-from spark_rollups.report.findings.finding import Finding, Severity, Subject, found
+from spark_rollups.report.findings.finding import Finding, Severity, found
 
 Fault = Callable[[LiteralRollups], None]
 PROGRAMS: Final = {"nats", "chronyc", "timedatectl", "streamgauge"}

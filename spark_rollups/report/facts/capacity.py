@@ -1,0 +1,54 @@
+"""Limits that fill up, in the order of urgency, and the growth of streams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+from exporter import catalog as c
+from spark_rollups.forecasting.models.result import Outlook
+from spark_rollups.report.facts.assets import Of
+from spark_rollups.report.facts.forecasts import Forecast
+from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.source import (
+    Floats,
+)
+
+URGENT = (Outlook.REACHED, Outlook.ACT, Outlook.EXPECTED)
+
+_ORDER = {outlook.value: place for place, outlook in enumerate(Outlook)}
+
+
+def drops_old(facts: Facts, forecast: Forecast) -> bool:
+    """A stream that drops its oldest messages stands at its limit by design."""
+    name = (forecast.system, forecast.account, forecast.stream)
+    return bool(forecast.stream) and facts.stream_info.get(name, {}).get("discard") == "old"
+
+
+def ordered(forecasts: Sequence[Forecast]) -> list[Forecast]:
+    """The most urgent first; among equals the soonest, then the fullest."""
+
+    def order(each: Forecast) -> tuple[date, int, float, str]:
+        fill = each.level / each.limit if each.level is not None and each.limit else 0.0
+        when = each.likely or each.earliest or date.max
+        return (when, _ORDER.get(each.outlook, len(_ORDER)), -fill, each.name)
+
+    return sorted(forecasts, key=order)
+
+
+def filling(facts: Facts) -> list[Forecast]:
+    """Limits that matter and that will be reached, or are; the soonest first."""
+    return [
+        each
+        for each in ordered(facts.forecasts)
+        if each.outlook in URGENT and not drops_old(facts, each)
+    ]
+
+
+def grown(facts: Facts) -> tuple[Floats, Floats]:
+    """By how many bytes each stream grew within this month and within the one before."""
+    both = (facts.streams.now, facts.streams.before)
+    now, before = (
+        assets.at_end(c.STREAM_BYTES) - assets.of(c.STREAM_BYTES, Of.FIRST) for assets in both
+    )
+    return now, before

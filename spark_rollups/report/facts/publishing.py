@@ -1,0 +1,69 @@
+"""Publishes that were rejected or not stored, and the memory of duplicate windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from alerts import thresholds as t
+from exporter import catalog as c
+from spark_rollups.report.facts.arithmetic import divided
+from spark_rollups.report.facts.assets import Assets, Of
+from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.source import (
+    STREAM,
+    Floats,
+    folded,
+    names_in,
+)
+
+# What the codes that publishers meet mean, in a few words.
+CODES = {
+    "10023": "insufficient resources",
+    "10028": "account resources exceeded",
+    "10047": "storage resources exceeded",
+    "10054": "message too large",
+    "10060": "expected stream does not match",
+    "10063": "expected stream sequence does not match",
+    "10070": "wrong last message id",
+    "10071": "wrong last sequence",
+    "10077": "not stored, mostly because the stream is full",
+    "10109": "the stream is sealed",
+    "10158": "the same message id is in process",
+    "10164": "a conflict with a publish in flight",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rejections:
+    name: tuple[str, ...]  # system, account, stream
+    code: str
+    number: float
+
+
+def rejections_of(facts: Facts) -> list[Rejections]:
+    """Of this month, by stream and error code; the most first."""
+    metric = c.STREAM_PUBLISH_REJECTIONS.name
+    table = folded(facts.source, [metric], STREAM, facts.days, ("code",))
+    if not table.num_rows:
+        return []
+    rows = zip(
+        names_in(table, STREAM),
+        table["code"].to_pylist(),
+        table["increase"].to_pylist(),
+        strict=True,
+    )
+    made = [Rejections(name, code, number) for name, code, number in rows if number]
+    return sorted(made, key=lambda each: (-each.number, each.name, each.code))
+
+
+def unstored_ratio(assets: Assets) -> Floats:
+    return divided(
+        assets.of(c.STREAM_PUBLISHES_UNSTORED, Of.INCREASE),
+        assets.of(c.STREAM_PUBLISHES_RECEIVED, Of.INCREASE),
+    )
+
+
+def dedupe_memory(facts: Facts, assets: Assets) -> Floats:
+    """Bytes that the ids of the window take at the most, on each replica."""
+    memory: Floats = assets.of(c.STREAM_DEDUPE_IDS, Of.HIGH) * facts.value(t.DEDUPE_ID_MEMORY)
+    return memory

@@ -1,0 +1,104 @@
+"""The month of each server: restarts, missed polls, API errors and clock offset."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from exporter import catalog as c
+from spark_rollups.report.facts.arithmetic import divided
+from spark_rollups.report.facts.assets import Of, rows_between
+from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.source import (
+    Floats,
+    slices,
+)
+
+_SAME_START = 60.0  # the start is corrected by the clock's offset and may wander by seconds
+
+
+def restarts(facts: Facts) -> dict[int, list[date]]:
+    """By server, the days on which it began anew; two on one day count once."""
+    now = facts.servers.now
+    found: dict[int, list[date]] = {place: [] for place in range(len(now))}
+    before: dict[int, float] = {
+        place: start
+        for place, start in enumerate(
+            facts.servers.before.of(c.SERVER_START_TIMESTAMP_SECONDS, Of.LAST).tolist()
+        )
+        if not np.isnan(start)
+    }
+    for first, last in slices(facts.days):
+        table = rows_between(
+            facts.source,
+            now,
+            c.SERVER_START_TIMESTAMP_SECONDS,
+            first,
+            last,
+            ("day", "min", "max", "last"),
+        )
+        columns = (table[name].to_pylist() for name in ("day", "min", "max", "last"))
+        rows = sorted(zip(now.places(table).tolist(), *columns, strict=True))
+        for place, day, low, high, end in sorted(rows, key=lambda row: row[1]):
+            if place < 0 or low is None or high is None:
+                continue
+            earlier = before.get(place, low)
+            if max(high, earlier) - min(low, earlier) > _SAME_START:
+                found[place].append(day)
+            before[place] = end
+    return found
+
+
+def answered(facts: Facts) -> Floats:
+    """Share of its system's polls that a server answered, since it was first seen in the month.
+
+    The series of a dead server goes after an hour; the polls that it misses from then on count.
+    """
+    now = facts.servers.now
+    expected = np.fmax(_polls_since_seen(facts), now.of(c.SERVER_UP, Of.COUNT))
+    return divided(now.of(c.SERVER_UP, Of.SUM), expected)
+
+
+def _polls_since_seen(facts: Facts) -> Floats:
+    """On its first day only its own samples count: it may have come at noon."""
+    now, systems = facts.servers.now, facts.systems.now
+    seen = now.day(c.SERVER_UP, last=False)
+    polls = np.zeros(len(now))
+    for first, last in slices(facts.days):
+        own = rows_between(facts.source, now, c.SERVER_UP, first, last, ("day", "count"))
+        told = zip(now.places(own).tolist(), *_day_counts(own), strict=True)
+        for place, day, count in told:
+            if place >= 0 and day == seen[place]:
+                polls[place] += count
+        whole = rows_between(facts.source, systems, c.UP, first, last, ("day", "count"))
+        for system, day, count in zip(
+            whole["system"].to_pylist(), *_day_counts(whole), strict=True
+        ):
+            for place, name in enumerate(now.names):
+                since = seen[place]
+                if name[0] == system and since is not None and day > since:
+                    polls[place] += count
+    return polls
+
+
+def _day_counts(table: Any) -> tuple[list[date], list[int]]:
+    return table["day"].to_pylist(), table["count"].to_pylist()
+
+
+def api_error_ratio(facts: Facts) -> Floats:
+    now = facts.servers.now
+    return divided(
+        now.of(c.SERVER_API_ERRORS, Of.INCREASE), now.of(c.SERVER_API_REQUESTS, Of.INCREASE)
+    )
+
+
+def certain_offset(facts: Facts) -> Floats:
+    """The worst offset of each server less all that the measurement may have been wrong."""
+    now = facts.servers.now
+    low, high = (now.of(c.SERVER_CLOCK_OFFSET_SECONDS, number) for number in (Of.LOW, Of.HIGH))
+    worst = np.fmax(np.abs(low), np.abs(high))
+    unsure = now.of(c.SERVER_CLOCK_UNCERTAINTY_SECONDS, Of.HIGH)
+    sure: Floats = np.maximum(worst - np.nan_to_num(unsure), 0.0)
+    return sure
