@@ -24,7 +24,7 @@ class RollupError(Exception):
     """What cannot be read, written or done; one line that names what and where."""
 
 
-class Place:
+class Root:
     """Paths are relative to it. It is made from its text, so it can be sent to a worker as text."""
 
     def __init__(self, text: str) -> None:
@@ -43,14 +43,14 @@ class Place:
     def names(self, folder: str) -> list[str]:
         """The files directly in a folder, sorted; none when there is no such folder."""
         selector = pafs.FileSelector(self.at(folder), allow_not_found=True)
-        with self.told("list", folder):
+        with self.named_errors("list", folder):
             found = self.files.get_file_info(selector)
         return sorted(each.base_name for each in found if each.type == pafs.FileType.File)
 
     def walk(self, folder: str) -> list[str]:
         """Every file below a folder, as paths."""
         selector = pafs.FileSelector(self.at(folder), recursive=True, allow_not_found=True)
-        with self.told("list", folder):
+        with self.named_errors("list", folder):
             found = self.files.get_file_info(selector)
         return sorted(
             each.path.removeprefix(self._base).lstrip("/")
@@ -60,18 +60,18 @@ class Place:
 
     def has(self, paths: Sequence[str]) -> bool:
         """Whether every one of these files is there."""
-        with self.told("look for", paths[0] if paths else ""):
+        with self.named_errors("look for", paths[0] if paths else ""):
             found = self.files.get_file_info([self.at(path) for path in paths])
         return all(each.type == pafs.FileType.File for each in found)
 
     def changed_at(self, path: str) -> int | None:
         """In milliseconds since 1970; None where the store does not tell, or the file is gone."""
-        with self.told("look for", path):
+        with self.named_errors("look for", path):
             (found,) = self.files.get_file_info([self.at(path)])
         return None if found.mtime_ns is None else int(found.mtime_ns // 1_000_000)
 
     def read(self, path: str) -> bytes:
-        with self.told("read", path), self.files.open_input_stream(self.at(path)) as source:
+        with self.named_errors("read", path), self.files.open_input_stream(self.at(path)) as source:
             data: bytes = source.read()
             return data
 
@@ -82,13 +82,13 @@ class Place:
     @contextlib.contextmanager
     def open(self, path: str) -> Iterator[Any]:
         """For random access, as Parquet readers need it."""
-        with self.told("read", path), self.files.open_input_file(self.at(path)) as source:
+        with self.named_errors("read", path), self.files.open_input_file(self.at(path)) as source:
             yield source
 
     @contextlib.contextmanager
     def create(self, path: str) -> Iterator[Any]:
         """A sink for the file's bytes; the file is there when the block has ended well."""
-        with self.told("write", path):
+        with self.named_errors("write", path):
             if not self._local:
                 # To close an upload completes it, and an error closes it too: so it begins last.
                 whole = pa.BufferOutputStream()
@@ -101,11 +101,11 @@ class Place:
 
     def delete(self, path: str) -> None:
         """What is gone already is as good as deleted."""
-        with self.told("delete", path), contextlib.suppress(FileNotFoundError):
+        with self.named_errors("delete", path), contextlib.suppress(FileNotFoundError):
             self.files.delete_file(self.at(path))
 
     @contextlib.contextmanager
-    def told(self, verb: str, path: str) -> Iterator[None]:
+    def named_errors(self, verb: str, path: str) -> Iterator[None]:
         try:
             yield
         except (OSError, pa.ArrowException) as error:
@@ -131,9 +131,9 @@ class Place:
 
 
 @lru_cache(maxsize=8)
-def place_at(text: str) -> Place:
+def root_at(text: str) -> Root:
     """Kept between the tasks of a worker: to open an object store asks it requests."""
-    return Place(text)
+    return Root(text)
 
 
 @contextlib.contextmanager

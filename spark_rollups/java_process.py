@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import IO, Final, TextIO
 
 # Said at each start, whatever the log's settings are.
-_ALWAYS_SAID: Final = ("WARNING: Using incubator modules",)
+_KNOWN_WARNINGS: Final = ("WARNING: Using incubator modules",)
 
 
 def launch_java(conf: Mapping[str, str]) -> None:
@@ -23,7 +23,7 @@ def launch_java(conf: Mapping[str, str]) -> None:
     for key, value in conf.items():
         told.set(key, value)
     gateway = launch_gateway(told, {"stderr": subprocess.PIPE})  # type: ignore[no-untyped-call]
-    threading.Thread(target=_pass_on, args=(gateway.proc.stderr, sys.stderr), daemon=True).start()
+    threading.Thread(target=_forward, args=(gateway.proc.stderr, sys.stderr), daemon=True).start()
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001
 
 
@@ -46,11 +46,11 @@ def end_java(seconds: float) -> bool:
     return True
 
 
-def _pass_on(source: IO[bytes], sink: TextIO) -> None:
+def _forward(source: IO[bytes], sink: TextIO) -> None:
     """Until the other end is closed."""
     with source:
         for line in source:
             text = line.decode(errors="replace")
-            if not text.startswith(_ALWAYS_SAID):
+            if not text.startswith(_KNOWN_WARNINGS):
                 sink.write(text)
                 sink.flush()

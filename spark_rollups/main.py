@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import NoReturn
 
-from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.jobs.rollup import Result, rollup
 from spark_rollups.jobs.settings import RollupSettings
 from spark_rollups.jobs.spark_runner import SparkRunner
@@ -112,7 +112,7 @@ def _run(words: argparse.Namespace) -> int:
         for runner in runners:
             runner.close()
     sys.stdout.write(_summary(result, settings.out, time.monotonic() - began))
-    _publish(Rollups(Place(settings.out), result.manifest), publication)
+    _publish(Rollups(Root(settings.out), result.manifest), publication)
     return 0
 
 
@@ -120,18 +120,18 @@ def _publish(rollups: Rollups, publication: Publication) -> None:
     """The time of success is now, also where nothing had changed."""
     now = time.time()
     found = current_gauges(rollups, now, now, _say)
-    rollups.place.write(FILE, text_of(found.gauges))
+    rollups.root.write(FILE, text_of(found.gauges))
     publication.publish(found, now, _say)
 
 
 def _summary(result: Result, out: str, seconds: float) -> str:
-    made = len(result.read) + len(result.taken_up)
+    made = len(result.read) + len(result.resumed)
     kept = len(result.manifest.days) - made
     if not made and not result.asof:
         return f"{kept} days, nothing has changed\n"
     told = [f"{made} days made from {result.rows:,} rows in {seconds:.1f} s, {kept} kept"]
-    if result.taken_up:
-        told.append(f"{len(result.taken_up)} of them finished by a run that failed")
+    if result.resumed:
+        told.append(f"{len(result.resumed)} of them finished by a run that failed")
     if result.asof:
         told.append(f"forecasts as of {', '.join(result.asof)}")
     told.append(f"result {result.manifest.number} in {out}")

@@ -59,7 +59,7 @@ class Progress:
         self._shown = True
 
 
-class Silent(Progress):
+class SilentProgress(Progress):
     """For tests and notebooks."""
 
     def begin(self, title: str, total: float) -> None:

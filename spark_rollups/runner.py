@@ -18,7 +18,7 @@ class Runner(Protocol):
         """The place of each task in the list and its answer, as they come."""
 
 
-class Lazy:
+class LazyRunner:
     """Where nothing has to be done, Spark is not started."""
 
     def __init__(self, start: Callable[[], Runner]) -> None:

@@ -21,7 +21,7 @@ class SparkFailedError(RollupError):
 
 
 @contextlib.contextmanager
-def told_as_spark_failure() -> Iterator[None]:
+def spark_failures() -> Iterator[None]:
     try:
         yield
     except Exception as error:
@@ -31,7 +31,7 @@ def told_as_spark_failure() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def leaving(left: str) -> Iterator[None]:
+def with_consequence(left: str) -> Iterator[None]:
     """Only the caller knows what a failure leaves to readers: an old result, none, or new days."""
     try:
         yield
@@ -46,9 +46,9 @@ def is_spark(error: Exception) -> bool:
 def reason_in(story: str) -> str:
     """The Python error of a worker, which ends its traceback; else the first line with a cause."""
     lines = [line.strip() for line in story.splitlines() if line.strip()]
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         if line.startswith("Traceback"):
-            after = [each for each in lines[place + 1 :] if _is_error(each)]
+            after = [each for each in lines[index + 1 :] if _is_error(each)]
             if after:
                 return after[0][:_MOST]
     causes = [line for line in lines if "Exception" in line or "Error" in line]

@@ -21,7 +21,7 @@ _MODULES: Final = (
     "archive/__init__.py", "archive/tables/__init__.py", "archive/tables/chunk_statistics.py",
     "archive/tables/schema.py", "exporter/__init__.py", "exporter/catalog.py", "exporter/metric.py",
 )  # fmt: skip
-_ROOM: Final = "spark_rollups"
+_PACKAGE: Final = "spark_rollups"
 _TEXT: Final = '''"""For spark-submit: `spark-submit --py-files streamgauge-spark.zip streamgauge-rollup.py ...`."""
 
 import sys
@@ -34,16 +34,16 @@ sys.exit(main(sys.argv[1:]))
 
 def root() -> Path:
     """The folder that holds the rooms."""
-    spec = find_spec(_ROOM)
+    spec = find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(_ROOM)
+        raise ModuleNotFoundError(_PACKAGE)
     return Path(spec.origin).parent.parent
 
 
 def write_zip(path: Path) -> None:
     """The same bytes from the same sources: times are not those of the checkout."""
     base = root()
-    own = (each.relative_to(base).as_posix() for each in (base / _ROOM).rglob("*.py"))
+    own = (each.relative_to(base).as_posix() for each in (base / _PACKAGE).rglob("*.py"))
     names = [*_MODULES, *own]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as target:
         for name in sorted(names):

@@ -27,7 +27,7 @@ from spark_rollups.datasource.archive_files import open_archive
 from spark_rollups.jobs.rollup import rollup
 from spark_rollups.jobs.settings import RollupSettings
 from spark_rollups.jobs.spark_runner import SparkRunner
-from spark_rollups.progress import Silent
+from spark_rollups.progress import SilentProgress
 from spark_rollups.rollup.tables.reader import open_rollups
 from spark_rollups.session import SparkSettings
 
@@ -81,7 +81,7 @@ class Ours:
 
     def _roll(self, settings: RollupSettings) -> None:
         shutil.rmtree(self.out, ignore_errors=True)
-        rollup(settings, lambda: self._runner, Silent())
+        rollup(settings, lambda: self._runner, SilentProgress())
 
 
 def compare_month(folder: Path, runner: SparkRunner, consumers: int, days: int, turns: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from archive.tables.schema import SAMPLES
 from spark_rollups.datasource.parquet_reader import metric_range, opened, samples_of
-from spark_rollups.filesystem import Place
+from spark_rollups.filesystem import Root
 
 # Footers are small and far away: on an object store most of the time is waiting.
 _THREADS: Final = 8
@@ -18,13 +18,13 @@ Weights = Mapping[str, int]  # rows, or samples, by metric
 
 
 def weights_of(
-    place: Place, paths: Sequence[str], table: str, metrics: Sequence[str]
+    root: Root, paths: Sequence[str], table: str, metrics: Sequence[str]
 ) -> dict[str, Weights]:
     """By file. A row group of several metrics counts for each in equal parts."""
     known = sorted(metrics)
 
     def one(path: str) -> Weights:
-        with opened(place, path) as file:
+        with opened(root, path) as file:
             return _weights(file.metadata, table, known)
 
     with ThreadPoolExecutor(_THREADS) as threads:

@@ -11,7 +11,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from archive.tables.schema import FORMAT_VERSION, META_FORMAT
-from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.filesystem import RollupError, Root
 
 # About as many rows, or samples, are held at once.
 _BATCH_ROWS: Final = 262_144
@@ -20,33 +20,33 @@ _SAMPLES_COLUMN: Final = "ts.list.element"
 
 
 @contextlib.contextmanager
-def opened(place: Place, path: str) -> Iterator[Any]:
+def opened(root: Root, path: str) -> Iterator[Any]:
     """A file of the archive; an error when a newer program wrote it."""
-    with place.open(path) as source:
+    with root.open(path) as source:
         file = pq.ParquetFile(source)
         version = int((file.schema_arrow.metadata or {}).get(META_FORMAT, b"0"))
         if version > FORMAT_VERSION:
             raise RollupError(
-                f"{place}/{path}: format {version} is newer than this program, "
+                f"{root}/{path}: format {version} is newer than this program, "
                 f"which reads {FORMAT_VERSION}"
             )
         yield file
 
 
-def read_columns(place: Place, path: str, columns: Sequence[str]) -> Any:
-    with opened(place, path) as file:
+def read_columns(root: Root, path: str, columns: Sequence[str]) -> Any:
+    with opened(root, path) as file:
         return file.read(columns=list(columns), use_threads=False)
 
 
 def row_batches(
-    place: Place,
+    root: Root,
     path: str,
     columns: Sequence[str],
     metrics: Collection[str] | None,
     series: Any = None,
 ) -> Iterator[Any]:
     """Tables of the row groups that may hold these metrics and series (sorted); None: of all."""
-    with opened(place, path) as file:
+    with opened(root, path) as file:
         groups = groups_with(file.metadata, metrics, series)
         for portion in _portions(file.metadata, groups):
             yield file.read_row_groups(portion, columns=list(columns), use_threads=False)
@@ -100,8 +100,8 @@ def _portions(metadata: Any, groups: list[int]) -> Iterator[list[int]]:
 def samples_of(metadata: Any, group: int) -> int:
     """How many samples a row group of chunks holds; 0 in a table of statistics."""
     row_group = metadata.row_group(group)
-    for place in range(row_group.num_columns):
-        column = row_group.column(place)
+    for index in range(row_group.num_columns):
+        column = row_group.column(index)
         if column.path_in_schema == _SAMPLES_COLUMN:
             return int(column.num_values)
     return 0

@@ -29,7 +29,7 @@ _COPIED: Final = (
     "subject", "metric", "limit_metric", "limit_name", "system", "account", "stream", "server",
 )  # fmt: skip
 _POINTS: Final = pa.list_(pa.float64())
-ASKED: Final = pa.schema(
+FORECAST_INPUT: Final = pa.schema(
     [
         *(pa.field(name, pa.string(), nullable=False) for name in _COPIED),
         pa.field("limit", pa.float64()),

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from exporter import catalog
 from spark_rollups.forecasting.series_points import Series
-from spark_rollups.rollup.tables.schemas import PLACE
+from spark_rollups.rollup.tables.schemas import SUBJECT_LABELS
 
 INFO: Final = catalog.STREAM_INFO.name
 _INFO_LABELS: Final = frozenset(catalog.STREAM_INFO.labels)
@@ -18,7 +18,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class InForce:
+class CurrentLimits:
     """What the newest days say about limits: by metric and identity, a value and until when."""
 
     _limits: dict[Identity, tuple[float, float]]
@@ -34,7 +34,7 @@ class InForce:
         return self._discards_old.get(identity(who), False)
 
 
-def in_force(limits: Series | None) -> InForce:
+def current_limits(limits: Series | None) -> CurrentLimits:
     """Series of limits and of stream infos, with the points `last` and `last_hour`."""
     values: dict[Identity, tuple[float, float]] = {}
     policies: dict[Identity, bool] = {}
@@ -43,7 +43,7 @@ def in_force(limits: Series | None) -> InForce:
             policies[identity(row, _INFO_LABELS)] = dict(row["labels"]).get("discard") == _OLD
         else:
             values[row["metric"], *identity(row)] = last, hour
-    return InForce(values, policies)
+    return CurrentLimits(values, policies)
 
 
 def _newest_last(limits: Series | None) -> list[tuple[Row, float, float]]:
@@ -58,4 +58,4 @@ def _newest_last(limits: Series | None) -> list[tuple[Row, float, float]]:
 def identity(row: Row, without: frozenset[str] = frozenset()) -> Identity:
     """Everything that tells one from another, but not what is measured."""
     labels = [pair for pair in row["labels"] if pair[0] not in without]
-    return (*(row[name] for name in PLACE), tuple(sorted(labels)))
+    return (*(row[name] for name in SUBJECT_LABELS), tuple(sorted(labels)))

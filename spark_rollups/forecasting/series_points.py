@@ -14,12 +14,12 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from spark_rollups.rollup.tables.schemas import PLACE
+from spark_rollups.rollup.tables.schemas import SUBJECT_LABELS
 
 Floats = NDArray[np.float64]
 Int64s = NDArray[np.int64]
 
-_NAMED: Final = ("metric", *PLACE)
+_NAMED: Final = ("metric", *SUBJECT_LABELS)
 # Between a label's name, its value and the next label; in no name that a server would take.
 _EQUALS, _NEXT = "\x01", "\x02"
 _TEXT: Final = pa.large_string()
@@ -66,7 +66,7 @@ class Series:
 
 
 @dataclass(slots=True)
-class Collected:
+class SeriesCollector:
     """Only numbers are kept of each day, and one row for each series, of the day it came first."""
 
     columns: tuple[str, ...]

@@ -9,27 +9,27 @@ from typing import Final
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from spark_rollups.filesystem import Place, RollupError
-from spark_rollups.forecasting.snapshot_batches import worked_out
+from spark_rollups.filesystem import RollupError, Root
+from spark_rollups.forecasting.snapshot_batches import compute_batches
 from spark_rollups.forecasting.snapshot_days import month_ends, newest_whole_day
-from spark_rollups.forecasting.snapshot_tables import forecasts_asked, trends_asked
+from spark_rollups.forecasting.snapshot_tables import forecast_inputs, trend_inputs
 from spark_rollups.progress import Progress
 from spark_rollups.rollup.tables.manifest import Manifest, RollupFile
 from spark_rollups.rollup.tables.reader import Rollups
-from spark_rollups.rollup.tables.schemas import ASOF_TABLES
+from spark_rollups.rollup.tables.schemas import SNAPSHOT_TABLES
 from spark_rollups.rollup.tables.writer import write_table
 from spark_rollups.runner import Runner
-from spark_rollups.spark_errors import leaving
+from spark_rollups.spark_errors import with_consequence
 
 Tables = dict[str, tuple[RollupFile, ...]]
 
 # A day that changed matters to what is made as of the next months; models look no further back.
 _LOOK_BACK_DAYS: Final = 365
-_ASKED: Final = {"forecasts": forecasts_asked, "trends": trends_asked}
+_ASKED: Final = {"forecasts": forecast_inputs, "trends": trend_inputs}
 
 
-def make_asof(
-    out: Place,
+def make_snapshots(
+    out: Root,
     manifest: Manifest,
     stamp: str,
     runner: Runner,
@@ -54,21 +54,21 @@ def make_asof(
 def _made_of(rollups: Rollups, day: str, stamp: str, runner: Runner) -> Tables:
     as_of = date.fromisoformat(day)
     try:
-        with leaving("the days are there, forecasts stay as they were"):
+        with with_consequence("the days are there, forecasts stay as they were"):
             return {name: (_made(name, rollups, as_of, stamp, runner),) for name in _ASKED}
     except (pa.ArrowException, MemoryError) as error:
         reason = (str(error).splitlines() or ["no memory left"])[0]
         raise RollupError(
-            f"{rollups.place}: forecasts as of {day} cannot be made: {reason}; "
+            f"{rollups.root}: forecasts as of {day} cannot be made: {reason}; "
             "the days are there, and --no-forecasts leaves these out"
         ) from error
 
 
 def _made(name: str, rollups: Rollups, day: date, stamp: str, runner: Runner) -> RollupFile:
     batches = _ASKED[name](rollups, day)
-    found = worked_out(name, batches, day, rollups.place, stamp, runner)
-    table = pa.concat_tables([ASOF_TABLES[name].empty_table(), *found])
-    return write_table(rollups.place, f"{name}/asof={day}/{stamp}.parquet", name, table)
+    found = compute_batches(name, batches, day, rollups.root, stamp, runner)
+    table = pa.concat_tables([SNAPSHOT_TABLES[name].empty_table(), *found])
+    return write_table(rollups.root, f"{name}/asof={day}/{stamp}.parquet", name, table)
 
 
 def _wanted(manifest: Manifest) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from spark_rollups.filesystem import Place, place_at
+from spark_rollups.filesystem import Root, root_at
 from spark_rollups.forecasting.forecast_batch import forecast_batch
 from spark_rollups.forecasting.trend_batch import trend_batch
 from spark_rollups.runner import Runner
@@ -25,8 +25,8 @@ FOLDER: Final = "asked"
 _WORK: Final = {"forecasts": forecast_batch, "trends": trend_batch}
 
 
-def worked_out(
-    name: str, batches: Iterable[Any], as_of: date, out: Place, stamp: str, runner: Runner
+def compute_batches(
+    name: str, batches: Iterable[Any], as_of: date, out: Root, stamp: str, runner: Runner
 ) -> Iterator[Any]:
     """The answers' tables, in the order of the batches."""
     waiting = iter(batches)
@@ -36,24 +36,24 @@ def worked_out(
         return
     paths = []
     try:
-        for place, batch in enumerate(chain(first, waiting)):
-            paths.append(f"{FOLDER}/{stamp}-{name}-{as_of}-{place:05d}.arrow")
+        for index, batch in enumerate(chain(first, waiting)):
+            paths.append(f"{FOLDER}/{stamp}-{name}-{as_of}-{index:05d}.arrow")
             out.write(paths[-1], to_bytes(batch))
-        answers = dict(runner.run([_task(name, path, as_of, out) for path in paths]))
+        results = dict(runner.run([_task(name, path, as_of, out) for path in paths]))
     finally:
         for path in paths:
             out.delete(path)
-    yield from (from_bytes(base64.b64decode(answers[place])) for place in sorted(answers))
+    yield from (from_bytes(base64.b64decode(results[index])) for index in sorted(results))
 
 
-def _task(name: str, path: str, as_of: date, out: Place) -> str:
+def _task(name: str, path: str, as_of: date, out: Root) -> str:
     words = {"name": name, "path": path, "as_of": as_of.isoformat(), "out": out.text}
     return json.dumps({"batch": words})
 
 
-def do_batch(name: str, path: str, as_of: str, out: str) -> str:
+def run_batch(name: str, path: str, as_of: str, out: str) -> str:
     """In a worker."""
-    asked = from_bytes(place_at(out).read(path))
+    asked = from_bytes(root_at(out).read(path))
     found = _WORK[name](asked, date.fromisoformat(as_of))
     return base64.b64encode(to_bytes(found)).decode()
 

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from spark_rollups.forecasting.forecast_batch import ASKED, forecast_batch
-from spark_rollups.forecasting.limits import INFO, InForce, in_force
+from spark_rollups.forecasting.forecast_batch import FORECAST_INPUT, forecast_batch
+from spark_rollups.forecasting.limits import INFO, CurrentLimits, current_limits
 from spark_rollups.forecasting.models.trend import TREND_DAYS
-from spark_rollups.forecasting.series_points import Collected, Floats, Series
-from spark_rollups.forecasting.trend_batch import COUNTED, TREND_ASKED, trend_batch
+from spark_rollups.forecasting.series_points import Floats, Series, SeriesCollector
+from spark_rollups.forecasting.trend_batch import COUNTED, TREND_INPUT, trend_batch
 from spark_rollups.metric_selection import FORECASTED, TRENDED, Forecasted
 from spark_rollups.rollup.tables.reader import Rollups
 from spark_rollups.rollup.tables.schemas import FORECASTS, IDENTITY, TRENDS
@@ -44,26 +44,26 @@ def capacity_tables(rollups: Rollups, as_of: date, each: Each = map) -> tuple[An
 
     `each` is a map that may work elsewhere: what it calls and what it gives can be pickled.
     """
-    forecasts = each(partial(forecast_batch, as_of=as_of), forecasts_asked(rollups, as_of))
-    trends = each(partial(trend_batch, as_of=as_of), trends_asked(rollups, as_of))
+    forecasts = each(partial(forecast_batch, as_of=as_of), forecast_inputs(rollups, as_of))
+    trends = each(partial(trend_batch, as_of=as_of), trend_inputs(rollups, as_of))
     return (
         pa.concat_tables([FORECASTS.empty_table(), *forecasts]),
         pa.concat_tables([TRENDS.empty_table(), *trends]),
     )
 
 
-def forecasts_asked(rollups: Rollups, as_of: date) -> Iterator[Any]:
+def forecast_inputs(rollups: Rollups, as_of: date) -> Iterator[Any]:
     """Batches of ASKED, for forecast_batch here or in Spark's workers."""
     levels = _levels(rollups, as_of)
     if levels is None:
         return
     alive = levels.of(levels.newest("time") > _start(as_of, GONE_DAYS))
-    limits = in_force(_limits(rollups, as_of))
+    limits = current_limits(_limits(rollups, as_of))
     for first, last in _portions(len(alive)):
         yield _asked(alive.part(first, last), limits)
 
 
-def trends_asked(rollups: Rollups, as_of: date) -> Iterator[Any]:
+def trend_inputs(rollups: Rollups, as_of: date) -> Iterator[Any]:
     """Batches of TREND_ASKED, for trend_batch."""
     days = _days(rollups, as_of)
     if days is None:
@@ -72,12 +72,12 @@ def trends_asked(rollups: Rollups, as_of: date) -> Iterator[Any]:
     for first, last in _portions(len(alive)):
         some = alive.part(first, last)
         rows = some.who.append_column("times", some.lists("time"))
-        yield rows.append_column("levels", some.lists("level")).cast(TREND_ASKED)
+        yield rows.append_column("levels", some.lists("level")).cast(TREND_INPUT)
 
 
 def _levels(rollups: Rollups, as_of: date) -> Series | None:
     """The level of an hour is its last sample: it was true at the hour's end."""
-    found = Collected(("time", "level", "high"))
+    found = SeriesCollector(("time", "level", "high"))
     for rows in _by_day(rollups, "hourly", as_of, HISTORY_DAYS, ("hour", "last", "max"), [*_ASKED]):
         told = rows.filter(pc.is_valid(rows.column("last")))
         time = _seconds(told.column("hour")) + _HOUR
@@ -87,7 +87,7 @@ def _levels(rollups: Rollups, as_of: date) -> Series | None:
 
 
 def _limits(rollups: Rollups, as_of: date) -> Series | None:
-    found = Collected(("last", "last_hour"))
+    found = SeriesCollector(("last", "last_hour"))
     metrics = [*dict.fromkeys(asked.limit for asked in FORECASTED), INFO]
     for rows in _by_day(rollups, "daily", as_of, GONE_DAYS, ("last", "last_hour"), metrics):
         told = rows.filter(pc.is_valid(rows.column("last")))
@@ -97,7 +97,7 @@ def _limits(rollups: Rollups, as_of: date) -> Series | None:
 
 
 def _days(rollups: Rollups, as_of: date) -> Series | None:
-    found = Collected(("time", "level"))
+    found = SeriesCollector(("time", "level"))
     columns = ("day", "count", "sum", "last")
     for rows in _by_day(rollups, "daily", as_of, TREND_DAYS, columns, TRENDED):
         told = rows.filter(pc.greater(rows.column("count"), 0))
@@ -124,7 +124,7 @@ def _by_day(
             yield rollups.table(table, day, day, (*IDENTITY, *columns), metrics)
 
 
-def _asked(series: Series, limits: InForce) -> Any:
+def _asked(series: Series, limits: CurrentLimits) -> Any:
     who = series.who.to_pylist()
     hours = series.newest("time").tolist()
     requests = [_ASKED[row["metric"]] for row in who]
@@ -143,7 +143,7 @@ def _asked(series: Series, limits: InForce) -> Any:
         "levels": series.lists("level"),
         "highs": series.lists("high"),
     }
-    return pa.table(rows, schema=ASKED)
+    return pa.table(rows, schema=FORECAST_INPUT)
 
 
 def _limit_name(asked: Forecasted, row: dict[str, Any]) -> str:

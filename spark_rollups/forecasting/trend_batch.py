@@ -13,7 +13,7 @@ from spark_rollups.forecasting.models.trend import trend
 from spark_rollups.rollup.tables.schemas import IDENTITY, TRENDS
 
 _POINTS: Final = pa.list_(pa.float64())
-TREND_ASKED: Final = pa.schema(
+TREND_INPUT: Final = pa.schema(
     [
         *(TRENDS.field(name) for name in IDENTITY),
         *(pa.field(name, _POINTS, nullable=False) for name in ("times", "levels")),

@@ -26,7 +26,7 @@ _ROUNDS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RollupRequest:
     """What a run makes: days from statistics or from samples, and of which metrics more."""
 
     metrics: tuple[str, ...]  # all that the archive knows
@@ -35,12 +35,12 @@ class Asked:
     from_raw: bool
 
 
-def plan(archive: Archive, days: Sequence[str], asked: Asked, slots: int) -> list[Unit]:
+def plan(archive: Archive, days: Sequence[str], asked: RollupRequest, slots: int) -> list[Unit]:
     """All units of these days, a day's together and in the order of days."""
     drafts = [draft for day in days for draft in _drafts(archive, day, asked)]
     weights = {
         table: weights_of(
-            archive.place,
+            archive.root,
             sorted({path for draft in drafts if draft.source == table for path in draft.files}),
             table,
             asked.metrics,
@@ -53,10 +53,10 @@ def plan(archive: Archive, days: Sequence[str], asked: Asked, slots: int) -> lis
     ]
     targets = {table: _target(table, sized, slots) for table in (HOURLY, SAMPLES)}
     units = [unit for draft, weight in sized for unit in _cut(draft, weight, targets[draft.source])]
-    return [replace(unit, name=f"{place:05d}") for place, unit in enumerate(units)]
+    return [replace(unit, name=f"{index:05d}") for index, unit in enumerate(units)]
 
 
-def _drafts(archive: Archive, day: str, asked: Asked) -> Iterator[Unit]:
+def _drafts(archive: Archive, day: str, asked: RollupRequest) -> Iterator[Unit]:
     """A day whole: what is read for which tables."""
     found = archive.days[day]
     statistics, samples = _paths(found.hourly), _paths(found.samples)

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from spark_rollups.datasource.archive_files import Archive, open_archive
-from spark_rollups.filesystem import Place, RollupError
-from spark_rollups.forecasting.snapshot import make_asof
+from spark_rollups.filesystem import RollupError, Root
+from spark_rollups.forecasting.snapshot import make_snapshots
 from spark_rollups.jobs.changed_days import changed_days, day_fingerprint, day_of, missing_spans
 from spark_rollups.jobs.cleanup import clean
-from spark_rollups.jobs.plan import Asked, cost, groups, plan
+from spark_rollups.jobs.plan import RollupRequest, cost, groups, plan
 from spark_rollups.jobs.resume import forget_unfinished, keep_unfinished, read_unfinished
 from spark_rollups.jobs.settings import RollupSettings
 from spark_rollups.jobs.unit import Job, Outcome, Unit
-from spark_rollups.jobs.worker_tasks import Here, identities_task, outcomes_from, units_task
+from spark_rollups.jobs.worker_tasks import LocalRunner, identities_task, outcomes_from, units_task
 from spark_rollups.progress import Progress
 from spark_rollups.rollup.identity_index import metrics_of
 from spark_rollups.rollup.series_identity import identity_path
@@ -31,8 +31,8 @@ from spark_rollups.rollup.tables.manifest import (
     numbers,
     write_manifest,
 )
-from spark_rollups.runner import Lazy, Runner
-from spark_rollups.spark_errors import leaving
+from spark_rollups.runner import LazyRunner, Runner
+from spark_rollups.spark_errors import with_consequence
 
 # Fewer series are prepared in this process: to send them away takes longer.
 _FEW_SERIES: Final = 300_000
@@ -42,14 +42,14 @@ _FEW_SERIES: Final = 300_000
 class Result:
     manifest: Manifest
     read: list[str] = field(default_factory=list)  # days that were made in this run
-    taken_up: list[str] = field(default_factory=list)  # of an earlier run that failed
+    resumed: list[str] = field(default_factory=list)  # of an earlier run that failed
     asof: list[str] = field(default_factory=list)  # days whose forecasts were made
     rows: int = 0
 
 
 def rollup(settings: RollupSettings, start: Callable[[], Runner], progress: Progress) -> Result:
     """`start` gives the runner when there is work: where nothing changed, Spark is not started."""
-    archive, out = open_archive(settings.archive), Place(settings.out)
+    archive, out = open_archive(settings.archive), Root(settings.out)
     days = archive.between(settings.first, settings.last)
     for first, last in missing_spans(days):
         span = f"{first} to {last}" if first < last else str(first)
@@ -65,7 +65,7 @@ def rollup(settings: RollupSettings, start: Callable[[], Runner], progress: Prog
         if prints.get(day) == entry.fingerprint
     }
     todo = changed_days(prints, old.days, waiting)
-    runner = Lazy(start)
+    runner = LazyRunner(start)
     run = _Run(settings, archive, out, prints, dict(waiting), progress)
     if todo:
         runner.begin()
@@ -75,7 +75,7 @@ def rollup(settings: RollupSettings, start: Callable[[], Runner], progress: Prog
 
 def _make(run: _Run, days: list[str], runner: Runner, left: str) -> None:
     """Until a manifest names the days, readers have what is `left` to them."""
-    with leaving(left):
+    with with_consequence(left):
         errors = run.make(days, runner)
     if errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
@@ -83,7 +83,7 @@ def _make(run: _Run, days: list[str], runner: Runner, left: str) -> None:
 
 
 def _finished(
-    out: Place, old: Manifest, run: _Run, waiting: list[str], todo: list[str], runner: Runner,
+    out: Root, old: Manifest, run: _Run, waiting: list[str], todo: list[str], runner: Runner,
     progress: Progress,
 ) -> Result:  # fmt: skip
     """Days first: whatever becomes of the forecasts, readers have them."""
@@ -93,7 +93,7 @@ def _finished(
         written = _written(out, replace(old, days=days))
         forget_unfinished(out)
     if run.forecasts:
-        made = make_asof(out, written, run.stamp, runner, progress)
+        made = make_snapshots(out, written, run.stamp, runner, progress)
         written = written if made is written else _written(out, made)
     if written is old:
         return Result(old)
@@ -102,7 +102,7 @@ def _finished(
     return Result(written, todo, waiting, fresh, run.rows)
 
 
-def _written(out: Place, filled: Manifest) -> Manifest:
+def _written(out: Root, filled: Manifest) -> Manifest:
     """As the next one after its own number."""
     if max(numbers(out), default=0) != filled.number:
         raise RollupError(f"{out}: another rollup wrote here meanwhile; run it again")
@@ -115,7 +115,7 @@ class _Run:
     """The days of one run: `finished` grows, and is kept on the disk as it does."""
 
     def __init__(
-        self, settings: RollupSettings, archive: Archive, out: Place, prints: dict[str, str],
+        self, settings: RollupSettings, archive: Archive, out: Root, prints: dict[str, str],
         finished: dict[str, Day], progress: Progress,
     ) -> None:  # fmt: skip
         self._settings, self._archive, self._out = settings, archive, out
@@ -129,7 +129,7 @@ class _Run:
         """What is wrong with days that could not be made."""
         self._prepare_identities(runner)
         known = metrics_of(self._out, self.identities)
-        asked = Asked(
+        asked = RollupRequest(
             known, self._settings.states, self._settings.quantiles, self._settings.from_raw
         )
         units = plan(self._archive, days, asked, runner.slots)
@@ -140,22 +140,22 @@ class _Run:
 
     def _prepare_identities(self, runner: Runner) -> None:
         there = set(self._out.walk("identities"))
-        archive, out = self._archive.place.text, self._out.text
+        archive, out = self._archive.root.text, self._out.text
         tasks = [
             identities_task(archive, each.path, out, path, self._settings.folded)
             for each, path in zip(self._archive.series, self.identities, strict=True)
             if path not in there
         ]
         rows = sum(each.rows for each in self._archive.series)
-        by: Runner = Here() if rows < _FEW_SERIES else runner
-        for _, answer in by.run(tasks):
-            if error := outcomes_from(answer)[0].error:
+        by: Runner = LocalRunner() if rows < _FEW_SERIES else runner
+        for _, result in by.run(tasks):
+            if error := outcomes_from(result)[0].error:
                 raise RollupError(error)
 
     def _job(self) -> Job:
         settings = self._settings
         return Job(
-            self._archive.place.text, self._out.text, self.stamp, tuple(self.identities),
+            self._archive.root.text, self._out.text, self.stamp, tuple(self.identities),
             settings.hourly, settings.states, settings.quantiles,
         )  # fmt: skip
 
@@ -165,15 +165,15 @@ class _Run:
         left = {day: sum(unit.day == day for unit in units) for day in {u.day for u in units}}
         found: dict[str, list[Outcome]] = {day: [] for day in left}
         errors: list[str] = []
-        for place, answer in runner.run([units_task(job, group) for group in packed]):
+        for index, result in runner.run([units_task(job, group) for group in packed]):
             ended = []
-            for outcome in outcomes_from(answer):
+            for outcome in outcomes_from(result):
                 found[outcome.day].append(outcome)
                 left[outcome.day] -= 1
                 if left[outcome.day] == 0:
                     ended.append(outcome.day)
             errors += self._end_days(ended, found)
-            self._progress.step(sum(map(cost, packed[place])))
+            self._progress.step(sum(map(cost, packed[index])))
         return errors
 
     def _end_days(self, days: Sequence[str], found: dict[str, list[Outcome]]) -> list[str]:

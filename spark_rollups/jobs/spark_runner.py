@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from spark_rollups.jobs.worker_tasks import do_task
+from spark_rollups.jobs.worker_tasks import run_task
 from spark_rollups.session import Session, SparkSettings, open_session
-from spark_rollups.spark_errors import told_as_spark_failure
+from spark_rollups.spark_errors import spark_failures
 
-_ANSWER: Final = "place long, answer string"
+_RESULT: Final = "place long, answer string"
 # Of a cluster whose executors are still coming, or a server that does not tell.
 _SLOTS_UNKNOWN: Final = 16
 # While one job's last tasks end, the next one's have begun.
@@ -85,19 +85,19 @@ def local_slots(master: str) -> int:
 
 
 def _job(spark: Any, tasks: Sequence[str], first: int) -> list[tuple[int, str]]:
-    places = spark.range(0, len(tasks), 1, len(tasks))
-    with told_as_spark_failure():
-        answers = places.mapInArrow(partial(_answers, list(tasks)), _ANSWER).collect()
-    return [(first + row["place"], row["answer"]) for row in answers]
+    indexes = spark.range(0, len(tasks), 1, len(tasks))
+    with spark_failures():
+        results = indexes.mapInArrow(partial(_run_tasks, list(tasks)), _RESULT).collect()
+    return [(first + row["place"], row["answer"]) for row in results]
 
 
-def _answers(tasks: list[str], batches: Iterator[Any]) -> Iterator[Any]:
+def _run_tasks(tasks: list[str], batches: Iterator[Any]) -> Iterator[Any]:
     """In a worker: the places of its tasks come in, the answers go out."""
     for batch in batches:
-        for place in batch.column("id").to_pylist():
+        for index in batch.column("id").to_pylist():
             yield pa.RecordBatch.from_pydict(
                 {
-                    "place": pa.array([place], pa.int64()),
-                    "answer": pa.array([do_task(tasks[place])]),
+                    "place": pa.array([index], pa.int64()),
+                    "answer": pa.array([run_task(tasks[index])]),
                 }
             )

@@ -55,7 +55,7 @@ class Publication:
 
 def current_gauges(rollups: Rollups, succeeded: float, now: float, say: Say) -> Gauges:
     """Of the newest day that has forecasts; times alone where none has, or it is long ago."""
-    as_of = max(rollups.asof_days(), default=None)
+    as_of = max(rollups.snapshot_days(), default=None)
     return gauges_of(_current_forecasts(rollups, as_of, now, say), succeeded, as_of)
 
 
@@ -68,7 +68,7 @@ def _current_forecasts(rollups: Rollups, as_of: date | None, now: float, say: Sa
         return FORECASTS.empty_table()
     age = now - end_of(as_of)
     if age <= _STALE_SECONDS:
-        return rollups.asof_table("forecasts", as_of)
+        return rollups.snapshot_table("forecasts", as_of)
     say(f"no forecasts are published: the newest are as of {as_of}, {age / 86_400:.0f} days ago")
     return FORECASTS.empty_table()
 
@@ -77,7 +77,7 @@ def last_success(rollups: Rollups) -> float:
     """A run that found nothing new leaves no new result, but says in its file that it was there."""
     written = rollups.manifest.written / 1000
     try:
-        told = _SUCCESS.search(rollups.place.read(FILE).decode("utf-8", "replace"))
+        told = _SUCCESS.search(rollups.root.read(FILE).decode("utf-8", "replace"))
     except RollupError:  # there is no such file yet
         return written
     return max(written, float(told[1])) if told else written

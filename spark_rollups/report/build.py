@@ -23,12 +23,12 @@ from spark_rollups.report.chapters.servers import servers_chapter
 from spark_rollups.report.chapters.streams import streams_chapter
 from spark_rollups.report.facts.audit_checks import failing_checks
 from spark_rollups.report.facts.consumers import consumer_month
-from spark_rollups.report.facts.coverage import gaps_of
+from spark_rollups.report.facts.coverage import request_gaps
 from spark_rollups.report.facts.events import events_of
 from spark_rollups.report.facts.forecast_check import checked_forecasts
 from spark_rollups.report.facts.monthly_facts import Facts, read_facts
 from spark_rollups.report.facts.publishing import rejections_of
-from spark_rollups.report.facts.servers import restarts
+from spark_rollups.report.facts.servers import restart_days
 from spark_rollups.report.facts.sizing import sizing_of
 from spark_rollups.report.facts.source import Source
 from spark_rollups.report.findings.capacity import capacity_findings
@@ -49,9 +49,9 @@ def build_report(
 ) -> Report:
     facts = read_facts(source, month, thresholds)
     consumers, sizing = consumer_month(facts), sizing_of(facts)
-    started = restarts(facts)
+    started = restart_days(facts)
     events, checks = events_of(facts, started), failing_checks(facts)
-    rejections, gaps = rejections_of(facts), gaps_of(facts)
+    rejections, gaps = rejections_of(facts), request_gaps(facts)
     findings = by_urgency(
         [
             *capacity_findings(facts),

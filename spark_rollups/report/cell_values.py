@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import date
 from enum import Enum, IntEnum
 
-from spark_rollups.report import formatting as words
+from spark_rollups.report import formatting as fmt
 
 Value = str | float | int | date | None
 
@@ -35,16 +35,16 @@ class Measured(float):
 
 
 class Level(IntEnum):
-    CALM = 0
-    LOOK = 1
-    WRONG = 2
+    NORMAL = 0
+    WARNING = 1
+    CRITICAL = 2
 
 
 _WRITTEN: dict[Kind, Callable[[float], str]] = {
-    Kind.COUNT: words.count,
-    Kind.BYTES: words.bytes_text,
-    Kind.SECONDS: words.span,
-    Kind.SHARE: words.share,
+    Kind.COUNT: fmt.count,
+    Kind.BYTES: fmt.bytes_text,
+    Kind.SECONDS: fmt.span,
+    Kind.SHARE: fmt.share,
 }
 
 
@@ -55,16 +55,16 @@ def is_unknown(value: Value) -> bool:
 def text_of(kind: Kind, value: Value) -> str:
     """For people. Unknown is said as unknown, a limit of infinity as none."""
     if is_unknown(value):
-        return words.UNKNOWN
+        return fmt.UNKNOWN
     if isinstance(value, date):
-        return words.day(value)
+        return fmt.day(value)
     if isinstance(value, str):
         return value
     number = float(value or 0)
     if math.isinf(number):
-        return words.NO_LIMIT
+        return fmt.NO_LIMIT
     own = value.kind if isinstance(value, Measured) else kind
-    return _WRITTEN.get(own, words.count)(number)
+    return _WRITTEN.get(own, fmt.count)(number)
 
 
 def plain_of(value: Value) -> str | float | int | None:

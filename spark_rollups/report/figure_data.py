@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-from spark_rollups.report.facts.forecasts import Ahead
+from spark_rollups.report.facts.forecasts import ExpectedLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Fan:
     name: Name
     caption: str
     days: tuple[tuple[date, float], ...]
-    ahead: tuple[Ahead, ...]
+    ahead: tuple[ExpectedLevel, ...]
     limit: float | None
     is_bytes: bool
 
@@ -68,7 +68,7 @@ class Shares:
 
     title: str
     caption: str
-    words: tuple[str, ...]
+    labels: tuple[str, ...]
     classes: tuple[str, ...]  # the colour of each word, by meaning
     rows: tuple[ShareRow, ...]
 
@@ -125,4 +125,4 @@ class Fills:
     rows: tuple[Fill, ...]
 
 
-Picture = FullRanges | Fans | Shares | DayStrip | Offsets | Fills
+Figure = FullRanges | Fans | Shares | DayStrip | Offsets | Fills

@@ -27,11 +27,11 @@ def count(value: float) -> str:
 
 
 def bytes_text(value: float) -> str:
-    size, place = abs(value), 0
-    while size >= 1024 and place < len(_SIZES) - 1:
-        size, place = size / 1024, place + 1
-    number = f"{size:.0f}" if place == 0 else _three_digits(size)
-    return _signed(value, f"{number}{_GLUE}{_SIZES[place]}")
+    size, index = abs(value), 0
+    while size >= 1024 and index < len(_SIZES) - 1:
+        size, index = size / 1024, index + 1
+    number = f"{size:.0f}" if index == 0 else _three_digits(size)
+    return _signed(value, f"{number}{_GLUE}{_SIZES[index]}")
 
 
 def span(seconds: float) -> str:

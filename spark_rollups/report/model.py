@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from spark_rollups.report.cell_values import Kind, Level, Value
-from spark_rollups.report.figure_data import Picture
+from spark_rollups.report.figure_data import Figure
 from spark_rollups.report.findings.finding import Finding
 from spark_rollups.report.month import Month
 
@@ -35,7 +35,7 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class Row:
     values: tuple[Value, ...]
-    level: Level = Level.CALM
+    level: Level = Level.NORMAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Chapter:
     title: str
     sentences: tuple[str, ...]
     tables: tuple[Table, ...] = ()
-    pictures: tuple[Picture, ...] = ()
+    figures: tuple[Figure, ...] = ()
     as_list: bool = False  # the sentences do not belong together
 
 
@@ -81,19 +81,19 @@ class Comparison:
     def level(self) -> Level:
         """Worse by a tenth and more is worth a look."""
         if self.more_is_bad is None or self.now is None or self.before is None:
-            return Level.CALM
+            return Level.NORMAL
         worse = self.now - self.before if self.more_is_bad else self.before - self.now
-        return Level.LOOK if worse > 0 and worse >= 0.1 * abs(self.before) else Level.CALM
+        return Level.WARNING if worse > 0 and worse >= 0.1 * abs(self.before) else Level.NORMAL
 
 
 @dataclass(frozen=True, slots=True)
-class Front:
+class FrontPage:
     """The page that a manager reads."""
 
     headline: str
     level: Level
     sentences: tuple[str, ...]
-    full: Picture | None  # what will be full and when
+    full: Figure | None  # what will be full and when
     comparisons: tuple[Comparison, ...]
     worse: tuple[str, ...]
     better: tuple[str, ...]
@@ -106,7 +106,7 @@ class Report:
     made: datetime
     systems: tuple[str, ...]
     covered: tuple[date, ...]  # days of the month with data
-    front: Front
+    front: FrontPage
     findings: tuple[Finding, ...]
     chapters: tuple[Chapter, ...]
 

@@ -27,10 +27,10 @@ def rows_of(
 ) -> list[Row]:
     """One row for each asset of the mask, its name first."""
     rows = []
-    for place in np.flatnonzero(mask).tolist():
-        values = (_cell(column[place]) for column in columns)
-        level = Level.CALM if levels is None else levels[place]
-        rows.append(Row((*assets.names[place], *values), level))
+    for index in np.flatnonzero(mask).tolist():
+        values = (_cell(column[index]) for column in columns)
+        level = Level.NORMAL if levels is None else levels[index]
+        rows.append(Row((*assets.names[index], *values), level))
     return rows
 
 

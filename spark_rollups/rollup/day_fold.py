@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from archive.tables.schema import HOUR_MS
-from spark_rollups.rollup.deduplication import told_by_one
+from spark_rollups.rollup.deduplication import deduplicated
 from spark_rollups.rollup.identity_index import Identities
 from spark_rollups.rollup.rows import DayRows, HourRows, Ranks, day_parts, whole_days
 
@@ -24,7 +24,7 @@ class DayFold:
         self.hours = 0  # bit n is set when the n-th hour after the start has data
 
     def add(self, rows: HourRows, series: Ranks) -> None:
-        shared = self._identities.shared[rows.who]
+        shared = self._identities.shared[rows.rank]
         if shared.any():
             self._waiting.append((rows.take(shared), self._identities.order_of[series[shared]]))
             rows = rows.take(~shared)
@@ -35,7 +35,7 @@ class DayFold:
         if self._waiting:
             rows = HourRows.joined(rows for rows, _ in self._waiting)
             order = np.concatenate([order for _, order in self._waiting])
-            self._fold(told_by_one(rows, order))
+            self._fold(deduplicated(rows, order))
         return whole_days(self._parts), _in_order(HourRows.joined(self._hours))
 
     def _fold(self, rows: HourRows) -> None:
@@ -43,14 +43,14 @@ class DayFold:
             return
         self.hours |= int(np.bitwise_or.reduce(1 << (rows.hour - self._start) // HOUR_MS))
         self._parts.append(day_parts(rows))
-        kept = self._kept[rows.who]
+        kept = self._kept[rows.rank]
         if kept.any():
             self._hours.append(rows.take(kept))
 
 
 def _in_order(hours: HourRows) -> HourRows:
     """By identity and time. Merged days mostly come so, and copying them takes time."""
-    who, hour = np.diff(hours.who), np.diff(hours.hour)
-    if ((who > 0) | ((who == 0) & (hour > 0))).all():
+    rank, hour = np.diff(hours.rank), np.diff(hours.hour)
+    if ((rank > 0) | ((rank == 0) & (hour > 0))).all():
         return hours
-    return hours.take(np.lexsort((hours.hour, hours.who)))
+    return hours.take(np.lexsort((hours.hour, hours.rank)))

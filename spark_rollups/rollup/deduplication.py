@@ -16,37 +16,37 @@ from archive.tables.schema import HOUR_MS, LOOKBACK_HOURS
 from spark_rollups.rollup.rows import HourRows
 
 
-def telling(who: Any, hour: Int64s, count: Int64s, order: Any) -> Int64s:
+def row_per_hour(rank: Any, hour: Int64s, count: Int64s, order: Any) -> Int64s:
     """The places of the rows that tell, sorted by identity and hour.
 
     `order` settles ties: it ranks the series' fingerprints, the smallest first.
     """
-    sorted_places: Int64s = np.lexsort((order, -count, hour, who))
-    whose, when = who[sorted_places], hour[sorted_places]
-    first = np.append(True, (whose[1:] != whose[:-1]) | (when[1:] != when[:-1]))
+    sorted_places: Int64s = np.lexsort((order, -count, hour, rank))
+    ranks, when = rank[sorted_places], hour[sorted_places]
+    first = np.append(True, (ranks[1:] != ranks[:-1]) | (when[1:] != when[:-1]))
     chosen: Int64s = sorted_places[first[: len(sorted_places)]]
     return chosen
 
 
-def told_by_one(rows: HourRows, order: Any) -> HourRows:
+def deduplicated(rows: HourRows, order: Any) -> HourRows:
     """One row for each identity and hour. Its extremes are those of all series: a pod that came
     within the hour may have seen what the one before it did not. They cannot count twice.
     """
-    chosen = rows.take(telling(rows.who, rows.hour, rows.count, order))
-    places = np.lexsort((rows.hour, rows.who))
-    whose, when = rows.who[places], rows.hour[places]
-    first = np.append(True, (whose[1:] != whose[:-1]) | (when[1:] != when[:-1]))
-    starts = np.flatnonzero(first[: len(places)])
+    chosen = rows.take(row_per_hour(rows.rank, rows.hour, rows.count, order))
+    indexes = np.lexsort((rows.hour, rows.rank))
+    ranks, when = rows.rank[indexes], rows.hour[indexes]
+    first = np.append(True, (ranks[1:] != ranks[:-1]) | (when[1:] != when[:-1]))
+    starts = np.flatnonzero(first[: len(indexes)])
     if len(starts) == len(rows):
         return chosen
     return replace(
         chosen,
-        min=np.minimum.reduceat(rows.min[places], starts),
-        max=np.maximum.reduceat(rows.max[places], starts),
+        min=np.minimum.reduceat(rows.min[indexes], starts),
+        max=np.maximum.reduceat(rows.max[indexes], starts),
     )
 
 
-def with_steps_into(
+def with_steps_between_hours(
     rows: HourRows, series: Any, earlier: tuple[Any, Int64s, Floats]
 ) -> tuple[HourRows, Any]:
     """Adds each hour's first step, from the newest earlier number of its series.
@@ -73,6 +73,6 @@ def _earlier(series: Any, earlier: tuple[Any, Int64s, Floats]) -> tuple[Floats, 
     known, hours, lasts = earlier
     if len(known) == 0:
         return np.full(len(series), np.nan), np.zeros(len(series), np.int64)
-    place = np.minimum(np.searchsorted(known, series), len(known) - 1)
-    found = known[place] == series
-    return np.where(found, lasts[place], np.nan), np.where(found, hours[place], 0)
+    index = np.minimum(np.searchsorted(known, series), len(known) - 1)
+    found = known[index] == series
+    return np.where(found, lasts[index], np.nan), np.where(found, hours[index], 0)

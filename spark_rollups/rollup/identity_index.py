@@ -16,12 +16,12 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from archive.tables.chunk_statistics import Int64s, Mask
-from spark_rollups.filesystem import Place, place_at
+from spark_rollups.filesystem import Root, root_at
 from spark_rollups.rollup.rows import Ranks
 from spark_rollups.rollup.series_identity import rises
-from spark_rollups.rollup.tables.schemas import IDENTITY, PLACE
+from spark_rollups.rollup.tables.schemas import IDENTITY, SUBJECT_LABELS
 
-_NAMES = ("metric", "kind", *PLACE)
+_NAMES = ("metric", "kind", *SUBJECT_LABELS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Identities:
     order_of: Ranks  # by the series' number: the place of its fingerprint among them
     shared: Mask  # by rank: several series are this identity
     rising: Mask  # by rank: counters, and the parts of histograms
-    keeper: Ranks  # by rank: the smallest number among its series
+    smallest_series: Ranks  # by rank: the smallest number among its series
 
     def ranks(self, series: Any) -> Ranks:
         """Of series by number; -1 for those of other metrics."""
@@ -43,9 +43,11 @@ class Identities:
     def buckets(self, count: int) -> Any:
         """By rank: which of so many parts it is in. A part is a range of series' numbers, so that
         it lies together in files, which are sorted by them."""
-        parts = np.empty(len(self.keeper), np.int64)
-        parts[np.argsort(self.keeper, kind="stable")] = np.arange(len(self.keeper))
-        return parts * count // max(len(self.keeper), 1)
+        parts = np.empty(len(self.smallest_series), np.int64)
+        parts[np.argsort(self.smallest_series, kind="stable")] = np.arange(
+            len(self.smallest_series)
+        )
+        return parts * count // max(len(self.smallest_series), 1)
 
     def about(self, metrics: Collection[str]) -> Mask:
         """By rank: whether it is one of these metrics."""
@@ -61,31 +63,31 @@ class Identities:
 
 @lru_cache(maxsize=4)
 def load_identities(
-    place: str, paths: tuple[str, ...], metrics: tuple[str, ...] | None
+    root: str, paths: tuple[str, ...], metrics: tuple[str, ...] | None
 ) -> Identities:
     """Kept between the tasks of a worker. None: of all metrics."""
-    where = place_at(place)
+    where = root_at(root)
     parts = [_part(where, path, metrics) for path in paths]
     return identities_of(pa.concat_tables(parts).combine_chunks())
 
 
-def metrics_of(place: Place, paths: Sequence[str]) -> tuple[str, ...]:
+def metrics_of(root: Root, paths: Sequence[str]) -> tuple[str, ...]:
     """Every metric that has a series."""
     found: set[str] = set()
     for path in paths:
-        with place.told("read", path), place.open(path) as source:
+        with root.named_errors("read", path), root.open(path) as source:
             file = pq.ParquetFile(source, read_dictionary=["metric"])
             column = file.read(columns=["metric"]).column("metric")
             found.update(column.unique().to_pylist())
     return tuple(sorted(found))
 
 
-def _part(place: Place, path: str, metrics: Sequence[str] | None) -> Any:
+def _part(root: Root, path: str, metrics: Sequence[str] | None) -> Any:
     asked = None if metrics is None else pc.field("metric").isin(list(metrics))
-    with place.told("read", path):
+    with root.named_errors("read", path):
         return pq.read_table(
-            place.at(path),
-            filesystem=place.files,
+            root.at(path),
+            filesystem=root.files,
             filters=asked,
             partitioning=None,
             use_threads=False,
@@ -110,7 +112,7 @@ def identities_of(rows: Any) -> Identities:
         order_of=_by_number(series[by_mark], np.arange(len(series), dtype=np.int32)),
         shared=np.bincount(ranks, minlength=len(order)) > 1,
         rising=np.array([rises(kind) for kind in kinds], bool),
-        keeper=_smallest(ranks, series, len(order)),
+        smallest_series=_smallest(ranks, series, len(order)),
     )
 
 
@@ -141,7 +143,7 @@ def _keys(rows: Any) -> Any:
 
 def _with_dictionaries(table: Any) -> Any:
     """Names repeat: taken and written as numbers they cost a tenth."""
-    for place, name in enumerate(table.column_names):
+    for index, name in enumerate(table.column_names):
         if name != "labels":
-            table = table.set_column(place, name, table.column(name).dictionary_encode())
+            table = table.set_column(index, name, table.column(name).dictionary_encode())
     return table.unify_dictionaries().combine_chunks()

@@ -20,10 +20,10 @@ Column = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    who: Ranks
+    rank: Ranks
 
     def __len__(self) -> int:
-        return len(self.who)
+        return len(self.rank)
 
     def take(self, chosen: Int64s | Mask) -> Self:
         return type(self)(*(getattr(self, each.name)[chosen] for each in fields(self)))
@@ -78,10 +78,10 @@ def day_parts(rows: HourRows) -> DayRows:
         return DayRows.joined(())
     ones = np.ones(len(rows), np.int64)
     hours = DayRows(
-        rows.who, rows.hour, rows.hour, ones, rows.count, rows.min, rows.max, rows.sum,
+        rows.rank, rows.hour, rows.hour, ones, rows.count, rows.min, rows.max, rows.sum,
         rows.first, rows.last, rows.increase, rows.resets,
     )  # fmt: skip
-    begins = (rows.who[1:] != rows.who[:-1]) | (rows.hour[1:] < rows.hour[:-1])
+    begins = (rows.rank[1:] != rows.rank[:-1]) | (rows.hour[1:] < rows.hour[:-1])
     return _added_up(hours, np.flatnonzero(np.append(True, begins)))
 
 
@@ -90,12 +90,12 @@ def whole_days(parts: Iterable[DayRows]) -> DayRows:
     rows = DayRows.joined(parts)
     if len(rows) == 0:
         return rows
-    rows = rows.take(np.lexsort((rows.first_hour, rows.who)))
-    starts = np.flatnonzero(np.append(True, rows.who[1:] != rows.who[:-1]))
+    rows = rows.take(np.lexsort((rows.first_hour, rows.rank)))
+    starts = np.flatnonzero(np.append(True, rows.rank[1:] != rows.rank[:-1]))
     if len(starts) == len(rows):
         return rows
     # Parts may lie within each other: the one that begins last need not be the one that ends last.
-    by_end = np.lexsort((rows.last_hour, rows.who))
+    by_end = np.lexsort((rows.last_hour, rows.rank))
     ends = by_end[np.append(starts[1:], len(rows)) - 1]
     return replace(_added_up(rows, starts), last_hour=rows.last_hour[ends], last=rows.last[ends])
 
@@ -107,7 +107,7 @@ def _added_up(rows: DayRows, starts: Int64s) -> DayRows:
     ends = np.append(starts[1:], len(rows)) - 1
     with np.errstate(invalid="ignore", over="ignore"):
         return DayRows(
-            who=rows.who[starts],
+            rank=rows.rank[starts],
             first_hour=rows.first_hour[starts],
             last_hour=rows.last_hour[ends],
             hours=np.add.reduceat(rows.hours, starts),

@@ -18,8 +18,8 @@ from exporter.catalog import BY_NAME
 from exporter.metric import Kind
 from spark_rollups.datasource.archive_files import ArchiveFile
 from spark_rollups.datasource.parquet_reader import read_columns
-from spark_rollups.filesystem import Place
-from spark_rollups.rollup.tables.schemas import LABELS, PLACE
+from spark_rollups.filesystem import Root
+from spark_rollups.rollup.tables.schemas import LABELS, SUBJECT_LABELS
 
 FOLDER: Final = "identities"
 # Who scraped, ran or forwarded it: the same consumer, seen by two exporters, is one consumer.
@@ -34,7 +34,7 @@ _SCHEMA: Final = pa.schema(
     [
         pa.field("series", pa.int32()),
         pa.field("fingerprint", pa.binary(16)),
-        *(pa.field(name, pa.string()) for name in ("metric", "kind", *PLACE)),
+        *(pa.field(name, pa.string()) for name in ("metric", "kind", *SUBJECT_LABELS)),
         pa.field("labels", LABELS),
     ]
 )
@@ -65,9 +65,7 @@ def identity_path(file: ArchiveFile, folded: Iterable[str]) -> str:
     return f"{FOLDER}/{hashlib.sha256(text.encode()).hexdigest()[:32]}.parquet"
 
 
-def write_identities(
-    source: Place, path: str, target: Place, to: str, folded: Sequence[str]
-) -> int:
+def write_identities(source: Root, path: str, target: Root, to: str, folded: Sequence[str]) -> int:
     """Reads one file of `series/`; says how many series there are."""
     table = read_columns(source, path, ("series", "labels", "fingerprint"))
     rows = identity_rows(table, folded)
@@ -79,7 +77,7 @@ def write_identities(
 def identity_rows(series: Any, folded: Sequence[str]) -> Any:
     """The columns of one identity each, of a table of `series/`; sorted by metric and series."""
     pairs = _Pairs(series.column("labels").combine_chunks())
-    columns = {name: pairs.column(name) for name in PLACE}
+    columns = {name: pairs.column(name) for name in SUBJECT_LABELS}
     metric = pairs.column(NAME_LABEL).dictionary_encode()
     kinds = pa.array([kind_of(name) for name in metric.dictionary.to_pylist()], pa.string())
     rows = pa.table(
@@ -89,7 +87,7 @@ def identity_rows(series: Any, folded: Sequence[str]) -> Any:
             "metric": metric.cast(pa.string()),
             "kind": kinds.take(metric.indices),
             **columns,
-            "labels": pairs.others({*PLACE, NAME_LABEL, *folded}),
+            "labels": pairs.others({*SUBJECT_LABELS, NAME_LABEL, *folded}),
         },
         schema=_SCHEMA,
     )

@@ -16,28 +16,28 @@ LONGEST_MS: Final = 300_000
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    who: Ranks
+    rank: Ranks
     value: Floats
     samples: Int64s
     seconds: Floats
 
 
-def state_shares(who: Ranks, times: Int64s, values: Floats, day_end: int) -> Shares:
+def state_shares(rank: Ranks, times: Int64s, values: Floats, day_end: int) -> Shares:
     """Of samples sorted by identity and time, in milliseconds. NaN is no state, but ends one."""
     following = np.full(len(times), day_end, np.int64)
-    same = who[1:] == who[:-1]
+    same = rank[1:] == rank[:-1]
     following[:-1][same] = times[1:][same]
     held = np.minimum(following - times, LONGEST_MS)
     states = ~np.isnan(values)
-    who, values, held = who[states], values[states] + 0.0, held[states]  # minus zero is zero
+    rank, values, held = rank[states], values[states] + 0.0, held[states]  # minus zero is zero
     known = np.unique(values)
     codes = np.searchsorted(known, values)
-    keys = who.astype(np.int64) * max(len(known), 1) + codes
+    keys = rank.astype(np.int64) * max(len(known), 1) + codes
     # States last: long runs of equal keys, which this sort takes as they are.
     order = np.argsort(keys, kind="stable")
-    keys, who, values, held = keys[order], who[order], values[order], held[order]
+    keys, rank, values, held = keys[order], rank[order], values[order], held[order]
     starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
     if len(starts) == 0:
-        return Shares(who, values, held, held.astype(np.float64))
-    samples = np.diff(np.append(starts, len(who)))
-    return Shares(who[starts], values[starts], samples, np.add.reduceat(held, starts) / 1000)
+        return Shares(rank, values, held, held.astype(np.float64))
+    samples = np.diff(np.append(starts, len(rank)))
+    return Shares(rank[starts], values[starts], samples, np.add.reduceat(held, starts) / 1000)

@@ -21,7 +21,7 @@ from support.archive.process import archiving, ran
 from support.waiting import until
 
 from exporter import catalog
-from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.filesystem import Root, RollupError
 from spark_rollups.publishing import main
 from spark_rollups.publishing import publication as publish
 from spark_rollups.publishing.gauges import Gauge, Gauges
@@ -156,13 +156,13 @@ def test_labels_are_sorted_unique_and_never_empty() -> None:
 
 def rw_fields(message: bytes) -> list[tuple[int, bytes]]:
     """Fields with a length, of a message shorter than a varint of two bytes can say."""
-    found, place = [], 0
-    while place < len(message):
-        tag, length, place = message[place], message[place + 1], place + 2
+    found, root = [], 0
+    while root < len(message):
+        tag, length, root = message[root], message[root + 1], root + 2
         if length & 0x80:
-            length, place = (length & 0x7F) | message[place] << 7, place + 1
-        found.append((tag >> 3, message[place : place + length]))
-        place += length
+            length, root = (length & 0x7F) | message[root] << 7, root + 1
+        found.append((tag >> 3, message[root : root + length]))
+        root += length
     return found
 
 
@@ -229,8 +229,8 @@ async def test_our_archive_keeps_it_too(tmp_path: Path) -> None:
 
 
 def rollups(folder: Path) -> Path:
-    place = Place(str(folder))
-    write_manifest(place, Manifest(number=1, written=1_794_800_000_000))
+    root = Root(str(folder))
+    write_manifest(root, Manifest(number=1, written=1_794_800_000_000))
     return folder
 
 
@@ -251,11 +251,11 @@ def test_forecasts_of_a_day_that_is_long_over_are_not_published(
     days_ago: float, published: bool, tmp_path: Path
 ) -> None:
     """However young the last success is: a rollup succeeds also where nothing is new."""
-    place = Place(str(tmp_path))
+    root = Root(str(tmp_path))
     table = pa.Table.from_pylist([FORECAST], schema=FORECASTS)
-    file = write_table(place, "forecasts/x.parquet", "forecasts", table)
+    file = write_table(root, "forecasts/x.parquet", "forecasts", table)
     asof = {"2026-11-14": {"forecasts": (file,)}, "2026-09-30": {"forecasts": ()}}
-    write_manifest(place, Manifest(1, 1_794_800_000_000, asof=asof))
+    write_manifest(root, Manifest(1, 1_794_800_000_000, asof=asof))
     end = datetime(2026, 11, 15, tzinfo=UTC).timestamp()
     said: list[str] = []
     found = newest_gauges(tmp_path, end + days_ago * 86_400, said.append).gauges

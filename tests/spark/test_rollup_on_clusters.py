@@ -14,14 +14,14 @@ import pyarrow as pa
 import pytest
 from spark.test_rollup_on_spark import EVER, ROOT, TABLES
 from support.rollups.archive import DAY, MONDAY, RollupArchive
-from support.rollups.generated_samples import told_days
+from support.rollups.generated_samples import generated_days
 
 from spark_rollups.filesystem import RollupError
 from spark_rollups.java import find_java
 from spark_rollups.jobs.rollup import rollup
 from spark_rollups.jobs.settings import RollupSettings
-from spark_rollups.jobs.worker_tasks import Here
-from spark_rollups.progress import Silent
+from spark_rollups.jobs.worker_tasks import LocalRunner
+from spark_rollups.progress import SilentProgress
 from spark_rollups.rollup.tables.reader import open_rollups
 from spark_rollups.worker_zip import main as write_package
 
@@ -41,14 +41,14 @@ def spark_home() -> Path:
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("clusters") / "archive"
-    RollupArchive(path).add(told_days(11, MONDAY, 3), now=MONDAY + 10 * DAY)
+    RollupArchive(path).add(generated_days(11, MONDAY, 3), now=MONDAY + 10 * DAY)
     return path
 
 
 @pytest.fixture(scope="module")
 def wanted(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     out = tmp_path_factory.mktemp("wanted")
-    rollup(RollupSettings(str(archive), str(out)), Here, Silent())
+    rollup(RollupSettings(str(archive), str(out)), LocalRunner, SilentProgress())
     return tables(out)
 
 

@@ -16,12 +16,12 @@ from support.rollups.archive import (
     MINUTE,
     MONDAY,
     RollupArchive,
-    Told,
+    Sample,
     labels,
     rows_of,
     spoil,
 )
-from support.rollups.generated_samples import told_days
+from support.rollups.generated_samples import generated_days
 from support.rollups.oracle import Oracle, differences, order
 
 from spark_rollups.filesystem import RollupError
@@ -30,8 +30,8 @@ from spark_rollups.jobs.rollup import Result, rollup
 from spark_rollups.jobs.settings import RollupSettings
 from spark_rollups.jobs.spark_runner import SparkRunner
 from spark_rollups.jobs.unit import Job
-from spark_rollups.jobs.worker_tasks import Here, units_task
-from spark_rollups.progress import Silent
+from spark_rollups.jobs.worker_tasks import LocalRunner, units_task
+from spark_rollups.progress import SilentProgress
 from spark_rollups.rollup.tables.reader import Rollups, open_rollups
 from spark_rollups.session import SparkSettings
 from spark_rollups.spark_errors import SparkFailedError
@@ -54,15 +54,15 @@ def runner() -> Iterator[SparkRunner]:
 
 
 @pytest.fixture(scope="module")
-def generated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Told]]:
+def generated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Sample]]:
     path = tmp_path_factory.mktemp("generated") / "archive"
-    told = told_days(5, MONDAY, 3)
+    told = generated_days(5, MONDAY, 3)
     RollupArchive(path).add(told, now=MONDAY + 10 * DAY)
     return path, told
 
 
 def run(runner: Any, archive: Path, out: Path, **more: Any) -> Result:
-    return rollup(RollupSettings(str(archive), str(out), **more), lambda: runner, Silent())
+    return rollup(RollupSettings(str(archive), str(out), **more), lambda: runner, SilentProgress())
 
 
 def all_tables(rollups: Rollups) -> list[Any]:
@@ -76,7 +76,7 @@ def test_literal_samples_become_literal_rows(runner: SparkRunner, tmp_path: Path
     one, two = (labels(total, **who, instance=name) for name in ("one", "two"))
     state = labels(verdict, **who, instance="one")
     at = MONDAY + 3 * HOUR
-    told: list[Told] = [
+    told: list[Sample] = [
         (one, at, 10.0), (one, at + MINUTE, 14.0), (one, at + 2 * MINUTE, 3.0),
         (two, at, 10.0), (two, at + MINUTE, 14.0),
         (two, at + HOUR, 20.0), (two, at + HOUR + MINUTE, 25.0), (one, at + HOUR, 4.0),
@@ -110,11 +110,11 @@ def test_literal_samples_become_literal_rows(runner: SparkRunner, tmp_path: Path
 
 @pytest.mark.parametrize("from_raw", [False, True])
 def test_spark_says_what_one_process_says_and_what_the_oracle_says(
-    runner: SparkRunner, generated: tuple[Path, list[Told]], from_raw: bool, tmp_path: Path
+    runner: SparkRunner, generated: tuple[Path, list[Sample]], from_raw: bool, tmp_path: Path
 ) -> None:
     archive, told = generated
     run(runner, archive, tmp_path / "spark", from_raw=from_raw)
-    run(Here(), archive, tmp_path / "here", from_raw=from_raw)
+    run(LocalRunner(), archive, tmp_path / "here", from_raw=from_raw)
     ours = open_rollups(str(tmp_path / "spark"))
     assert all_tables(ours) == all_tables(open_rollups(str(tmp_path / "here")))
     oracle = Oracle(told)
@@ -124,7 +124,7 @@ def test_spark_says_what_one_process_says_and_what_the_oracle_says(
 
 
 def test_the_archive_is_open_to_data_frames_and_gives_the_same_days(
-    runner: SparkRunner, generated: tuple[Path, list[Told]], tmp_path: Path
+    runner: SparkRunner, generated: tuple[Path, list[Sample]], tmp_path: Path
 ) -> None:
     """Spark's own reader, join, window and functions, with no Python function among them."""
     from support.rollups.data_frames import days_by_data_frames
@@ -148,7 +148,7 @@ def test_the_archive_is_open_to_data_frames_and_gives_the_same_days(
 
 
 def test_spark_reads_the_rollups_in_the_schema_that_is_promised(
-    runner: SparkRunner, generated: tuple[Path, list[Told]], tmp_path: Path
+    runner: SparkRunner, generated: tuple[Path, list[Sample]], tmp_path: Path
 ) -> None:
     run(runner, generated[0], tmp_path / "out")
     frame = runner.session().spark.read.parquet(str(tmp_path / "out" / "daily"))
@@ -195,7 +195,7 @@ def test_a_fault_of_ours_in_a_worker_is_told_with_its_story_and_spark_goes_on(
 
 
 def test_the_command_makes_the_tables_and_says_so(
-    runner: SparkRunner, generated: tuple[Path, list[Told]], tmp_path: Path
+    runner: SparkRunner, generated: tuple[Path, list[Sample]], tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
     words = [sys.executable, "-m", "spark_rollups.main", "--archive", str(generated[0])]

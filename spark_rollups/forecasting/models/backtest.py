@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from spark_rollups.forecasting.models.candidates import MODELS, Model
 from spark_rollups.forecasting.models.daily_levels import DAY, Days, Points
-from spark_rollups.forecasting.models.known_history import Past, past_of
+from spark_rollups.forecasting.models.known_history import History, history_of
 from spark_rollups.forecasting.models.predict_linear import WINDOWS, predict_linear
 from spark_rollups.forecasting.models.purge_cycle import cycle_of
 from spark_rollups.forecasting.models.slope import last_change
@@ -37,9 +37,9 @@ class Origin:
     """A day up to which the models look, and what came after it."""
 
     day: int
-    truth: Floats  # of the days 1, 2, ... after it; NaN where missing
+    actual: Floats  # of the days 1, 2, ... after it; NaN where missing
     foreseeable: Flags  # the days before a purge or a change that no rule announced
-    said: dict[Model, Floats]  # by each model that fits
+    predictions: dict[Model, Floats]  # by each model that fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ class Backtest:
         return tuple(m for m in MODELS if self.times_fitting(m) >= LEAST_ORIGINS)
 
     def times_fitting(self, model: Model) -> int:
-        return sum(model in origin.said for origin in self.origins)
+        return sum(model in origin.predictions for origin in self.origins)
 
     def longest_lead(self, model: Model) -> int:
         """How many days ahead it could be held against what came."""
-        return max(len(origin.truth) for origin in self.origins if model in origin.said)
+        return max(len(origin.actual) for origin in self.origins if model in origin.predictions)
 
     def best(self, among: Iterable[Model]) -> Model | None:
         """The least wrong one on foreseeable days; of equals the simplest."""
@@ -64,45 +64,53 @@ class Backtest:
 
     def error(self, model: Model) -> float:
         """The mean absolute error on all days, divided by lead^0.8."""
-        errors = (scaled(o.truth - o.said[model]) for o in self.origins if model in o.said)
+        errors = (
+            scaled(o.actual - o.predictions[model]) for o in self.origins if model in o.predictions
+        )
         return mean_of_means(errors)
 
     def relative_errors(self, model: Model) -> Floats:
         """Logarithms of truth by what was said, for a model that multiplies; divided likewise."""
         ratios = (
-            np.log(np.maximum(o.truth, 1e-3 * o.said[model]) / o.said[model])
+            np.log(np.maximum(o.actual, 1e-3 * o.predictions[model]) / o.predictions[model])
             for o in self.origins
-            if model in o.said
+            if model in o.predictions
         )
         return _known(scaled(ratio) for ratio in ratios)
 
     def absolute_errors(self, model: Model) -> Floats:
-        errors = (scaled(o.truth - o.said[model]) for o in self.origins if model in o.said)
+        errors = (
+            scaled(o.actual - o.predictions[model]) for o in self.origins if model in o.predictions
+        )
         return _known(errors)
 
     def _score(self, model: Model) -> float:
         errors = [
-            np.where(o.foreseeable, scaled(o.truth - o.said[model]), np.nan)
+            np.where(o.foreseeable, scaled(o.actual - o.predictions[model]), np.nan)
             for o in self.origins
-            if model in o.said
+            if model in o.predictions
         ]
         score = mean_of_means(errors)
         # A purge right after each origin leaves no foreseeable day: then all of them count.
         return self.error(model) if np.isnan(score) else score
 
 
-def backtest(days: Days, past: Past) -> Backtest:
+def backtest(days: Days, history: History) -> Backtest:
     """`past` is that of the newest day: it knows what came without a rule."""
-    purges = past.purges if cycle_of(past) is None else past.purges[:0]
-    sudden = np.union1d(purges, _change(past))
+    purges = history.purges if cycle_of(history) is None else history.purges[:0]
+    sudden = np.union1d(purges, _change(history))
     return Backtest(tuple(_origin(days, day, sudden) for day in origins_of(days.closes)))
 
 
-def _change(past: Past) -> NDArray[np.intp]:
+def _change(history: History) -> NDArray[np.intp]:
     """The place of the last change of growth, if any; steady growth by a share is none."""
-    kept = np.flatnonzero(past.growing)
-    place = last_change(past.increments[kept])
-    if place and past.levels.min() > 0 and not last_change(np.diff(np.log(past.levels))[kept]):
+    kept = np.flatnonzero(history.growing)
+    place = last_change(history.increments[kept])
+    if (
+        place
+        and history.levels.min() > 0
+        and not last_change(np.diff(np.log(history.levels))[kept])
+    ):
         place = 0
     return kept[place : place + 1] if place else kept[:0]
 
@@ -112,22 +120,22 @@ def origins_of(closes: Floats) -> list[int]:
     seen = np.flatnonzero(~np.isnan(closes))
     newest = len(closes) - 1
     found: list[int] = []
-    for turn in range(1, ORIGINS + 1):
-        known = seen[seen <= newest - turn * ORIGIN_STEP_DAYS]
+    for step in range(1, ORIGINS + 1):
+        known = seen[seen <= newest - step * ORIGIN_STEP_DAYS]
         if len(known) >= LEAST_TRAINING_DAYS and int(known[-1]) not in found:
             found.append(int(known[-1]))
     return found
 
 
 def _origin(days: Days, day: int, sudden: NDArray[np.intp]) -> Origin:
-    truth = days.closes[day + 1 : day + 1 + LONGEST_LEAD_DAYS]
-    known = past_of(days.closes[: day + 1], days.highs[: day + 1])
-    paths = {model: draw(known, len(truth)) for model, draw in MODELS.items()}
-    said = {model: path.levels for model, path in paths.items() if path is not None}
+    actual = days.closes[day + 1 : day + 1 + LONGEST_LEAD_DAYS]
+    known = history_of(days.closes[: day + 1], days.highs[: day + 1])
+    paths = {model: draw(known, len(actual)) for model, draw in MODELS.items()}
+    predictions = {model: path.levels for model, path in paths.items() if path is not None}
     # Increment number `day` leads from that day to the next, its first lead.
     ahead = sudden[sudden >= day]
-    until = int(ahead[0]) - day if len(ahead) else len(truth)
-    return Origin(day, truth, np.arange(len(truth)) < until, said)
+    until = int(ahead[0]) - day if len(ahead) else len(actual)
+    return Origin(day, actual, np.arange(len(actual)) < until, predictions)
 
 
 def predict_linear_errors(
@@ -137,11 +145,11 @@ def predict_linear_errors(
     errors: dict[int, list[Floats]] = {window: [] for window in WINDOWS}
     for origin in origins:
         at = days.end - (len(days.closes) - 1 - origin.day) * DAY
-        leads = np.arange(1.0, len(origin.truth) + 1)
+        leads = np.arange(1.0, len(origin.actual) + 1)
         for window in WINDOWS:
-            said = predict_linear(points, at, window, leads)
-            if said is not None:
-                errors[window].append(scaled(origin.truth - said))
+            predictions = predict_linear(points, at, window, leads)
+            if predictions is not None:
+                errors[window].append(scaled(origin.actual - predictions))
     return {window: mean_of_means(found) for window, found in errors.items() if found}
 
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_rollups.forecasting.models.known_history import Past, steps_in
+from spark_rollups.forecasting.models.known_history import History, steps_in
 from spark_rollups.forecasting.models.projected_path import Path
 from spark_rollups.forecasting.models.purge_cycle import LEAST_PURGES, cycle_ahead
 from spark_rollups.forecasting.models.slope import last_change, theil_sen
@@ -35,34 +35,41 @@ class Model(StrEnum):
     PURGE_CYCLE = "purge cycle"
 
 
-def _last_value(past: Past, days: int) -> Path:
-    return Path.over(np.full(days, past.last), past.over)
+def _last_value(history: History, days: int) -> Path:
+    return Path.intraday_rise(np.full(days, history.last), history.intraday_rise)
 
 
-def _linear(past: Past, days: int) -> Path:
-    return Path.over(past.last + _growth_ahead(past.increments, past.growing, days), past.over)
+def _linear(history: History, days: int) -> Path:
+    return Path.intraday_rise(
+        history.last + _growth_ahead(history.increments, history.growing, days),
+        history.intraday_rise,
+    )
 
 
-def _logarithmic(past: Past, days: int) -> Path | None:
-    if past.levels.min() <= 0:
+def _logarithmic(history: History, days: int) -> Path | None:
+    if history.levels.min() <= 0:
         return None
-    increments = np.diff(np.log(past.levels))
+    increments = np.diff(np.log(history.levels))
     growth = _growth_ahead(increments, ~steps_in(increments), days)
-    return Path.over(past.last * np.exp(np.clip(growth, -_FARTHEST, _FARTHEST)), past.over)
+    return Path.intraday_rise(
+        history.last * np.exp(np.clip(growth, -_FARTHEST, _FARTHEST)), history.intraday_rise
+    )
 
 
-def _theil_sen(past: Past, days: int) -> Path:
-    slope = theil_sen(_without_rare_purges(past)[-_THEIL_SEN_DAYS:])
-    return Path.over(past.last + slope * np.arange(1.0, days + 1), past.over)
+def _theil_sen(history: History, days: int) -> Path:
+    slope = theil_sen(_without_rare_purges(history)[-_THEIL_SEN_DAYS:])
+    return Path.intraday_rise(
+        history.last + slope * np.arange(1.0, days + 1), history.intraday_rise
+    )
 
 
-def _without_rare_purges(past: Past) -> Floats:
+def _without_rare_purges(history: History) -> Floats:
     """The levels as if they had led to the newest one; purges that recur are the way of the series."""
-    if not 0 < len(past.purges) < LEAST_PURGES:
-        return past.levels
-    increments = past.increments.copy()
-    increments[past.purges] = 0.0
-    return past.last - np.append(np.cumsum(increments[::-1])[::-1], 0.0)
+    if not 0 < len(history.purges) < LEAST_PURGES:
+        return history.levels
+    increments = history.increments.copy()
+    increments[history.purges] = 0.0
+    return history.last - np.append(np.cumsum(increments[::-1])[::-1], 0.0)
 
 
 def _growth_ahead(increments: Floats, kept: NDArray[np.bool_], days: int) -> Floats:
@@ -78,7 +85,7 @@ def _growth_ahead(increments: Floats, kept: NDArray[np.bool_], days: int) -> Flo
 
 
 # In the order of preference between equals: the simplest first.
-MODELS: dict[Model, Callable[[Past, int], Path | None]] = {
+MODELS: dict[Model, Callable[[History, int], Path | None]] = {
     Model.LAST_VALUE: _last_value,
     Model.LINEAR: _linear,
     Model.THEIL_SEN: _theil_sen,

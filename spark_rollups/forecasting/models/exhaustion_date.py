@@ -21,7 +21,7 @@ def exhaustion_of(ahead: Range, level: float, limit: float, now: float) -> Exhau
     if level >= limit:
         return Exhaustion(Outlook.REACHED, now, now, now)
     earliest, median, latest = (
-        _date(np.concatenate([[level], quantile + ahead.over]), limit, now)
+        _date(np.concatenate([[level], quantile + ahead.intraday_rise]), limit, now)
         for quantile in (ahead.high, ahead.median, ahead.low)
     )
     not_before = now + len(ahead.median) * DAY if median is None else None

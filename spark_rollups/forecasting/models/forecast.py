@@ -25,7 +25,7 @@ from spark_rollups.forecasting.models.candidates import MODELS, Model
 from spark_rollups.forecasting.models.daily_levels import DAY, Days, Points, days_of, points_of
 from spark_rollups.forecasting.models.exhaustion_date import exhaustion_of, unknown
 from spark_rollups.forecasting.models.interval import Range, range_of
-from spark_rollups.forecasting.models.known_history import past_of
+from spark_rollups.forecasting.models.known_history import history_of
 from spark_rollups.forecasting.models.result import (
     HORIZONS,
     Accuracy,
@@ -62,9 +62,9 @@ def forecast(
         return _unknown(points, days, stale)
     if too_little := _too_little(days):
         return _without_model(points, days, limit, too_little)
-    past = past_of(days.closes, days.highs)
-    tested = backtest(days, past)
-    paths = {model: draw(past, HORIZONS[-1]) for model, draw in MODELS.items()}
+    history = history_of(days.closes, days.highs)
+    tested = backtest(days, history)
+    paths = {model: draw(history, HORIZONS[-1]) for model, draw in MODELS.items()}
     fitting = {model: path for model, path in paths.items() if path is not None}
     model = tested.best(fitting)
     if model is None:
@@ -73,7 +73,7 @@ def forecast(
     ahead = range_of(fitting[model], model, tested)
     newest = float(points.values[-1])
     return Forecast(
-        _exhaustion(ahead, max(newest, past.last), limit, days.end),
+        _exhaustion(ahead, max(newest, history.last), limit, days.end),
         points.dropped,
         days.observed,
         as_of=days.end,

@@ -29,7 +29,7 @@ class Range:
     low: Floats
     median: Floats
     high: Floats
-    over: Floats
+    intraday_rise: Floats
 
 
 def range_of(path: Path, model: Model, tested: Backtest) -> Range:

@@ -30,14 +30,14 @@ _RECURRING = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class History:
     """Days of one series up to a day, the newest last."""
 
     levels: Floats
     highs: Floats  # within each day; the level itself on days without points
     increments: Floats
     steps: Flags  # which increments are steps
-    over: float  # how far the top of a usual day lies above its end
+    intraday_rise: float  # how far the top of a usual day lies above its end
 
     @property
     def last(self) -> float:
@@ -57,13 +57,13 @@ class Past:
         return ~self.steps
 
 
-def past_of(closes: Floats, highs: Floats) -> Past:
+def history_of(closes: Floats, highs: Floats) -> History:
     """Of the days given and no others. The first and the last must be observed."""
     levels = without_gaps(_without_excursions(closes))
     increments = np.diff(levels)
     steps = steps_in(increments)
     known = np.where(np.isnan(highs), levels, highs)
-    return Past(levels, known, increments, steps, _over(closes, highs))
+    return History(levels, known, increments, steps, _intraday_rise(closes, highs))
 
 
 def without_gaps(closes: Floats) -> Floats:
@@ -103,7 +103,7 @@ def _without_excursions(closes: Floats) -> Floats:
     return cleaned
 
 
-def _over(closes: Floats, highs: Floats) -> float:
+def _intraday_rise(closes: Floats, highs: Floats) -> float:
     """The median of the last four weeks: neither spikes nor the tops before purges are usual."""
     above = (highs - closes)[~np.isnan(closes)][-28:]
     return max(0.0, float(np.median(above)))

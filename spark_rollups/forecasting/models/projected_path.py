@@ -21,7 +21,7 @@ class Path:
     ceiling: float = np.inf
 
     @classmethod
-    def over(cls, levels: Floats, over: float) -> Path:
+    def intraday_rise(cls, levels: Floats, intraday_rise: float) -> Path:
         """Of usual days, whose top lies so far above their end."""
         levels = np.maximum(levels, 0.0)
-        return cls(levels, levels + over)
+        return cls(levels, levels + intraday_rise)

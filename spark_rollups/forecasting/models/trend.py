@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spark_rollups.forecasting.models.daily_levels import Dropped, days_of, points_of
-from spark_rollups.forecasting.models.known_history import Past, past_of
+from spark_rollups.forecasting.models.known_history import History, history_of
 from spark_rollups.forecasting.models.slope import slope_range
 
 Floats = NDArray[np.float64]
@@ -55,8 +55,8 @@ def trend(times: ArrayLike, values: ArrayLike) -> Trend:
     if observed < _LEAST_DAYS:
         reason = f"points on {observed} of the last {TREND_DAYS} days, {_LEAST_DAYS} are needed"
         return Trend(Direction.UNKNOWN, points.dropped, observed, reason=reason)
-    past = past_of(closes[first:], highs[first:])
-    per_day, low, high = slope_range(_without_steps(past))
+    history = history_of(closes[first:], highs[first:])
+    per_day, low, high = slope_range(_without_steps(history))
     return Trend(
         _direction(low, high),
         points.dropped,
@@ -65,15 +65,15 @@ def trend(times: ArrayLike, values: ArrayLike) -> Trend:
         low,
         high,
         level=float(points.values[-1]),
-        stepped=float(past.increments[~past.growing].sum()),
+        stepped=float(history.increments[~history.growing].sum()),
     )
 
 
-def _without_steps(past: Past) -> Floats:
+def _without_steps(history: History) -> Floats:
     """The levels as if each step had been a usual day."""
-    usual = float(np.median(past.increments[past.growing])) if past.growing.any() else 0.0
-    grown = np.where(past.growing, past.increments, usual)
-    return np.concatenate([[0.0], np.cumsum(grown)])
+    usual = float(np.median(history.increments[history.growing])) if history.growing.any() else 0.0
+    stream_growth = np.where(history.growing, history.increments, usual)
+    return np.concatenate([[0.0], np.cumsum(stream_growth)])
 
 
 def _direction(low: float, high: float) -> Direction:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from exporter import catalog as c
-from spark_rollups.report import formatting as words
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import (
     Kind,
 )
 from spark_rollups.report.facts.arithmetic import limit_of
-from spark_rollups.report.facts.assets import Mask, Of
+from spark_rollups.report.facts.assets import Mask, Statistic
 from spark_rollups.report.facts.consumers import (
-    given_up,
+    with_abandoned_messages,
 )
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.model import Chapter, Column, Table, sorted_rows
@@ -20,7 +20,7 @@ from spark_rollups.report.table_rows import by_column, identity, rows_of
 
 
 def abandoned_chapter(facts: Facts) -> Chapter:
-    mask = given_up(facts)
+    mask = with_abandoned_messages(facts)
     said = (_found(facts, mask), *_delivered_once(facts))
     return Chapter("abandoned", "Abandoned messages", said, (_table(facts, mask),))
 
@@ -30,8 +30,8 @@ def _found(facts: Facts, mask: Mask) -> str:
     if mask.any():
         left = now.at_end(c.CONSUMER_EXHAUSTED_MESSAGES)[mask]
         return (
-            f"{words.plural(int(mask.sum()), 'consumer')} gave up on messages; at least "
-            f"{words.count(float(np.nansum(left)))} of them still lay in their streams at the end. "
+            f"{fmt.plural(int(mask.sum()), 'consumer')} gave up on messages; at least "
+            f"{fmt.count(float(np.nansum(left)))} of them still lay in their streams at the end. "
             "Nobody will get them again by themselves."
         )
     if now.has(c.CONSUMER_MAX_DELIVER) or now.has(c.CONSUMER_EXHAUSTED_MESSAGES):
@@ -41,11 +41,11 @@ def _found(facts: Facts, mask: Mask) -> str:
 
 def _delivered_once(facts: Facts) -> list[str]:
     """Of these no server counts what was given up."""
-    once = int((facts.consumers.now.of(c.CONSUMER_MAX_DELIVER, Of.LAST) == 1).sum())
+    once = int((facts.consumers.now.column(c.CONSUMER_MAX_DELIVER, Statistic.LAST) == 1).sum())
     if not once:
         return []
     return [
-        f"{words.plural(once, 'consumer delivers', 'consumers deliver')} each message once (max_deliver 1): "
+        f"{fmt.plural(once, 'consumer delivers', 'consumers deliver')} each message once (max_deliver 1): "
         "what is not acknowledged then is abandoned, and only advisories tell of it."
     ]
 
@@ -53,13 +53,13 @@ def _delivered_once(facts: Facts) -> list[str]:
 def _table(facts: Facts, mask: Mask) -> Table:
     now, before = facts.consumers.now, facts.consumers.before
     left = now.at_end(c.CONSUMER_EXHAUSTED_MESSAGES)
-    listens = now.of(c.CONSUMER_DEAD_LETTER_CAPTURED, Of.LAST)
-    deliver = now.of(c.CONSUMER_MAX_DELIVER, Of.LAST)
+    listens = now.column(c.CONSUMER_DEAD_LETTER_CAPTURED, Statistic.LAST)
+    deliver = now.column(c.CONSUMER_MAX_DELIVER, Statistic.LAST)
     columns = (
         left, before.at_end(c.CONSUMER_EXHAUSTED_MESSAGES),
-        now.of(c.CONSUMER_EXHAUSTED_MESSAGES, Of.HIGH), now.of(c.CONSUMER_EXHAUSTED, Of.INCREASE),
-        now.of(c.CONSUMER_NAKS, Of.INCREASE), now.of(c.CONSUMER_TERMS, Of.INCREASE),
-        limit_of(deliver, now.of(c.CONSUMER_UP, Of.LAST)),
+        now.column(c.CONSUMER_EXHAUSTED_MESSAGES, Statistic.MAX), now.column(c.CONSUMER_EXHAUSTED, Statistic.INCREASE),
+        now.column(c.CONSUMER_NAKS, Statistic.INCREASE), now.column(c.CONSUMER_TERMS, Statistic.INCREASE),
+        limit_of(deliver, now.column(c.CONSUMER_UP, Statistic.LAST)),
         [None if np.isnan(value) else "yes" if value >= 1 else "nobody" for value in listens],
     )  # fmt: skip
     return Table(

@@ -10,7 +10,7 @@ from exporter import catalog as c
 from exporter.metric import Metric
 from spark_rollups.forecasting.forecast_batch import BY_DESIGN
 from spark_rollups.forecasting.models.result import Outlook
-from spark_rollups.report import formatting as words
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import (
     Kind,
     Level,
@@ -18,7 +18,7 @@ from spark_rollups.report.cell_values import (
     amount_text,
 )
 from spark_rollups.report.facts.assets import Assets, days_of
-from spark_rollups.report.facts.capacity import URGENT, drops_old, ordered
+from spark_rollups.report.facts.capacity import URGENT, discards_old, most_urgent_first
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.figure_data import Fan, Fans, FullRange, FullRanges, Name
@@ -37,14 +37,14 @@ _LEVEL_METRICS: dict[str, Metric] = {
 
 
 def capacity_chapter(facts: Facts) -> Chapter:
-    forecasts = ordered(facts.forecasts)
-    pictures = [fans] if (fans := _fans(facts, forecasts)).fans else []
+    forecasts = most_urgent_first(facts.forecasts)
+    figures = [fans] if (fans := _fans(facts, forecasts)).fans else []
     return Chapter(
         "limits",
         "Limits and their dates",
         tuple(_sentences(facts)),
         (_table(facts, forecasts),),
-        tuple(pictures),
+        tuple(figures),
     )
 
 
@@ -52,12 +52,12 @@ def _sentences(facts: Facts) -> list[str]:
     if facts.forecasts_as_of is None:
         return ["No forecast was made for this month: every date is unknown."]
     said = [
-        f"As of {words.day(facts.forecasts_as_of)}. A date is a range: the earliest if growth is high, "
+        f"As of {fmt.day(facts.forecasts_as_of)}. A date is a range: the earliest if growth is high, "
         "the likely one, the latest if growth is low. Eight of ten should fall inside.",
     ]
     age = (facts.as_of - facts.forecasts_as_of).days
     if age > 1:
-        said.append(f"The forecast is {words.plural(age, 'day')} older than the newest data.")
+        said.append(f"The forecast is {fmt.plural(age, 'day')} older than the newest data.")
     return said
 
 
@@ -113,31 +113,31 @@ def _beyond(each: Forecast) -> str | None:
 def outlook_words(facts: Facts, each: Forecast) -> str:
     if each.outlook == Outlook.UNKNOWN:
         return f"unknown: {each.reason}" if each.reason else "unknown"
-    if each.outlook == BY_DESIGN or (drops_old(facts, each) and each.outlook == Outlook.REACHED):
+    if each.outlook == BY_DESIGN or (discards_old(facts, each) and each.outlook == Outlook.REACHED):
         return "full by design: drops the oldest"
     if each.outlook == Outlook.NOT_BEFORE and each.not_before is not None:
-        return f"not before {words.day(each.not_before)}"
+        return f"not before {fmt.day(each.not_before)}"
     return {"act": "certain", "reached": "full now", "watch": "possible"}.get(
         each.outlook, each.outlook
     )
 
 
 def level_of(facts: Facts, each: Forecast) -> Level:
-    if drops_old(facts, each) or each.outlook not in URGENT:
-        return Level.CALM
-    horizon = timedelta(seconds=facts.value(t.FORECAST_HORIZON))
+    if discards_old(facts, each) or each.outlook not in URGENT:
+        return Level.NORMAL
+    horizon = timedelta(seconds=facts.threshold(t.FORECAST_HORIZON))
     if each.outlook == Outlook.REACHED:
-        return Level.WRONG
+        return Level.CRITICAL
     soon = each.likely is not None and each.likely <= each.as_of + horizon
-    return Level.WRONG if soon else Level.LOOK
+    return Level.CRITICAL if soon else Level.WARNING
 
 
-def full_picture(facts: Facts) -> FullRanges | None:
+def full_figure(facts: Facts) -> FullRanges | None:
     """What will be full and when, for the first page."""
     rows = [
         _range(facts, each)
-        for each in ordered(facts.forecasts)
-        if each.fills and each.first_date is not None and not drops_old(facts, each)
+        for each in most_urgent_first(facts.forecasts)
+        if each.fills and each.first_date is not None and not discards_old(facts, each)
     ]
     if not rows or facts.forecasts_as_of is None:
         return None
@@ -159,7 +159,7 @@ def _range(facts: Facts, each: Forecast) -> FullRange:
         first,
         each.likely,
         each.latest,
-        level_of(facts, each) is Level.WRONG,
+        level_of(facts, each) is Level.CRITICAL,
         f"{amount_text(each.level, each.is_bytes)} of {amount_text(each.limit, each.is_bytes)}",
     )
 
@@ -173,7 +173,7 @@ def path_of(facts: Facts, each: Forecast) -> str:
 def _fans(facts: Facts, forecasts: Sequence[Forecast]) -> Fans:
     """The soonest, then the fullest; one that is full by design comes last."""
     drawn = [each for each in forecasts if each.ahead and each.metric in _LEVEL_METRICS]
-    drawn.sort(key=lambda each: drops_old(facts, each))
+    drawn.sort(key=lambda each: discards_old(facts, each))
     fans = [_fan(facts, each) for each in drawn[:_FANS]]
     return Fans(
         "How they got there, and where they go",
@@ -185,19 +185,19 @@ def _fans(facts: Facts, forecasts: Sequence[Forecast]) -> Fans:
 
 def _fan(facts: Facts, each: Forecast) -> Fan | None:
     assets = _assets(facts, each.subject)
-    place = _place(assets, each)
-    if place is None:
+    index = _index_of(assets, each)
+    if index is None:
         return None
     days = days_of(
-        facts.source, assets, _LEVEL_METRICS[each.metric], [place], "last",
+        facts.source, assets, _LEVEL_METRICS[each.metric], [index], "last",
         (*facts.days_before, *facts.days),
     )  # fmt: skip
     when = each.likely or each.earliest
-    caption = f"full around {words.day(when)}" if when is not None else outlook_words(facts, each)
-    if drops_old(facts, each):
+    caption = f"full around {fmt.day(when)}" if when is not None else outlook_words(facts, each)
+    if discards_old(facts, each):
         caption = "drops the oldest by design"
     return Fan(
-        Name(each.name, path_of(facts, each)), caption, tuple(days[place]), each.ahead, each.limit,
+        Name(each.name, path_of(facts, each)), caption, tuple(days[index]), each.ahead, each.limit,
         each.is_bytes,
     )  # fmt: skip
 
@@ -207,7 +207,7 @@ def _assets(facts: Facts, subject: str) -> Assets:
     return pairs[subject].now
 
 
-def _place(assets: Assets, each: Forecast) -> int | None:
+def _index_of(assets: Assets, each: Forecast) -> int | None:
     values = {name: getattr(each, name, "") for name in assets.labels}
     wanted = tuple(values.values())
-    return next((place for place, name in enumerate(assets.names) if name == wanted), None)
+    return next((index for index, name in enumerate(assets.names) if name == wanted), None)

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from spark_rollups.report import formatting as words
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import (
     Kind,
     Level,
 )
-from spark_rollups.report.facts.audit_checks import Failing, consumers_failing
+from spark_rollups.report.facts.audit_checks import FailingCheck, failing_consumer_checks
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.source import CONSUMER, STREAM, Name
 from spark_rollups.report.model import Chapter, Column, Row, Table
 from spark_rollups.report.table_rows import identity
 
-_LEVELS = {"crit": Level.WRONG, "warn": Level.LOOK}
+_LEVELS = {"crit": Level.CRITICAL, "warn": Level.WARNING}
 
 
-def configuration_chapter(facts: Facts, checks: list[Failing]) -> Chapter:
-    consumers = consumers_failing(facts)
+def configuration_chapter(facts: Facts, checks: list[FailingCheck]) -> Chapter:
+    consumers = failing_consumer_checks(facts)
     tables = [_table(checks)]
     if consumers:
         tables.append(_consumer_table(consumers))
     return Chapter("configuration", "Configuration", (_sentence(checks),), tuple(tables))
 
 
-def _sentence(checks: list[Failing]) -> str:
+def _sentence(checks: list[FailingCheck]) -> str:
     if not checks:
         return (
             "Unknown: no result of the audit was recorded in this month. The command "
@@ -34,13 +34,13 @@ def _sentence(checks: list[Failing]) -> str:
         state: sum(each.state == state for each in checks) for state in ("open", "new", "mended")
     }
     return (
-        f"{words.plural(len({each.check for each in checks}), 'check')} of the audit failed: "
+        f"{fmt.plural(len({each.check for each in checks}), 'check')} of the audit failed: "
         f"{states['new']} findings are new, {states['open']} were there before, {states['mended']} are "
         "mended."
     )
 
 
-def _table(checks: list[Failing]) -> Table:
+def _table(checks: list[FailingCheck]) -> Table:
     rows = [
         Row(
             (*each.name, each.check, each.severity, each.assets, each.state, each.since),
@@ -64,8 +64,8 @@ def _table(checks: list[Failing]) -> Table:
     )
 
 
-def _level(each: Failing) -> Level:
-    return Level.CALM if each.state == "mended" else _LEVELS.get(each.severity, Level.CALM)
+def _level(each: FailingCheck) -> Level:
+    return Level.NORMAL if each.state == "mended" else _LEVELS.get(each.severity, Level.NORMAL)
 
 
 def _consumer_table(found: list[tuple[Name, str, str]]) -> Table:
@@ -74,6 +74,6 @@ def _consumer_table(found: list[tuple[Name, str, str]]) -> Table:
         "Checks that fail, by consumer",
         identity(CONSUMER),
         (Column("check", "Check"), Column("severity", "Severity")),
-        [Row((*name, check, severity), _LEVELS.get(severity, Level.CALM))
+        [Row((*name, check, severity), _LEVELS.get(severity, Level.NORMAL))
          for name, check, severity in found],
     )  # fmt: skip

@@ -6,11 +6,11 @@ import numpy as np
 
 from alerts import thresholds as t
 from exporter import catalog as c
-from spark_rollups.report import formatting as words
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import (
     Kind,
 )
-from spark_rollups.report.facts.assets import Assets, Of
+from spark_rollups.report.facts.assets import Assets, Statistic
 from spark_rollups.report.facts.consumers import (
     ConsumerMonth,
     main_cause,
@@ -24,35 +24,35 @@ from spark_rollups.report.figure_data import Name, ShareRow, Shares
 from spark_rollups.report.model import Chapter, Column, Table, sorted_rows
 from spark_rollups.report.table_rows import by_column, identity, rows_of
 
-_PICTURED = 10
+_SHOWN = 10
 
 
 def consumers_chapter(facts: Facts, month: ConsumerMonth) -> Chapter:
-    pictures = [picture] if (picture := _picture(facts, month)).rows else []
+    figures = [figure] if (figure := _figure(facts, month)).rows else []
     return Chapter(
         "consumers",
         "Consumers",
         tuple(_sentences(facts, month)),
         (_table(facts, month), _verdict_table(facts, month)),
-        tuple(pictures),
+        tuple(figures),
     )
 
 
 def _sentences(facts: Facts, month: ConsumerMonth) -> list[str]:
     there = int(facts.consumers.now.seen.sum())
     bad = int((month.not_well > 0.01).sum())
-    said = [f"{words.plural(there, 'consumer was seen', 'consumers were seen')}."]
+    said = [f"{fmt.plural(there, 'consumer was seen', 'consumers were seen')}."]
     if np.isnan(month.not_well[facts.consumers.now.seen]).all():
         said.append("How long they were in which state is unknown: no verdict was recorded.")
     else:
         said.append(
-            f"{words.plural(bad, 'consumer was', 'consumers were')} not well for more than 1 % of the time."
+            f"{fmt.plural(bad, 'consumer was', 'consumers were')} not well for more than 1 % of the time."
         )
     losing = int((month.lost > 0).sum())
     if losing:
         said.append(
-            f"{words.plural(losing, 'consumer')} lost messages to retention: at least "
-            f"{words.count(float(np.nansum(month.lost)))}."
+            f"{fmt.plural(losing, 'consumer')} lost messages to retention: at least "
+            f"{fmt.count(float(np.nansum(month.lost)))}."
         )
     return said
 
@@ -61,7 +61,7 @@ def _table(facts: Facts, month: ConsumerMonth) -> Table:
     now = facts.consumers.now
     columns = (
         month.lag, month.lag_before, month.lag_day, usual_p95(facts, now, c.CONSUMER_LAG_SECONDS),
-        now.of(c.CONSUMER_NUM_PENDING, Of.HIGH), now.of(c.CONSUMER_NUM_PENDING, Of.LAST),
+        now.column(c.CONSUMER_NUM_PENDING, Statistic.MAX), now.column(c.CONSUMER_NUM_PENDING, Statistic.LAST),
         month.redelivery, month.redelivery_before, main_cause(month.causes),
         _exactness(now), month.deliveries, month.lost, month.lost_before,
         month.not_well, worst_state(month.verdicts),
@@ -91,7 +91,7 @@ def _columns(facts: Facts) -> tuple[Column, ...]:
         Column("pending", "Pending", Kind.COUNT, "num_pending at the end", shown=False),
         Column(
             "redelivery_ratio", "Repeated", Kind.SHARE, "share of the deliveries that were not the first",
-            line=facts.value(t.REDELIVERY_RATIO),
+            line=facts.threshold(t.REDELIVERY_RATIO),
         ),
         Column("redelivery_ratio_before", "Month before", Kind.SHARE, f"repeated in {before}"),
         Column("redelivery_cause", "Cause", shown=False),
@@ -106,7 +106,7 @@ def _columns(facts: Facts) -> tuple[Column, ...]:
 
 def _exactness(assets: Assets) -> list[str | None]:
     """Exact only when it was all month long."""
-    low = assets.of(c.CONSUMER_REDELIVERY_EXACT, Of.LOW)
+    low = assets.column(c.CONSUMER_REDELIVERY_EXACT, Statistic.MIN)
     return [None if np.isnan(value) else "exact" if value >= 1 else "at least" for value in low]
 
 
@@ -126,8 +126,8 @@ def _verdict_table(facts: Facts, month: ConsumerMonth) -> Table:
             Column("not_well_before", "Month before", Kind.SHARE),
             *(
                 Column(_key(verdict), verdict.capitalize(), Kind.SHARE,
-                       shown=bool(held[place]))
-                for place, verdict in enumerate(c.VERDICTS)
+                       shown=bool(held[index]))
+                for index, verdict in enumerate(c.VERDICTS)
             ),
         ),
         sorted_rows(rows, by_column(len(now.labels))),
@@ -138,17 +138,17 @@ def _verdict_table(facts: Facts, month: ConsumerMonth) -> Table:
     )  # fmt: skip
 
 
-def _picture(facts: Facts, month: ConsumerMonth) -> Shares:
+def _figure(facts: Facts, month: ConsumerMonth) -> Shares:
     now = facts.consumers.now
     known = np.flatnonzero(month.verdicts.any(axis=1) & (month.not_well > 0))
-    worst = known[np.argsort(-month.not_well[known], kind="stable")][:_PICTURED]
+    worst = known[np.argsort(-month.not_well[known], kind="stable")][:_SHOWN]
     shares = shares_of(month.verdicts)
     rows = tuple(
         ShareRow(
-            Name(now.names[place][-1], facts.path(now.names[place][:-1])),
-            tuple(shares[place].tolist()),
+            Name(now.names[index][-1], facts.path(now.names[index][:-1])),
+            tuple(shares[index].tolist()),
         )
-        for place in worst.tolist()
+        for index in worst.tolist()
     )
     return Shares(
         "Where the time went",

@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from datetime import date
 
 from exporter import catalog as c
-from spark_rollups.report import formatting as words
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import (
     Kind,
 )
 from spark_rollups.report.facts.arithmetic import total
-from spark_rollups.report.facts.assets import Of
+from spark_rollups.report.facts.assets import Statistic
 from spark_rollups.report.facts.consumers import (
     ConsumerMonth,
 )
 from spark_rollups.report.facts.coverage import (
     HOURS,
-    Gap,
+    RequestGap,
     covered_hours,
     hours_by_system,
+    missing_data,
     partial_days,
-    unwatched,
 )
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.figure_data import DayRow, DayStrip, Name
@@ -36,7 +36,7 @@ def unknowns(facts: Facts, month: ConsumerMonth) -> list[tuple[str, str]]:
     dateless = [each for each in facts.forecasts if each.outlook == "unknown"]
     if dateless:
         found.append(
-            ("limits", f"Dates of {words.plural(len(dateless), 'limit')}: {dateless[0].reason}.")
+            ("limits", f"Dates of {fmt.plural(len(dateless), 'limit')}: {dateless[0].reason}.")
         )
     if not facts.days_before:
         found.append(("all", f"Every comparison: there is no data of {facts.month.before.title}."))
@@ -71,28 +71,28 @@ def _recorded(facts: Facts, month: ConsumerMonth) -> tuple[tuple[str, str, bool]
 def _missing_time(facts: Facts) -> list[tuple[str, str]]:
     found = []
     if facts.missing:
-        found.append(("all", f"Everything on {words.days_listed(facts.missing)}: no data."))
+        found.append(("all", f"Everything on {fmt.days_listed(facts.missing)}: no data."))
     if not facts.is_whole:
         found.append(
             (
                 "all",
-                f"Everything after {words.day(facts.as_of)}: the data end there, the month does not.",
+                f"Everything after {fmt.day(facts.as_of)}: the data end there, the month does not.",
             )
         )
     lacking = partial_days(facts)
     if lacking:
-        found.append(("all", f"Some hours on {words.days_listed(lacking)}."))
-    for each in unwatched(facts):
+        found.append(("all", f"Some hours on {fmt.days_listed(lacking)}."))
+    for each in missing_data(facts):
         if each.missing:
-            days = words.days_listed(each.missing)
+            days = fmt.days_listed(each.missing)
             found.append(("all", f"Everything of system {each.system} on {days}: no data."))
         if each.partial:
-            days = words.days_listed(each.partial)
+            days = fmt.days_listed(each.partial)
             found.append(("all", f"Some hours of system {each.system} on {days}."))
     return found
 
 
-def quality_chapter(facts: Facts, month: ConsumerMonth, gaps: Sequence[Gap]) -> Chapter:
+def quality_chapter(facts: Facts, month: ConsumerMonth, gaps: Sequence[RequestGap]) -> Chapter:
     return Chapter(
         "data-quality",
         "Data quality",
@@ -108,15 +108,13 @@ def _sentences(facts: Facts) -> list[str]:
         f"{len(facts.days)} of {whole} days have data, {covered_hours(facts)} of {whole * HOURS} hours.",
         "Sums cover only those; worst values may have been worse in the gaps.",
     ]
-    dropped = total(facts.systems.now.of(c.SERIES_DROPPED, Of.INCREASE))
+    dropped = total(facts.systems.now.column(c.SERIES_DROPPED, Statistic.INCREASE))
     if dropped:
-        said.append(
-            f"The exporter left series out at its cap, {words.count(dropped)} times in all."
-        )
-    tap = total(facts.systems.now.of(c.PUBLISH_ACK_TAP_DROPPED, Of.INCREASE))
+        said.append(f"The exporter left series out at its cap, {fmt.count(dropped)} times in all.")
+    tap = total(facts.systems.now.column(c.PUBLISH_ACK_TAP_DROPPED, Statistic.INCREASE))
     if tap:
         said.append(
-            f"The publish-ack tap missed {words.count(tap)} messages: duplicates and rejections are too low."
+            f"The publish-ack tap missed {fmt.count(tap)} messages: duplicates and rejections are too low."
         )
     return said
 
@@ -132,7 +130,7 @@ def _unknown_table(facts: Facts, month: ConsumerMonth) -> Table:
     )
 
 
-def _gap_table(gaps: Sequence[Gap]) -> Table:
+def _gap_table(gaps: Sequence[RequestGap]) -> Table:
     return Table(
         "requests",
         "Requests not answered, or left out",

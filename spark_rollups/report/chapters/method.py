@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from alerts import thresholds as t
-from spark_rollups.report import formatting as words
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import (
     Kind,
     Level,
     amount,
 )
 from spark_rollups.report.facts.arithmetic import known
-from spark_rollups.report.facts.capacity import ordered
-from spark_rollups.report.facts.forecast_check import Checked
+from spark_rollups.report.facts.capacity import most_urgent_first
+from spark_rollups.report.facts.forecast_check import CheckedForecast
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.model import Chapter, Column, Row, Table
@@ -35,12 +35,12 @@ SENTENCES = (
 )
 
 
-def method_chapter(facts: Facts, checked: list[Checked]) -> Chapter:
+def method_chapter(facts: Facts, checked: list[CheckedForecast]) -> Chapter:
     said = list(SENTENCES)
     if checked:
         inside = sum(each.inside for each in checked)
         said.append(
-            f"Of {words.plural(len(checked), 'forecast')} made a month ago, {inside} held: the level lies "
+            f"Of {fmt.plural(len(checked), 'forecast')} made a month ago, {inside} held: the level lies "
             "within the range that was told. Eight of ten should."
         )
     return Chapter(
@@ -52,10 +52,10 @@ def method_chapter(facts: Facts, checked: list[Checked]) -> Chapter:
     )
 
 
-_WHO = (Column("system", "System"), Column("account", "Account"), Column("name", "Name"))
+_IDENTITY = (Column("system", "System"), Column("account", "Account"), Column("name", "Name"))
 
 
-def _who(each: Forecast) -> tuple[str, str, str]:
+def _identity(each: Forecast) -> tuple[str, str, str]:
     return (each.system, each.account if each.stream else "", each.name)
 
 
@@ -63,17 +63,17 @@ def _backtest_table(facts: Facts) -> Table:
     rows = [
         Row(
             (
-                *_who(each), each.limit_name, each.model or None, known(each.error),
+                *_identity(each), each.limit_name, each.model or None, known(each.error),
                 known(each.linear_error), float(each.days), float(each.dropped),
             ),
             _judged(each),
         )
-        for each in ordered(facts.forecasts)
+        for each in most_urgent_first(facts.forecasts)
     ]  # fmt: skip
     return Table(
         "backtest",
         "How the models did on each series' own past",
-        _WHO,
+        _IDENTITY,
         (
             Column("limit_name", "Limit of"),
             Column("model", "Model"),
@@ -94,26 +94,26 @@ def _judged(each: Forecast) -> Level:
     worse = (
         each.error is not None and each.linear_error is not None and each.error > each.linear_error
     )
-    return Level.LOOK if worse else Level.CALM
+    return Level.WARNING if worse else Level.NORMAL
 
 
-def _checked_table(checked: list[Checked]) -> Table:
+def _checked_table(checked: list[CheckedForecast]) -> Table:
     rows = [
         Row(
             (
-                *_who(each.forecast), each.forecast.limit_name, each.said.day,
+                *_identity(each.forecast), each.forecast.limit_name, each.said.day,
                 amount(each.said.low, each.forecast.is_bytes), amount(each.said.middle, each.forecast.is_bytes),
                 amount(each.said.high, each.forecast.is_bytes), amount(each.came, each.forecast.is_bytes),
                 "held" if each.inside else "did not hold",
             ),
-            Level.CALM if each.inside else Level.LOOK,
+            Level.NORMAL if each.inside else Level.WARNING,
         )
         for each in checked
     ]  # fmt: skip
     return Table(
         "forecast_check",
         "What was said a month ago, and what came",
-        _WHO,
+        _IDENTITY,
         (
             Column("limit_name", "Limit of"),
             Column("day", "For", Kind.DAY),

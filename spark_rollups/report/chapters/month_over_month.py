@@ -6,7 +6,7 @@ import numpy as np
 
 from exporter import catalog as c
 from exporter.metric import Metric
-from spark_rollups.report import formatting as words
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import (
     Kind,
     Level,
@@ -15,7 +15,7 @@ from spark_rollups.report.cell_values import (
     text_of,
 )
 from spark_rollups.report.facts.arithmetic import highest, total
-from spark_rollups.report.facts.assets import Of
+from spark_rollups.report.facts.assets import Statistic
 from spark_rollups.report.facts.consumers import (
     ConsumerMonth,
     redelivered,
@@ -23,7 +23,7 @@ from spark_rollups.report.facts.consumers import (
 )
 from spark_rollups.report.facts.forecasts import Trend
 from spark_rollups.report.facts.monthly_facts import Facts, Pair
-from spark_rollups.report.model import Chapter, Column, Comparison, Front, Row, Table
+from spark_rollups.report.model import Chapter, Column, Comparison, FrontPage, Row, Table
 
 _A_DAY, _WORST, _OVER = "a day", "at its worst", "over the month"
 _WORSE_WHEN_GROWING = (c.CONSUMER_NUM_PENDING, c.CONSUMER_LAG_SECONDS, c.CONSUMER_REDELIVERY_RATIO,
@@ -95,8 +95,8 @@ def comparisons(facts: Facts, month: ConsumerMonth) -> list[Comparison]:
     ]  # fmt: skip
 
 
-def _both(pair: Pair, metric: Metric, number: Of) -> tuple[float | None, float | None]:
-    return total(pair.now.of(metric, number)), total(pair.before.of(metric, number))
+def _both(pair: Pair, metric: Metric, number: Statistic) -> tuple[float | None, float | None]:
+    return total(pair.now.column(metric, number)), total(pair.before.column(metric, number))
 
 
 def _at_end(pair: Pair, metric: Metric) -> tuple[float | None, float | None]:
@@ -112,7 +112,7 @@ def _a_day(
     facts: Facts, key: str, title: str, pair: Pair, metric: Metric, bad: bool | None
 ) -> Comparison:
     """Months differ in their days with data, so sums are divided by them."""
-    now, before = _both(pair, metric, Of.INCREASE)
+    now, before = _both(pair, metric, Statistic.INCREASE)
     return Comparison(
         key, title, Kind.COUNT, None if now is None else now / len(facts.days),
         None if before is None else before / len(facts.days_before), bad, _A_DAY,
@@ -122,7 +122,7 @@ def _a_day(
 def compared(each: Comparison) -> str:
     """One sentence about a number that moved."""
     now, before = text_of(each.kind, each.now), text_of(each.kind, each.before)
-    change = words.change(each.now, each.before)
+    change = fmt.change(each.now, each.before)
     by_day = f" {_A_DAY}" if each.basis == _A_DAY else ""
     return f"{each.title}: {now}{by_day} after {before}{f' ({change})' if change else ''}."
 
@@ -134,7 +134,7 @@ def is_better(each: Comparison) -> bool:
     return gain > 0 and gain >= 0.1 * abs(each.before)
 
 
-def months_chapter(facts: Facts, front: Front) -> Chapter:
+def months_chapter(facts: Facts, front: FrontPage) -> Chapter:
     """Every number that the first page compares, moved or not, and where single assets go."""
     before = facts.month.before.title
     said = (
@@ -147,10 +147,10 @@ def months_chapter(facts: Facts, front: Front) -> Chapter:
     return Chapter("months", "Month over month", (said,), tables)
 
 
-def _table(facts: Facts, front: Front) -> Table:
+def _table(facts: Facts, front: FrontPage) -> Table:
     rows = [
         Row((each.title, each.basis, _sized(each, each.now), _sized(each, each.before),
-             words.change(each.now, each.before)), each.level)
+             fmt.change(each.now, each.before)), each.level)
         for each in front.comparisons
     ]  # fmt: skip
     return Table(
@@ -182,7 +182,7 @@ def _trend_table(facts: Facts) -> Table:
     return Table(
         "trends",
         "What grew or fell over the last four weeks",
-        tuple(Column(label, label.capitalize()) for label in _PLACE),
+        tuple(Column(label, label.capitalize()) for label in _LABELS),
         (
             Column("what", "What"),
             Column("direction", "Direction"),
@@ -201,7 +201,7 @@ def _trend_table(facts: Facts) -> Table:
     )
 
 
-_PLACE = ("system", "account", "stream", "consumer", "server")
+_LABELS = ("system", "account", "stream", "consumer", "server")
 
 
 def _matters(each: Trend) -> bool:
@@ -227,5 +227,5 @@ def _trend_row(each: Trend) -> Row:
             *(None if number is None else Measured(number, kind) for number in numbers),
             float(each.days),
         ),
-        Level.LOOK if _is_bad(each) else Level.CALM,
+        Level.WARNING if _is_bad(each) else Level.NORMAL,
     )  # fmt: skip

@@ -6,12 +6,12 @@ import numpy as np
 
 from alerts import thresholds as t
 from exporter import catalog as c
-from spark_rollups.report import formatting as words
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import (
     Kind,
 )
 from spark_rollups.report.facts.arithmetic import total
-from spark_rollups.report.facts.assets import Of
+from spark_rollups.report.facts.assets import Statistic
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.publishing import CODES, Rejections, dedupe_memory, unstored_ratio
 from spark_rollups.report.facts.source import STREAM
@@ -30,18 +30,18 @@ def publishing_chapter(facts: Facts, rejections: list[Rejections]) -> Chapter:
 
 def _sentences(facts: Facts, rejections: list[Rejections]) -> list[str]:
     now = facts.streams.now
-    stored = total(now.of(c.STREAM_STORED_MESSAGES, Of.INCREASE))
-    unstored = total(now.of(c.STREAM_PUBLISHES_UNSTORED, Of.INCREASE))
+    stored = total(now.column(c.STREAM_STORED_MESSAGES, Statistic.INCREASE))
+    unstored = total(now.column(c.STREAM_PUBLISHES_UNSTORED, Statistic.INCREASE))
     said = []
     if stored is not None:
-        said.append(f"{words.count(stored)} messages were stored.")
+        said.append(f"{fmt.count(stored)} messages were stored.")
     if unstored is None:
         said.append(
             "How many publishes were not stored is unknown: it takes the system or monitor source and "
             "publish accounting."
         )
     else:
-        said.append(f"{words.count(unstored)} publishes reached a stream and were not stored.")
+        said.append(f"{fmt.count(unstored)} publishes reached a stream and were not stored.")
     if not rejections and not now.has(c.STREAM_PUBLISH_REJECTIONS):
         said.append(
             "Rejections are unknown, or there were none: only the publish-ack tap hears them."
@@ -51,15 +51,15 @@ def _sentences(facts: Facts, rejections: list[Rejections]) -> list[str]:
 
 def _table(facts: Facts) -> Table:
     now, before = facts.streams.now, facts.streams.before
-    exact = now.of(c.STREAM_DEDUPE_EXACT, Of.LOW)
+    exact = now.column(c.STREAM_DEDUPE_EXACT, Statistic.MIN)
     columns = (
-        now.of(c.STREAM_PUBLISHES_RECEIVED, Of.INCREASE),
-        now.of(c.STREAM_STORED_MESSAGES, Of.INCREASE),
-        now.of(c.STREAM_PUBLISHES_UNSTORED, Of.INCREASE), unstored_ratio(now), unstored_ratio(before),
-        now.of(c.STREAM_DEDUPE_HITS, Of.INCREASE), before.of(c.STREAM_DEDUPE_HITS, Of.INCREASE),
+        now.column(c.STREAM_PUBLISHES_RECEIVED, Statistic.INCREASE),
+        now.column(c.STREAM_STORED_MESSAGES, Statistic.INCREASE),
+        now.column(c.STREAM_PUBLISHES_UNSTORED, Statistic.INCREASE), unstored_ratio(now), unstored_ratio(before),
+        now.column(c.STREAM_DEDUPE_HITS, Statistic.INCREASE), before.column(c.STREAM_DEDUPE_HITS, Statistic.INCREASE),
         [None if np.isnan(value) else "exact" if value >= 1 else "at most" for value in exact],
-        now.of(c.STREAM_PUBLISH_REJECTIONS, Of.INCREASE),
-        now.of(c.STREAM_DUPLICATE_WINDOW_SECONDS, Of.LAST), now.of(c.STREAM_DEDUPE_IDS, Of.HIGH),
+        now.column(c.STREAM_PUBLISH_REJECTIONS, Statistic.INCREASE),
+        now.column(c.STREAM_DUPLICATE_WINDOW_SECONDS, Statistic.LAST), now.column(c.STREAM_DEDUPE_IDS, Statistic.MAX),
         dedupe_memory(facts, now),
     )  # fmt: skip
     rows = rows_of(now, now.seen, columns)
@@ -89,7 +89,7 @@ def _columns(facts: Facts) -> tuple[Column, ...]:
         Column("ids_peak", "Ids held", Kind.COUNT, "the most in the duplicate window, an estimate",
                shown=False),
         Column("ids_memory", "Ids' memory", Kind.BYTES, "on each replica, an estimate",
-               line=facts.value(t.DEDUPE_MEMORY)),
+               line=facts.threshold(t.DEDUPE_MEMORY)),
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from spark_rollups.report.cell_values import (
     Kind,
 )
 from spark_rollups.report.facts.arithmetic import divided
-from spark_rollups.report.facts.assets import Of
+from spark_rollups.report.facts.assets import Statistic
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.sizing import (
     UNUSED_RATIO,
@@ -51,7 +51,7 @@ def _consumer_table(facts: Facts, sizing: Sizing) -> Table:
     share = np.where(np.isinf(sizing.ack_share), np.nan, sizing.ack_share)
     columns = (
         sizing.peak, usual, sizing.limit, sizing.used, beyond, sizing.ack_wait, share, sizing.wasted,
-        divided(sizing.wasted, now.of(c.CONSUMER_DELIVERIES, Of.INCREASE)),
+        divided(sizing.wasted, now.column(c.CONSUMER_DELIVERIES, Statistic.INCREASE)),
     )  # fmt: skip
     rows = rows_of(now, known, columns)
     return Table(
@@ -63,13 +63,13 @@ def _consumer_table(facts: Facts, sizing: Sizing) -> Table:
             Column("ack_pending_mean", "Mean", Kind.COUNT, shown=False),
             Column("max_ack_pending", "Limit", Kind.COUNT, "max_ack_pending"),
             Column("ack_pending_used", "Used", Kind.SHARE, "peak of the limit",
-                   line=facts.value(t.ACK_PENDING_RATIO)),
+                   line=facts.threshold(t.ACK_PENDING_RATIO)),
             Column("ack_seconds_p99", "Slow acks", Kind.SECONDS, "99 of 100 were faster"),
             Column("ack_wait_seconds", "Ack wait", Kind.SECONDS),
             Column("ack_wait_used", "Used", Kind.SHARE, "slow acks of ack_wait",
-                   line=facts.value(t.ACK_WAIT_RATIO)),
+                   line=facts.threshold(t.ACK_WAIT_RATIO)),
             Column("wasted", "Repeated", Kind.COUNT, "deliveries that were not the first"),
-            Column("wasted_ratio", "Share", Kind.SHARE, line=facts.value(t.REDELIVERY_RATIO)),
+            Column("wasted_ratio", "Share", Kind.SHARE, line=facts.threshold(t.REDELIVERY_RATIO)),
         ),
         sorted_rows(rows, by_column(len(now.labels) + 3)),
         note="The tightest first.",
@@ -83,7 +83,12 @@ def _stream_table(facts: Facts) -> Table:
     rows = rows_of(
         now,
         ~np.isnan(used),
-        (now.of(c.STREAM_BYTES, Of.HIGH), limit, used, np.maximum(limit * (1 - used), 0.0)),
+        (
+            now.column(c.STREAM_BYTES, Statistic.MAX),
+            limit,
+            used,
+            np.maximum(limit * (1 - used), 0.0),
+        ),
     )
     return Table(
         "sizing_streams",

@@ -9,19 +9,19 @@ import numpy as np
 
 from alerts import thresholds as t
 from exporter import catalog as c
-from spark_rollups.report import formatting as words
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import (
     Kind,
 )
 from spark_rollups.report.facts.arithmetic import divided, known, limit_of
-from spark_rollups.report.facts.assets import Of
+from spark_rollups.report.facts.assets import Statistic
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.servers import answered, api_error_ratio
+from spark_rollups.report.facts.servers import api_error_ratio, response_ratio
 from spark_rollups.report.figure_data import Fill, Fills, Name
 from spark_rollups.report.model import Chapter, Column, Table, sorted_rows
 from spark_rollups.report.table_rows import by_column, identity, rows_of
 
-_PICTURED = 12
+_SHOWN = 12
 
 
 def servers_chapter(facts: Facts, started: Mapping[int, list[date]]) -> Chapter:
@@ -45,7 +45,7 @@ def _sentences(facts: Facts, started: Mapping[int, list[date]]) -> list[str]:
         ]
     again = sum(bool(days) for days in started.values())
     restarted = f"{again} of them restarted" if again else "none restarted"
-    return [f"{words.plural(there, 'server')}; {restarted}."]
+    return [f"{fmt.plural(there, 'server')}; {restarted}."]
 
 
 def _server_table(facts: Facts, started: Mapping[int, list[date]]) -> Table:
@@ -58,17 +58,17 @@ def _server_table(facts: Facts, started: Mapping[int, list[date]]) -> Table:
         now.at_end(c.SERVER_MEMORY_USED_BYTES),
         now.limit(c.SERVER_MEMORY_MAX_BYTES, c.SERVER_MEMORY_USED_BYTES),
     )
-    known_start = now.of(c.SERVER_START_TIMESTAMP_SECONDS, Of.LAST)
+    known_start = now.column(c.SERVER_START_TIMESTAMP_SECONDS, Statistic.LAST)
     columns = (
-        answered(facts), used, most, divided(used, most),
+        response_ratio(facts), used, most, divided(used, most),
         facts.servers.before.at_end(c.SERVER_STORAGE_USED_BYTES),
         now.at_end(c.SERVER_STORAGE_RESERVED_BYTES), memory, limit_of(most_memory, memory),
-        now.of(c.SERVER_CPU_RATIO, Of.HIGH), now.mean(c.SERVER_CPU_RATIO),
-        now.of(c.SERVER_PROCESS_MEMORY_BYTES, Of.HIGH), now.at_end(c.SERVER_HA_ASSETS),
+        now.column(c.SERVER_CPU_RATIO, Statistic.MAX), now.mean(c.SERVER_CPU_RATIO),
+        now.column(c.SERVER_PROCESS_MEMORY_BYTES, Statistic.MAX), now.at_end(c.SERVER_HA_ASSETS),
         facts.servers.before.at_end(c.SERVER_HA_ASSETS),
         now.at_end(c.SERVER_STREAM_LEADERS), api_error_ratio(facts),
-        now.of(c.SERVER_SLOW_CONSUMERS, Of.INCREASE),
-        [None if np.isnan(known_start[place]) else float(len(started[place])) for place in range(len(now))],
+        now.column(c.SERVER_SLOW_CONSUMERS, Statistic.INCREASE),
+        [None if np.isnan(known_start[index]) else float(len(started[index])) for index in range(len(now))],
         [facts.server_info.get(name, {}).get("version") for name in now.names],
     )  # fmt: skip
     rows = sorted_rows(rows_of(now, now.seen, columns), by_column(len(now.labels) + 3))
@@ -88,7 +88,7 @@ def _server_columns(facts: Facts) -> tuple[Column, ...]:
         Column("up_ratio", "Answered", Kind.SHARE, "share of the polls", line=0.999, falling=True),
         Column("storage_bytes", "Storage used", Kind.BYTES, "JetStream, at the end of the month"),
         Column("storage_max_bytes", "Maximum", Kind.BYTES),
-        Column("storage_fill", "Filled", Kind.SHARE, line=facts.value(t.SERVER_STORAGE_RATIO)),
+        Column("storage_fill", "Filled", Kind.SHARE, line=facts.threshold(t.SERVER_STORAGE_RATIO)),
         Column("storage_bytes_before", "Month before", Kind.BYTES, "storage used then"),
         Column("storage_reserved_bytes", "Reserved", Kind.BYTES, shown=False),
         Column("memory_bytes", "Memory storage", Kind.BYTES, shown=False),
@@ -99,7 +99,7 @@ def _server_columns(facts: Facts) -> tuple[Column, ...]:
         Column("ha_assets", "HA assets", Kind.COUNT, "Raft groups with a member there"),
         Column("ha_assets_before", "HA assets before", Kind.COUNT, shown=False),
         Column("stream_leaders", "Leads streams", Kind.COUNT, shown=False),
-        Column("api_error_ratio", "API errors", Kind.SHARE, line=facts.value(t.API_ERROR_RATIO)),
+        Column("api_error_ratio", "API errors", Kind.SHARE, line=facts.threshold(t.API_ERROR_RATIO)),
         Column("clients_cut", "Clients cut", Kind.COUNT, "connections that did not read fast enough", line=1),
         Column("restarts", "Restarts", Kind.COUNT, "days with one; several on one day count once"),
         Column("version", "Version"),
@@ -137,7 +137,7 @@ def _account_columns(facts: Facts) -> tuple[Column, ...]:
     return (
         Column("storage_bytes", "Storage used", Kind.BYTES),
         Column("storage_limit_bytes", "Limit", Kind.BYTES),
-        Column("storage_fill", "Filled", Kind.SHARE, line=facts.value(t.ACCOUNT_HIGH_RATIO)),
+        Column("storage_fill", "Filled", Kind.SHARE, line=facts.threshold(t.ACCOUNT_HIGH_RATIO)),
         Column("storage_bytes_before", "Month before", Kind.BYTES),
         Column(
             "storage_reserved_bytes", "Reserved", Kind.BYTES, "promised to its streams by max_bytes"
@@ -161,18 +161,18 @@ def _fills(facts: Facts) -> Fills:
              if each.metric == c.SERVER_STORAGE_USED_BYTES.name}  # fmt: skip
     rows = []
     order = np.argsort(-divided(used, most), kind="stable")
-    for place in order[:_PICTURED].tolist():
-        size, limit = known(used[place]), known(most[place])
+    for index in order[:_SHOWN].tolist():
+        size, limit = known(used[index]), known(most[index])
         if size is None or not limit:
             continue
-        expected = ahead.get(now.names[place])
+        expected = ahead.get(now.names[index])
         rows.append(
-            Fill(Name(now.names[place][-1], facts.path(now.names[place][:-1])), size, limit,
+            Fill(Name(now.names[index][-1], facts.path(now.names[index][:-1])), size, limit,
                  None if expected is None else expected.middle)
         )  # fmt: skip
     return Fills(
         "Storage of the servers",
         "Used at the end of the month, the level expected 30 days later (pale), and the line of the alert.",
-        facts.value(t.SERVER_STORAGE_RATIO),
+        facts.threshold(t.SERVER_STORAGE_RATIO),
         tuple(rows),
     )

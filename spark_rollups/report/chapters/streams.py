@@ -6,14 +6,14 @@ import numpy as np
 
 from alerts import thresholds as t
 from exporter import catalog as c
-from spark_rollups.report import formatting as words
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import (
     Kind,
     Level,
 )
 from spark_rollups.report.facts.arithmetic import divided, limit_of, total
-from spark_rollups.report.facts.assets import Of
-from spark_rollups.report.facts.capacity import grown
+from spark_rollups.report.facts.assets import Statistic
+from spark_rollups.report.facts.capacity import stream_growth
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.source import Floats
 from spark_rollups.report.model import Chapter, Column, Table, sorted_rows
@@ -29,19 +29,19 @@ def streams_chapter(facts: Facts) -> Chapter:
 def _sentences(facts: Facts) -> list[str]:
     now, before = facts.streams.now, facts.streams.before
     there = int(now.seen.sum())
-    size, growth = total(now.at_end(c.STREAM_BYTES)), total(grown(facts)[0])
-    said = [f"{words.plural(there, 'stream')} in {words.plural(len(_accounts(facts)), 'account')}."]
+    size, growth = total(now.at_end(c.STREAM_BYTES)), total(stream_growth(facts)[0])
+    said = [f"{fmt.plural(there, 'stream')} in {fmt.plural(len(_accounts(facts)), 'account')}."]
     if size is not None and growth is not None:
         verb = "grew by" if growth >= 0 else "shrank by"
         said.append(
-            f"Together they held {words.bytes_text(size)} at the end, one copy each, and {verb} "
-            f"{words.bytes_text(abs(growth))} within the month."
+            f"Together they held {fmt.bytes_text(size)} at the end, one copy each, and {verb} "
+            f"{fmt.bytes_text(abs(growth))} within the month."
         )
     new, gone = now.seen & ~before.seen, before.seen & ~now.seen
     if facts.days_before and (new.any() or gone.any()):
         said.append(
-            f"{words.plural(int(new.sum()), 'stream is', 'streams are')} new, "
-            f"{words.plural(int(gone.sum()), 'is', 'are')} gone."
+            f"{fmt.plural(int(new.sum()), 'stream is', 'streams are')} new, "
+            f"{fmt.plural(int(gone.sum()), 'is', 'are')} gone."
         )
     return said
 
@@ -57,14 +57,14 @@ def _table(facts: Facts) -> Table:
     limit = limit_of(now.limit(c.STREAM_MAX_BYTES, c.STREAM_BYTES), size)
     max_messages = limit_of(now.limit(c.STREAM_MAX_MESSAGES, c.STREAM_MESSAGES), messages)
     max_age = limit_of(now.limit(c.STREAM_MAX_AGE_SECONDS, c.STREAM_MESSAGES), messages)
-    growth, growth_before = grown(facts)
+    growth, growth_before = stream_growth(facts)
     infos = [facts.stream_info.get(name, {}) for name in now.names]
     fill = _fill(size, limit, messages, max_messages)
     columns: tuple[Cells, ...] = (
-        size, growth, growth_before, now.of(c.STREAM_BYTES, Of.HIGH), limit, messages, max_messages,
-        fill, now.of(c.STREAM_STORED_MESSAGES, Of.INCREASE),
-        facts.streams.before.of(c.STREAM_STORED_MESSAGES, Of.INCREASE), max_age,
-        now.of(c.STREAM_CONSUMERS, Of.LAST), now.of(c.STREAM_REPLICAS, Of.LAST),
+        size, growth, growth_before, now.column(c.STREAM_BYTES, Statistic.MAX), limit, messages, max_messages,
+        fill, now.column(c.STREAM_STORED_MESSAGES, Statistic.INCREASE),
+        facts.streams.before.column(c.STREAM_STORED_MESSAGES, Statistic.INCREASE), max_age,
+        now.column(c.STREAM_CONSUMERS, Statistic.LAST), now.column(c.STREAM_REPLICAS, Statistic.LAST),
         *([info.get(label) for info in infos] for label in ("discard", "retention", "storage")),
     )  # fmt: skip
     rows = rows_of(now, now.seen, columns, _levels(facts, fill))
@@ -89,12 +89,14 @@ def _fill(size: Floats, limit: Floats, messages: Floats, max_messages: Floats) -
 
 def _levels(facts: Facts, fill: Floats) -> list[Level]:
     """Only who refuses messages when full is in danger; the others drop their oldest by design."""
-    filling, full = facts.value(t.STREAM_FILLING_RATIO), facts.value(t.STREAM_FULL_RATIO)
+    filling, full = facts.threshold(t.STREAM_FILLING_RATIO), facts.threshold(t.STREAM_FULL_RATIO)
     levels = []
     for name, value in zip(facts.streams.now.names, fill.tolist(), strict=True):
         refuses = facts.stream_info.get(name, {}).get("discard") == "new" and np.isfinite(value)
-        level = Level.WRONG if value >= full else Level.LOOK if value >= filling else Level.CALM
-        levels.append(level if refuses else Level.CALM)
+        level = (
+            Level.CRITICAL if value >= full else Level.WARNING if value >= filling else Level.NORMAL
+        )
+        levels.append(level if refuses else Level.NORMAL)
     return levels
 
 

@@ -29,20 +29,20 @@ from spark_rollups.report.facts.source import (
     with_labels,
 )
 
-Places = NDArray[np.int64]
+Indexes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 # The newest day may have begun a minute ago, before a slow request was asked.
 _STILL_THERE = timedelta(days=1)
 _JOINT = "\x1f"  # no name of a stream, consumer or server can hold it
 
 
-class Of(StrEnum):
+class Statistic(StrEnum):
     """Which number of the month is meant."""
 
     FIRST = "first"
     LAST = "last"
-    LOW = "min"
-    HIGH = "max"
+    MIN = "min"
+    MAX = "max"
     SUM = "sum"
     COUNT = "count"
     INCREASE = "increase"
@@ -57,18 +57,18 @@ class Assets:
     seen: Mask  # who was there at all in this month
     end: date | None = None  # the newest day with data, of anybody
     extra: Name = ()  # which of the labels stand in the map of other labels
-    _found: dict[str, tuple[Places, pa.Table]] = field(repr=False, default_factory=dict)
+    _found: dict[str, tuple[Indexes, pa.Table]] = field(repr=False, default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.names)
 
-    def of(self, metric: Metric | str, number: Of) -> Floats:
+    def column(self, metric: Metric | str, number: Statistic) -> Floats:
         """By place; NaN where the month has no such series."""
         result = np.full(len(self.names), np.nan)
         found = self._found.get(metric if isinstance(metric, str) else metric.name)
         if found is not None:
-            places, table = found
-            result[places] = floats(table[number.value])
+            indexes, table = found
+            result[indexes] = floats(table[number.value])
         return result
 
     def at_end(self, metric: Metric) -> Floats:
@@ -77,7 +77,7 @@ class Assets:
             return np.full(len(self.names), np.nan)
         least = self.end - _STILL_THERE
         there = [day is not None and day >= least for day in self.day(metric, last=True)]
-        return np.where(there, self.of(metric, Of.LAST), np.nan)
+        return np.where(there, self.column(metric, Statistic.LAST), np.nan)
 
     def limit(self, limit: Metric, level: Metric) -> Floats:
         """In force at the end; one that ended before its level did was taken away: NaN."""
@@ -87,23 +87,23 @@ class Assets:
 
     def mean(self, metric: Metric) -> Floats:
         with np.errstate(invalid="ignore", divide="ignore"):
-            mean: Floats = self.of(metric, Of.SUM) / self.of(metric, Of.COUNT)
+            mean: Floats = self.column(metric, Statistic.SUM) / self.column(metric, Statistic.COUNT)
         return mean
 
     def day(self, metric: Metric, last: bool) -> list[date | None]:
         """The first or the last day with data."""
         result: list[date | None] = [None] * len(self.names)
         if metric.name in self._found:
-            places, table = self._found[metric.name]
+            indexes, table = self._found[metric.name]
             days = table["last_day" if last else "first_day"].to_pylist()
-            for place, value in zip(places.tolist(), days, strict=True):
-                result[place] = value
+            for index, value in zip(indexes.tolist(), days, strict=True):
+                result[index] = value
         return result
 
     def has(self, metric: Metric) -> bool:
         return metric.name in self._found
 
-    def places(self, table: pa.Table) -> Places:
+    def indexes(self, table: pa.Table) -> Indexes:
         """Of the rows of another table with the same labels; -1 for who is not here."""
         found = pc.index_in(joined(table, self.labels), value_set=self.keys)
         return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -127,21 +127,23 @@ def two_months(
     names = [metric.name for metric in metrics]
     tables = [folded(source, names, labels, span, extra) for span in (days, days_before)]
     all_labels = (*labels, *extra)
-    everybody = _everybody(tables, all_labels)
-    keys = joined(everybody, all_labels)
-    listed = names_in(everybody, all_labels)
-    nobody = np.zeros(len(listed), bool)
+    all_assets = _all_assets(tables, all_labels)
+    keys = joined(all_assets, all_labels)
+    listed = names_in(all_assets, all_labels)
+    none_seen = np.zeros(len(listed), bool)
     now, before = (
         _assets(
             table,
-            Assets(all_labels, listed, keys, nobody.copy(), max(span, default=None), tuple(extra)),
+            Assets(
+                all_labels, listed, keys, none_seen.copy(), max(span, default=None), tuple(extra)
+            ),
         )
         for table, span in zip(tables, (days, days_before), strict=True)
     )
     return now, before
 
 
-def _everybody(tables: Sequence[pa.Table], labels: Sequence[str]) -> pa.Table:
+def _all_assets(tables: Sequence[pa.Table], labels: Sequence[str]) -> pa.Table:
     parts = [table.select(list(labels)) for table in tables if table.num_rows]
     if not parts:
         return pa.table({label: pa.array([], pa.string()) for label in labels})
@@ -153,13 +155,13 @@ def _assets(table: pa.Table, assets: Assets) -> Assets:
     """Fills in what the table knows of them."""
     if not table.num_rows:
         return assets
-    places = assets.places(table)
-    assets.seen[places] = True
+    indexes = assets.indexes(table)
+    assets.seen[indexes] = True
     metrics = table["metric"].combine_chunks().dictionary_encode()
     which = metrics.indices.to_numpy(zero_copy_only=False)
     for number, metric in enumerate(metrics.dictionary.to_pylist()):
         rows = np.flatnonzero(which == number)
-        assets._found[metric] = (places[rows], table.take(pa.array(rows)))  # noqa: SLF001 - ours
+        assets._found[metric] = (indexes[rows], table.take(pa.array(rows)))  # noqa: SLF001 - ours
     return assets
 
 
@@ -168,18 +170,18 @@ def days_of(
     days: Sequence[date],
 ) -> dict[int, list[tuple[date, float]]]:  # fmt: skip
     """The days of a few assets, oldest first: what a picture needs."""
-    result: dict[int, list[tuple[date, float]]] = {place: [] for place in wanted}
+    result: dict[int, list[tuple[date, float]]] = {index: [] for index in wanted}
     for first, last in slices(days):
         table = rows_between(source, assets, metric, first, last, ("day", column))
-        places = assets.places(table)
-        rows = np.flatnonzero(np.isin(places, list(result)))
+        indexes = assets.indexes(table)
+        rows = np.flatnonzero(np.isin(indexes, list(result)))
         few = table.take(pa.array(rows))
-        for place, day, value in zip(
-            places[rows].tolist(), few["day"].to_pylist(), few[column].to_pylist(), strict=True
+        for index, day, value in zip(
+            indexes[rows].tolist(), few["day"].to_pylist(), few[column].to_pylist(), strict=True
         ):
             if value is not None:
-                result[place].append((day, float(value)))
-    return {place: sorted(found) for place, found in result.items()}
+                result[index].append((day, float(value)))
+    return {index: sorted(found) for index, found in result.items()}
 
 
 def rows_between(

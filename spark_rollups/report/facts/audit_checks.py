@@ -19,7 +19,7 @@ SEVERITIES = ("crit", "warn", "info")
 
 
 @dataclass(frozen=True, slots=True)
-class Failing:
+class FailingCheck:
     """A check that fails on a stream or on one of its assets."""
 
     check: str
@@ -31,11 +31,11 @@ class Failing:
 
     @property
     def order(self) -> tuple[int, str, Name]:
-        place = SEVERITIES.index(self.severity) if self.severity in SEVERITIES else len(SEVERITIES)
-        return (place, self.check, self.name)
+        index = SEVERITIES.index(self.severity) if self.severity in SEVERITIES else len(SEVERITIES)
+        return (index, self.check, self.name)
 
 
-def failing_checks(facts: Facts) -> list[Failing]:
+def failing_checks(facts: Facts) -> list[FailingCheck]:
     metric = c.STREAM_CONFIG_FINDINGS.name
     extra = ("check", "severity")
     now, before = (
@@ -52,11 +52,11 @@ def failing_checks(facts: Facts) -> list[Failing]:
         mended = last < facts.as_of - timedelta(days=1) or assets == 0
         is_new = bool(facts.days_before) and name not in known and first > facts.days[0]
         state = "mended" if mended else "new" if is_new else "open"
-        found.append(Failing(name[3], name[4], name[:3], assets, state, first))
+        found.append(FailingCheck(name[3], name[4], name[:3], assets, state, first))
     return sorted(found, key=lambda each: each.order)
 
 
-def consumers_failing(facts: Facts) -> list[tuple[Name, str, str]]:
+def failing_consumer_checks(facts: Facts) -> list[tuple[Name, str, str]]:
     """Consumer, check and severity, where the exporter serves them one by one."""
     extra = ("check", "severity")
     table = folded(facts.source, [c.CONSUMER_CONFIG_FINDING.name], CONSUMER, facts.days[-2:], extra)

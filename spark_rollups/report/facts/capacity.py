@@ -7,7 +7,7 @@ from datetime import date
 
 from exporter import catalog as c
 from spark_rollups.forecasting.models.result import Outlook
-from spark_rollups.report.facts.assets import Of
+from spark_rollups.report.facts.assets import Statistic
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.source import (
@@ -16,16 +16,16 @@ from spark_rollups.report.facts.source import (
 
 URGENT = (Outlook.REACHED, Outlook.ACT, Outlook.EXPECTED)
 
-_ORDER = {outlook.value: place for place, outlook in enumerate(Outlook)}
+_ORDER = {outlook.value: index for index, outlook in enumerate(Outlook)}
 
 
-def drops_old(facts: Facts, forecast: Forecast) -> bool:
+def discards_old(facts: Facts, forecast: Forecast) -> bool:
     """A stream that drops its oldest messages stands at its limit by design."""
     name = (forecast.system, forecast.account, forecast.stream)
     return bool(forecast.stream) and facts.stream_info.get(name, {}).get("discard") == "old"
 
 
-def ordered(forecasts: Sequence[Forecast]) -> list[Forecast]:
+def most_urgent_first(forecasts: Sequence[Forecast]) -> list[Forecast]:
     """The most urgent first; among equals the soonest, then the fullest."""
 
     def order(each: Forecast) -> tuple[date, int, float, str]:
@@ -40,15 +40,16 @@ def filling(facts: Facts) -> list[Forecast]:
     """Limits that matter and that will be reached, or are; the soonest first."""
     return [
         each
-        for each in ordered(facts.forecasts)
-        if each.outlook in URGENT and not drops_old(facts, each)
+        for each in most_urgent_first(facts.forecasts)
+        if each.outlook in URGENT and not discards_old(facts, each)
     ]
 
 
-def grown(facts: Facts) -> tuple[Floats, Floats]:
+def stream_growth(facts: Facts) -> tuple[Floats, Floats]:
     """By how many bytes each stream grew within this month and within the one before."""
     both = (facts.streams.now, facts.streams.before)
     now, before = (
-        assets.at_end(c.STREAM_BYTES) - assets.of(c.STREAM_BYTES, Of.FIRST) for assets in both
+        assets.at_end(c.STREAM_BYTES) - assets.column(c.STREAM_BYTES, Statistic.FIRST)
+        for assets in both
     )
     return now, before

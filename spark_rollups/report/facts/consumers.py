@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from exporter import catalog as c
 from exporter.metric import Metric
 from spark_rollups.report.facts.arithmetic import divided, total
-from spark_rollups.report.facts.assets import Assets, Mask, Of, rows_between
+from spark_rollups.report.facts.assets import Assets, Mask, Statistic, rows_between
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.source import (
     Floats,
     slices,
 )
 
-WELL = ("ok", "idle", "paused")  # nobody need look at these
+HEALTHY = ("ok", "idle", "paused")  # nobody need look at these
 
 _CAUSES = ("", "acked too late", "refused (nak)", "no answer", "a few in a loop")
 
@@ -49,16 +49,16 @@ class ConsumerMonth:
 
 def consumer_month(facts: Facts) -> ConsumerMonth:
     now, before = facts.consumers.now, facts.consumers.before
-    lag = now.of(c.CONSUMER_LAG_SECONDS, Of.HIGH)
+    lag = now.column(c.CONSUMER_LAG_SECONDS, Statistic.MAX)
     return ConsumerMonth(
         lag=lag,
-        lag_before=before.of(c.CONSUMER_LAG_SECONDS, Of.HIGH),
+        lag_before=before.column(c.CONSUMER_LAG_SECONDS, Statistic.MAX),
         lag_day=_day_of(facts, now, c.CONSUMER_LAG_SECONDS, lag),
         redelivery=redelivery(now),
         redelivery_before=redelivery(before),
-        deliveries=now.of(c.CONSUMER_DELIVERIES, Of.INCREASE),
-        lost=now.of(c.CONSUMER_LOST_MESSAGES, Of.INCREASE),
-        lost_before=before.of(c.CONSUMER_LOST_MESSAGES, Of.INCREASE),
+        deliveries=now.column(c.CONSUMER_DELIVERIES, Statistic.INCREASE),
+        lost=now.column(c.CONSUMER_LOST_MESSAGES, Statistic.INCREASE),
+        lost_before=before.column(c.CONSUMER_LOST_MESSAGES, Statistic.INCREASE),
         verdicts=seconds_in(facts, now, c.CONSUMER_VERDICT, len(c.VERDICTS), facts.days),
         verdicts_before=seconds_in(
             facts, before, c.CONSUMER_VERDICT, len(c.VERDICTS), facts.days_before
@@ -69,8 +69,8 @@ def consumer_month(facts: Facts) -> ConsumerMonth:
 
 def redelivery(assets: Assets) -> Floats:
     """Redeliveries a delivery; NaN without deliveries."""
-    again = assets.of(c.CONSUMER_REDELIVERIES, Of.INCREASE)
-    return divided(again, assets.of(c.CONSUMER_DELIVERIES, Of.INCREASE))
+    again = assets.column(c.CONSUMER_REDELIVERIES, Statistic.INCREASE)
+    return divided(again, assets.column(c.CONSUMER_DELIVERIES, Statistic.INCREASE))
 
 
 def seconds_in(
@@ -82,11 +82,11 @@ def seconds_in(
         table = rows_between(
             facts.source, assets, metric, first, last, ("value", "seconds"), "shares"
         )
-        places = assets.places(table)
+        indexes = assets.indexes(table)
         values = table["value"].to_numpy()
         seconds = table["seconds"].to_numpy()
-        valid = (places >= 0) & (values >= 0) & (values < states)
-        np.add.at(result, (places[valid], values[valid].astype(int)), seconds[valid])
+        valid = (indexes >= 0) & (values >= 0) & (values < states)
+        np.add.at(result, (indexes[valid], values[valid].astype(int)), seconds[valid])
     return result
 
 
@@ -99,14 +99,14 @@ def shares_of(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def not_well(seconds: NDArray[np.float64]) -> Floats:
-    bad = [place for place, verdict in enumerate(c.VERDICTS) if verdict not in WELL]
+    bad = [index for index, verdict in enumerate(c.VERDICTS) if verdict not in HEALTHY]
     found: Floats = shares_of(seconds)[:, bad].sum(axis=1)
     return found
 
 
 def worst_state(seconds: NDArray[np.float64]) -> list[str | None]:
     """Of the states that are not well, the one that held longest; "" when there was none."""
-    bad = [place for place, verdict in enumerate(c.VERDICTS) if verdict not in WELL]
+    bad = [index for index, verdict in enumerate(c.VERDICTS) if verdict not in HEALTHY]
     return [
         None if not row.any() else c.VERDICTS[bad[int(row[bad].argmax())]] if row[bad].any() else ""
         for row in seconds
@@ -122,23 +122,23 @@ def _day_of(facts: Facts, assets: Assets, metric: Metric, peak: Floats) -> list[
     found: list[date | None] = [None] * len(assets)
     for first, last in slices(facts.days):
         table = rows_between(facts.source, assets, metric, first, last, ("day", "max"))
-        places = assets.places(table)
+        indexes = assets.indexes(table)
         highs = pc.fill_null(table["max"], float("nan")).to_numpy()
-        at_peak = np.flatnonzero((places >= 0) & (highs == peak[places]) & (highs > 0))
+        at_peak = np.flatnonzero((indexes >= 0) & (highs == peak[indexes]) & (highs > 0))
         days = table["day"].take(pa.array(at_peak)).to_pylist()
-        for place, day in zip(places[at_peak].tolist(), days, strict=True):
-            found[place] = min(filter(None, (found[place], day)))
+        for index, day in zip(indexes[at_peak].tolist(), days, strict=True):
+            found[index] = min(filter(None, (found[index], day)))
     return found
 
 
 def usual_p95(facts: Facts, assets: Assets, metric: Metric) -> Floats:
     """The median over the days of each day's 95th percentile."""
-    places, values = [np.empty(0, int)], [np.empty(0)]
+    indexes, values = [np.empty(0, int)], [np.empty(0)]
     for first, last in slices(facts.days):
         table = rows_between(facts.source, assets, metric, first, last, ("p95",), "quantiles")
-        places.append(assets.places(table))
+        indexes.append(assets.indexes(table))
         values.append(pc.fill_null(table["p95"], float("nan")).to_numpy())
-    found = pa.table({"place": np.concatenate(places), "p95": np.concatenate(values)})
+    found = pa.table({"place": np.concatenate(indexes), "p95": np.concatenate(values)})
     medians = found.group_by("place").aggregate([("p95", "approximate_median")])
     result = np.full(len(assets), np.nan)
     at = medians["place"].to_numpy()
@@ -146,23 +146,23 @@ def usual_p95(facts: Facts, assets: Assets, metric: Metric) -> Floats:
     return result
 
 
-def given_up(facts: Facts) -> Mask:
+def with_abandoned_messages(facts: Facts) -> Mask:
     """Consumers with anything abandoned, lying there or told by an advisory."""
     now = facts.consumers.now
-    peak = now.of(c.CONSUMER_EXHAUSTED_MESSAGES, Of.HIGH)
-    told = now.of(c.CONSUMER_EXHAUSTED, Of.INCREASE)
+    peak = now.column(c.CONSUMER_EXHAUSTED_MESSAGES, Statistic.MAX)
+    told = now.column(c.CONSUMER_EXHAUSTED, Statistic.INCREASE)
     found: Mask = (np.nan_to_num(peak) > 0) | (np.nan_to_num(told) > 0)
     return found
 
 
 def redelivered(assets: Assets) -> float | None:
-    again = total(assets.of(c.CONSUMER_REDELIVERIES, Of.INCREASE))
-    whole = total(assets.of(c.CONSUMER_DELIVERIES, Of.INCREASE))
+    again = total(assets.column(c.CONSUMER_REDELIVERIES, Statistic.INCREASE))
+    whole = total(assets.column(c.CONSUMER_DELIVERIES, Statistic.INCREASE))
     return again / whole if again is not None and whole else None
 
 
 def share_not_well(seconds: Floats) -> float | None:
     """Share of all consumers' time in a state that is not well."""
     whole = float(seconds.sum())
-    bad = [place for place, verdict in enumerate(c.VERDICTS) if verdict not in WELL]
+    bad = [index for index, verdict in enumerate(c.VERDICTS) if verdict not in HEALTHY]
     return float(seconds[:, bad].sum()) / whole if whole else None

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from exporter import catalog as c
-from spark_rollups.report.facts.assets import Of, rows_between
+from spark_rollups.report.facts.assets import Statistic, rows_between
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.source import (
     SYSTEM,
@@ -20,7 +20,7 @@ HOURS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class RequestGap:
     """A request that was not always answered, or left out."""
 
     system: str
@@ -39,7 +39,7 @@ def partial_days(facts: Facts) -> list[date]:
 
 
 @dataclass(frozen=True, slots=True)
-class Unwatched:
+class MissingData:
     """Days on which others have data and this system has none, or lacks hours."""
 
     system: str
@@ -47,7 +47,7 @@ class Unwatched:
     partial: tuple[date, ...]
 
 
-def unwatched(facts: Facts) -> list[Unwatched]:
+def missing_data(facts: Facts) -> list[MissingData]:
     """By system, from the day on which it was first seen; what all of them lack is told elsewhere."""
     shared = set(partial_days(facts))
     found = []
@@ -62,7 +62,7 @@ def unwatched(facts: Facts) -> list[Unwatched]:
             if 0 < hours.get(day, 0) < HOURS and day != facts.as_of and day not in shared
         )
         if missing or partial:
-            found.append(Unwatched(name, missing, partial))
+            found.append(MissingData(name, missing, partial))
     return found
 
 
@@ -75,15 +75,15 @@ def _seen_before(facts: Facts) -> set[str]:
 def hours_by_system(facts: Facts) -> list[tuple[str, dict[date, int]]]:
     """Systems that were seen in the month, with the hours of each day that has polls."""
     systems = facts.systems.now
-    found: dict[int, dict[date, int]] = {place: {} for place in range(len(systems))}
+    found: dict[int, dict[date, int]] = {index: {} for index in range(len(systems))}
     for first, last in slices(facts.days):
         table = rows_between(facts.source, systems, c.UP, first, last, ("day", "hours"))
         columns = (table["day"].to_pylist(), table["hours"].to_pylist())
-        for place, day, hours in zip(systems.places(table).tolist(), *columns, strict=True):
-            if place >= 0:
-                found[place][day] = hours
+        for index, day, hours in zip(systems.indexes(table).tolist(), *columns, strict=True):
+            if index >= 0:
+                found[index][day] = hours
     return [
-        (systems.names[place][0], hours) for place, hours in found.items() if systems.seen[place]
+        (systems.names[index][0], hours) for index, hours in found.items() if systems.seen[index]
     ]
 
 
@@ -91,7 +91,7 @@ def covered_hours(facts: Facts) -> int:
     return sum(facts.source.hours(day).bit_count() for day in facts.days)
 
 
-def gaps_of(facts: Facts) -> list[Gap]:
+def request_gaps(facts: Facts) -> list[RequestGap]:
     skipped = folded(
         facts.source, [c.REQUEST_SKIPPED.name], SYSTEM, facts.days, ("request", "reason")
     )
@@ -100,7 +100,7 @@ def gaps_of(facts: Facts) -> list[Gap]:
     if skipped.num_rows:
         names = names_in(skipped, ("system", "request", "reason"))
         found += [
-            Gap(system, request, reason, share)
+            RequestGap(system, request, reason, share)
             for (system, request, reason), share in zip(
                 names, _skipped(facts, skipped), strict=True
             )
@@ -110,7 +110,7 @@ def gaps_of(facts: Facts) -> list[Gap]:
         names = names_in(failed, ("system", "request"))
         means = _means(failed)
         found += [
-            Gap(system, request, "", 1 - share)
+            RequestGap(system, request, "", 1 - share)
             for (system, request), share in zip(names, means, strict=True)
             if share < 1
         ]
@@ -120,7 +120,7 @@ def gaps_of(facts: Facts) -> list[Gap]:
 def _skipped(facts: Facts, table: Any) -> list[float]:
     """The series is there, as 1, only while a request is left out: its polls are those of the system."""
     systems = facts.systems.now
-    counts = systems.of(c.UP, Of.COUNT).tolist()
+    counts = systems.column(c.UP, Statistic.COUNT).tolist()
     polls = {name[0]: count for name, count in zip(systems.names, counts, strict=True)}
     columns = (table["system"].to_pylist(), table["sum"].to_pylist())
     return [

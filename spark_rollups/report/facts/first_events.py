@@ -13,7 +13,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 
 from exporter import catalog as c
 from exporter.metric import Kind, Origin, Subject
-from spark_rollups.rollup.tables.schemas import PLACE
+from spark_rollups.rollup.tables.schemas import SUBJECT_LABELS
 
 APPEARING = frozenset(
     metric.name
@@ -23,7 +23,7 @@ APPEARING = frozenset(
     and metric.subject in (Subject.CONSUMER, Subject.STREAM)
 )
 _Series = tuple[Any, ...]  # the metric, its place, its other labels
-_SYSTEM = 1 + PLACE.index("system")
+_SYSTEM = 1 + SUBJECT_LABELS.index("system")
 
 
 def with_first_events(table: Any, before: Any, watched: Collection[tuple[str, date]]) -> Any:
@@ -50,8 +50,8 @@ def with_first_events(table: Any, before: Any, watched: Collection[tuple[str, da
         else:
             is_new = (series[_SYSTEM], yesterday) in watched
             added.append((rise or 0.0) + first if is_new else rise)
-    place = table.column_names.index("increase")
-    return table.set_column(place, "increase", pa.array(added, pa.float64()))
+    index = table.column_names.index("increase")
+    return table.set_column(index, "increase", pa.array(added, pa.float64()))
 
 
 def _last_values(
@@ -66,6 +66,6 @@ def _grown_meanwhile(last: float | None, first: float) -> float:
 
 
 def _rows(table: Any) -> list[tuple[_Series, date]]:
-    names = [table[label].to_pylist() for label in ("metric", *PLACE)]
+    names = [table[label].to_pylist() for label in ("metric", *SUBJECT_LABELS)]
     labels = [tuple(sorted(each)) for each in table["labels"].to_pylist()]
     return list(zip(zip(*names, labels, strict=True), table["day"].to_pylist(), strict=True))

@@ -14,7 +14,7 @@ _BAD_NEWS = (Outlook.REACHED, Outlook.ACT, Outlook.EXPECTED, Outlook.WATCH)
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
+class ExpectedLevel:
     """A level expected on a day: low, middle, high."""
 
     day: date
@@ -49,7 +49,7 @@ class Forecast:
     growth_per_day: float | None
     days: int
     dropped: int
-    ahead: tuple[Ahead, ...]
+    ahead: tuple[ExpectedLevel, ...]
 
     @property
     def name(self) -> str:
@@ -77,7 +77,7 @@ class Forecast:
     def first_date(self) -> date | None:
         return self.earliest or self.likely or self.latest
 
-    def at(self, days: int) -> Ahead | None:
+    def at(self, days: int) -> ExpectedLevel | None:
         wanted = self.as_of + timedelta(days=days)
         return next((ahead for ahead in self.ahead if ahead.day == wanted), None)
 
@@ -95,22 +95,22 @@ class Trend:
     days: int
 
 
-def newest_asof(source: Source, last: date) -> date | None:
+def newest_snapshot(source: Source, last: date) -> date | None:
     """The newest day up to this one for which forecasts were made."""
-    return max((day for day in source.asof_days() if day <= last), default=None)
+    return max((day for day in source.snapshot_days() if day <= last), default=None)
 
 
 def forecasts_of(source: Source, as_of: date | None) -> list[Forecast]:
     if as_of is None:
         return []
-    rows = source.asof_table("forecasts", as_of).to_pylist()
+    rows = source.snapshot_table("forecasts", as_of).to_pylist()
     # Levels without a limit are forecast too; they reach nothing.
     return [_forecast(row) for row in rows if row["limit"] is not None]
 
 
 def _forecast(row: dict[str, Any]) -> Forecast:
     ahead = tuple(
-        Ahead(
+        ExpectedLevel(
             row["as_of"] + timedelta(days=days), *(row[f"level_{days}d_q{q}"] for q in (10, 50, 90))
         )
         for days in HORIZONS
@@ -123,11 +123,11 @@ def _forecast(row: dict[str, Any]) -> Forecast:
 def trends_of(source: Source, as_of: date | None) -> list[Trend]:
     if as_of is None:
         return []
-    place = ("system", "account", "stream", "consumer", "server")
+    index = ("system", "account", "stream", "consumer", "server")
     return [
         Trend(
-            row["metric"], tuple(row[name] for name in place), dict(row["labels"]), row["level"], row["per_day"],
+            row["metric"], tuple(row[name] for name in index), dict(row["labels"]), row["level"], row["per_day"],
             row["low"], row["high"], row["direction"], row["days"],
         )
-        for row in source.asof_table("trends", as_of).to_pylist()
+        for row in source.snapshot_table("trends", as_of).to_pylist()
     ]  # fmt: skip

@@ -14,7 +14,7 @@ from spark_rollups.report.facts.forecasts import (
     Forecast,
     Trend,
     forecasts_of,
-    newest_asof,
+    newest_snapshot,
     trends_of,
 )
 from spark_rollups.report.facts.source import (
@@ -123,7 +123,7 @@ class Facts:
         names = {name[0] for pair in (self.systems, self.streams) for name in pair.now.names}
         return tuple(names) if len(names) == 1 else ()
 
-    def value(self, threshold: Threshold) -> float:
+    def threshold(self, threshold: Threshold) -> float:
         return self.thresholds[threshold.name].value
 
 
@@ -135,9 +135,9 @@ def read_facts(source: Source, month: Month, thresholds: Mapping[str, Threshold]
     def pair(labels: Name, metrics: Sequence[Metric], extra: Sequence[str] = ()) -> Pair:
         return Pair(*two_months(source, labels, metrics, days, before, extra))
 
-    as_of = newest_asof(source, month.last)
+    as_of = newest_snapshot(source, month.last)
     as_of = as_of if as_of is not None and as_of >= month.first else None
-    as_of_before = newest_asof(source, month.before.last)
+    as_of_before = newest_snapshot(source, month.before.last)
     if as_of_before is not None and as_of_before < month.before.first:
         as_of_before = None
     return Facts(

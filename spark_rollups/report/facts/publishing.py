@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from alerts import thresholds as t
 from exporter import catalog as c
 from spark_rollups.report.facts.arithmetic import divided
-from spark_rollups.report.facts.assets import Assets, Of
+from spark_rollups.report.facts.assets import Assets, Statistic
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.source import (
     STREAM,
@@ -58,12 +58,14 @@ def rejections_of(facts: Facts) -> list[Rejections]:
 
 def unstored_ratio(assets: Assets) -> Floats:
     return divided(
-        assets.of(c.STREAM_PUBLISHES_UNSTORED, Of.INCREASE),
-        assets.of(c.STREAM_PUBLISHES_RECEIVED, Of.INCREASE),
+        assets.column(c.STREAM_PUBLISHES_UNSTORED, Statistic.INCREASE),
+        assets.column(c.STREAM_PUBLISHES_RECEIVED, Statistic.INCREASE),
     )
 
 
 def dedupe_memory(facts: Facts, assets: Assets) -> Floats:
     """Bytes that the ids of the window take at the most, on each replica."""
-    memory: Floats = assets.of(c.STREAM_DEDUPE_IDS, Of.HIGH) * facts.value(t.DEDUPE_ID_MEMORY)
+    memory: Floats = assets.column(c.STREAM_DEDUPE_IDS, Statistic.MAX) * facts.threshold(
+        t.DEDUPE_ID_MEMORY
+    )
     return memory

@@ -9,7 +9,7 @@ import numpy as np
 
 from exporter import catalog as c
 from spark_rollups.report.facts.arithmetic import divided
-from spark_rollups.report.facts.assets import Of, rows_between
+from spark_rollups.report.facts.assets import Statistic, rows_between
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.source import (
     Floats,
@@ -19,14 +19,14 @@ from spark_rollups.report.facts.source import (
 _SAME_START = 60.0  # the start is corrected by the clock's offset and may wander by seconds
 
 
-def restarts(facts: Facts) -> dict[int, list[date]]:
+def restart_days(facts: Facts) -> dict[int, list[date]]:
     """By server, the days on which it began anew; two on one day count once."""
     now = facts.servers.now
-    found: dict[int, list[date]] = {place: [] for place in range(len(now))}
+    found: dict[int, list[date]] = {index: [] for index in range(len(now))}
     before: dict[int, float] = {
-        place: start
-        for place, start in enumerate(
-            facts.servers.before.of(c.SERVER_START_TIMESTAMP_SECONDS, Of.LAST).tolist()
+        index: start
+        for index, start in enumerate(
+            facts.servers.before.column(c.SERVER_START_TIMESTAMP_SECONDS, Statistic.LAST).tolist()
         )
         if not np.isnan(start)
     }
@@ -40,25 +40,25 @@ def restarts(facts: Facts) -> dict[int, list[date]]:
             ("day", "min", "max", "last"),
         )
         columns = (table[name].to_pylist() for name in ("day", "min", "max", "last"))
-        rows = sorted(zip(now.places(table).tolist(), *columns, strict=True))
-        for place, day, low, high, end in sorted(rows, key=lambda row: row[1]):
-            if place < 0 or low is None or high is None:
+        rows = sorted(zip(now.indexes(table).tolist(), *columns, strict=True))
+        for index, day, low, high, end in sorted(rows, key=lambda row: row[1]):
+            if index < 0 or low is None or high is None:
                 continue
-            earlier = before.get(place, low)
+            earlier = before.get(index, low)
             if max(high, earlier) - min(low, earlier) > _SAME_START:
-                found[place].append(day)
-            before[place] = end
+                found[index].append(day)
+            before[index] = end
     return found
 
 
-def answered(facts: Facts) -> Floats:
+def response_ratio(facts: Facts) -> Floats:
     """Share of its system's polls that a server answered, since it was first seen in the month.
 
     The series of a dead server goes after an hour; the polls that it misses from then on count.
     """
     now = facts.servers.now
-    expected = np.fmax(_polls_since_seen(facts), now.of(c.SERVER_UP, Of.COUNT))
-    return divided(now.of(c.SERVER_UP, Of.SUM), expected)
+    expected = np.fmax(_polls_since_seen(facts), now.column(c.SERVER_UP, Statistic.COUNT))
+    return divided(now.column(c.SERVER_UP, Statistic.SUM), expected)
 
 
 def _polls_since_seen(facts: Facts) -> Floats:
@@ -68,18 +68,18 @@ def _polls_since_seen(facts: Facts) -> Floats:
     polls = np.zeros(len(now))
     for first, last in slices(facts.days):
         own = rows_between(facts.source, now, c.SERVER_UP, first, last, ("day", "count"))
-        told = zip(now.places(own).tolist(), *_day_counts(own), strict=True)
-        for place, day, count in told:
-            if place >= 0 and day == seen[place]:
-                polls[place] += count
+        told = zip(now.indexes(own).tolist(), *_day_counts(own), strict=True)
+        for index, day, count in told:
+            if index >= 0 and day == seen[index]:
+                polls[index] += count
         whole = rows_between(facts.source, systems, c.UP, first, last, ("day", "count"))
         for system, day, count in zip(
             whole["system"].to_pylist(), *_day_counts(whole), strict=True
         ):
-            for place, name in enumerate(now.names):
-                since = seen[place]
+            for index, name in enumerate(now.names):
+                since = seen[index]
                 if name[0] == system and since is not None and day > since:
-                    polls[place] += count
+                    polls[index] += count
     return polls
 
 
@@ -90,15 +90,19 @@ def _day_counts(table: Any) -> tuple[list[date], list[int]]:
 def api_error_ratio(facts: Facts) -> Floats:
     now = facts.servers.now
     return divided(
-        now.of(c.SERVER_API_ERRORS, Of.INCREASE), now.of(c.SERVER_API_REQUESTS, Of.INCREASE)
+        now.column(c.SERVER_API_ERRORS, Statistic.INCREASE),
+        now.column(c.SERVER_API_REQUESTS, Statistic.INCREASE),
     )
 
 
 def certain_offset(facts: Facts) -> Floats:
     """The worst offset of each server less all that the measurement may have been wrong."""
     now = facts.servers.now
-    low, high = (now.of(c.SERVER_CLOCK_OFFSET_SECONDS, number) for number in (Of.LOW, Of.HIGH))
+    low, high = (
+        now.column(c.SERVER_CLOCK_OFFSET_SECONDS, number)
+        for number in (Statistic.MIN, Statistic.MAX)
+    )
     worst = np.fmax(np.abs(low), np.abs(high))
-    unsure = now.of(c.SERVER_CLOCK_UNCERTAINTY_SECONDS, Of.HIGH)
+    unsure = now.column(c.SERVER_CLOCK_UNCERTAINTY_SECONDS, Statistic.MAX)
     sure: Floats = np.maximum(worst - np.nan_to_num(unsure), 0.0)
     return sure

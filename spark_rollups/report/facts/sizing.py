@@ -9,7 +9,7 @@ import numpy as np
 
 from exporter import catalog as c
 from spark_rollups.report.facts.arithmetic import divided, limit_of
-from spark_rollups.report.facts.assets import Assets, Of
+from spark_rollups.report.facts.assets import Assets, Statistic
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.source import (
     Floats,
@@ -42,9 +42,9 @@ class Sizing:
 
 def sizing_of(facts: Facts) -> Sizing:
     now = facts.consumers.now
-    peak = now.of(c.CONSUMER_NUM_ACK_PENDING, Of.HIGH)
-    limit = limit_of(now.of(c.CONSUMER_MAX_ACK_PENDING, Of.LAST), peak)
-    slow, wait = slow_acks(facts, now), now.of(c.CONSUMER_ACK_WAIT_SECONDS, Of.LAST)
+    peak = now.column(c.CONSUMER_NUM_ACK_PENDING, Statistic.MAX)
+    limit = limit_of(now.column(c.CONSUMER_MAX_ACK_PENDING, Statistic.LAST), peak)
+    slow, wait = slow_acks(facts, now), now.column(c.CONSUMER_ACK_WAIT_SECONDS, Statistic.LAST)
     return Sizing(
         peak=peak,
         limit=limit,
@@ -52,7 +52,7 @@ def sizing_of(facts: Facts) -> Sizing:
         slow_ack=slow,
         ack_wait=wait,
         ack_share=divided(slow, wait),
-        wasted=now.of(c.CONSUMER_REDELIVERIES, Of.INCREASE),
+        wasted=now.column(c.CONSUMER_REDELIVERIES, Statistic.INCREASE),
     )
 
 
@@ -62,13 +62,13 @@ def slow_acks(facts: Facts, assets: Assets) -> Floats:
     table = folded(facts.source, [_BUCKET], assets.labels, facts.days, ("le",))
     if not table.num_rows:
         return result
-    places = assets.places(table)
+    indexes = assets.indexes(table)
     bounds = np.array([_bound(text) for text in table["le"].to_pylist()])
     counts = np.nan_to_num(table["increase"].to_numpy(zero_copy_only=False).astype(float))
-    for place in np.unique(places[places >= 0]).tolist():
-        rows = places == place
+    for index in np.unique(indexes[indexes >= 0]).tolist():
+        rows = indexes == index
         order = np.argsort(bounds[rows])
-        result[place] = quantile(bounds[rows][order], counts[rows][order], SLOW)
+        result[index] = quantile(bounds[rows][order], counts[rows][order], SLOW)
     return result
 
 
@@ -84,16 +84,16 @@ def quantile(bounds: Floats, counts: Floats, share: float) -> float:
     if not len(bounds) or not math.isinf(bounds[-1]) or counts[-1] <= 0:
         return math.nan
     rank = share * counts[-1]
-    place = int(np.searchsorted(counts, rank))
-    if math.isinf(bounds[place]):
+    index = int(np.searchsorted(counts, rank))
+    if math.isinf(bounds[index]):
         return math.inf
-    low, below = (bounds[place - 1], counts[place - 1]) if place else (0.0, 0.0)
-    inside = counts[place] - below
-    return float(low + (bounds[place] - low) * ((rank - below) / inside if inside else 1.0))
+    low, below = (bounds[index - 1], counts[index - 1]) if index else (0.0, 0.0)
+    inside = counts[index] - below
+    return float(low + (bounds[index] - low) * ((rank - below) / inside if inside else 1.0))
 
 
 def reserved_unused(facts: Facts) -> tuple[Floats, Floats]:
     """Of each stream its limit in bytes and the share of it that was ever used in the month."""
     now = facts.streams.now
     limit = now.limit(c.STREAM_MAX_BYTES, c.STREAM_BYTES)
-    return limit, divided(now.of(c.STREAM_BYTES, Of.HIGH), limit)
+    return limit, divided(now.column(c.STREAM_BYTES, Statistic.MAX), limit)

@@ -50,8 +50,8 @@ class Source(Protocol):
         columns: Sequence[str] | None = None,
         metrics: Collection[str] | None = None,
     ) -> Any: ...
-    def asof_days(self) -> list[date]: ...
-    def asof_table(self, name: str, day: date) -> Any: ...
+    def snapshot_days(self) -> list[date]: ...
+    def snapshot_table(self, name: str, day: date) -> Any: ...
 
 
 def folded(
@@ -164,7 +164,7 @@ def latest_labels(
             names_in(table, by), table["last_hour"].to_pylist(), table["labels"].to_pylist(),
             strict=True,
         )  # fmt: skip
-        for name, moment, labels in rows:
-            if name not in newest or moment >= newest[name][0]:
-                newest[name] = (moment, dict(labels))
+        for name, hour, labels in rows:
+            if name not in newest or hour >= newest[name][0]:
+                newest[name] = (hour, dict(labels))
     return {name: labels for name, (_, labels) in newest.items()}

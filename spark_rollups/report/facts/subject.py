@@ -31,6 +31,6 @@ class Subject:
         return " / ".join(self.parts[:-1])
 
 
-def subject_of(assets: Assets, place: int) -> Subject:
-    named = dict(zip(assets.labels, assets.names[place], strict=True))
+def subject_of(assets: Assets, index: int) -> Subject:
+    named = dict(zip(assets.labels, assets.names[index], strict=True))
     return Subject(**{name: named.get(name, "") for name in Subject.__slots__})

@@ -248,7 +248,7 @@ DEDUPE_MEMORY = Definition(
 
 # --- servers and clocks ---------------------------------------------------------------------------
 
-SERVER_DOWN = Definition(
+SERVER_NOT_RESPONDING = Definition(
     "SRV-NOT-ANSWERING",
     "A server did not answer for part of the month",
     "Find out why it did not answer",
@@ -397,7 +397,7 @@ SERIES_DROPPED = Definition(
     (),
     "JetStreamExporterSeriesDropped",
 )
-REQUESTS_SKIPPED = Definition(
+REQUESTS_FAILED = Definition(
     "DATA-QUESTIONS-UNANSWERED",
     "Requests were not answered or left out",
     "See why requests are not answered",
@@ -406,7 +406,7 @@ REQUESTS_SKIPPED = Definition(
     (),
     "JetStreamExporterPartial",
 )
-EVENTS_UNHEARD = Definition(
+EVENTS_NOT_RECEIVED = Definition(
     "DATA-EVENTS-UNHEARD",
     "Nobody listened to advisories",
     "Let the exporter listen to advisories",

@@ -28,9 +28,9 @@ class Severity(StrEnum):
 
 ORDER = tuple(Severity)
 LEVELS = {
-    Severity.CRITICAL: Level.WRONG,
-    Severity.WARNING: Level.LOOK,
-    Severity.NOTE: Level.CALM,
+    Severity.CRITICAL: Level.CRITICAL,
+    Severity.WARNING: Level.WARNING,
+    Severity.NOTE: Level.NORMAL,
 }
 # Until when something should be done, counted from the newest day of the report.
 _DAYS = {Severity.CRITICAL: 7, Severity.WARNING: 30}
@@ -67,7 +67,7 @@ class Finding:
     definition: Definition
     severity: Severity
     subject: Subject
-    says: str  # one whole sentence with its numbers
+    summary: str  # one whole sentence with its numbers
     evidence: tuple[Evidence, ...]
     by: date | None  # until when to act
     commands: tuple[str, ...]  # ready for a shell
@@ -82,7 +82,7 @@ def found(
     definition: Definition,
     severity: Severity,
     subject: Subject,
-    says: str,
+    summary: str,
     evidence: Sequence[Evidence],
     as_of: date,
     *,
@@ -94,7 +94,7 @@ def found(
     if by is None and severity in _DAYS:
         by = as_of + timedelta(days=_DAYS[severity])
     return Finding(
-        definition, severity, subject, says, tuple(evidence), by,
+        definition, severity, subject, summary, tuple(evidence), by,
         _filled(definition.commands, subject, values or {}), weight,
     )  # fmt: skip
 

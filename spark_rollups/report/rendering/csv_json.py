@@ -41,7 +41,7 @@ def _finding_cells(finding: Finding) -> list[str]:
     subject = finding.subject
     values: tuple[Value, ...] = (
         finding.code, finding.severity.value, subject.system, subject.account, subject.stream,
-        subject.consumer, subject.server, finding.by, finding.says, evidence,
+        subject.consumer, subject.server, finding.by, finding.summary, evidence,
         finding.definition.remedy, "\n".join(finding.commands),
     )  # fmt: skip
     return [_cell(value) for value in values]
@@ -94,7 +94,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "code": finding.code,
         "severity": finding.severity.value,
         "subject": {name: value for name, value in subject.items() if value},
-        "says": clean(finding.says),
+        "says": clean(finding.summary),
         "evidence": {each.name: _plain(each.value) for each in finding.evidence},
         "by": None if finding.by is None else finding.by.isoformat(),
         "why": finding.definition.why,

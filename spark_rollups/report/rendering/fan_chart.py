@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from spark_rollups.report import formatting as words
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.figure_data import Fan
 from spark_rollups.report.rendering.markup import escaped
 
@@ -57,13 +57,13 @@ def _scale(fan: Fan) -> _Scale:
 
 
 def amount(fan: Fan, value: float) -> str:
-    return words.bytes_text(value) if fan.is_bytes else words.count(value)
+    return fmt.bytes_text(value) if fan.is_bytes else fmt.count(value)
 
 
 def _spoken(fan: Fan) -> str:
     day, level = fan.days[-1]
     limit = f", limit {amount(fan, fan.limit)}" if fan.limit is not None else ""
-    return f"{fan.name.text}: {amount(fan, level)} on {words.day(day)}{limit}; {fan.caption}"
+    return f"{fan.name.text}: {amount(fan, level)} on {fmt.day(day)}{limit}; {fan.caption}"
 
 
 def _axis(fan: Fan, scale: _Scale) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spark_rollups.report import formatting as words
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import Kind, Level, Value, is_unknown, text_of
 from spark_rollups.report.model import Column, Row, Table
 from spark_rollups.report.rendering.markup import escaped
 
-SYMBOLS = {Level.CALM: "", Level.LOOK: "▲", Level.WRONG: "✕"}
+SYMBOLS = {Level.NORMAL: "", Level.WARNING: "▲", Level.CRITICAL: "✕"}
 _ON_A_PHONE = 8  # rows; report.css hides the others there
-CLASSES = {Level.CALM: "calm", Level.LOOK: "look", Level.WRONG: "wrong"}
+CLASSES = {Level.NORMAL: "normal", Level.WARNING: "warning", Level.CRITICAL: "critical"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class Page:
 
 def mark(level: Level) -> str:
     """A colour alone says nothing to many, and a symbol nothing to those who listen."""
-    if level is Level.CALM:
+    if level is Level.NORMAL:
         return ""
-    word = "critical" if level is Level.WRONG else "attention"
+    word = "critical" if level is Level.CRITICAL else "attention"
     return f'<span class="mark" role="img" aria-label="{word}">{SYMBOLS[level]}</span> '
 
 
@@ -58,7 +58,7 @@ def _heads(table: Table, shown: Sequence[Column]) -> str:
 
 
 def _hint(column: Column) -> str:
-    return f' title="{escaped(words.capital(column.hint))}"' if column.hint else ""
+    return f' title="{escaped(fmt.capital(column.hint))}"' if column.hint else ""
 
 
 def _class(column: Column, extra: str = "") -> str:
@@ -90,12 +90,12 @@ def _row(table: Table, row: Row, page: Page) -> str:
         (first, name), *shown = shown
         lead = f'<th scope="row">{mark(row.level)}{_value(first, name)}</th>'
     else:
-        lead = f'<th scope="row">{mark(row.level)}{_who(table, names, page)}</th>'
+        lead = f'<th scope="row">{mark(row.level)}{_identity(table, names, page)}</th>'
     body = "".join(_cell(column, value) for column, value in shown)
     return f'<tr class="{CLASSES[row.level]}">{lead}{body}</tr>'
 
 
-def _who(table: Table, names: Sequence[Value], page: Page) -> str:
+def _identity(table: Table, names: Sequence[Value], page: Page) -> str:
     parts = [
         str(name)
         for column, name in zip(table.identity, names, strict=True)
@@ -109,7 +109,7 @@ def _who(table: Table, names: Sequence[Value], page: Page) -> str:
 
 def _cell(column: Column, value: Value) -> str:
     beyond = column.is_beyond(value)
-    sign = f"{mark(Level.LOOK)}" if beyond else ""
+    sign = f"{mark(Level.WARNING)}" if beyond else ""
     label = f' data-label="{escaped(column.title)}"'
     return (
         f"<td{_class(column, 'beyond' if beyond else '')}{label}>{sign}{_value(column, value)}</td>"
@@ -118,5 +118,5 @@ def _cell(column: Column, value: Value) -> str:
 
 def _value(column: Column, value: Value) -> str:
     text = escaped(text_of(column.kind, value))
-    quiet = is_unknown(value) or text == words.NO_LIMIT
+    quiet = is_unknown(value) or text == fmt.NO_LIMIT
     return f"<i>{text}</i>" if quiet else text

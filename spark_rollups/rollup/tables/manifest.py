@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
-from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.rollup.tables.schemas import ROLLUP_FORMAT
 
 FOLDER: Final = "rollup"
@@ -57,22 +57,22 @@ def manifest_path(number: int) -> str:
     return f"{FOLDER}/{number:010d}.json"
 
 
-def numbers(place: Place) -> list[int]:
+def numbers(root: Root) -> list[int]:
     """Of the manifests that are there, ascending."""
-    stems = (name.removesuffix(".json") for name in place.names(FOLDER) if name.endswith(".json"))
+    stems = (name.removesuffix(".json") for name in root.names(FOLDER) if name.endswith(".json"))
     return sorted(int(stem) for stem in stems if stem.isdecimal())
 
 
-def newest_manifest(place: Place) -> Manifest | None:
-    found = numbers(place)
+def newest_manifest(root: Root) -> Manifest | None:
+    found = numbers(root)
     if not found:
         return None
     path = manifest_path(found[-1])
-    return decoded(place.read(path), f"{place}/{path}")
+    return decoded(root.read(path), f"{root}/{path}")
 
 
-def write_manifest(place: Place, manifest: Manifest) -> None:
-    place.write(manifest_path(manifest.number), encoded(manifest))
+def write_manifest(root: Root, manifest: Manifest) -> None:
+    root.write(manifest_path(manifest.number), encoded(manifest))
 
 
 def encoded(manifest: Manifest) -> bytes:

@@ -10,16 +10,16 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.rollup.tables.manifest import Day, Manifest, RollupFile, newest_manifest
-from spark_rollups.rollup.tables.schemas import ASOF_TABLES, DAY_TABLES
+from spark_rollups.rollup.tables.schemas import DAY_TABLES, SNAPSHOT_TABLES
 
 
 class Rollups:
     """One result: it keeps to the manifest that it was opened with."""
 
-    def __init__(self, place: Place, manifest: Manifest) -> None:
-        self.place = place
+    def __init__(self, root: Root, manifest: Manifest) -> None:
+        self.root = root
         self.manifest = manifest
 
     def days(self) -> list[date]:
@@ -54,18 +54,18 @@ class Rollups:
         ]
         return self._read(files, DAY_TABLES[name], columns, metrics)
 
-    def asof_days(self) -> list[date]:
+    def snapshot_days(self) -> list[date]:
         """The days for which forecasts and trends were made, oldest first."""
         return [date.fromisoformat(day) for day in sorted(self.manifest.asof)]
 
-    def asof_table(self, name: str, day: date) -> pa.Table:
+    def snapshot_table(self, name: str, day: date) -> pa.Table:
         """`forecasts` or `trends` as they were on a day; an error when none were made for it."""
-        if name not in ASOF_TABLES:
-            raise RollupError(f"there is no table {name}; there are {', '.join(ASOF_TABLES)}")
+        if name not in SNAPSHOT_TABLES:
+            raise RollupError(f"there is no table {name}; there are {', '.join(SNAPSHOT_TABLES)}")
         found = self.manifest.asof.get(day.isoformat())
         if found is None:
-            raise RollupError(f"{self.place}: no {name} as of {day}")
-        return self._read(found.get(name, ()), ASOF_TABLES[name], None, None)
+            raise RollupError(f"{self.root}: no {name} as of {day}")
+        return self._read(found.get(name, ()), SNAPSHOT_TABLES[name], None, None)
 
     def _read(
         self,
@@ -80,10 +80,10 @@ class Rollups:
 
     def _part(self, path: str, wanted: Any, metrics: Collection[str] | None) -> pa.Table:
         asked = None if metrics is None else pc.field("metric").isin(pa.array(metrics, pa.string()))
-        with self.place.told("read", path):
+        with self.root.named_errors("read", path):
             found = pq.read_table(
-                self.place.at(path),
-                filesystem=self.place.files,
+                self.root.at(path),
+                filesystem=self.root.files,
                 columns=wanted.names,
                 filters=asked,
                 partitioning=None,
@@ -93,8 +93,8 @@ class Rollups:
 
 def open_rollups(path: str) -> Rollups:
     """The newest result; an error when there is none, or a newer program wrote it."""
-    place = Place(str(path))
-    manifest = newest_manifest(place)
+    root = Root(str(path))
+    manifest = newest_manifest(root)
     if manifest is None:
-        raise RollupError(f"{place}: there are no rollups here; `streamgauge rollup` makes them")
-    return Rollups(place, manifest)
+        raise RollupError(f"{root}: there are no rollups here; `streamgauge rollup` makes them")
+    return Rollups(root, manifest)

@@ -23,7 +23,7 @@ MINUTE = 60_000
 MONDAY = 1_790_553_600_000  # 2026-09-28, a midnight
 
 Labels = tuple[tuple[str, str], ...]
-Told = tuple[Labels, int, float | int]  # an int is the bits of the value
+Sample = tuple[Labels, int, float | int]  # an int is the bits of the value
 
 
 def labels(metric: str, **more: str) -> Labels:
@@ -36,7 +36,7 @@ class RollupArchive:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def add(self, told: Iterable[Told], *, now: int, whole: bool = True) -> None:
+    def add(self, told: Iterable[Sample], *, now: int, whole: bool = True) -> None:
         """One request and its publication. `whole` merges the days that are over."""
         rows = list(told)
         with asyncio.Runner() as runner:
@@ -51,7 +51,7 @@ class RollupArchive:
             runner.run(wal.close())
 
 
-def _batch(wal: Wal, rows: list[Told]) -> Batch:
+def _batch(wal: Wal, rows: list[Sample]) -> Batch:
     return Batch(
         "test",
         max(time for _, time, _ in rows),

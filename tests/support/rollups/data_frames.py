@@ -34,8 +34,8 @@ def days_by_data_frames(spark: Any, archive: Path) -> Any:
     extreme = hours.withColumn("min", F.min("min").over(hour)).withColumn(
         "max", F.max("max").over(hour)
     )
-    telling = extreme.withColumn("place", F.row_number().over(of_hour)).where("place = 1")
-    return telling.groupBy("metric", "consumer", "who", F.to_date("hour").alias("day")).agg(
+    row_per_hour = extreme.withColumn("place", F.row_number().over(of_hour)).where("place = 1")
+    return row_per_hour.groupBy("metric", "consumer", "who", F.to_date("hour").alias("day")).agg(
         F.sum("count").alias("count"),
         F.count("*").cast("int").alias("hours"),
         F.min("min").alias("min"),

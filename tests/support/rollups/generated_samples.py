@@ -4,7 +4,7 @@ import math
 import random
 
 from support.archive.folder import STALE
-from support.rollups.archive import HOUR, MINUTE, Labels, Told, labels
+from support.rollups.archive import HOUR, MINUTE, Labels, Sample, labels
 
 CONSUMER = "streamgauge_consumer_"
 
@@ -40,10 +40,10 @@ def _series() -> list[tuple[Labels, str]]:
     return found
 
 
-def told_days(seed: int, start: int, days: int) -> list[Told]:
+def generated_days(seed: int, start: int, days: int) -> list[Sample]:
     """In the order in which they arrive, which is not that of time."""
     chance = random.Random(seed)
-    told: list[Told] = []
+    told: list[Sample] = []
     for who, kind in _series():
         told += _one(chance, who, kind, start, days)
     chance.shuffle(told)
@@ -53,8 +53,8 @@ def told_days(seed: int, start: int, days: int) -> list[Told]:
                    for who, time, value in again if isinstance(value, float)]  # fmt: skip
 
 
-def _one(chance: random.Random, who: Labels, kind: str, start: int, days: int) -> list[Told]:
-    told: list[Told] = []
+def _one(chance: random.Random, who: Labels, kind: str, start: int, days: int) -> list[Sample]:
+    told: list[Sample] = []
     time, level = start + chance.randrange(MINUTE), float(chance.randrange(10**6))
     end = start + days * 24 * HOUR
     while time < end:

@@ -13,9 +13,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from exporter.metric import Metric
-from spark_rollups.filesystem import Place
+from spark_rollups.filesystem import Root
 from spark_rollups.rollup.tables.manifest import Day, Manifest, RollupFile, write_manifest
-from spark_rollups.rollup.tables.schemas import ASOF_TABLES, DAY_TABLES, FORECASTS, PLACE
+from spark_rollups.rollup.tables.schemas import (
+    DAY_TABLES,
+    FORECASTS,
+    SNAPSHOT_TABLES,
+    SUBJECT_LABELS,
+)
 
 ALL_HOURS = 2**24 - 1
 Number = float | Callable[[int], float]  # the same every day, or by the day's place
@@ -148,28 +153,30 @@ class LiteralRollups:
             made = self._made[name] = (hash((id(rows), len(rows))), table)
         return made[1]
 
-    def asof_days(self) -> list[date]:
+    def snapshot_days(self) -> list[date]:
         return sorted(self.asof)
 
-    def asof_table(self, name: str, day: date) -> Any:
-        return pa.Table.from_pylist(self.asof[day][name], schema=ASOF_TABLES[name])
+    def snapshot_table(self, name: str, day: date) -> Any:
+        return pa.Table.from_pylist(self.asof[day][name], schema=SNAPSHOT_TABLES[name])
 
     # --- as files ---------------------------------------------------------------------------------
 
     def write(self, folder: Path) -> None:
         """As `streamgauge rollup` leaves them."""
-        place = Place(str(folder))
+        place = Root(str(folder))
         days = {day.isoformat(): self._day(place, day) for day in self.days()}
         asof = {
             day.isoformat(): {
-                name: (_written(place, f"{name}/asof={day}/a.parquet", self.asof_table(name, day)),)
-                for name in ASOF_TABLES
+                name: (
+                    _written(place, f"{name}/asof={day}/a.parquet", self.snapshot_table(name, day)),
+                )
+                for name in SNAPSHOT_TABLES
             }
             for day in self.asof
         }
         write_manifest(place, Manifest(number=1, days=days, asof=asof))
 
-    def _day(self, place: Place, day: date) -> Day:
+    def _day(self, place: Root, day: date) -> Day:
         tables = {
             name: (_written(place, f"{name}/day={day}/a.parquet", self.table(name, day, day)),)
             for name in ("daily", "shares", "quantiles")
@@ -177,7 +184,7 @@ class LiteralRollups:
         return Day("made by hand", self.hours(day), 0, tables)
 
 
-def _written(place: Place, path: str, table: Any) -> RollupFile:
+def _written(place: Root, path: str, table: Any) -> RollupFile:
     sink = io.BytesIO()
     pq.write_table(table, sink)
     place.write(path, sink.getvalue())
@@ -187,7 +194,7 @@ def _written(place: Place, path: str, table: Any) -> RollupFile:
 def _who(
     metric: Metric, kind: str, labels: dict[str, str] | None, place: dict[str, str], name: str = ""
 ) -> dict[str, Any]:
-    where = {label: place.get(label, "") for label in PLACE}
+    where = {label: place.get(label, "") for label in SUBJECT_LABELS}
     where["system"] = place.get("system", "prod")
     other = list((labels or {}).items())
     return {"metric": name or metric.name, "kind": kind, **where, "labels": other}

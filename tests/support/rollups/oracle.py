@@ -9,12 +9,12 @@ from itertools import pairwise
 from typing import Any
 
 from support.archive.folder import STALE, bits_of
-from support.rollups.archive import DAY, HOUR, Labels, Told
+from support.rollups.archive import DAY, HOUR, Labels, Sample
 
 from exporter.catalog import BY_NAME
 from spark_rollups import metric_selection
 
-PLACE = ("system", "account", "stream", "consumer", "server")
+SUBJECT_LABELS = ("system", "account", "stream", "consumer", "server")
 FOLDED = {
     "job", "instance", "pod", "namespace", "endpoint", "container", "service", "prometheus",
     "prometheus_replica", "__name__",
@@ -26,7 +26,7 @@ Samples = dict[int, float | None]  # by time; None is a stale marker
 
 
 class Oracle:
-    def __init__(self, told: Iterable[Told]) -> None:
+    def __init__(self, told: Iterable[Sample]) -> None:
         self.series: dict[Labels, Samples] = defaultdict(dict)
         for labels, time, value in told:
             self.series[labels][time] = None if bits_of(value) == STALE else float(value)
@@ -163,8 +163,10 @@ def quantile(numbers: list[float], q: float) -> float:
 
 def identity(labels: Labels) -> Identity:
     told = dict(labels)
-    others = tuple(sorted((k, v) for k, v in told.items() if k not in PLACE and k not in FOLDED))
-    return (told["__name__"], *(told.get(name, "") for name in PLACE), others)
+    others = tuple(
+        sorted((k, v) for k, v in told.items() if k not in SUBJECT_LABELS and k not in FOLDED)
+    )
+    return (told["__name__"], *(told.get(name, "") for name in SUBJECT_LABELS), others)
 
 
 def who(key: Identity) -> dict[str, Any]:
@@ -172,7 +174,7 @@ def who(key: Identity) -> dict[str, Any]:
     return {
         "metric": metric,
         "kind": _kind(metric),
-        **dict(zip(PLACE, place, strict=True)),
+        **dict(zip(SUBJECT_LABELS, place, strict=True)),
         "labels": dict(others),
     }
 
@@ -214,7 +216,7 @@ def _sorted(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def order(row: dict[str, Any]) -> str:
     """An order that the two sides share, whatever the last bits of sums are."""
-    names = ("metric", *PLACE, "labels", "day", "hour", "value")
+    names = ("metric", *SUBJECT_LABELS, "labels", "day", "hour", "value")
     return repr([row.get(name) for name in names])
 
 

@@ -25,7 +25,7 @@ SERVER: Final = {"server": "n1"}
 DAY: Final = 86_400.0
 
 
-def well() -> LiteralRollups:
+def healthy() -> LiteralRollups:
     """Two whole months in which nothing is wrong."""
     rollups = LiteralRollups()
     _stream(rollups)
@@ -113,14 +113,14 @@ def rows_of(report: Report, key: str) -> list[dict[str, Any]]:
 
 def with_everything(name: str) -> LiteralRollups:
     """A bad month with every picture and many tables, in which others bear this name."""
-    rollups = well()
+    rollups = healthy()
     consumer = {"account": name, "stream": name, "consumer": name}
     rollups.gauge(c.CONSUMER_UP, NOVEMBER, 1, **consumer)
     rollups.counter(c.CONSUMER_LOST_MESSAGES, NOVEMBER, 1, **consumer)
     for verdict in range(len(c.VERDICTS)):
-        place = {**consumer, "consumer": f"{name} {verdict}"}
-        rollups.gauge(c.CONSUMER_UP, NOVEMBER, 1, **place)
-        rollups.states(c.CONSUMER_VERDICT, NOVEMBER, {3: 1.0, verdict: 99.0}, **place)
+        index = {**consumer, "consumer": f"{name} {verdict}"}
+        rollups.gauge(c.CONSUMER_UP, NOVEMBER, 1, **index)
+        rollups.states(c.CONSUMER_VERDICT, NOVEMBER, {3: 1.0, verdict: 99.0}, **index)
     rollups.gauge(c.SERVER_UP, NOVEMBER, 0.5, server=name)
     rollups.gauge(c.SERVER_CLOCK_OFFSET_SECONDS, NOVEMBER, 2, server=name)
     rollups.counter(c.STREAM_RECREATED, NOVEMBER, lambda day: day == 4, **STREAM)

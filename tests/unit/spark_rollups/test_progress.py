@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from spark_rollups.jobs import progress as module
+from spark_rollups import progress as module
 from spark_rollups.progress import WIDTH, Progress
 
 

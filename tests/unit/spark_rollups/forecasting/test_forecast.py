@@ -15,7 +15,7 @@ from spark_rollups.forecasting.models.backtest import backtest, predict_linear_e
 from spark_rollups.forecasting.models.candidates import Model
 from spark_rollups.forecasting.models.daily_levels import DAY, Dropped, days_of, points_of
 from spark_rollups.forecasting.models.forecast import LEAST_DAYS, forecast
-from spark_rollups.forecasting.models.known_history import past_of
+from spark_rollups.forecasting.models.known_history import history_of
 from spark_rollups.forecasting.models.result import HORIZONS, Exhaustion, Forecast, Outlook
 
 Floats = NDArray[np.float64]
@@ -33,8 +33,8 @@ def noisy(seed: int, hours: int = 70 * 24) -> tuple[Floats, Floats]:
     random = np.random.default_rng(seed)
     hour = np.arange(hours)
     rates = (1 - 0.7 * (hour // 24 % 7 >= 5)) * (1 + 0.5 * np.sin(hour / 24 * 2 * np.pi))
-    grown: Floats = np.cumsum(rates * random.lognormal(0, 0.5, hours))
-    return START + hour.astype(np.float64) * HOUR, 500 + grown
+    stream_growth: Floats = np.cumsum(rates * random.lognormal(0, 0.5, hours))
+    return START + hour.astype(np.float64) * HOUR, 500 + stream_growth
 
 
 def levels(found: Forecast) -> list[tuple[float, float, float]]:
@@ -151,7 +151,7 @@ def test_the_best_window_of_predict_linear_is_held_against_it() -> None:
     times, values = noisy(2)
     points = points_of(times, values)
     days = days_of(points)
-    origins = backtest(days, past_of(days.closes, days.highs)).origins
+    origins = backtest(days, history_of(days.closes, days.highs)).origins
     errors = predict_linear_errors(points, days, origins)
     accuracy = forecast(times, values).accuracy
     assert accuracy is not None

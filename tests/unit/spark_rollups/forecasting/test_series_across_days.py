@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from spark_rollups.forecasting.series_points import Collected, series_names
-from spark_rollups.rollup.tables.schemas import LABELS, PLACE
+from spark_rollups.forecasting.series_points import SeriesCollector, series_names
+from spark_rollups.rollup.tables.schemas import LABELS, SUBJECT_LABELS
 
 
 def identities(*streams: str, tier: str = "") -> Any:
@@ -14,7 +14,7 @@ def identities(*streams: str, tier: str = "") -> Any:
     pairs = [("tier", tier)] if tier else []
     return pa.table(
         {
-            **dict.fromkeys(PLACE, blank),
+            **dict.fromkeys(SUBJECT_LABELS, blank),
             "metric": pa.array(["m"] * len(streams), pa.string()),
             "stream": pa.array(streams, pa.string()),
             "labels": pa.array([pairs] * len(streams), LABELS),
@@ -23,7 +23,7 @@ def identities(*streams: str, tier: str = "") -> Any:
 
 
 def test_a_series_is_named_once_however_many_days_it_has() -> None:
-    found = Collected(("time",))
+    found = SeriesCollector(("time",))
     for day in range(9):
         time = np.full(2, float(day))
         found.add(identities("always", f"on day {day}", tier="R1"), time, {"time": time})
@@ -38,7 +38,7 @@ def test_a_series_is_named_once_however_many_days_it_has() -> None:
 
 
 def test_days_without_rows_leave_the_others_as_they_are() -> None:
-    found = Collected(("time",))
+    found = SeriesCollector(("time",))
     for streams in ((), ("a",), (), ("b", "a")):
         time = np.arange(float(len(streams)))
         found.add(identities(*streams), time, {"time": time})

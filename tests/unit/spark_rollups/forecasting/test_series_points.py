@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exporter import catalog
-from spark_rollups.forecasting.limits import InForce, in_force
+from spark_rollups.forecasting.limits import CurrentLimits, current_limits
 from spark_rollups.forecasting.series_points import (
-    Collected,
     Series,
+    SeriesCollector,
     label,
     label_names,
     series_codes,
     series_names,
 )
-from spark_rollups.rollup.tables.schemas import LABELS, PLACE
+from spark_rollups.rollup.tables.schemas import LABELS, SUBJECT_LABELS
 
 Row = tuple[str, str, dict[str, str], int]  # metric, stream, other labels, time
 NAMES = ("a", "b", "")
@@ -29,7 +29,7 @@ def identities(rows: list[Row]) -> Any:
     blank = pa.array([""] * len(rows), pa.string())
     return pa.table(
         {
-            **dict.fromkeys(PLACE, blank),
+            **dict.fromkeys(SUBJECT_LABELS, blank),
             "metric": pa.array([metric for metric, *_ in rows], pa.string()),
             "stream": pa.array([stream for _, stream, *_ in rows], pa.string()),
             "labels": pa.array([list(labels.items()) for *_, labels, _ in rows], LABELS),
@@ -37,9 +37,9 @@ def identities(rows: list[Row]) -> Any:
     )
 
 
-def collected(*days: list[Row]) -> Collected:
+def collected(*days: list[Row]) -> SeriesCollector:
     """Each row's value is unlike any other's."""
-    found, place = Collected(("time", "value")), 0
+    found, place = SeriesCollector(("time", "value")), 0
     for rows in days:
         time = np.array([float(at) for *_, at in rows])
         values = np.arange(place, place + len(rows), dtype=float)
@@ -132,24 +132,28 @@ def collected_names(table: Any) -> list[str]:
 def test_many_labels_do_not_run_out_of_numbers() -> None:
     """Seven columns of a thousand values each would be 10^21 combinations."""
     numbers = np.arange(1000)
-    columns = {name: pa.array([f"{name}{n}" for n in numbers]) for name in ("metric", *PLACE)}
+    columns = {
+        name: pa.array([f"{name}{n}" for n in numbers]) for name in ("metric", *SUBJECT_LABELS)
+    }
     table = pa.table({**columns, "labels": pa.array([[("l", str(n))] for n in numbers], LABELS)})
     assert len(set(series_codes(table).tolist())) == 1000
 
 
-def limits(*rows: tuple[str, dict[str, Any], float, int]) -> InForce:
+def limits(*rows: tuple[str, dict[str, Any], float, int]) -> CurrentLimits:
     """Metric, what differs from the usual stream, value, and the last hour of it."""
-    found = Collected(("last", "last_hour"))
+    found = SeriesCollector(("last", "last_hour"))
     for metric, changes, value, hour in sorted(rows, key=lambda row: row[3]):
         who = pa.Table.from_pylist([{**WHO, **changes, "metric": metric}], schema=SCHEMA)
         at = np.array([float(hour)])
         found.add(who, at, {"last": np.array([value]), "last_hour": at})
-    return in_force(found.series())
+    return current_limits(found.series())
 
 
 LIMIT, INFO = catalog.STREAM_MAX_BYTES.name, catalog.STREAM_INFO.name
-WHO = {**dict.fromkeys(PLACE, ""), "system": "demo", "stream": "S", "labels": []}
-SCHEMA = pa.schema([*((name, pa.string()) for name in ("metric", *PLACE)), ("labels", LABELS)])
+WHO = {**dict.fromkeys(SUBJECT_LABELS, ""), "system": "demo", "stream": "S", "labels": []}
+SCHEMA = pa.schema(
+    [*((name, pa.string()) for name in ("metric", *SUBJECT_LABELS)), ("labels", LABELS)]
+)
 
 
 def info(discard: str, leader: str) -> dict[str, Any]:

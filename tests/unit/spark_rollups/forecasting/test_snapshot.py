@@ -7,13 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.forecasting import snapshot, snapshot_batches
 from spark_rollups.forecasting.snapshot_days import month_ends, newest_whole_day
-from spark_rollups.forecasting.trend_batch import TREND_ASKED, trend_batch
+from spark_rollups.forecasting.trend_batch import TREND_INPUT, trend_batch
 from spark_rollups.jobs.changed_days import missing_spans
-from spark_rollups.jobs.worker_tasks import Here
-from spark_rollups.progress import Silent
+from spark_rollups.jobs.worker_tasks import LocalRunner
+from spark_rollups.progress import SilentProgress
 from spark_rollups.rollup.tables.manifest import Day, Manifest
 
 WHOLE = (1 << 24) - 1
@@ -24,7 +24,9 @@ def day(hours: int = WHOLE, mark: str = "mark") -> Day:
 
 
 def made(tmp_path: Path, manifest: Manifest) -> Manifest:
-    return snapshot.make_asof(Place(str(tmp_path)), manifest, "stamp", Here(), Silent())
+    return snapshot.make_snapshots(
+        Root(str(tmp_path)), manifest, "stamp", LocalRunner(), SilentProgress()
+    )
 
 
 def test_the_newest_day_is_whole_when_its_last_hour_is_there() -> None:
@@ -108,7 +110,7 @@ def trend_rows(number: int) -> pa.Table:
         "consumer": "", "server": "", "labels": [],
         "times": [each * 86_400.0 for each in points], "levels": [each * number for each in points],
     }  # fmt: skip
-    return pa.Table.from_pylist([row], schema=TREND_ASKED)
+    return pa.Table.from_pylist([row], schema=TREND_INPUT)
 
 
 @pytest.mark.parametrize("count", [0, 1, snapshot_batches.FEW, snapshot_batches.FEW + 3])
@@ -116,7 +118,9 @@ def test_many_batches_go_to_workers_and_say_the_same_in_the_same_order(
     count: int, tmp_path: Path
 ) -> None:
     batches = [trend_rows(number) for number in range(count)]
-    as_of, place = date(2026, 9, 28), Place(str(tmp_path))
-    found = list(snapshot_batches.worked_out("trends", batches, as_of, place, "stamp", Here()))
+    as_of, place = date(2026, 9, 28), Root(str(tmp_path))
+    found = list(
+        snapshot_batches.compute_batches("trends", batches, as_of, place, "stamp", LocalRunner())
+    )
     assert found == [trend_batch(batch, as_of) for batch in batches]
     assert place.walk("") == [], "what was asked is taken away again"

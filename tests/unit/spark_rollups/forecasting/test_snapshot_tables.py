@@ -17,14 +17,14 @@ import pytest
 
 from exporter import catalog
 from exporter.metric import Metric
-from spark_rollups.filesystem import Place
-from spark_rollups.forecasting.forecast_batch import ASKED, BY_DESIGN, forecast_batch
+from spark_rollups.filesystem import Root
+from spark_rollups.forecasting.forecast_batch import BY_DESIGN, FORECAST_INPUT, forecast_batch
 from spark_rollups.forecasting.models.forecast import forecast
-from spark_rollups.forecasting.snapshot_tables import capacity_tables, forecasts_asked, trends_asked
+from spark_rollups.forecasting.snapshot_tables import capacity_tables, forecast_inputs, trend_inputs
 from spark_rollups.forecasting.trend_batch import trend_batch
 from spark_rollups.rollup.tables.manifest import Day, Manifest, RollupFile, write_manifest
 from spark_rollups.rollup.tables.reader import Rollups, open_rollups
-from spark_rollups.rollup.tables.schemas import DAILY, FORECASTS, HOURLY, PLACE, TRENDS
+from spark_rollups.rollup.tables.schemas import DAILY, FORECASTS, HOURLY, SUBJECT_LABELS, TRENDS
 
 AS_OF = date(2026, 11, 15)
 DAYS = 50
@@ -126,7 +126,7 @@ def folder_of(made: MemoryRollups, folder: Path) -> Rollups:
             for name, schema in (("hourly", HOURLY), ("daily", DAILY))
         }
         days[day.isoformat()] = Day("", (1 << 24) - 1, 1, tables)
-    write_manifest(Place(str(folder)), Manifest(number=1, written=1, days=days))
+    write_manifest(Root(str(folder)), Manifest(number=1, written=1, days=days))
     return open_rollups(str(folder))
 
 
@@ -139,7 +139,7 @@ def _file(folder: Path, path: str, rows: list[dict[str, Any]], schema: Any) -> R
 def _row(metric: Metric, who: dict[str, Any], value: float, **more: Any) -> dict[str, Any]:
     """Two samples an hour or a day, the value and half of it before."""
     return {
-        **dict.fromkeys(PLACE, ""), "labels": [], "metric": metric.name, "kind": metric.kind.value,
+        **dict.fromkeys(SUBJECT_LABELS, ""), "labels": [], "metric": metric.name, "kind": metric.kind.value,
         **who, "count": 2, "min": value / 2, "max": value, "sum": 1.5 * value, "first": value / 2,
         "last": value, "resets": 0, **more,
     }  # fmt: skip
@@ -327,7 +327,7 @@ def test_an_earlier_day_knows_nothing_of_what_came_after() -> None:
 
 def test_it_is_the_forecast_of_one_series_for_each() -> None:
     found = rollups(stream(growing(80 * GB, GB), limit=always(LIMIT)))
-    (batch,) = forecasts_asked(found, AS_OF)
+    (batch,) = forecast_inputs(found, AS_OF)
     (asked,) = batch.to_pylist()
     assert len(asked["times"]) == 24 * DAYS
     end = datetime(2026, 11, 16, tzinfo=UTC).timestamp()
@@ -344,8 +344,8 @@ def test_a_batch_gives_the_same_whole_or_in_pieces() -> None:
         *stream(growing(80 * GB, GB), limit=always(LIMIT)),
         *stream(growing(50 * GB, GB / 2), limit=always(LIMIT), stream="T"),
     ])  # fmt: skip
-    (batch,) = forecasts_asked(found, AS_OF)
-    assert batch.schema.equals(ASKED)
+    (batch,) = forecast_inputs(found, AS_OF)
+    assert batch.schema.equals(FORECAST_INPUT)
     pieces = [forecast_batch(batch.slice(place, 1), AS_OF) for place in range(2)]
     assert pa.concat_tables(pieces).equals(forecast_batch(batch, AS_OF))
     workers = batch.to_batches()[0]
@@ -399,7 +399,7 @@ def test_trends_keep_the_labels_that_tell_series_apart() -> None:
          always(3.0))
         for t in ("R1", "R3")
     ])  # fmt: skip
-    (batch,) = trends_asked(found, AS_OF)
+    (batch,) = trend_inputs(found, AS_OF)
     rows = trend_batch(batch, AS_OF).to_pylist()
     assert [row["labels"] for row in rows] == [[("tier", "R1")], [("tier", "R3")]]
     assert {row["direction"] for row in rows} == {"steady"}

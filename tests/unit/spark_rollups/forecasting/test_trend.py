@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from spark_rollups.forecasting.models.daily_levels import DAY
-from spark_rollups.forecasting.models.known_history import past_of, steps_in
+from spark_rollups.forecasting.models.known_history import history_of, steps_in
 from spark_rollups.forecasting.models.slope import last_change, slope_range, theil_sen
 from spark_rollups.forecasting.models.trend import Direction, trend
 from spark_rollups.forecasting.models.weekly_season import profile_ahead, weekly_profile
@@ -111,7 +111,7 @@ def test_loads_that_recur_belong_to_the_growth_and_a_single_one_does_not() -> No
         increments = np.ones(50)
         increments[loads] = 100
         levels = np.concatenate([[0.0], np.cumsum(increments)])
-        return int(past_of(levels, levels).growing.sum())
+        return int(history_of(levels, levels).growing.sum())
 
     assert growing([12]) == 49
     assert growing([10, 22, 35]) == 50

@@ -15,12 +15,12 @@ from spark_rollups import main as command
 from spark_rollups.filesystem import RollupError
 from spark_rollups.java import find_java, java_version
 from spark_rollups.jobs.spark_runner import local_slots
-from spark_rollups.jobs.worker_tasks import Here
+from spark_rollups.jobs.worker_tasks import LocalRunner
 from spark_rollups.session import SparkSettings, open_session
 from spark_rollups.spark_errors import SparkFailedError, reason_in
 
 
-class HereWithEnd(Here):
+class HereWithEnd(LocalRunner):
     """In the place of Spark, which other tests start."""
 
     closed = 0

@@ -9,16 +9,16 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from support.rollups.archive import DAY, HOUR, MINUTE, MONDAY, RollupArchive, Told, labels, spoil
+from support.rollups.archive import DAY, HOUR, MINUTE, MONDAY, RollupArchive, Sample, labels, spoil
 
-from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.forecasting import snapshot_batches
 from spark_rollups.jobs import cleanup
 from spark_rollups.jobs import rollup as rollup_run
 from spark_rollups.jobs.rollup import Result, rollup
 from spark_rollups.jobs.settings import RollupSettings
-from spark_rollups.jobs.worker_tasks import Here
-from spark_rollups.progress import Silent
+from spark_rollups.jobs.worker_tasks import LocalRunner
+from spark_rollups.progress import SilentProgress
 from spark_rollups.rollup.tables.manifest import newest_manifest
 from spark_rollups.rollup.tables.reader import open_rollups
 from spark_rollups.spark_errors import SparkFailedError
@@ -27,7 +27,7 @@ EVER = date(2000, 1, 1), date(2100, 1, 1)
 NAMES = ("2026-09-28", "2026-09-29", "2026-09-30")
 
 
-def day_of(number: int, consumer: str = "c") -> list[Told]:
+def day_of(number: int, consumer: str = "c") -> list[Sample]:
     who = {"system": "s", "account": "A", "stream": "S", "consumer": consumer}
     return [
         (labels(metric, **who), MONDAY + number * DAY + step * 30 * MINUTE, float(step))
@@ -58,7 +58,7 @@ def file_of(archive: RollupArchive, table: str, day: str) -> Path:
     return archive.path / entry["path"]
 
 
-class Recorded(Here):
+class Recorded(LocalRunner):
     """Remembers the days that it was given, and fails where it is told to."""
 
     def __init__(self, fails: str = "") -> None:
@@ -74,10 +74,10 @@ class Recorded(Here):
             yield place, answer
 
 
-def run(archive: RollupArchive, runner: Here | None = None, **more: object) -> Result:
+def run(archive: RollupArchive, runner: LocalRunner | None = None, **more: object) -> Result:
     out = str(archive.path.parent / "out")
     settings = RollupSettings(str(archive.path), out, **more)  # type: ignore[arg-type]
-    return rollup(settings, lambda: runner or Here(), Silent())
+    return rollup(settings, lambda: runner or LocalRunner(), SilentProgress())
 
 
 def tables(archive: RollupArchive) -> dict[str, object]:
@@ -85,7 +85,7 @@ def tables(archive: RollupArchive) -> dict[str, object]:
     return {name: rollups.table(name, *EVER) for name in ("daily", "hourly", "shares", "quantiles")}
 
 
-def never() -> Here:
+def never() -> LocalRunner:
     raise AssertionError("Spark must not be started")
 
 
@@ -94,7 +94,7 @@ def test_where_nothing_changed_nothing_is_read_and_spark_is_not_started(
 ) -> None:
     first = run(archive)
     out = str(archive.path.parent / "out")
-    second = rollup(RollupSettings(str(archive.path), out), never, Silent())
+    second = rollup(RollupSettings(str(archive.path), out), never, SilentProgress())
     assert first.read == list(NAMES)
     assert second.read == []
     assert second.manifest == first.manifest
@@ -156,7 +156,7 @@ def test_a_broken_run_leaves_the_old_result_and_the_next_takes_it_up(
     assert tables(archive) == old
     runner = Recorded()
     again = run(archive, runner)
-    assert again.taken_up == [NAMES[1]]
+    assert again.resumed == [NAMES[1]]
     assert runner.days - {""} == {NAMES[2]}
     assert sorted(again.manifest.days) == list(NAMES)
 
@@ -168,7 +168,7 @@ def test_what_a_broken_run_finished_is_read_again_when_its_files_are_gone(
         run(archive, Recorded(fails=NAMES[2]))
     for path in (archive.path.parent / "out" / "daily").rglob("*.parquet"):
         path.unlink()
-    assert run(archive).taken_up == []
+    assert run(archive).resumed == []
 
 
 def test_an_unreadable_file_is_named_and_leaves_the_old_result(archive: RollupArchive) -> None:
@@ -187,8 +187,8 @@ def test_a_fault_within_a_file_is_found_by_the_work_and_other_days_are_kept(
     spoil(path)
     with pytest.raises(RollupError, match=f"{path.name}.*; there is no result yet"):
         run(archive)
-    assert newest_manifest(Place(str(archive.path.parent / "out"))) is None
-    assert run(archive, first=date(2026, 9, 30)).taken_up == [NAMES[2]]
+    assert newest_manifest(Root(str(archive.path.parent / "out"))) is None
+    assert run(archive, first=date(2026, 9, 30)).resumed == [NAMES[2]]
 
 
 def test_a_missing_file_is_named(archive: RollupArchive) -> None:
@@ -213,7 +213,7 @@ def test_a_day_that_the_archive_does_not_have_is_an_error(
         run(archive, first=first, last=last)
 
 
-class Said(Silent):
+class Said(SilentProgress):
     def __init__(self) -> None:
         super().__init__()
         self.lines: list[str] = []
@@ -226,13 +226,13 @@ def test_days_missing_in_between_are_told(archive: RollupArchive) -> None:
     archive.add(day_of(5), now=MONDAY + 8 * DAY)
     said = Said()
     out = str(archive.path.parent / "out")
-    rollup(RollupSettings(str(archive.path), out), Here, said)
+    rollup(RollupSettings(str(archive.path), out), LocalRunner, said)
     assert said.lines == ["missing in the archive: 2026-10-01 to 2026-10-02"]
 
 
 def test_no_archive_is_an_error_that_names_the_place(tmp_path: Path) -> None:
     with pytest.raises(RollupError, match=f"{tmp_path}: there is no archive here"):
-        rollup(RollupSettings(str(tmp_path), str(tmp_path / "out")), Here, Silent())
+        rollup(RollupSettings(str(tmp_path), str(tmp_path / "out")), LocalRunner, SilentProgress())
 
 
 def test_an_archive_of_a_newer_program_is_refused(archive: RollupArchive) -> None:
@@ -263,7 +263,7 @@ def test_rollups_of_a_newer_program_are_refused(archive: RollupArchive) -> None:
 
 
 def test_two_runs_at_once_do_not_overwrite_each_other(archive: RollupArchive) -> None:
-    class Overtaken(Here):
+    class Overtaken(LocalRunner):
         def run(self, tasks: Sequence[str]) -> Iterator[tuple[int, str]]:
             run(archive)
             yield from super().run(tasks)
@@ -338,18 +338,18 @@ def test_days_are_there_for_readers_even_when_no_forecast_can_be_made(
         raise RollupError("cannot be made")
 
     with monkeypatch.context() as patched:
-        patched.setattr(rollup_run, "make_asof", failing)
+        patched.setattr(rollup_run, "make_snapshots", failing)
         with pytest.raises(RollupError, match="cannot be made"):
             run(archive)
     opened = open_rollups(str(archive.path.parent / "out"))
     assert [day.isoformat() for day in opened.days()] == list(NAMES)
-    assert opened.asof_days() == []
+    assert opened.snapshot_days() == []
     again = run(archive)
-    assert again.read == again.taken_up == []
+    assert again.read == again.resumed == []
     assert again.asof == [NAMES[2]]
 
 
-class SparkFails(Here):
+class SparkFails(LocalRunner):
     """At the tasks that have this word."""
 
     def __init__(self, at: str) -> None:
@@ -375,7 +375,7 @@ def test_a_failure_of_spark_says_what_is_left_to_readers(
     assert told_of_failure(archive, "units") == "there is no result yet"
     first = run(archive, last=date(2026, 9, 28), forecasts=False).manifest
     assert told_of_failure(archive, "units") == "the old result stays"
-    place = Place(str(archive.path.parent / "out"))
+    place = Root(str(archive.path.parent / "out"))
     assert newest_manifest(place) == first
     left = "the days are there, forecasts stay as they were"
     assert told_of_failure(archive, "batch") == left

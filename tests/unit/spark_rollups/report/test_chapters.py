@@ -16,9 +16,9 @@ from support.rollups.report_month import (
     SERVER,
     STREAM,
     forecast,
+    healthy,
     report_of,
     rows_of,
-    well,
 )
 
 from exporter import catalog as c
@@ -37,7 +37,7 @@ def chapter(report: Report, key: str) -> Chapter:
 
 @pytest.fixture(scope="module")
 def good() -> Report:
-    return report_of(well())
+    return report_of(healthy())
 
 
 def test_the_chapters_are_all_there_in_order(good: Report) -> None:
@@ -57,7 +57,7 @@ def test_every_table_has_its_own_name_and_rows_as_long_as_its_columns(good: Repo
 
 
 def test_a_good_month_says_that_it_is_good(good: Report) -> None:
-    assert good.front.level is Level.CALM
+    assert good.front.level is Level.NORMAL
     assert good.front.headline == (
         "No limit will be reached within 90 days, and nothing needs attention."
     )
@@ -75,7 +75,7 @@ def test_a_stream_has_its_size_growth_and_limits(good: Report) -> None:
 
 
 def test_only_a_stream_that_refuses_is_marked_when_it_is_full() -> None:
-    for discard, level in (("new", Level.WRONG), ("old", Level.CALM)):
+    for discard, level in (("new", Level.CRITICAL), ("old", Level.NORMAL)):
         rollups = LiteralRollups()
         rollups.gauge(c.STREAM_INFO, NOVEMBER, 1, labels={"discard": discard}, **STREAM)
         rollups.gauge(c.STREAM_BYTES, NOVEMBER, 99, **STREAM)
@@ -85,7 +85,7 @@ def test_only_a_stream_that_refuses_is_marked_when_it_is_full() -> None:
 
 
 def test_a_consumer_has_its_worst_day_and_its_share_of_repeats() -> None:
-    rollups = well()
+    rollups = healthy()
     rollups.gauge(c.CONSUMER_LAG_SECONDS, [NOVEMBER[6]], 50, high=5000, **CONSUMER)
     (row,) = rows_of(report_of(rollups), "consumers")
     assert (row["lag_seconds"], row["lag_day"], row["lag_seconds_before"]) == (5000, NOVEMBER[6], 5)
@@ -95,7 +95,7 @@ def test_a_consumer_has_its_worst_day_and_its_share_of_repeats() -> None:
 
 
 def test_shares_of_time_are_by_state_and_the_month_before_stands_beside() -> None:
-    rollups = well()
+    rollups = healthy()
     rollups.rows["shares"].clear()
     rollups.states(c.CONSUMER_VERDICT, OCTOBER, {0: 90, 5: 10}, **CONSUMER)
     rollups.states(c.CONSUMER_VERDICT, NOVEMBER, {0: 50, 2: 10, 3: 15, 7: 25}, **CONSUMER)
@@ -103,9 +103,9 @@ def test_shares_of_time_are_by_state_and_the_month_before_stands_beside() -> Non
     (row,) = rows_of(report, "verdicts")
     assert (row["not_well"], row["not_well_before"]) == (pytest.approx(0.4), pytest.approx(0.1))
     assert (row["ack_floor_stuck"], row["paused"]) == (pytest.approx(0.25), pytest.approx(0.1))
-    (picture,) = chapter(report, "consumers").pictures
-    assert isinstance(picture, Shares)
-    assert sum(picture.rows[0].shares) == pytest.approx(1)
+    (figure,) = chapter(report, "consumers").figures
+    assert isinstance(figure, Shares)
+    assert sum(figure.rows[0].shares) == pytest.approx(1)
     assert rows_of(report, "consumers")[0]["worst_state"] == "ack floor stuck"
 
 
@@ -130,7 +130,7 @@ def test_who_was_not_measured_is_unknown_and_not_zero() -> None:
 
 
 def test_a_server_has_its_fill_errors_and_restarts() -> None:
-    rollups = well()
+    rollups = healthy()
     rollups.rows["daily"] = [
         row
         for row in rollups.rows["daily"]
@@ -144,14 +144,14 @@ def test_a_server_has_its_fill_errors_and_restarts() -> None:
 
 
 def test_an_account_without_a_limit_says_so() -> None:
-    rollups = well()
+    rollups = healthy()
     rollups.gauge(c.ACCOUNT_STORAGE_USED_BYTES, NOVEMBER, 7, labels={"tier": ""}, account="APP")
     (row,) = rows_of(report_of(rollups), "accounts")
     assert (row["storage_limit_bytes"], row["storage_fill"]) == (float("inf"), float("inf"))
 
 
 def test_a_clock_is_off_only_beyond_its_uncertainty() -> None:
-    rollups = well()
+    rollups = healthy()
     for metric, value in (
         (c.SERVER_CLOCK_OFFSET_SECONDS, -3.0),
         (c.SERVER_CLOCK_UNCERTAINTY_SECONDS, 2.5),
@@ -163,7 +163,7 @@ def test_a_clock_is_off_only_beyond_its_uncertainty() -> None:
 
 
 def test_publishes_tell_whether_duplicates_are_exact() -> None:
-    rollups = well()
+    rollups = healthy()
     rollups.gauge(c.STREAM_DEDUPE_EXACT, NOVEMBER, lambda day: 0 if day == 3 else 1, **STREAM)
     rollups.counter(c.STREAM_DEDUPE_HITS, NOVEMBER, 2, **STREAM)
     (row,) = rows_of(report_of(rollups), "publishing")
@@ -172,7 +172,7 @@ def test_publishes_tell_whether_duplicates_are_exact() -> None:
 
 
 def test_rejections_stand_by_code_with_their_meaning() -> None:
-    rollups = well()
+    rollups = healthy()
     for code, number in (("10071", 1), ("10077", 3), ("19999", 2)):
         labels = {"code": code}
         rollups.counter(c.STREAM_PUBLISH_REJECTIONS, BOTH, number, labels=labels, **STREAM)
@@ -186,7 +186,7 @@ def test_rejections_stand_by_code_with_their_meaning() -> None:
 
 
 def test_checks_of_the_audit_are_new_open_or_mended() -> None:
-    rollups = well()
+    rollups = healthy()
     for check, days in (
         ("old-one", BOTH),
         ("new-one", NOVEMBER[9:]),
@@ -202,7 +202,7 @@ def test_checks_of_the_audit_are_new_open_or_mended() -> None:
 
 
 def test_right_sizing_takes_the_slow_acknowledgements_from_the_histogram() -> None:
-    rollups = well()
+    rollups = healthy()
     for bound, number in (("1.0", 90), ("2.0", 100), ("+Inf", 100)):
         rollups.counter(
             c.CONSUMER_ACK_SECONDS, NOVEMBER, number, labels={"le": bound}, name=BUCKET, **CONSUMER
@@ -230,7 +230,7 @@ def test_a_histogram_without_its_last_bucket_is_unknown() -> None:
 
 
 def test_changes_stand_on_their_day_the_newest_first() -> None:
-    rollups = well()
+    rollups = healthy()
     rollups.counter(c.STREAM_RECREATED, NOVEMBER, lambda day: day == 4, **STREAM)
     rollups.counter(c.CONSUMER_RECREATED, NOVEMBER, lambda day: 2 * (day == 20), **CONSUMER)
     rollups.gauge(c.STREAM_UP, NOVEMBER[7:12], 1, account="APP", stream="SHORT")
@@ -250,7 +250,7 @@ def test_changes_stand_on_their_day_the_newest_first() -> None:
 
 
 def test_a_changed_limit_is_told_with_both_values() -> None:
-    rollups = well()
+    rollups = healthy()
     rollups.rows["daily"] = [
         row for row in rollups.rows["daily"] if row["metric"] != c.STREAM_MAX_BYTES.name
     ]
@@ -261,7 +261,7 @@ def test_a_changed_limit_is_told_with_both_values() -> None:
 
 
 def test_elections_are_summed_up_by_stream() -> None:
-    rollups = well()
+    rollups = healthy()
     rollups.counter(
         c.STREAM_LEADER_CHANGES, NOVEMBER, lambda day: (day == 3) + 2 * (day == 9), **STREAM
     )
@@ -272,21 +272,21 @@ def test_elections_are_summed_up_by_stream() -> None:
 
 
 def test_missing_days_and_hours_are_told_and_drawn() -> None:
-    rollups = well()
+    rollups = healthy()
     for day in NOVEMBER[6:8]:
         del rollups.covered[day]
     rollups.cover([NOVEMBER[9]], hours=0b1111)
     report = report_of(rollups)
     what = [row["what"].replace("\u00a0", " ") for row in rows_of(report, "unknown")]
     assert what[:2] == ["Everything on 7 to 8 Nov: no data.", "Some hours on 10 Nov."]
-    (strip,) = chapter(report, "data-quality").pictures
+    (strip,) = chapter(report, "data-quality").figures
     assert isinstance(strip, DayStrip)
     assert strip.rows[0].days[6:10] == (None, None, 1.0, pytest.approx(4 / 24))
     assert "28 of 30 days have data, 652 of 720 hours." in chapter(report, "data-quality").sentences
 
 
 def test_a_month_that_is_not_over_says_so() -> None:
-    rollups = well()
+    rollups = healthy()
     for day in NOVEMBER[12:]:
         del rollups.covered[day]
     report = report_of(rollups)
@@ -296,7 +296,7 @@ def test_a_month_that_is_not_over_says_so() -> None:
 
 
 def test_a_question_left_out_is_told_with_its_reason() -> None:
-    rollups = well()
+    rollups = healthy()
     labels = {"request": "subsz", "reason": "ceiling"}
     rollups.gauge(c.REQUEST_SKIPPED, NOVEMBER, lambda day: day >= 15, labels=labels)
     rollups.gauge(c.REQUEST_SUCCESS, NOVEMBER, 0.9, labels={"request": "jsz"})
@@ -308,7 +308,7 @@ def test_a_question_left_out_is_told_with_its_reason() -> None:
 
 
 def filling(**changes: object) -> LiteralRollups:
-    rollups = well()
+    rollups = healthy()
     rollups.asof.clear()
     dates = {
         "earliest": date(2026, 12, 20),
@@ -349,7 +349,7 @@ def test_a_limit_has_its_history_drawn_with_a_gap_where_days_are_missing() -> No
     rollups.rows["daily"] = [
         row for row in rollups.rows["daily"] if row["day"] not in NOVEMBER[6:8]
     ]
-    (fans,) = chapter(report_of(rollups), "limits").pictures
+    (fans,) = chapter(report_of(rollups), "limits").figures
     assert isinstance(fans, Fans)
     (fan,) = fans.fans
     assert len(fan.days) == 59
@@ -358,7 +358,7 @@ def test_a_limit_has_its_history_drawn_with_a_gap_where_days_are_missing() -> No
 
 @pytest.mark.parametrize(("came", "verdict"), [(17.0, "held"), (30.0, "did not hold")])
 def test_what_was_said_a_month_ago_is_held_against_what_came(came: float, verdict: str) -> None:
-    rollups = well()
+    rollups = healthy()
     rollups.forecast(date(2026, 10, 31), **forecast())
     rollups.rows["daily"] = [
         row
@@ -377,7 +377,7 @@ def test_what_came_is_read_once_however_many_forecasts_are_held_against_it(
     """One reading for each of thousands of limits took minutes."""
     readings = []
     for streams in (1, 40):
-        rollups, reads = well(), 0
+        rollups, reads = healthy(), 0
         for number in range(streams):
             named = {**STREAM, "stream": f"S{number}"}
             rollups.forecast(date(2026, 10, 31), **{**forecast(), **named})
@@ -396,7 +396,7 @@ def test_what_came_is_read_once_however_many_forecasts_are_held_against_it(
 
 
 def test_sums_are_compared_by_covered_day() -> None:
-    rollups = well()
+    rollups = healthy()
     for day in NOVEMBER[15:]:
         del rollups.covered[day]
     rollups.rows["daily"] = [
@@ -410,18 +410,18 @@ def test_worse_is_a_tenth_more_of_something_bad() -> None:
     def level(now: float | None, before: float | None, bad: bool | None = True) -> Level:
         return Comparison("x", "X", Kind.COUNT, now, before, bad).level
 
-    assert level(110, 100) is Level.LOOK
-    assert level(109, 100) is Level.CALM
-    assert level(1, 0) is Level.LOOK
-    assert level(0, 0) is Level.CALM
-    assert level(200, 100, None) is Level.CALM
-    assert level(None, 100) is Level.CALM
-    assert level(80, 100, False) is Level.LOOK
+    assert level(110, 100) is Level.WARNING
+    assert level(109, 100) is Level.NORMAL
+    assert level(1, 0) is Level.WARNING
+    assert level(0, 0) is Level.NORMAL
+    assert level(200, 100, None) is Level.NORMAL
+    assert level(None, 100) is Level.NORMAL
+    assert level(80, 100, False) is Level.WARNING
 
 
 def test_trends_that_matter_are_told_and_small_ones_are_not() -> None:
-    rollups = well()
-    place = {"account": "APP", "stream": "ORDERS", "consumer": "billing", "server": ""}
+    rollups = healthy()
+    index = {"account": "APP", "stream": "ORDERS", "consumer": "billing", "server": ""}
     for metric, level, per_day, direction in (
         (c.CONSUMER_NUM_PENDING, 5000.0, 100.0, "growing"),
         (c.CONSUMER_LAG_SECONDS, 2.0, 1.0, "growing"),
@@ -429,7 +429,7 @@ def test_trends_that_matter_are_told_and_small_ones_are_not() -> None:
         (c.SERVER_HA_ASSETS, 10.0, 0.0, "steady"),
     ):
         rollups.asof[LAST]["trends"].append({
-            "as_of": LAST, "metric": metric.name, "kind": "gauge", "system": "prod", **place,
+            "as_of": LAST, "metric": metric.name, "kind": "gauge", "system": "prod", **index,
             "labels": [], "level": level, "per_day": per_day, "low": per_day, "high": per_day,
             "direction": direction, "stepped": 0.0, "days": 28,
         })  # fmt: skip
@@ -440,12 +440,12 @@ def test_trends_that_matter_are_told_and_small_ones_are_not() -> None:
 
 
 def test_two_systems_are_kept_apart() -> None:
-    rollups = well()
+    rollups = healthy()
     rollups.gauge(c.STREAM_BYTES, NOVEMBER, 1, system="test", **STREAM)
     rollups.gauge(c.UP, NOVEMBER, 1, system="test")
     report = report_of(rollups)
     assert report.systems == ("prod", "test")
     assert [row["system"] for row in rows_of(report, "streams")] == ["prod", "test"]
-    (strip,) = chapter(report, "data-quality").pictures
+    (strip,) = chapter(report, "data-quality").figures
     assert isinstance(strip, DayStrip)
     assert [row.name.text for row in strip.rows] == ["any data", "prod", "test"]

@@ -15,14 +15,14 @@ from support.rollups.report_month import (
     CONSUMER,
     NOVEMBER,
     STREAM,
+    healthy,
     report_of,
-    well,
     with_everything,
 )
 
 from exporter import catalog as c
-from spark_rollups.report.facts.cached_rollups import RememberedRollups
-from spark_rollups.report.facts.forecasts import Ahead
+from spark_rollups.report.facts.cached_rollups import CachedRollups
+from spark_rollups.report.facts.forecasts import ExpectedLevel
 from spark_rollups.report.figure_data import Fan, Name
 from spark_rollups.report.main import main
 from spark_rollups.report.model import Column, Report, Row, Table
@@ -108,7 +108,7 @@ def test_a_page_has_light_dark_and_paper(bad: Report) -> None:
 
 
 def many(rows: int) -> Report:
-    report = report_of(well())
+    report = report_of(healthy())
     table = Table(
         "many", "Many", (Column("name", "Name"),), (Column("n", "N"),),
         [Row((f"row-{number}", str(number))) for number in range(rows)],
@@ -125,10 +125,10 @@ def test_a_table_ends_and_says_where_the_rest_is() -> None:
 
 
 def test_findings_of_one_code_end_too() -> None:
-    rollups = well()
+    rollups = healthy()
     for number in range(13):
-        place = {**STREAM, "consumer": f"c{number}"}
-        rollups.counter(c.CONSUMER_LOST_MESSAGES, NOVEMBER, number + 1, **place)
+        index = {**STREAM, "consumer": f"c{number}"}
+        rollups.counter(c.CONSUMER_LOST_MESSAGES, NOVEMBER, number + 1, **index)
     page = html_report(report_of(rollups), 25, "csv")
     block = page[page.index('id="CON-MESSAGES-LOST"') :].split("</article>")[0]
     assert block.count("<li ") == 10
@@ -154,7 +154,7 @@ def test_unknown_is_a_word_on_the_page_and_empty_in_files() -> None:
 
 @pytest.mark.parametrize("name", ["=1+1", "+x", "-x", "@x", "\tx"])
 def test_no_spreadsheet_runs_a_name(name: str) -> None:
-    rollups = well()
+    rollups = healthy()
     rollups.gauge(c.STREAM_BYTES, NOVEMBER, 1, account="APP", stream=name)
     text = csv_files(report_of(rollups))["streams.csv"]
     assert f"'{name}" in [row["stream"] for row in csv.DictReader(io.StringIO(text))]
@@ -164,7 +164,7 @@ def test_numbers_in_csv_stay_numbers(bad: Report) -> None:
     row = next(csv.DictReader(io.StringIO(csv_files(bad)["limits.csv"])))
     assert float(row["level"]) == 16 * 2**30
     assert row["likely"] == "2026-12-10"
-    growth = csv_files(report_of(well()))["streams.csv"]
+    growth = csv_files(report_of(healthy()))["streams.csv"]
     assert "'" not in growth
 
 
@@ -180,7 +180,7 @@ def test_json_has_everything_and_is_strict(bad: Report) -> None:
 
 
 def test_a_report_of_the_same_month_is_the_same_text() -> None:
-    first, second = report_of(well()), report_of(well())
+    first, second = report_of(healthy()), report_of(healthy())
     assert html_report(first, 25, "csv") == html_report(second, 25, "csv")
     assert json_text(first) == json_text(second)
 
@@ -190,7 +190,7 @@ def test_a_report_of_the_same_month_is_the_same_text() -> None:
 
 def fan(limit: float | None) -> str:
     days = tuple((date(2026, 11, day), float(day)) for day in (1, 2, 3, 7, 8))
-    ahead = (Ahead(date(2026, 12, 8), 9.0, 10.0, 12.0),)
+    ahead = (ExpectedLevel(date(2026, 12, 8), 9.0, 10.0, 12.0),)
     return draw_fan(Fan(Name("S"), "soon", days, ahead, limit, is_bytes=False))
 
 
@@ -216,9 +216,9 @@ def test_all_points_lie_within_the_picture() -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("rollups")
-    well().write(place)
-    return place
+    index = tmp_path_factory.mktemp("rollups")
+    healthy().write(index)
+    return index
 
 
 def test_the_command_writes_the_page_the_tables_and_the_data(
@@ -238,15 +238,15 @@ def test_the_command_writes_the_page_the_tables_and_the_data(
 
 
 def test_files_and_memory_give_the_same_report(folder: Path) -> None:
-    remembered = RememberedRollups(open_rollups(str(folder)))
-    nothing_kept = RememberedRollups(open_rollups(str(folder)), most_rows=0)
-    expected = json_text(report_of(well()))
+    remembered = CachedRollups(open_rollups(str(folder)))
+    nothing_kept = CachedRollups(open_rollups(str(folder)), most_rows=0)
+    expected = json_text(report_of(healthy()))
     assert json_text(report_of(remembered)) == expected
     assert json_text(report_of(nothing_kept)) == expected
 
 
 @pytest.mark.parametrize(
-    ("words", "fault"),
+    ("arguments", "fault"),
     [
         (["--month", "2026-13"], "month 2026-13: write it as YYYY-MM, like 2026-11"),
         (["--month", "2031-01"], "month 2031-01: the rollups have no day of it; they go from "
@@ -255,9 +255,13 @@ def test_files_and_memory_give_the_same_report(folder: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_one_line_and_exit_code_2(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], fault: str
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    fault: str,
 ) -> None:
-    assert main(["--rollups", str(folder), "--out", str(tmp_path / "out"), *words]) == 2
+    assert main(["--rollups", str(folder), "--out", str(tmp_path / "out"), *arguments]) == 2
     told = capsys.readouterr().err.removeprefix(f"reading {folder}\n")
     assert told.startswith(f"streamgauge report: {fault}")
     assert told.count("\n") == 1
@@ -277,8 +281,8 @@ def test_a_place_that_cannot_be_written_is_named(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")
-    words = ["--rollups", str(folder), "--month", "2026-11", "--out", str(tmp_path / "file")]
-    assert main(words) == 2
+    arguments = ["--rollups", str(folder), "--month", "2026-11", "--out", str(tmp_path / "file")]
+    assert main(arguments) == 2
     assert str(tmp_path / "file") in capsys.readouterr().err
 
 

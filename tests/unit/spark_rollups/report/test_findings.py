@@ -21,8 +21,8 @@ from support.rollups.report_month import (
     SERVER,
     STREAM,
     forecast,
+    healthy,
     report_of,
-    well,
 )
 
 from alerts import thresholds
@@ -61,23 +61,23 @@ def without(metric: str) -> Fault:
     return fault
 
 
-def replaced(metric: c.Metric, value: float, **place: str) -> Fault:
+def replaced(metric: c.Metric, value: float, **index: str) -> Fault:
     def fault(rollups: LiteralRollups) -> None:
         without(metric.name)(rollups)
-        rollups.gauge(metric, NOVEMBER, value, **place)
+        rollups.gauge(metric, NOVEMBER, value, **index)
 
     return fault
 
 
 def raised(
-    metric: c.Metric, rise: float, labels: dict[str, str] | None = None, **place: str
+    metric: c.Metric, rise: float, labels: dict[str, str] | None = None, **index: str
 ) -> Fault:
     """A counter that rises on the twelfth day of the month."""
 
     def fault(rollups: LiteralRollups) -> None:
         without(metric.name)(rollups)
         rollups.counter(
-            metric, NOVEMBER, lambda day: rise if day == 11 else 0, labels=labels, **place
+            metric, NOVEMBER, lambda day: rise if day == 11 else 0, labels=labels, **index
         )
 
     return fault
@@ -245,11 +245,11 @@ HARMLESS: Final[dict[str, Fault]] = {
 
 @cache
 def provoked(code: str) -> list[Finding]:
-    return faults(well(), PROVOKED[code][1])
+    return faults(healthy(), PROVOKED[code][1])
 
 
 def test_a_good_month_has_no_finding() -> None:
-    assert faults(well()) == []
+    assert faults(healthy()) == []
 
 
 def test_every_code_has_a_fault_that_raises_it() -> None:
@@ -261,24 +261,24 @@ def test_a_fault_raises_its_finding_with_evidence(code: str) -> None:
     severity = PROVOKED[code][0]
     (finding,) = [finding for finding in provoked(code) if finding.code == code]
     assert finding.severity is severity
-    assert finding.says.endswith(".")
+    assert finding.summary.endswith(".")
     assert finding.evidence or code == "DATA-EVENTS-UNHEARD"
     assert (finding.by is None) == (severity is Severity.NOTE)
 
 
 @pytest.mark.parametrize("code", HARMLESS)
 def test_what_is_still_good_raises_nothing(code: str) -> None:
-    assert code not in [finding.code for finding in faults(well(), HARMLESS[code])]
+    assert code not in [finding.code for finding in faults(healthy(), HARMLESS[code])]
 
 
 @pytest.mark.parametrize("code", PROVOKED)
 def test_every_command_is_one_that_the_programs_have(code: str) -> None:
     for finding in provoked(code):
         for command in finding.commands:
-            (words,) = programs_called(command)
-            assert words[0] in PROGRAMS, command
-            if words[0] == "nats":
-                assert nats_cli().complaint(words[1:]) is None, command
+            (arguments,) = programs_called(command)
+            assert arguments[0] in PROGRAMS, command
+            if arguments[0] == "nats":
+                assert nats_cli().complaint(arguments[1:]) is None, command
 
 
 def test_commands_that_change_something_only_show_what_they_would_change() -> None:
@@ -312,11 +312,11 @@ def test_a_command_without_its_values_is_left_out() -> None:
 
 
 def test_room_is_asked_for_a_week_before_the_earliest_date() -> None:
-    (finding,) = faults(well(), again(outlook="act", **DATES))
+    (finding,) = faults(healthy(), again(outlook="act", **DATES))
     assert finding.by == date(2026, 12, 13)
     assert (
         "around 2\u00a0Jan\u00a02027 (20\u00a0Dec\u00a02026 to 20\u00a0Jan\u00a02027)"
-        in finding.says
+        in finding.summary
     )
     # 16 GiB + 3 + 1 are expected at most; the limit of 40 is larger, and a quarter more is asked.
     assert finding.commands[0] == f"nats stream edit ORDERS --max-bytes {50 * 2**30} --dry-run"
@@ -325,20 +325,20 @@ def test_room_is_asked_for_a_week_before_the_earliest_date() -> None:
 @pytest.mark.parametrize(("likely", "severity"), [(14, Severity.CRITICAL), (15, Severity.WARNING)])
 def test_within_the_alerts_horizon_it_is_critical(likely: int, severity: Severity) -> None:
     (finding,) = faults(
-        well(), again(outlook="act", likely=date(2026, 12, likely), not_before=None)
+        healthy(), again(outlook="act", likely=date(2026, 12, likely), not_before=None)
     )
     assert finding.severity is severity
 
 
 def test_a_threshold_of_ones_own_moves_the_line() -> None:
     chosen = thresholds.overridden(["redelivery_ratio=0.0001"])
-    report = build_report(well(), MONTH, MADE, chosen)
+    report = build_report(healthy(), MONTH, MADE, chosen)
     assert [finding.code for finding in report.findings] == ["CON-REDELIVERY-HIGH"]
 
 
 def test_exact_duplicates_are_no_finding() -> None:
     """What the tap counts as duplicates is explained; what it does not explain is told."""
-    rollups = well()
+    rollups = healthy()
     raised(c.STREAM_PUBLISHES_UNSTORED, 200_000, **STREAM)(rollups)
     rollups.gauge(c.STREAM_DEDUPE_EXACT, NOVEMBER, 1, **STREAM)
     rollups.counter(
@@ -349,7 +349,7 @@ def test_exact_duplicates_are_no_finding() -> None:
 
 def test_the_gravest_come_first_and_then_the_soonest() -> None:
     found_ = faults(
-        well(), audit("info"), raised(c.CONSUMER_LOST_MESSAGES, 5, **CONSUMER),
+        healthy(), audit("info"), raised(c.CONSUMER_LOST_MESSAGES, 5, **CONSUMER),
         again(outlook="act", **DATES), days_gone,
     )  # fmt: skip
     assert [finding.code for finding in found_] == [

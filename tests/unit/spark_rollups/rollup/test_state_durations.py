@@ -25,17 +25,17 @@ SAMPLES = st.lists(
 def test_a_state_holds_until_the_next_sample_and_at_most_five_minutes(
     samples: list[tuple[int, int, float]],
 ) -> None:
-    who, times, values = (np.array([row[place] for row in samples]) for place in range(3))
-    found = state_shares(who.astype(np.int32), times.astype(np.int64), values.astype(float), 10**6)
+    rank, times, values = (np.array([row[place] for row in samples]) for place in range(3))
+    found = state_shares(rank.astype(np.int32), times.astype(np.int64), values.astype(float), 10**6)
     wanted: dict[tuple[int, float], list[int]] = {}
-    for place, (whose, time, value) in enumerate(samples):
-        later = [t for w, t, _ in samples[place + 1 :] if w == whose]
+    for place, (ranks, time, value) in enumerate(samples):
+        later = [t for w, t, _ in samples[place + 1 :] if w == ranks]
         if not math.isnan(value):
             held = min((later or [10**6])[0] - time, 300_000)
-            wanted.setdefault((whose, value), []).append(held)
+            wanted.setdefault((ranks, value), []).append(held)
     told = {
         (int(w), float(v)): (int(n), float(s))
-        for w, v, n, s in zip(found.who, found.value, found.samples, found.seconds, strict=True)
+        for w, v, n, s in zip(found.rank, found.value, found.samples, found.seconds, strict=True)
     }
     assert told == {key: (len(held), sum(held) / 1000) for key, held in wanted.items()}
 
@@ -43,7 +43,7 @@ def test_a_state_holds_until_the_next_sample_and_at_most_five_minutes(
 @pytest.mark.parametrize("rows", [1, 3])
 def test_minus_zero_and_zero_are_one_state(rows: int) -> None:
     values = np.array([0.0, -0.0, 0.0][:rows])
-    who, times = np.zeros(rows, np.int32), np.arange(rows, dtype=np.int64) * 1000
-    found = state_shares(who, times, values, 86_400_000)
+    rank, times = np.zeros(rows, np.int32), np.arange(rows, dtype=np.int64) * 1000
+    found = state_shares(rank, times, values, 86_400_000)
     assert found.value.tolist() == [0.0]
     assert found.samples.tolist() == [rows]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.rollup.series_identity import kind_of
 from spark_rollups.rollup.tables.manifest import Day, Manifest, decoded, encoded, write_manifest
 from spark_rollups.rollup.tables.reader import open_rollups
@@ -28,9 +28,9 @@ def rows(day: date, metrics: list[str]) -> pa.Table:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> Root:
     """Two days of the table `daily`, and forecasts as of the second."""
-    made = Place(str(tmp_path))
+    made = Root(str(tmp_path))
     days = {}
     for day in (FIRST, SECOND):
         path = f"daily/day={day}/x.parquet"
@@ -42,57 +42,57 @@ def place(tmp_path: Path) -> Place:
     return made
 
 
-def test_days_are_read_with_both_ends(place: Place) -> None:
+def test_days_are_read_with_both_ends(place: Root) -> None:
     rollups = open_rollups(place.text)
     assert rollups.days() == [FIRST, SECOND]
     assert rollups.table("daily", FIRST, SECOND).num_rows == 4
     assert rollups.table("daily", SECOND, SECOND).column("day").unique().to_pylist() == [SECOND]
 
 
-def test_a_table_has_the_promised_schema_even_when_it_is_empty(place: Place) -> None:
+def test_a_table_has_the_promised_schema_even_when_it_is_empty(place: Root) -> None:
     rollups = open_rollups(place.text)
     for first, last in ((FIRST, SECOND), (date(2020, 1, 1), date(2020, 1, 2))):
         for name, schema in DAY_TABLES.items():
             assert rollups.table(name, first, last).schema == schema.remove_metadata()
 
 
-def test_columns_and_metrics_can_be_chosen(place: Place) -> None:
+def test_columns_and_metrics_can_be_chosen(place: Root) -> None:
     rollups = open_rollups(place.text)
     table = rollups.table("daily", FIRST, SECOND, ["sum", "kind"], ["b_total", "none"])
     assert table.to_pylist() == [{"sum": 1.0, "kind": "counter"}] * 2
 
 
-def test_no_metrics_are_no_rows(place: Place) -> None:
+def test_no_metrics_are_no_rows(place: Root) -> None:
     found = open_rollups(place.text).table("daily", FIRST, SECOND, metrics=[])
     assert found.schema == DAILY.remove_metadata()
     assert found.num_rows == 0
 
 
-def test_hours_with_data_are_told_and_a_missing_day_has_none(place: Place) -> None:
+def test_hours_with_data_are_told_and_a_missing_day_has_none(place: Root) -> None:
     rollups = open_rollups(place.text)
     assert rollups.hours(FIRST) == 0b101
     assert rollups.hours(date(2020, 1, 1)) == 0
     assert rollups.day(date(2020, 1, 1)) is None
 
 
-def test_forecasts_are_read_as_of_a_day(place: Place) -> None:
+def test_forecasts_are_read_as_of_a_day(place: Root) -> None:
     rollups = open_rollups(place.text)
-    assert rollups.asof_days() == [SECOND]
-    assert rollups.asof_table("forecasts", SECOND).schema == FORECASTS.remove_metadata()
-    assert rollups.asof_table("trends", SECOND).schema == TRENDS.remove_metadata()
+    assert rollups.snapshot_days() == [SECOND]
+    assert rollups.snapshot_table("forecasts", SECOND).schema == FORECASTS.remove_metadata()
+    assert rollups.snapshot_table("trends", SECOND).schema == TRENDS.remove_metadata()
     with pytest.raises(RollupError, match="no forecasts as of 2026-09-28"):
-        rollups.asof_table("forecasts", FIRST)
+        rollups.snapshot_table("forecasts", FIRST)
 
 
-def test_a_table_that_does_not_exist_is_told_with_those_that_do(place: Place) -> None:
+def test_a_table_that_does_not_exist_is_told_with_those_that_do(place: Root) -> None:
     rollups = open_rollups(place.text)
     with pytest.raises(RollupError, match="there is no table weekly; there are daily, hourly"):
         rollups.table("weekly", FIRST, SECOND)
     with pytest.raises(RollupError, match="there is no table daily; there are forecasts, trends"):
-        rollups.asof_table("daily", FIRST)
+        rollups.snapshot_table("daily", FIRST)
 
 
-def test_a_file_that_is_gone_or_broken_is_named(place: Place) -> None:
+def test_a_file_that_is_gone_or_broken_is_named(place: Root) -> None:
     path = f"daily/day={FIRST}/x.parquet"
     place.write(path, b"nothing")
     with pytest.raises(RollupError, match=f"cannot read .*{path}"):
@@ -107,14 +107,14 @@ def test_no_rollups_are_told_with_what_makes_them(tmp_path: Path) -> None:
         open_rollups(str(tmp_path))
 
 
-def test_the_newest_manifest_counts_and_other_files_do_not(place: Place) -> None:
+def test_the_newest_manifest_counts_and_other_files_do_not(place: Root) -> None:
     write_manifest(place, Manifest(12))
     place.write("rollup/notes.txt", b"99")
     place.write("rollup/x.json", b"{}")
     assert open_rollups(place.text).manifest == Manifest(12)
 
 
-def test_a_manifest_comes_back_as_it_was(place: Place) -> None:
+def test_a_manifest_comes_back_as_it_was(place: Root) -> None:
     manifest = open_rollups(place.text).manifest
     assert decoded(encoded(manifest), "x") == manifest
     assert len(manifest.paths()) == 3
@@ -126,7 +126,7 @@ def test_what_is_no_manifest_is_told(data: bytes) -> None:
         decoded(data, "here")
 
 
-def test_an_address_is_a_place_like_a_folder(place: Place) -> None:
+def test_an_address_is_a_place_like_a_folder(place: Root) -> None:
     rollups = open_rollups(f"file://{place.text}")
     assert rollups.table("daily", FIRST, SECOND).num_rows == 4
 
@@ -134,7 +134,7 @@ def test_an_address_is_a_place_like_a_folder(place: Place) -> None:
 @pytest.mark.parametrize("local", [True, False])
 def test_a_file_appears_whole_or_not_at_all(local: bool, tmp_path: Path) -> None:
     """Not local: in the way of object stores, whose uploads are completed by closing them."""
-    place = Place(str(tmp_path))
+    place = Root(str(tmp_path))
     place._local = local
     place.write("a/b", b"old")
 
@@ -150,7 +150,7 @@ def test_a_file_appears_whole_or_not_at_all(local: bool, tmp_path: Path) -> None
 
 
 def test_a_place_that_is_not_there_has_no_files(tmp_path: Path) -> None:
-    place = Place(str(tmp_path / "none"))
+    place = Root(str(tmp_path / "none"))
     assert place.names("x") == place.walk("x") == []
     assert place.has([]) is True
     assert place.has(["x"]) is False
