@@ -41,10 +41,10 @@ def java_version(java: Path) -> int | None:
     release = java.parent.parent / "release"
     if not release.is_file():
         return None
-    told = re.search(
+    match = re.search(
         r'^JAVA_VERSION="(?:1\.)?(\d+)', release.read_text(errors="replace"), re.MULTILINE
     )
-    return int(told[1]) if told else None
+    return int(match[1]) if match else None
 
 
 class ClassArchive:
@@ -56,8 +56,8 @@ class ClassArchive:
     def __init__(self, java: Path, spark_home: Path, environ: Mapping[str, str]) -> None:
         cache = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME", "/tmp"), ".cache")  # noqa: S108
         jars = sorted((each.name, each.stat().st_size) for each in (spark_home / "jars").iterdir())
-        told = f"{java}\n{java.stat().st_mtime_ns}\n{spark_home}\n{jars}"
-        mark = hashlib.sha256(told.encode()).hexdigest()[:16]
+        key = f"{java}\n{java.stat().st_mtime_ns}\n{spark_home}\n{jars}"
+        mark = hashlib.sha256(key.encode()).hexdigest()[:16]
         self.path = Path(cache, "streamgauge", f"spark-{mark}.jsa")
         self._fresh = self.path.with_suffix(f".{os.getpid()}.new")
         self.there = self.path.is_file()

@@ -19,10 +19,10 @@ def launch_java(conf: Mapping[str, str]) -> None:
 
     if SparkContext._gateway is not None:  # noqa: SLF001
         return
-    told = SparkConf(loadDefaults=False)
+    spark_conf = SparkConf(loadDefaults=False)
     for key, value in conf.items():
-        told.set(key, value)
-    gateway = launch_gateway(told, {"stderr": subprocess.PIPE})  # type: ignore[no-untyped-call]
+        spark_conf.set(key, value)
+    gateway = launch_gateway(spark_conf, {"stderr": subprocess.PIPE})  # type: ignore[no-untyped-call]
     threading.Thread(target=_forward, args=(gateway.proc.stderr, sys.stderr), daemon=True).start()
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001
 

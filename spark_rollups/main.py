@@ -91,13 +91,13 @@ def main(argv: Sequence[str]) -> int:
         return 130
 
 
-def _run(words: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     settings = RollupSettings(
-        words.archive, words.out, words.first, words.last, words.from_raw, words.forecasts,
-        folded=tuple(sorted({*FOLDED_LABELS, *words.fold})),
+        arguments.archive, arguments.out, arguments.first, arguments.last, arguments.from_raw, arguments.forecasts,
+        folded=tuple(sorted({*FOLDED_LABELS, *arguments.fold})),
     )  # fmt: skip
-    spark = SparkSettings(words.master, words.remote, dict(words.conf))
-    publication = publication_of(words)
+    spark = SparkSettings(arguments.master, arguments.remote, dict(arguments.conf))
+    publication = publication_of(arguments)
     runners: list[SparkRunner] = []
 
     def start() -> SparkRunner:
@@ -119,26 +119,26 @@ def _run(words: argparse.Namespace) -> int:
 def _publish(rollups: Rollups, publication: Publication) -> None:
     """The time of success is now, also where nothing had changed."""
     now = time.time()
-    found = current_gauges(rollups, now, now, _say)
+    found = current_gauges(rollups, now, now, _log)
     rollups.root.write(FILE, text_of(found.gauges))
-    publication.publish(found, now, _say)
+    publication.publish(found, now, _log)
 
 
 def _summary(result: Result, out: str, seconds: float) -> str:
     made = len(result.read) + len(result.resumed)
     kept = len(result.manifest.days) - made
-    if not made and not result.asof:
+    if not made and not result.snapshots:
         return f"{kept} days, nothing has changed\n"
-    told = [f"{made} days made from {result.rows:,} rows in {seconds:.1f} s, {kept} kept"]
+    lines = [f"{made} days made from {result.rows:,} rows in {seconds:.1f} s, {kept} kept"]
     if result.resumed:
-        told.append(f"{len(result.resumed)} of them finished by a run that failed")
-    if result.asof:
-        told.append(f"forecasts as of {', '.join(result.asof)}")
-    told.append(f"result {result.manifest.number} in {out}")
-    return "\n".join(told) + "\n"
+        lines.append(f"{len(result.resumed)} of them finished by a run that failed")
+    if result.snapshots:
+        lines.append(f"forecasts as of {', '.join(result.snapshots)}")
+    lines.append(f"result {result.manifest.number} in {out}")
+    return "\n".join(lines) + "\n"
 
 
-def _say(line: str) -> None:
+def _log(line: str) -> None:
     sys.stdout.write(f"{line}\n")
 
 

@@ -59,7 +59,7 @@ TRENDED: Final = _names(
 HOURLY: Final = tuple(
     dict.fromkeys(
         (
-            *(asked.metric for asked in FORECASTED),
+            *(each.metric for each in FORECASTED),
             *_names(
                 catalog.CONSUMER_LAG_SECONDS,
                 catalog.CONSUMER_NUM_PENDING,

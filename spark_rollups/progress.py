@@ -18,20 +18,20 @@ class Progress:
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
         self._title, self._total, self._done = "", 0.0, 0.0
-        self._began = self._told = time.monotonic()
+        self._began = self._logged = time.monotonic()
         self._shown = False
 
     def begin(self, title: str, total: float) -> None:
         self._title, self._total, self._done = title, total, 0.0
-        self._began = self._told = time.monotonic()
+        self._began = self._logged = time.monotonic()
         if self._terminal:
             self._show()
 
     def step(self, amount: float) -> None:
         self._done += amount
         now = time.monotonic()
-        if self._terminal or now - self._told >= _LINE_SECONDS:
-            self._told = now
+        if self._terminal or now - self._logged >= _LINE_SECONDS:
+            self._logged = now
             self._show()
 
     def end(self) -> None:
@@ -40,7 +40,7 @@ class Progress:
             self._stream.flush()
         self._shown = False
 
-    def say(self, line: str) -> None:
+    def log(self, line: str) -> None:
         self.end()
         self._stream.write(f"{line}\n")
         self._stream.flush()
@@ -68,5 +68,5 @@ class SilentProgress(Progress):
     def step(self, amount: float) -> None:
         pass
 
-    def say(self, line: str) -> None:
+    def log(self, line: str) -> None:
         pass

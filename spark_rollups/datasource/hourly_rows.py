@@ -29,7 +29,7 @@ class UnitSelection:
         # Sorted numbers of the unit's series; None where it has all of its metrics' series.
         self.series = None if unit.buckets == 1 else self._series()
 
-    def rank(self, series: Ranks) -> Ranks:
+    def ranks(self, series: Ranks) -> Ranks:
         """The rank of each row's identity; -1 where the row is not this unit's."""
         ranks = self._identities.ranks(series)
         if self.series is None:
@@ -56,7 +56,7 @@ def statistics_in(
 
 def _rows_of(table: Any, chosen: UnitSelection) -> tuple[HourRows, Ranks]:
     series, count = _ints(table, "series"), _ints(table, "count")
-    rank = chosen.rank(series)
+    rank = chosen.ranks(series)
     wanted = (rank >= 0) & (count > 0)
     if not wanted.all():
         # Taken by Arrow before anything becomes a numpy column.
@@ -121,7 +121,7 @@ def _lasts(table: Any, source: str, chosen: UnitSelection) -> tuple[Ranks, Int64
         none = np.zeros(len(chunks), bool)
         found = chunk_statistics(chunks.values, chunks.counts, rising=none, p95=none)
         series, hour, last = chunks.series, chunks.hour, found.last
-    rank = chosen.rank(series)
+    rank = chosen.ranks(series)
     wanted = (rank >= 0) & ~np.isnan(last)
     wanted[wanted] = chosen.rising(rank[wanted])
     return series[wanted], hour[wanted], last[wanted]

@@ -48,8 +48,8 @@ def row_batches(
     """Tables of the row groups that may hold these metrics and series (sorted); None: of all."""
     with opened(root, path) as file:
         groups = groups_with(file.metadata, metrics, series)
-        for portion in _portions(file.metadata, groups):
-            yield file.read_row_groups(portion, columns=list(columns), use_threads=False)
+        for batch in _batches(file.metadata, groups):
+            yield file.read_row_groups(batch, columns=list(columns), use_threads=False)
 
 
 def groups_with(metadata: Any, metrics: Collection[str] | None, series: Any = None) -> list[int]:
@@ -83,7 +83,7 @@ def _range(metadata: Any, group: int, name: str) -> tuple[Any, Any] | None:
     return None if found is None or not found.has_min_max else (found.min, found.max)
 
 
-def _portions(metadata: Any, groups: list[int]) -> Iterator[list[int]]:
+def _batches(metadata: Any, groups: list[int]) -> Iterator[list[int]]:
     held: list[int] = []
     rows = samples = 0
     for group in groups:

@@ -39,23 +39,21 @@ FORECAST_INPUT: Final = pa.schema(
 )
 
 
-def forecast_batch(asked: Any, as_of: date) -> Any:
+def forecast_batch(batch: Any, as_of: date) -> Any:
     """A table or batch of ASKED in, a table of FORECASTS out; one row for each row."""
-    rows = [forecast_row(row, as_of) for row in asked.to_pylist()]
+    rows = [forecast_row(row, as_of) for row in batch.to_pylist()]
     return pa.Table.from_pylist(rows, schema=FORECASTS)
 
 
-def forecast_row(asked: dict[str, Any], as_of: date) -> dict[str, Any]:
-    times, levels = np.array(asked["times"]), np.array(asked["levels"])
-    found = forecast(
-        times, levels, asked["limit"], highs=np.array(asked["highs"]), now=end_of(as_of)
-    )
+def forecast_row(row: dict[str, Any], as_of: date) -> dict[str, Any]:
+    times, levels = np.array(row["times"]), np.array(row["levels"])
+    found = forecast(times, levels, row["limit"], highs=np.array(row["highs"]), now=end_of(as_of))
     return {
         "as_of": as_of,
-        **{name: asked[name] for name in _COPIED},
+        **{name: row[name] for name in _COPIED},
         "level": found.level,
-        "limit": asked["limit"],
-        **_outlook(found, asked, as_of),
+        "limit": row["limit"],
+        **_outlook(found, row, as_of),
         "model": "" if found.model is None else found.model.value,
         "error": None if found.accuracy is None else found.accuracy.error,
         "linear_error": None if found.accuracy is None else found.accuracy.predict_linear_error,
@@ -71,9 +69,9 @@ def end_of(day: date) -> float:
     return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() + 86_400
 
 
-def _outlook(found: Forecast, asked: dict[str, Any], as_of: date) -> dict[str, Any]:
-    when, discards_old = found.exhaustion, asked["discards_old"]
-    if discards_old and _is_full(found, asked["limit"], as_of):
+def _outlook(found: Forecast, row: dict[str, Any], as_of: date) -> dict[str, Any]:
+    when, discards_old = found.exhaustion, row["discards_old"]
+    if discards_old and _is_full(found, row["limit"], as_of):
         return {"outlook": BY_DESIGN, "reason": BY_DESIGN_REASON}
     reason = when.reason
     if discards_old and when.outlook in _DATED:
@@ -99,10 +97,10 @@ def _is_full(found: Forecast, limit: float | None, as_of: date) -> bool:
 
 def _levels(found: Forecast) -> dict[str, float | None]:
     names = [f"level_{days}d_q{q}" for days in HORIZONS for q in QUANTILES_AHEAD]
-    told: list[float | None] = [
+    values: list[float | None] = [
         value for level in found.levels for value in (level.low, level.median, level.high)
     ]
-    return dict(zip(names, told or [None] * len(names), strict=True))
+    return dict(zip(names, values or [None] * len(names), strict=True))
 
 
 def _day(seconds: float | None, latest: date = date.max) -> date | None:

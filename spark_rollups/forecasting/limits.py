@@ -24,14 +24,14 @@ class CurrentLimits:
     _limits: dict[Identity, tuple[float, float]]
     _discards_old: dict[Identity, bool]
 
-    def limit(self, metric: str, who: Row, newest_hour: float) -> float | None:
+    def limit(self, metric: str, series: Row, newest_hour: float) -> float | None:
         """None when there is none: a limit that ended before the level did was taken away."""
-        value, last_hour = self._limits.get((metric, *identity(who)), (None, 0.0))
+        value, last_hour = self._limits.get((metric, *identity(series)), (None, 0.0))
         return value if last_hour >= newest_hour else None
 
-    def discards_old(self, who: Row) -> bool:
+    def discards_old(self, stream: Row) -> bool:
         """Of a stream of which nothing is known it is not said."""
-        return self._discards_old.get(identity(who), False)
+        return self._discards_old.get(identity(stream), False)
 
 
 def current_limits(limits: Series | None) -> CurrentLimits:
@@ -51,8 +51,8 @@ def _newest_last(limits: Series | None) -> list[tuple[Row, float, float]]:
     if limits is None:
         return []
     last, hour = (limits.newest(name).tolist() for name in ("last", "last_hour"))
-    told = zip(limits.who.to_pylist(), last, hour, strict=True)
-    return sorted(told, key=lambda each: each[2])
+    rows = zip(limits.identities.to_pylist(), last, hour, strict=True)
+    return sorted(rows, key=lambda each: each[2])
 
 
 def identity(row: Row, without: frozenset[str] = frozenset()) -> Identity:

@@ -30,7 +30,7 @@ _NONE: Final = pa.scalar("", _TEXT)
 class Series:
     """One row of `who` for each series, and its points in the order in which they came."""
 
-    who: Any
+    identities: Any
     _offsets: Int64s
     _points: dict[str, Floats]
 
@@ -44,22 +44,22 @@ class Series:
     def newest(self, name: str) -> Floats:
         return self._points[name][self._offsets[1:] - 1]
 
-    def part(self, first: int, last: int) -> Series:
+    def slice(self, first: int, last: int) -> Series:
         """From the first series on, the last not included."""
         offsets = self._offsets[first : last + 1]
         points = slice(int(offsets[0]), int(offsets[-1]))
         return Series(
-            self.who.slice(first, last - first),
+            self.identities.slice(first, last - first),
             offsets - offsets[0],
             {name: values[points] for name, values in self._points.items()},
         )
 
-    def of(self, chosen: NDArray[np.bool_]) -> Series:
+    def select(self, chosen: NDArray[np.bool_]) -> Series:
         """Those series alone."""
         counts = np.diff(self._offsets)
         points = np.repeat(chosen, counts)
         return Series(
-            self.who.filter(pa.array(chosen)),
+            self.identities.filter(pa.array(chosen)),
             np.append(0, np.cumsum(counts[chosen])),
             {name: values[points] for name, values in self._points.items()},
         )
@@ -70,7 +70,7 @@ class SeriesCollector:
     """Only numbers are kept of each day, and one row for each series, of the day it came first."""
 
     columns: tuple[str, ...]
-    _who: list[Any] = field(default_factory=list)
+    _identities: list[Any] = field(default_factory=list)
     _known: Any = field(default_factory=lambda: pa.array([], _TEXT))  # by code
     _codes: list[NDArray[np.int32]] = field(default_factory=list)
     _counts: list[NDArray[np.int32]] = field(default_factory=list)
@@ -97,7 +97,7 @@ class SeriesCollector:
         taken = _spans((np.cumsum(counts) - counts)[by_series], counts[by_series])
         sizes = np.bincount(codes, weights=counts).astype(np.int64)
         return Series(
-            pa.concat_tables(self._who),
+            pa.concat_tables(self._identities),
             np.append(0, np.cumsum(sizes)),
             {name: np.concatenate(parts)[taken] for name, parts in self._points.items()},
         )
@@ -113,7 +113,7 @@ class SeriesCollector:
             size = len(self._known)
             found[is_new] = np.arange(size, size + int(is_new.sum()), dtype=np.int32)
             self._known = pa.concat_arrays([self._known, names.filter(new)])
-            self._who.append(firsts.filter(new))
+            self._identities.append(firsts.filter(new))
         return found
 
 
@@ -141,10 +141,10 @@ def series_names(identities: Any) -> Any:
     parts = [pc.binary_join_element_wise(*columns, pa.scalar(_NEXT, _TEXT))]
     for name in label_names(identities):
         value = label(identities, name).cast(_TEXT)
-        told = pc.binary_join_element_wise(
+        text = pc.binary_join_element_wise(
             pa.scalar(_NEXT + name, _TEXT), value, pa.scalar(_EQUALS, _TEXT)
         )
-        parts.append(pc.if_else(pc.equal(value, _NONE), _NONE, told))
+        parts.append(pc.if_else(pc.equal(value, _NONE), _NONE, text))
     return pc.binary_join_element_wise(*parts, _NONE)
 
 

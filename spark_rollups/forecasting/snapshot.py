@@ -24,8 +24,8 @@ from spark_rollups.spark_errors import with_consequence
 Tables = dict[str, tuple[RollupFile, ...]]
 
 # A day that changed matters to what is made as of the next months; models look no further back.
-_LOOK_BACK_DAYS: Final = 365
-_ASKED: Final = {"forecasts": forecast_inputs, "trends": trend_inputs}
+_HISTORY_DAYS: Final = 365
+_INPUTS: Final = {"forecasts": forecast_inputs, "trends": trend_inputs}
 
 
 def make_snapshots(
@@ -37,25 +37,27 @@ def make_snapshots(
 ) -> Manifest:
     """The same manifest with what the next one should name; itself where nothing had to be made."""
     marks = {day: _mark(day, manifest) for day in _wanted(manifest)}
-    kept = {day for day in marks if manifest.asof_marks.get(day) == marks[day]} & {*manifest.asof}
-    outdated = [day for day in marks if day not in kept]
+    unchanged = {day for day in marks if manifest.asof_marks.get(day) == marks[day]} & {
+        *manifest.asof
+    }
+    outdated = [day for day in marks if day not in unchanged]
     if not outdated:
         return manifest
     rollups = Rollups(out, manifest)
-    made = {day: manifest.asof[day] for day in kept}
+    made = {day: manifest.asof[day] for day in unchanged}
     progress.begin("forecasts", len(outdated))
     for day in outdated:
-        made[day] = _made_of(rollups, day, stamp, runner)
+        made[day] = _snapshot(rollups, day, stamp, runner)
         progress.step(1)
     progress.end()
     return replace(manifest, asof=dict(sorted(made.items())), asof_marks=marks)
 
 
-def _made_of(rollups: Rollups, day: str, stamp: str, runner: Runner) -> Tables:
+def _snapshot(rollups: Rollups, day: str, stamp: str, runner: Runner) -> Tables:
     as_of = date.fromisoformat(day)
     try:
         with with_consequence("the days are there, forecasts stay as they were"):
-            return {name: (_made(name, rollups, as_of, stamp, runner),) for name in _ASKED}
+            return {name: (_table(name, rollups, as_of, stamp, runner),) for name in _INPUTS}
     except (pa.ArrowException, MemoryError) as error:
         reason = (str(error).splitlines() or ["no memory left"])[0]
         raise RollupError(
@@ -64,8 +66,8 @@ def _made_of(rollups: Rollups, day: str, stamp: str, runner: Runner) -> Tables:
         ) from error
 
 
-def _made(name: str, rollups: Rollups, day: date, stamp: str, runner: Runner) -> RollupFile:
-    batches = _ASKED[name](rollups, day)
+def _table(name: str, rollups: Rollups, day: date, stamp: str, runner: Runner) -> RollupFile:
+    batches = _INPUTS[name](rollups, day)
     found = compute_batches(name, batches, day, rollups.root, stamp, runner)
     table = pa.concat_tables([SNAPSHOT_TABLES[name].empty_table(), *found])
     return write_table(rollups.root, f"{name}/asof={day}/{stamp}.parquet", name, table)
@@ -78,10 +80,10 @@ def _wanted(manifest: Manifest) -> list[str]:
 
 def _mark(day: str, manifest: Manifest) -> str:
     """Changes with any day that it is made from, whichever run changed that day."""
-    first = (date.fromisoformat(day) - timedelta(days=_LOOK_BACK_DAYS)).isoformat()
-    told = [
+    first = (date.fromisoformat(day) - timedelta(days=_HISTORY_DAYS)).isoformat()
+    entries = [
         f"{each} {entry.fingerprint}"
         for each, entry in sorted(manifest.days.items())
         if first <= each <= day
     ]
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:32]
+    return hashlib.sha256("\n".join(entries).encode()).hexdigest()[:32]

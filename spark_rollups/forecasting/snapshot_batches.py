@@ -20,23 +20,23 @@ from spark_rollups.forecasting.trend_batch import trend_batch
 from spark_rollups.runner import Runner
 
 # So few are done before Spark has handed them out.
-FEW: Final = 4
-FOLDER: Final = "asked"
-_WORK: Final = {"forecasts": forecast_batch, "trends": trend_batch}
+FEW_BATCHES: Final = 4
+FOLDER: Final = "inputs"
+_COMPUTE: Final = {"forecasts": forecast_batch, "trends": trend_batch}
 
 
 def compute_batches(
     name: str, batches: Iterable[Any], as_of: date, out: Root, stamp: str, runner: Runner
 ) -> Iterator[Any]:
     """The answers' tables, in the order of the batches."""
-    waiting = iter(batches)
-    first = list(islice(waiting, FEW + 1))
-    if len(first) <= FEW:
-        yield from (_WORK[name](batch, as_of) for batch in first)
+    remaining = iter(batches)
+    first = list(islice(remaining, FEW_BATCHES + 1))
+    if len(first) <= FEW_BATCHES:
+        yield from (_COMPUTE[name](batch, as_of) for batch in first)
         return
     paths = []
     try:
-        for index, batch in enumerate(chain(first, waiting)):
+        for index, batch in enumerate(chain(first, remaining)):
             paths.append(f"{FOLDER}/{stamp}-{name}-{as_of}-{index:05d}.arrow")
             out.write(paths[-1], to_bytes(batch))
         results = dict(runner.run([_task(name, path, as_of, out) for path in paths]))
@@ -47,14 +47,14 @@ def compute_batches(
 
 
 def _task(name: str, path: str, as_of: date, out: Root) -> str:
-    words = {"name": name, "path": path, "as_of": as_of.isoformat(), "out": out.text}
-    return json.dumps({"batch": words})
+    arguments = {"name": name, "path": path, "as_of": as_of.isoformat(), "out": out.text}
+    return json.dumps({"batch": arguments})
 
 
 def run_batch(name: str, path: str, as_of: str, out: str) -> str:
     """In a worker."""
-    asked = from_bytes(root_at(out).read(path))
-    found = _WORK[name](asked, date.fromisoformat(as_of))
+    batch = from_bytes(root_at(out).read(path))
+    found = _COMPUTE[name](batch, date.fromisoformat(as_of))
     return base64.b64encode(to_bytes(found)).decode()
 
 

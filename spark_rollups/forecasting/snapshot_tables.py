@@ -31,15 +31,15 @@ GONE_TREND_DAYS: Final = 7
 # So many series are one batch: a worker's portion.
 BATCH_SERIES: Final = 256
 
-Each = Callable[[Callable[[Any], Any], Iterator[Any]], Iterable[Any]]
+MapBatches = Callable[[Callable[[Any], Any], Iterator[Any]], Iterable[Any]]
 
 _DAY: Final = 86_400.0
 _HOUR: Final = 3_600.0
 _TIER: Final = "tier"
-_ASKED: Final = {asked.metric: asked for asked in FORECASTED}
+_FORECASTED: Final = {each.metric: each for each in FORECASTED}
 
 
-def capacity_tables(rollups: Rollups, as_of: date, each: Each = map) -> tuple[Any, Any]:
+def capacity_tables(rollups: Rollups, as_of: date, each: MapBatches = map) -> tuple[Any, Any]:
     """The tables `forecasts` and `trends`, from what was known at the end of the day.
 
     `each` is a map that may work elsewhere: what it calls and what it gives can be pickled.
@@ -57,10 +57,10 @@ def forecast_inputs(rollups: Rollups, as_of: date) -> Iterator[Any]:
     levels = _levels(rollups, as_of)
     if levels is None:
         return
-    alive = levels.of(levels.newest("time") > _start(as_of, GONE_DAYS))
+    alive = levels.select(levels.newest("time") > _start(as_of, GONE_DAYS))
     limits = current_limits(_limits(rollups, as_of))
-    for first, last in _portions(len(alive)):
-        yield _asked(alive.part(first, last), limits)
+    for first, last in _batches(len(alive)):
+        yield _forecast_input(alive.slice(first, last), limits)
 
 
 def trend_inputs(rollups: Rollups, as_of: date) -> Iterator[Any]:
@@ -68,31 +68,33 @@ def trend_inputs(rollups: Rollups, as_of: date) -> Iterator[Any]:
     days = _days(rollups, as_of)
     if days is None:
         return
-    alive = days.of(days.newest("time") > _start(as_of, GONE_TREND_DAYS))
-    for first, last in _portions(len(alive)):
-        some = alive.part(first, last)
-        rows = some.who.append_column("times", some.lists("time"))
+    alive = days.select(days.newest("time") > _start(as_of, GONE_TREND_DAYS))
+    for first, last in _batches(len(alive)):
+        some = alive.slice(first, last)
+        rows = some.identities.append_column("times", some.lists("time"))
         yield rows.append_column("levels", some.lists("level")).cast(TREND_INPUT)
 
 
 def _levels(rollups: Rollups, as_of: date) -> Series | None:
     """The level of an hour is its last sample: it was true at the hour's end."""
     found = SeriesCollector(("time", "level", "high"))
-    for rows in _by_day(rollups, "hourly", as_of, HISTORY_DAYS, ("hour", "last", "max"), [*_ASKED]):
-        told = rows.filter(pc.is_valid(rows.column("last")))
-        time = _seconds(told.column("hour")) + _HOUR
-        points = {"time": time, "level": _floats(told, "last"), "high": _floats(told, "max")}
-        found.add(told.select(IDENTITY), time, points)
+    for rows in _by_day(
+        rollups, "hourly", as_of, HISTORY_DAYS, ("hour", "last", "max"), [*_FORECASTED]
+    ):
+        valid = rows.filter(pc.is_valid(rows.column("last")))
+        time = _seconds(valid.column("hour")) + _HOUR
+        points = {"time": time, "level": _floats(valid, "last"), "high": _floats(valid, "max")}
+        found.add(valid.select(IDENTITY), time, points)
     return found.series()
 
 
 def _limits(rollups: Rollups, as_of: date) -> Series | None:
     found = SeriesCollector(("last", "last_hour"))
-    metrics = [*dict.fromkeys(asked.limit for asked in FORECASTED), INFO]
+    metrics = [*dict.fromkeys(each.limit for each in FORECASTED), INFO]
     for rows in _by_day(rollups, "daily", as_of, GONE_DAYS, ("last", "last_hour"), metrics):
-        told = rows.filter(pc.is_valid(rows.column("last")))
-        hour = _seconds(told.column("last_hour")) + _HOUR
-        found.add(told.select(IDENTITY), hour, {"last": _floats(told, "last"), "last_hour": hour})
+        valid = rows.filter(pc.is_valid(rows.column("last")))
+        hour = _seconds(valid.column("last_hour")) + _HOUR
+        found.add(valid.select(IDENTITY), hour, {"last": _floats(valid, "last"), "last_hour": hour})
     return found.series()
 
 
@@ -100,12 +102,12 @@ def _days(rollups: Rollups, as_of: date) -> Series | None:
     found = SeriesCollector(("time", "level"))
     columns = ("day", "count", "sum", "last")
     for rows in _by_day(rollups, "daily", as_of, TREND_DAYS, columns, TRENDED):
-        told = rows.filter(pc.greater(rows.column("count"), 0))
-        time = (told.column("day").cast(pa.int32()).to_numpy() + 1) * _DAY
-        mean = _floats(told, "sum") / _floats(told, "count")
-        counted = pc.is_in(told.column("metric"), pa.array(COUNTED)).to_numpy()
-        level = np.where(counted, _floats(told, "last"), mean)
-        found.add(told.select(IDENTITY), time, {"time": time, "level": level})
+        valid = rows.filter(pc.greater(rows.column("count"), 0))
+        time = (valid.column("day").cast(pa.int32()).to_numpy() + 1) * _DAY
+        mean = _floats(valid, "sum") / _floats(valid, "count")
+        counted = pc.is_in(valid.column("metric"), pa.array(COUNTED)).to_numpy()
+        level = np.where(counted, _floats(valid, "last"), mean)
+        found.add(valid.select(IDENTITY), time, {"time": time, "level": level})
     return found.series()
 
 
@@ -124,21 +126,24 @@ def _by_day(
             yield rollups.table(table, day, day, (*IDENTITY, *columns), metrics)
 
 
-def _asked(series: Series, limits: CurrentLimits) -> Any:
-    who = series.who.to_pylist()
+def _forecast_input(series: Series, limits: CurrentLimits) -> Any:
+    identities = series.identities.to_pylist()
     hours = series.newest("time").tolist()
-    requests = [_ASKED[row["metric"]] for row in who]
+    forecasted = [_FORECASTED[row["metric"]] for row in identities]
     rows = {
-        "subject": [asked.subject for asked in requests],
-        "metric": [asked.metric for asked in requests],
-        "limit_metric": [asked.limit for asked in requests],
-        "limit_name": [_limit_name(*each) for each in zip(requests, who, strict=True)],
-        **{name: [row[name] for row in who] for name in ("system", "account", "stream", "server")},
+        "subject": [each.subject for each in forecasted],
+        "metric": [each.metric for each in forecasted],
+        "limit_metric": [each.limit for each in forecasted],
+        "limit_name": [_limit_name(*each) for each in zip(forecasted, identities, strict=True)],
+        **{
+            name: [row[name] for row in identities]
+            for name in ("system", "account", "stream", "server")
+        },
         "limit": [
-            limits.limit(asked.limit, row, hour)
-            for asked, row, hour in zip(requests, who, hours, strict=True)
+            limits.limit(each.limit, row, hour)
+            for each, row, hour in zip(forecasted, identities, hours, strict=True)
         ],
-        "discards_old": [limits.discards_old(row) for row in who],
+        "discards_old": [limits.discards_old(row) for row in identities],
         "times": series.lists("time"),
         "levels": series.lists("level"),
         "highs": series.lists("high"),
@@ -146,13 +151,13 @@ def _asked(series: Series, limits: CurrentLimits) -> Any:
     return pa.table(rows, schema=FORECAST_INPUT)
 
 
-def _limit_name(asked: Forecasted, row: dict[str, Any]) -> str:
+def _limit_name(each: Forecasted, row: dict[str, Any]) -> str:
     """An account with tiers has a limit for each of them."""
     tier = dict(row["labels"]).get(_TIER, "")
-    return f"{asked.limit_name} {tier}" if tier else asked.limit_name
+    return f"{each.limit_name} {tier}" if tier else each.limit_name
 
 
-def _portions(size: int) -> Iterator[tuple[int, int]]:
+def _batches(size: int) -> Iterator[tuple[int, int]]:
     for first in range(0, size, BATCH_SERIES):
         yield first, min(first + BATCH_SERIES, size)
 

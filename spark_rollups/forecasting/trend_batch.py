@@ -31,17 +31,17 @@ COUNTED: Final = tuple(
 )  # fmt: skip
 
 
-def trend_batch(asked: Any, as_of: date) -> Any:
+def trend_batch(batch: Any, as_of: date) -> Any:
     """A table or batch of TREND_ASKED in, a table of TRENDS out; one row for each row."""
-    rows = [_trend_row(row, as_of) for row in asked.to_pylist()]
+    rows = [_trend_row(row, as_of) for row in batch.to_pylist()]
     return pa.Table.from_pylist(rows, schema=TRENDS)
 
 
-def _trend_row(asked: dict[str, Any], as_of: date) -> dict[str, Any]:
-    found = trend(np.array(asked["times"]), np.array(asked["levels"]))
+def _trend_row(row: dict[str, Any], as_of: date) -> dict[str, Any]:
+    found = trend(np.array(row["times"]), np.array(row["levels"]))
     return {
         "as_of": as_of,
-        **{name: asked[name] for name in IDENTITY},
+        **{name: row[name] for name in IDENTITY},
         "level": found.level,
         "per_day": found.per_day,
         "low": found.low,

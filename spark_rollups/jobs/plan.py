@@ -35,15 +35,15 @@ class RollupRequest:
     from_raw: bool
 
 
-def plan(archive: Archive, days: Sequence[str], asked: RollupRequest, slots: int) -> list[Unit]:
+def plan(archive: Archive, days: Sequence[str], request: RollupRequest, slots: int) -> list[Unit]:
     """All units of these days, a day's together and in the order of days."""
-    drafts = [draft for day in days for draft in _drafts(archive, day, asked)]
+    drafts = [draft for day in days for draft in _drafts(archive, day, request)]
     weights = {
         table: weights_of(
             archive.root,
             sorted({path for draft in drafts if draft.source == table for path in draft.files}),
             table,
-            asked.metrics,
+            request.metrics,
         )
         for table in (HOURLY, SAMPLES)
     }
@@ -56,11 +56,11 @@ def plan(archive: Archive, days: Sequence[str], asked: RollupRequest, slots: int
     return [replace(unit, name=f"{index:05d}") for index, unit in enumerate(units)]
 
 
-def _drafts(archive: Archive, day: str, asked: RollupRequest) -> Iterator[Unit]:
+def _drafts(archive: Archive, day: str, request: RollupRequest) -> Iterator[Unit]:
     """A day whole: what is read for which tables."""
     found = archive.days[day]
     statistics, samples = _paths(found.hourly), _paths(found.samples)
-    if asked.from_raw or not statistics:
+    if request.from_raw or not statistics:
         earlier = archive.days.get((date.fromisoformat(day) - timedelta(days=1)).isoformat())
         before = (earlier.hourly or earlier.samples) if earlier else ()
         yield Unit(
@@ -69,8 +69,8 @@ def _drafts(archive: Archive, day: str, asked: RollupRequest) -> Iterator[Unit]:
         )  # fmt: skip
     else:
         yield Unit(day, HOURLY, statistics, None, "days", 0)
-    for makes, metrics in (("shares", asked.states), ("quantiles", asked.quantiles)):
-        known = tuple(sorted(set(metrics) & set(asked.metrics)))
+    for makes, metrics in (("shares", request.states), ("quantiles", request.quantiles)):
+        known = tuple(sorted(set(metrics) & set(request.metrics)))
         if samples and known:
             yield Unit(day, SAMPLES, samples, known, makes, 0)
 
@@ -94,7 +94,7 @@ def _cut(draft: Unit, weights: Weights, target: int) -> Iterator[Unit]:
         # The rows themselves say what is there: no footer is needed to be right about metrics.
         yield replace(draft, weight=total)
         return
-    for metrics in _portions(weights, target):
+    for metrics in _metric_groups(weights, target):
         weight = sum(weights[name] for name in metrics)
         buckets = -(-weight // (MOST_ROWS if draft.source == HOURLY else MOST_SAMPLES))
         for bucket in range(max(buckets, 1)):
@@ -104,7 +104,7 @@ def _cut(draft: Unit, weights: Weights, target: int) -> Iterator[Unit]:
             )  # fmt: skip
 
 
-def _portions(weights: Weights, target: int) -> Iterator[tuple[str, ...]]:
+def _metric_groups(weights: Weights, target: int) -> Iterator[tuple[str, ...]]:
     """Metrics in their order, which is that of the files, about as much in each portion."""
     held: list[str] = []
     weight = 0

@@ -43,7 +43,7 @@ class Result:
     manifest: Manifest
     read: list[str] = field(default_factory=list)  # days that were made in this run
     resumed: list[str] = field(default_factory=list)  # of an earlier run that failed
-    asof: list[str] = field(default_factory=list)  # days whose forecasts were made
+    snapshots: list[str] = field(default_factory=list)  # days whose forecasts were made
     rows: int = 0
 
 
@@ -53,7 +53,7 @@ def rollup(settings: RollupSettings, start: Callable[[], Runner], progress: Prog
     days = archive.between(settings.first, settings.last)
     for first, last in missing_spans(days):
         span = f"{first} to {last}" if first < last else str(first)
-        progress.say(f"missing in the archive: {span}")
+        progress.log(f"missing in the archive: {span}")
     old = newest_manifest(out) or Manifest()
     meaning = settings.meaning()
     prints = {
@@ -129,10 +129,10 @@ class _Run:
         """What is wrong with days that could not be made."""
         self._prepare_identities(runner)
         known = metrics_of(self._out, self.identities)
-        asked = RollupRequest(
+        request = RollupRequest(
             known, self._settings.states, self._settings.quantiles, self._settings.from_raw
         )
-        units = plan(self._archive, days, asked, runner.slots)
+        units = plan(self._archive, days, request, runner.slots)
         self._progress.begin(f"{len(days)} days", sum(map(cost, units)))
         errors = self._run_units(self._job(), units, runner)
         self._progress.end()

@@ -15,7 +15,7 @@ from spark_rollups.jobs.worker_tasks import run_task
 from spark_rollups.session import Session, SparkSettings, open_session
 from spark_rollups.spark_errors import spark_failures
 
-_RESULT: Final = "place long, answer string"
+_RESULT: Final = "index long, result string"
 # Of a cluster whose executors are still coming, or a server that does not tell.
 _SLOTS_UNKNOWN: Final = 16
 # While one job's last tasks end, the next one's have begun.
@@ -78,17 +78,17 @@ class SparkRunner:
 
 def local_slots(master: str) -> int:
     """`local` is one, `local[3]` three, `local[*]` as many as there are cores."""
-    told = re.fullmatch(r"local(?:\[([\d*]+)(?:,\s*\d+)?\])?", master or "local[*]")
-    if told is None or told[1] == "*":
+    match = re.fullmatch(r"local(?:\[([\d*]+)(?:,\s*\d+)?\])?", master or "local[*]")
+    if match is None or match[1] == "*":
         return os.cpu_count() or 1
-    return int(told[1]) if told[1] else 1
+    return int(match[1]) if match[1] else 1
 
 
 def _job(spark: Any, tasks: Sequence[str], first: int) -> list[tuple[int, str]]:
     indexes = spark.range(0, len(tasks), 1, len(tasks))
     with spark_failures():
         results = indexes.mapInArrow(partial(_run_tasks, list(tasks)), _RESULT).collect()
-    return [(first + row["place"], row["answer"]) for row in results]
+    return [(first + row["index"], row["result"]) for row in results]
 
 
 def _run_tasks(tasks: list[str], batches: Iterator[Any]) -> Iterator[Any]:
@@ -97,7 +97,7 @@ def _run_tasks(tasks: list[str], batches: Iterator[Any]) -> Iterator[Any]:
         for index in batch.column("id").to_pylist():
             yield pa.RecordBatch.from_pydict(
                 {
-                    "place": pa.array([index], pa.int64()),
-                    "answer": pa.array([run_task(tasks[index])]),
+                    "index": pa.array([index], pa.int64()),
+                    "result": pa.array([run_task(tasks[index])]),
                 }
             )

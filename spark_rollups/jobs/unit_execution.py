@@ -75,7 +75,7 @@ class _UnitRun:
     def days(self) -> dict[str, Any]:
         """The tables `daily` and `hourly`."""
         fold = DayFold(self._identities, self._chosen.p95, day_time(self._unit.day))
-        source = self._told if self._unit.source == HOURLY else self._computed
+        source = self._stored if self._unit.source == HOURLY else self._computed
         for rows, series in source():
             self._rows += len(rows)
             fold.add(rows, series)
@@ -108,27 +108,27 @@ class _UnitRun:
         columns = held.rank[filled], counts[filled], found
         return {"quantiles": quantiles_table(*columns, self._identities, self._unit.day)}
 
-    def _told(self) -> Iterator[tuple[HourRows, Ranks]]:
+    def _stored(self) -> Iterator[tuple[HourRows, Ranks]]:
         return statistics_in(self._archive, self._unit, self._chosen)
 
     def _computed(self) -> Iterator[tuple[HourRows, Ranks]]:
         """All hours of the unit at once: a step into an hour needs the hour before."""
-        hours, ranks = [], []
+        hours, series = [], []
         for table, rank in self._tables(VALUE_COLUMNS):
             chunks: Chunks = chunks_of(table)
             rows = chunk_rows(chunks, rank, self._chosen)
             numbers = rows.count > 0
             hours.append(rows.take(numbers))
-            ranks.append(chunks.series[numbers])
+            series.append(chunks.series[numbers])
         if hours:
             before = lasts_before(self._archive, self._unit, self._chosen)
-            yield with_steps_between_hours(HourRows.joined(hours), np.concatenate(ranks), before)
+            yield with_steps_between_hours(HourRows.joined(hours), np.concatenate(series), before)
 
     def _tables(self, columns: tuple[str, ...]) -> Iterator[tuple[Any, Ranks]]:
         """Chunks of the unit's own identities, and the ranks of these."""
         for path in self._unit.files:
             for table in self._batches(path, columns):
-                rank = self._chosen.rank(one_array(table, "series").to_numpy())
+                rank = self._chosen.ranks(one_array(table, "series").to_numpy())
                 mine = rank >= 0
                 yield (table, rank) if mine.all() else (table.filter(mine), rank[mine])
 

@@ -35,8 +35,8 @@ def units_task(job: Job, units: list[Unit]) -> str:
 
 
 def identities_task(archive: str, path: str, out: str, to: str, folded: Sequence[str]) -> str:
-    words = {"archive": archive, "path": path, "out": out, "to": to, "folded": list(folded)}
-    return json.dumps({"identities": words})
+    arguments = {"archive": archive, "path": path, "out": out, "to": to, "folded": list(folded)}
+    return json.dumps({"identities": arguments})
 
 
 def run_task(text: str) -> str:

@@ -10,8 +10,8 @@ from typing import Final
 
 from spark_rollups.filesystem import RollupError
 from spark_rollups.publishing.publication import (
+    Log,
     Publication,
-    Say,
     add_arguments,
     current_gauges,
     last_success,
@@ -23,9 +23,9 @@ _LEAST_PAUSE: Final = 1.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    words = _parser().parse_args(argv)
+    arguments = _parser().parse_args(argv)
     try:
-        _publish(words, _chosen(words))
+        _publish(arguments, _chosen(arguments))
     except RollupError as error:
         sys.stderr.write(f"streamgauge: {error}\n")
         return 2
@@ -34,26 +34,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _chosen(words: argparse.Namespace) -> Publication:
-    publication = publication_of(words)
+def _chosen(arguments: argparse.Namespace) -> Publication:
+    publication = publication_of(arguments)
     if publication.textfile is None and publication.receiver is None:
         raise RollupError("nothing to do: give --textfile or --remote-write")
     return publication
 
 
-def _publish(words: argparse.Namespace, publication: Publication) -> None:
-    if words.every is None:
-        _publish_once(words.rollups, publication, _say)
+def _publish(arguments: argparse.Namespace, publication: Publication) -> None:
+    if arguments.every is None:
+        _publish_once(arguments.rollups, publication, _log)
         return
-    told: list[str] = []
+    logged: list[str] = []
     while True:
-        told = _told_anew(_round(words.rollups, publication), told)
-        time.sleep(words.every)
+        logged = _log_changes(_round(arguments.rollups, publication), logged)
+        time.sleep(arguments.every)
 
 
-def _publish_once(path: str, publication: Publication, say: Say) -> None:
+def _publish_once(path: str, publication: Publication, log: Log) -> None:
     now, rollups = time.time(), open_rollups(path)
-    publication.publish(current_gauges(rollups, last_success(rollups), now, say), now, say)
+    publication.publish(current_gauges(rollups, last_success(rollups), now, log), now, log)
 
 
 def _round(path: str, publication: Publication) -> list[str]:
@@ -66,15 +66,15 @@ def _round(path: str, publication: Publication) -> list[str]:
     return lines
 
 
-def _told_anew(lines: list[str], before: list[str]) -> list[str]:
+def _log_changes(lines: list[str], before: list[str]) -> list[str]:
     """Each minute says the same, so it is told only where it is other than the minute before."""
     if lines != before:
         for line in lines:
-            _say(line)
+            _log(line)
     return lines
 
 
-def _say(line: str) -> None:
+def _log(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 

@@ -29,7 +29,7 @@ _STALE_SECONDS: Final = 7 * 86_400.0
 _JOB: Final = {"job": "streamgauge_rollup"}
 _LABEL: Final = re.compile(r"([a-zA-Z_][a-zA-Z0-9_]*)=(.*)", re.DOTALL)
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,26 +40,26 @@ class Publication:
     receiver: Receiver | None
     labels: dict[str, str]
 
-    def publish(self, gauges: Gauges, at: float, say: Say) -> None:
+    def publish(self, gauges: Gauges, at: float, log: Log) -> None:
         """`at` is the time of what is sent; raises RollupError."""
         if gauges.merged:
-            say(f"{gauges.merged} forecasts differ in labels that the gauges do not have; "
+            log(f"{gauges.merged} forecasts differ in labels that the gauges do not have; "
                 "of each the one to worry about is published")  # fmt: skip
         if self.textfile is not None:
             write_textfile(self.textfile, text_of(gauges.gauges))
-            say(f"{len(gauges.gauges):,} gauges in {self.textfile}")
+            log(f"{len(gauges.gauges):,} gauges in {self.textfile}")
         if self.receiver is not None:
             send(gauges.gauges, self.receiver, at, {**_JOB, **self.labels})
-            say(f"{len(gauges.gauges):,} gauges sent to {self.receiver.url}")
+            log(f"{len(gauges.gauges):,} gauges sent to {self.receiver.url}")
 
 
-def current_gauges(rollups: Rollups, succeeded: float, now: float, say: Say) -> Gauges:
+def current_gauges(rollups: Rollups, succeeded: float, now: float, log: Log) -> Gauges:
     """Of the newest day that has forecasts; times alone where none has, or it is long ago."""
     as_of = max(rollups.snapshot_days(), default=None)
-    return gauges_of(_current_forecasts(rollups, as_of, now, say), succeeded, as_of)
+    return gauges_of(_current_forecasts(rollups, as_of, now, log), succeeded, as_of)
 
 
-def _current_forecasts(rollups: Rollups, as_of: date | None, now: float, say: Say) -> Any:
+def _current_forecasts(rollups: Rollups, as_of: date | None, now: float, log: Log) -> Any:
     """The table of FORECASTS of that day. It is empty when the day is long over:
 
     a rollup succeeds each night also while the archive gets nothing new.
@@ -69,7 +69,7 @@ def _current_forecasts(rollups: Rollups, as_of: date | None, now: float, say: Sa
     age = now - end_of(as_of)
     if age <= _STALE_SECONDS:
         return rollups.snapshot_table("forecasts", as_of)
-    say(f"no forecasts are published: the newest are as of {as_of}, {age / 86_400:.0f} days ago")
+    log(f"no forecasts are published: the newest are as of {as_of}, {age / 86_400:.0f} days ago")
     return FORECASTS.empty_table()
 
 
@@ -77,10 +77,10 @@ def last_success(rollups: Rollups) -> float:
     """A run that found nothing new leaves no new result, but says in its file that it was there."""
     written = rollups.manifest.written / 1000
     try:
-        told = _SUCCESS.search(rollups.root.read(FILE).decode("utf-8", "replace"))
+        match = _SUCCESS.search(rollups.root.read(FILE).decode("utf-8", "replace"))
     except RollupError:  # there is no such file yet
         return written
-    return max(written, float(told[1])) if told else written
+    return max(written, float(match[1])) if match else written
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,35 +98,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def publication_of(words: argparse.Namespace) -> Publication:
+def publication_of(arguments: argparse.Namespace) -> Publication:
     """Reads the files with secrets; raises RollupError with the flag that is wrong."""
-    textfile = Path(words.textfile) if words.textfile else None
+    textfile = Path(arguments.textfile) if arguments.textfile else None
     if textfile is not None and textfile.suffix != ".prom":
         raise RollupError(f"--textfile: {textfile} does not end in .prom, so nobody collects it")
     receiver = None
-    if words.remote_write:
-        receiver = Receiver(words.remote_write, _authorization(words))
-    elif _ways_in(words) or words.label:
+    if arguments.remote_write:
+        receiver = Receiver(arguments.remote_write, _authorization(arguments))
+    elif _credential_flags(arguments) or arguments.label:
         raise RollupError("--remote-write is missing: without it there is nobody to send to")
-    return Publication(textfile, receiver, dict(map(_label, words.label)))
+    return Publication(textfile, receiver, dict(map(_label, arguments.label)))
 
 
-def _ways_in(words: argparse.Namespace) -> list[str]:
+def _credential_flags(arguments: argparse.Namespace) -> list[str]:
     flags = ("remote_write_user", "remote_write_password_file", "remote_write_token_file")
-    return [flag for flag in flags if getattr(words, flag)]
+    return [flag for flag in flags if getattr(arguments, flag)]
 
 
-def _authorization(words: argparse.Namespace) -> str:
-    if words.remote_write_token_file:
-        if words.remote_write_user:
+def _authorization(arguments: argparse.Namespace) -> str:
+    if arguments.remote_write_token_file:
+        if arguments.remote_write_user:
             raise RollupError("--remote-write-token-file: --remote-write-user is given too")
-        return bearer(_secret("--remote-write-token-file", words.remote_write_token_file))
-    if bool(words.remote_write_user) != bool(words.remote_write_password_file):
+        return bearer(_secret("--remote-write-token-file", arguments.remote_write_token_file))
+    if bool(arguments.remote_write_user) != bool(arguments.remote_write_password_file):
         raise RollupError("--remote-write-user and --remote-write-password-file belong together")
-    if not words.remote_write_user:
+    if not arguments.remote_write_user:
         return ""
-    password = _secret("--remote-write-password-file", words.remote_write_password_file)
-    return basic(words.remote_write_user, password)
+    password = _secret("--remote-write-password-file", arguments.remote_write_password_file)
+    return basic(arguments.remote_write_user, password)
 
 
 def _secret(flag: str, path: str) -> str:

@@ -90,12 +90,12 @@ def _series(gauge: Gauge, at: int, more: Mapping[str, str]) -> bytes:
     named = dict(zip(gauge.metric.labels, gauge.labels, strict=True))
     labels = {**more, **named, "__name__": gauge.metric.name}
     pairs = sorted((key, value) for key, value in labels.items() if value)
-    told = b"".join(
+    pairs_encoded = b"".join(
         _field(1, _field(1, key.encode()) + _field(2, value.encode("utf-8", "replace")))
         for key, value in pairs
     )
     sample = b"\x09" + struct.pack("<d", gauge.value) + b"\x10" + _varint(at)
-    return told + _field(2, sample)
+    return pairs_encoded + _field(2, sample)
 
 
 def _field(number: int, content: bytes) -> bytes:

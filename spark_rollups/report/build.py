@@ -1,4 +1,4 @@
-"""From the rollups to a report: read the facts, draw the chapters, gather the findings."""
+"""Builds a report from the rollups: facts, then findings, then chapters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in a cell: its kind, and its text on the page and in a file. Pure."""
+"""Values of table cells: their kind, and their text on the page and in files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Value = str | float | int | date | None
 
 
 class Kind(Enum):
-    """How the values of a column are written."""
+    """How to format the values of a column."""
 
     TEXT = "text"
     COUNT = "count"
@@ -24,7 +24,7 @@ class Kind(Enum):
 
 
 class Measured(float):
-    """A number in a column of several kinds: it brings its own along."""
+    """A number with a kind of its own, for columns of mixed kinds."""
 
     kind: Kind
 
@@ -40,7 +40,7 @@ class Level(IntEnum):
     CRITICAL = 2
 
 
-_WRITTEN: dict[Kind, Callable[[float], str]] = {
+_FORMATTERS: dict[Kind, Callable[[float], str]] = {
     Kind.COUNT: fmt.count,
     Kind.BYTES: fmt.bytes_text,
     Kind.SECONDS: fmt.span,
@@ -53,7 +53,7 @@ def is_unknown(value: Value) -> bool:
 
 
 def text_of(kind: Kind, value: Value) -> str:
-    """For people. Unknown is said as unknown, a limit of infinity as none."""
+    """Text for people: "unknown" for None and NaN, "no limit" for infinity."""
     if is_unknown(value):
         return fmt.UNKNOWN
     if isinstance(value, date):
@@ -64,11 +64,11 @@ def text_of(kind: Kind, value: Value) -> str:
     if math.isinf(number):
         return fmt.NO_LIMIT
     own = value.kind if isinstance(value, Measured) else kind
-    return _WRITTEN.get(own, fmt.count)(number)
+    return _FORMATTERS.get(own, fmt.count)(number)
 
 
 def plain_of(value: Value) -> str | float | int | None:
-    """For programs: None is unknown, whole numbers are whole, no limit is a word."""
+    """Value for programs: None for unknown, int for whole numbers, "unlimited" for infinity."""
     if is_unknown(value):
         return None
     if isinstance(value, date):

@@ -1,4 +1,4 @@
-"""`streamgauge report`: the monthly capacity report as HTML, CSV and JSON, out of the rollups."""
+"""`streamgauge report`: writes the monthly capacity report as HTML, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from spark_rollups.report.rendering.html_document import html_report
 from spark_rollups.report.rendering.markup import clean
 from spark_rollups.rollup.tables.reader import open_rollups
 
-_FAULTY = 2
+_EXIT_ERROR = 2
 _WIDTH = 79
 _ROWS = 25
-_MOST_ROWS = 1000  # beyond that no browser and no reader is helped
+_MOST_ROWS = 1000  # more rows make the page slow
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _write(arguments)
     except (ReportError, RollupError, ThresholdError) as error:
         sys.stderr.write(f"streamgauge report: {error}\n")
-        return _FAULTY
+        return _EXIT_ERROR
     except KeyboardInterrupt:
         return 130
     return 0
@@ -42,24 +42,29 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="streamgauge report", description=__doc__)
     add = parser.add_argument
-    add("--rollups", required=True, metavar="PATH", help="what `streamgauge rollup` wrote")
+    add(
+        "--rollups",
+        required=True,
+        metavar="PATH",
+        help="the rollups that `streamgauge rollup` wrote",
+    )
     add("--month", required=True, metavar="YYYY-MM", help="the month, in UTC")
-    add("--out", required=True, metavar="DIR", help="where the files go")
+    add("--out", required=True, metavar="DIR", help="output directory")
     add(
         "--rows", type=_rows, default=_ROWS, metavar="N",
-        help="rows of each table on the page; files have all (default: %(default)s)",
+        help="rows per table on the HTML page; CSV and JSON have all (default: %(default)s)",
     )  # fmt: skip
     add(
         "--set", action="append", default=[], metavar="NAME=VALUE", dest="assignments",
-        help="another value for a threshold; `streamgauge alerts thresholds` lists them",
+        help="set a threshold; `streamgauge alerts thresholds` lists them",
     )  # fmt: skip
     return parser
 
 
-def _rows(written: str) -> int:
-    if not written.isdecimal() or not 1 <= int(written) <= _MOST_ROWS:
-        raise argparse.ArgumentTypeError(f"{written}: is not a number from 1 to {_MOST_ROWS}")
-    return int(written)
+def _rows(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_ROWS:
+        raise argparse.ArgumentTypeError(f"{text}: not a number from 1 to {_MOST_ROWS}")
+    return int(text)
 
 
 def _write(arguments: argparse.Namespace) -> None:
@@ -69,7 +74,7 @@ def _write(arguments: argparse.Namespace) -> None:
     _log(f"reading {rollups.root}")
     report = build_report(CachedRollups(rollups), month, datetime.now(UTC), chosen)
     root, stem = Root(arguments.out), f"report-{month}"
-    # The page comes last: whoever sees it finds the files that it names.
+    # The page is written last, so that the files it names exist.
     for name, text in csv_files(report).items():
         root.write(f"{stem}-csv/{name}", text.encode())
     root.write(f"{stem}.json", json_text(report).encode())
@@ -81,7 +86,7 @@ def _write(arguments: argparse.Namespace) -> None:
 
 
 def _print_summary(report: Report) -> None:
-    # Non-breaking spaces would keep a terminal from wrapping at all.
+    # textwrap does not break at non-breaking spaces.
     headline = clean(f"{report.month.title}: {report.front.headline}").replace("\u00a0", " ")
     sys.stdout.write(textwrap.fill(headline, _WIDTH) + "\n")
     counts = (

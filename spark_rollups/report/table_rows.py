@@ -1,4 +1,4 @@
-"""Tables out of arrays: the identity columns, rows by place, and numbers that may be unknown. Pure."""
+"""Builds table rows from arrays of assets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rows_of(
     columns: Sequence[Cells],
     levels: Sequence[Level] | None = None,
 ) -> list[Row]:
-    """One row for each asset of the mask, its name first."""
+    """One row per asset of the mask; its name comes first."""
     rows = []
     for index in np.flatnonzero(mask).tolist():
         values = (_cell(column[index]) for column in columns)
@@ -39,7 +39,7 @@ def _cell(value: Value) -> Value:
 
 
 def by_column(column: int, falling: bool = True) -> Callable[[Row], float | None]:
-    """A key for sorted_rows: the value of a column, the identity counted."""
+    """A key for sorted_rows: the value of a column, counted with the identity columns."""
 
     def key(row: Row) -> float | None:
         value = row.values[column]

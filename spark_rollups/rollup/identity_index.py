@@ -51,8 +51,8 @@ class Identities:
 
     def about(self, metrics: Collection[str]) -> Mask:
         """By rank: whether it is one of these metrics."""
-        asked = pc.is_in(self.table.column("metric"), pa.array(sorted(metrics), pa.string()))
-        found: Mask = asked.to_numpy()
+        selected = pc.is_in(self.table.column("metric"), pa.array(sorted(metrics), pa.string()))
+        found: Mask = selected.to_numpy()
         return found
 
     def columns(self, ranks: Any) -> dict[str, Any]:
@@ -83,12 +83,12 @@ def metrics_of(root: Root, paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def _part(root: Root, path: str, metrics: Sequence[str] | None) -> Any:
-    asked = None if metrics is None else pc.field("metric").isin(list(metrics))
+    selected = None if metrics is None else pc.field("metric").isin(list(metrics))
     with root.named_errors("read", path):
         return pq.read_table(
             root.at(path),
             filesystem=root.files,
-            filters=asked,
+            filters=selected,
             partitioning=None,
             use_threads=False,
         )

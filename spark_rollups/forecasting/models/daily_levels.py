@@ -36,8 +36,8 @@ class Dropped:
 
     def __str__(self) -> str:
         counts = ((field.name, getattr(self, field.name)) for field in fields(self))
-        words = [f"{count} {name.replace('_', ' ')}" for name, count in counts if count]
-        return ", ".join(words) or "none"
+        parts = [f"{count} {name.replace('_', ' ')}" for name, count in counts if count]
+        return ", ".join(parts) or "none"
 
 
 @dataclass(frozen=True, slots=True)

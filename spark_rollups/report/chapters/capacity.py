@@ -1,4 +1,4 @@
-"""The chapter on limits: what will be full and when, and how that date has moved."""
+"""The chapter on limits: when each is reached, and how that date has moved."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.figure_data import Fan, Fans, FullRange, FullRanges, Name
 from spark_rollups.report.model import Chapter, Column, Row, Table
 
-_FANS = 6  # pictures of single limits
-_RANGES = 8  # rows of the picture on the first page
+_FAN_LIMIT = 6  # figures of single limits
+_RANGE_LIMIT = 8  # rows of the figure on the first page
 _HORIZON_DAYS = 90
 _LEVEL_METRICS: dict[str, Metric] = {
     metric.name: metric
@@ -50,15 +50,15 @@ def capacity_chapter(facts: Facts) -> Chapter:
 
 def _sentences(facts: Facts) -> list[str]:
     if facts.forecasts_as_of is None:
-        return ["No forecast was made for this month: every date is unknown."]
-    said = [
-        f"As of {fmt.day(facts.forecasts_as_of)}. A date is a range: the earliest if growth is high, "
-        "the likely one, the latest if growth is low. Eight of ten should fall inside.",
+        return ["There is no forecast for this month: every date is unknown."]
+    sentences = [
+        f"As of {fmt.day(facts.forecasts_as_of)}. Each date is a range: the earliest with high growth, "
+        "the likely one, the latest with low growth. Eight of ten should fall inside.",
     ]
     age = (facts.as_of - facts.forecasts_as_of).days
     if age > 1:
-        said.append(f"The forecast is {fmt.plural(age, 'day')} older than the newest data.")
-    return said
+        sentences.append(f"The forecast is {fmt.plural(age, 'day')} older than the newest data.")
+    return sentences
 
 
 def _table(facts: Facts, forecasts: Sequence[Forecast]) -> Table:
@@ -77,18 +77,17 @@ def _table(facts: Facts, forecasts: Sequence[Forecast]) -> Table:
             Column("level", "Used", Kind.COUNT),
             Column("limit", "Limit", Kind.COUNT),
             Column("fill", "Filled", Kind.SHARE),
-            Column("growth_per_day", "Growth a day", Kind.COUNT),
+            Column("growth_per_day", "Growth per day", Kind.COUNT),
             Column("outlook", "Outlook"),
             Column("likely", "Likely full", Kind.DAY),
             Column("earliest", "Earliest", Kind.DAY),
             Column("latest", "Latest", Kind.DAY),
-            Column("likely_before", "Said a month ago", Kind.DAY, shown=False),
+            Column("likely_before", "Forecast a month ago", Kind.DAY, shown=False),
             Column("reason", "Reason", shown=False),
         ),
         [_row(facts, each, earlier.get(each.key)) for each in forecasts],
-        note="Nothing in the columns of dates means: not within the 90 days that the forecast looks "
-        "ahead, unless the outlook says unknown.",
-        empty="No stream, server or account has a limit, or no forecast was made.",
+        note="An empty date means: not within the 90 days of the forecast, unless the outlook is unknown.",
+        empty="No stream, server or account has a limit, or there is no forecast.",
     )
 
 
@@ -114,7 +113,7 @@ def outlook_words(facts: Facts, each: Forecast) -> str:
     if each.outlook == Outlook.UNKNOWN:
         return f"unknown: {each.reason}" if each.reason else "unknown"
     if each.outlook == BY_DESIGN or (discards_old(facts, each) and each.outlook == Outlook.REACHED):
-        return "full by design: drops the oldest"
+        return "full by design: discards the oldest"
     if each.outlook == Outlook.NOT_BEFORE and each.not_before is not None:
         return f"not before {fmt.day(each.not_before)}"
     return {"act": "certain", "reached": "full now", "watch": "possible"}.get(
@@ -133,7 +132,7 @@ def level_of(facts: Facts, each: Forecast) -> Level:
 
 
 def full_figure(facts: Facts) -> FullRanges | None:
-    """What will be full and when, for the first page."""
+    """When limits are reached, for the first page."""
     rows = [
         _range(facts, each)
         for each in most_urgent_first(facts.forecasts)
@@ -141,14 +140,14 @@ def full_figure(facts: Facts) -> FullRanges | None:
     ]
     if not rows or facts.forecasts_as_of is None:
         return None
-    more = f" The {_RANGES} soonest of {len(rows)}." if len(rows) > _RANGES else ""
+    more = f" The {_RANGE_LIMIT} soonest of {len(rows)}." if len(rows) > _RANGE_LIMIT else ""
     start = facts.forecasts_as_of
     return FullRanges(
         "What will be full, and when",
-        f"The bar goes from the earliest to the latest date, the mark is the likely one.{more}",
+        f"The bar spans the earliest to the latest date; the mark is the likely date.{more}",
         start,
         start + timedelta(days=_HORIZON_DAYS),
-        tuple(rows[:_RANGES]),
+        tuple(rows[:_RANGE_LIMIT]),
     )
 
 
@@ -171,13 +170,13 @@ def path_of(facts: Facts, each: Forecast) -> str:
 
 
 def _fans(facts: Facts, forecasts: Sequence[Forecast]) -> Fans:
-    """The soonest, then the fullest; one that is full by design comes last."""
+    """The soonest first; limits that are full by design come last."""
     drawn = [each for each in forecasts if each.ahead and each.metric in _LEVEL_METRICS]
     drawn.sort(key=lambda each: discards_old(facts, each))
-    fans = [_fan(facts, each) for each in drawn[:_FANS]]
+    fans = [_fan(facts, each) for each in drawn[:_FAN_LIMIT]]
     return Fans(
-        "How they got there, and where they go",
-        "The line is the level at the end of each day, the fan holds eight of ten outcomes, the dashed "
+        "History and forecast",
+        "The line is the level at the end of each day, the band covers eight of ten outcomes, the dashed "
         "line is the limit. A gap is a day without data.",
         tuple(fan for fan in fans if fan is not None),
     )
@@ -195,7 +194,7 @@ def _fan(facts: Facts, each: Forecast) -> Fan | None:
     when = each.likely or each.earliest
     caption = f"full around {fmt.day(when)}" if when is not None else outlook_words(facts, each)
     if discards_old(facts, each):
-        caption = "drops the oldest by design"
+        caption = "discards the oldest by design"
     return Fan(
         Name(each.name, path_of(facts, each)), caption, tuple(days[index]), each.ahead, each.limit,
         each.is_bytes,

@@ -1,4 +1,4 @@
-"""The chapter on changes: what was made again, removed, restored, restarted and elected."""
+"""The chapter on changes: recreated, removed and restored assets, restarts and elections."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from spark_rollups.report.facts.events import Event
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.model import Chapter, Column, Row, Table
 
-# Everyday business: summed up in one table, and not listed day by day.
+# Frequent events: summed up in one table instead of listed by day.
 FREQUENT = ("elections", "messages purged")
-_GRAVE = ("went back", "lost its quorum")
-_LOOK = ("recreated", "restored", "durable consumers removed", "recreated or reset")
+_CRITICAL = ("went back", "lost its quorum")
+_WARNING = ("recreated", "restored", "durable consumers removed", "recreated or reset")
 _LABELS = ("system", "account", "stream", "consumer", "server")
 
 
@@ -30,12 +30,12 @@ def changes_chapter(facts: Facts, events: Sequence[Event]) -> Chapter:
 
 def _sentence(events: Sequence[Event]) -> str:
     if not events:
-        return "Nothing was made again, removed, restored or restarted, as far as could be seen."
+        return "No asset was seen to be recreated, removed, restored or restarted."
     counted = Counter(event.what for event in events if event.what not in FREQUENT)
     parts = [f"{what} {number:,}" for what, number in counted.most_common()]
     if not parts:
         return "Only elections and purges were seen."
-    return f"Counted by days: {fmt.listed(parts, shown=8)}."
+    return f"Events by day: {fmt.listed(parts, shown=8)}."
 
 
 def _table(events: Sequence[Event]) -> Table:
@@ -44,14 +44,14 @@ def _table(events: Sequence[Event]) -> Table:
         "Day by day",
         tuple(Column(label, label.capitalize()) for label in _LABELS),
         (
-            Column("what", "What happened"),
+            Column("what", "Event"),
             Column("day", "Day", Kind.DAY),
             Column("number", "Times", Kind.COUNT),
-            Column("note", "More"),
+            Column("note", "Details"),
         ),
         [_row(event) for event in events],
-        note="The newest first. Several on one day stand in one row.",
-        empty="Nothing was seen.",
+        note="Newest first. Several on one day share a row.",
+        empty="No events.",
     )
 
 
@@ -62,7 +62,9 @@ def _row(event: Event) -> Row:
 
 
 def _level(what: str) -> Level:
-    return Level.CRITICAL if what in _GRAVE else Level.WARNING if what in _LOOK else Level.NORMAL
+    return (
+        Level.CRITICAL if what in _CRITICAL else Level.WARNING if what in _WARNING else Level.NORMAL
+    )
 
 
 def _frequent_table(facts: Facts, events: Sequence[Event]) -> Table:
@@ -82,11 +84,11 @@ def _frequent_table(facts: Facts, events: Sequence[Event]) -> Table:
         "Elections and purges",
         tuple(Column(label, label.capitalize()) for label in _LABELS),
         (
-            Column("what", "What"),
+            Column("what", "Event"),
             Column("number", "In the month", Kind.COUNT),
-            Column("days", "On days", Kind.COUNT),
+            Column("days", "Days", Kind.COUNT),
             Column("worst_day", "Most on", Kind.DAY),
         ),
         rows,
-        empty="None was seen.",
+        empty="None.",
     )

@@ -1,4 +1,4 @@
-"""The chapter on clocks: how far off each server's was, and how surely that is known."""
+"""The chapter on clocks: the offset of each server, and its uncertainty."""
 
 from __future__ import annotations
 
@@ -24,17 +24,19 @@ def clocks_chapter(facts: Facts) -> Chapter:
     now = facts.servers.now
     offsets = _offsets(facts)
     if not now.has(c.SERVER_CLOCK_OFFSET_SECONDS):
-        unknown = "No clock was measured in this month: all offsets are unknown."
+        unknown = "No clock offset was measured in this month: all are unknown."
         return Chapter("clocks", "Clocks", (unknown,))
     line = facts.threshold(t.CLOCK_OFFSET)
     beyond = int((certain_offset(facts) > line).sum())
-    said = (
-        f"{fmt.plural(beyond, 'server was', 'servers were')} off by more than {fmt.span(line)} for "
-        "certain." if beyond else f"No server was off by more than {fmt.span(line)} for certain.",
-        "What depends on a server's clock: max_age, message TTL, the duplicate window and the times in a "
-        "stream. What does not: the order of messages, and whether a message is a duplicate.",
+    sentences = (
+        f"{fmt.plural(beyond, 'server was', 'servers were')} certainly off by more than "
+        f"{fmt.span(line)}." if beyond else f"No server was certainly off by more than {fmt.span(line)}.",
+        "max_age, message TTL, the duplicate window and the timestamps in a stream depend on the clock of "
+        "a server. The order of messages does not.",
     )  # fmt: skip
-    return Chapter("clocks", "Clocks", said, (_table(facts),), (offsets,) if offsets.rows else ())
+    return Chapter(
+        "clocks", "Clocks", sentences, (_table(facts),), (offsets,) if offsets.rows else ()
+    )
 
 
 def _table(facts: Facts) -> Table:
@@ -51,9 +53,9 @@ def _table(facts: Facts) -> Table:
         "Offsets from the exporter's clock",
         identity(now.labels),
         (
-            Column("certain_seconds", "Off for certain", Kind.SECONDS,
-                   "the worst offset less the uncertainty", line=facts.threshold(t.CLOCK_OFFSET)),
-            Column("offset_low", "Lowest", Kind.SECONDS, "below 0 the server is behind"),
+            Column("certain_seconds", "Certainly off", Kind.SECONDS,
+                   "the largest offset minus the uncertainty", line=facts.threshold(t.CLOCK_OFFSET)),
+            Column("offset_low", "Lowest", Kind.SECONDS, "negative: the server is behind"),
             Column("offset_high", "Highest", Kind.SECONDS),
             Column("offset_mean", "Mean", Kind.SECONDS),
             Column("uncertainty", "Uncertainty", Kind.SECONDS, "the largest of the month"),
@@ -61,7 +63,7 @@ def _table(facts: Facts) -> Table:
             Column("offset_high_before", "Highest before", Kind.SECONDS, shown=False),
         ),
         sorted_rows(rows, by_column(len(now.labels))),
-        note="All off by the same amount: then it is the exporter's clock.",
+        note="If all are off by the same amount, the clock of the exporter is wrong.",
     )  # fmt: skip
 
 
@@ -71,18 +73,18 @@ def _offsets(facts: Facts) -> Offsets:
         now.column(c.SERVER_CLOCK_OFFSET_SECONDS, number)
         for number in (Statistic.MIN, Statistic.MAX)
     )
-    unsure = np.nan_to_num(now.column(c.SERVER_CLOCK_UNCERTAINTY_SECONDS, Statistic.MAX))
+    uncertainty = np.nan_to_num(now.column(c.SERVER_CLOCK_UNCERTAINTY_SECONDS, Statistic.MAX))
     order = np.argsort(-certain_offset(facts), kind="stable")
     rows = [
         Offset(Name(now.names[index][-1], facts.path(now.names[index][:-1])), float(low[index]), float(high[index]),
-               float(unsure[index]))
+               float(uncertainty[index]))
         for index in order[:_SHOWN].tolist()
         if not np.isnan(low[index])
     ]  # fmt: skip
     return Offsets(
-        "Where the clocks were",
-        "From the lowest to the highest offset of the month; pale is the uncertainty, the dashed lines are "
-        "those of the alert.",
+        "Clock offsets",
+        "From the lowest to the highest offset of the month; pale: the uncertainty, dashed: the threshold "
+        "of the alert.",
         facts.threshold(t.CLOCK_OFFSET),
         tuple(rows),
     )

@@ -1,4 +1,4 @@
-"""The chapter on configuration: what the audit found, what is new and what was mended."""
+"""The chapter on configuration: failing checks of the audit, new, open and fixed."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def configuration_chapter(facts: Facts, checks: list[FailingCheck]) -> Chapter:
 def _sentence(checks: list[FailingCheck]) -> str:
     if not checks:
         return (
-            "Unknown: no result of the audit was recorded in this month. The command "
-            "streamgauge audit asks the servers directly."
+            "Unknown: no audit result was recorded in this month. The command streamgauge audit checks the "
+            "servers directly."
         )
     states = {
-        state: sum(each.state == state for each in checks) for state in ("open", "new", "mended")
+        state: sum(each.state == state for each in checks) for state in ("open", "new", "fixed")
     }
     return (
         f"{fmt.plural(len({each.check for each in checks}), 'check')} of the audit failed: "
-        f"{states['new']} findings are new, {states['open']} were there before, {states['mended']} are "
-        "mended."
+        f"{states['new']} findings are new, {states['open']} were there before, {states['fixed']} are "
+        "fixed."
     )
 
 
@@ -50,28 +50,30 @@ def _table(checks: list[FailingCheck]) -> Table:
     ]
     return Table(
         "configuration",
-        "Checks that fail, by stream",
+        "Failing checks by stream",
         identity(STREAM),
         (
             Column("check", "Check"),
             Column("severity", "Severity"),
-            Column("assets", "Assets", Kind.COUNT, "the stream and its consumers that fail"),
-            Column("state", "State", hint="new in this month, open since before, or mended"),
-            Column("since", "Seen since", Kind.DAY, "first day in this month"),
+            Column(
+                "assets", "Assets", Kind.COUNT, "the stream and those of its consumers that fail"
+            ),
+            Column("state", "State", hint="new in this month, open since before, or fixed"),
+            Column("since", "Since", Kind.DAY, "first day in this month"),
         ),
         rows,
-        empty="No result of the audit was recorded: unknown.",
+        empty="Unknown: no audit result was recorded.",
     )
 
 
 def _level(each: FailingCheck) -> Level:
-    return Level.NORMAL if each.state == "mended" else _LEVELS.get(each.severity, Level.NORMAL)
+    return Level.NORMAL if each.state == "fixed" else _LEVELS.get(each.severity, Level.NORMAL)
 
 
 def _consumer_table(found: list[tuple[Name, str, str]]) -> Table:
     return Table(
         "configuration_consumers",
-        "Checks that fail, by consumer",
+        "Failing checks by consumer",
         identity(CONSUMER),
         (Column("check", "Check"), Column("severity", "Severity")),
         [Row((*name, check, severity), _LEVELS.get(severity, Level.NORMAL))

@@ -1,4 +1,4 @@
-"""The chapter on consumers: how far behind, how often again, what was lost, and in which state."""
+"""The chapter on consumers: lag, redelivery, loss and time by state."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ def consumers_chapter(facts: Facts, month: ConsumerMonth) -> Chapter:
 def _sentences(facts: Facts, month: ConsumerMonth) -> list[str]:
     there = int(facts.consumers.now.seen.sum())
     bad = int((month.not_well > 0.01).sum())
-    said = [f"{fmt.plural(there, 'consumer was seen', 'consumers were seen')}."]
+    sentences = [f"{fmt.plural(there, 'consumer was seen', 'consumers were seen')}."]
     if np.isnan(month.not_well[facts.consumers.now.seen]).all():
-        said.append("How long they were in which state is unknown: no verdict was recorded.")
+        sentences.append("The time in each state is unknown: no verdict was recorded.")
     else:
-        said.append(
+        sentences.append(
             f"{fmt.plural(bad, 'consumer was', 'consumers were')} not well for more than 1 % of the time."
         )
     losing = int((month.lost > 0).sum())
     if losing:
-        said.append(
+        sentences.append(
             f"{fmt.plural(losing, 'consumer')} lost messages to retention: at least "
             f"{fmt.count(float(np.nansum(month.lost)))}."
         )
-    return said
+    return sentences
 
 
 def _table(facts: Facts, month: ConsumerMonth) -> Table:
@@ -70,12 +70,12 @@ def _table(facts: Facts, month: ConsumerMonth) -> Table:
     rows = sorted_rows(rows, by_column(len(now.labels) + 11))
     return Table(
         "consumers",
-        "The worst first",
+        "All consumers",
         identity(now.labels),
         _columns(facts),
         rows,
-        note="Those that lost messages first, then by lag. Lag is the age of the oldest message that a "
-        "consumer had not finished.",
+        note="Consumers that lost messages come first, then by lag. Lag is the age of the oldest unfinished "
+        "message.",
         empty="No consumer was seen in this month.",
     )
 
@@ -86,26 +86,26 @@ def _columns(facts: Facts) -> tuple[Column, ...]:
         Column("lag_seconds", "Worst lag", Kind.SECONDS),
         Column("lag_seconds_before", "Month before", Kind.SECONDS, f"worst lag of {before}"),
         Column("lag_day", "On", Kind.DAY, "the day of the worst lag"),
-        Column("lag_seconds_usual", "Usual day", Kind.SECONDS, "median over days of the 95th percentile"),
-        Column("pending_peak", "Most pending", Kind.COUNT, "highest num_pending"),
+        Column("lag_seconds_usual", "Usual lag", Kind.SECONDS, "median over days of the 95th percentile"),
+        Column("pending_peak", "Peak pending", Kind.COUNT, "highest num_pending"),
         Column("pending", "Pending", Kind.COUNT, "num_pending at the end", shown=False),
         Column(
-            "redelivery_ratio", "Repeated", Kind.SHARE, "share of the deliveries that were not the first",
+            "redelivery_ratio", "Redelivered", Kind.SHARE, "redeliveries as a share of deliveries",
             line=facts.threshold(t.REDELIVERY_RATIO),
         ),
-        Column("redelivery_ratio_before", "Month before", Kind.SHARE, f"repeated in {before}"),
+        Column("redelivery_ratio_before", "Month before", Kind.SHARE, f"redelivered in {before}"),
         Column("redelivery_cause", "Cause", shown=False),
-        Column("redelivery_exact", "Counted", hint="exact, or at least", shown=False),
+        Column("redelivery_exact", "Counted", hint="exact, or a lower bound", shown=False),
         Column("deliveries", "Deliveries", Kind.COUNT, shown=False),
-        Column("lost", "Lost", Kind.COUNT, "removed by limits before it was sent them", line=1),
+        Column("lost", "Lost", Kind.COUNT, "removed by limits before delivery", line=1),
         Column("lost_before", "Lost before", Kind.COUNT, shown=False),
         Column("not_well", "Not well", Kind.SHARE, "share of the time"),
-        Column("worst_state", "Mostly", hint="the state that held longest of those that are not well"),
+        Column("worst_state", "Mostly", hint="the longest state that is not well"),
     )  # fmt: skip
 
 
 def _exactness(assets: Assets) -> list[str | None]:
-    """Exact only when it was all month long."""
+    """Exact only if it was exact all month."""
     low = assets.column(c.CONSUMER_REDELIVERY_EXACT, Statistic.MIN)
     return [None if np.isnan(value) else "exact" if value >= 1 else "at least" for value in low]
 
@@ -119,7 +119,7 @@ def _verdict_table(facts: Facts, month: ConsumerMonth) -> Table:
     held = np.asarray(month.verdicts[now.seen].any(axis=0))
     return Table(
         "verdicts",
-        "Shares of the month's time by state",
+        "Share of time by state",
         identity(now.labels),
         (
             Column("not_well", "Not well", Kind.SHARE),
@@ -131,8 +131,8 @@ def _verdict_table(facts: Facts, month: ConsumerMonth) -> Table:
             ),
         ),
         sorted_rows(rows, by_column(len(now.labels))),
-        note="Who was always ok, idle or paused in both months is left out.",
-        empty="All were ok, idle or paused all the time."
+        note="Without consumers that were always ok, idle or paused in both months.",
+        empty="All consumers were ok, idle or paused all the time."
         if month.verdicts.any()
         else "No verdict was recorded: the states are unknown.",
     )  # fmt: skip
@@ -151,8 +151,8 @@ def _figure(facts: Facts, month: ConsumerMonth) -> Shares:
         for index in worst.tolist()
     )
     return Shares(
-        "Where the time went",
-        f"The {len(rows)} consumers that were not well for the largest part of the month.",
+        "Time by state",
+        f"The {len(rows)} consumers that were not well for the largest share of the month.",
         tuple(c.VERDICTS),
         tuple(_key(verdict).replace("_", "-") for verdict in c.VERDICTS),
         rows,

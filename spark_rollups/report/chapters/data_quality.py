@@ -1,4 +1,4 @@
-"""The chapter on data quality: what is missing, and what is therefore unknown."""
+"""The chapter on data quality: missing data, and what it leaves unknown."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from spark_rollups.report.model import Chapter, Column, Row, Table
 
 
 def unknowns(facts: Facts, month: ConsumerMonth) -> list[tuple[str, str]]:
-    """What the report cannot tell, and why: chapter and sentence."""
+    """What is unknown and why: chapter and sentence."""
     found = _missing_time(facts)
     if facts.forecasts_as_of is None:
-        found.append(("limits", "Dates of all limits: no forecast was made for this month."))
+        found.append(("limits", "Dates of all limits: there is no forecast for this month."))
     dateless = [each for each in facts.forecasts if each.outlook == "unknown"]
     if dateless:
         found.append(
             ("limits", f"Dates of {fmt.plural(len(dateless), 'limit')}: {dateless[0].reason}.")
         )
     if not facts.days_before:
-        found.append(("all", f"Every comparison: there is no data of {facts.month.before.title}."))
+        found.append(("all", f"All comparisons: there is no data of {facts.month.before.title}."))
     found += [
         (chapter, sentence) for chapter, sentence, there in _recorded(facts, month) if not there
     ]
@@ -47,23 +47,23 @@ def unknowns(facts: Facts, month: ConsumerMonth) -> list[tuple[str, str]]:
 
 
 def _recorded(facts: Facts, month: ConsumerMonth) -> tuple[tuple[str, str, bool], ...]:
-    """What a chapter needs, what is unknown without it, and whether the month has it."""
+    """Chapter, what is unknown without a metric, and whether the month has the metric."""
     streams, consumers = facts.streams.now, facts.consumers.now
     servers, systems = facts.servers.now, facts.systems.now
     return (
         ("servers", "Servers, their storage, clocks and restarts: the account source does not see them.",
          servers.has(c.SERVER_UP)),
-        ("consumers", "How long consumers were in which state: no verdict was recorded.",
+        ("consumers", "Time of consumers in each state: no verdict was recorded.",
          bool(month.verdicts.any())),
-        ("publishing", "Publishes that were not stored: publish accounting was off, or the source cannot "
+        ("publishing", "Publishes that were not stored: publish accounting was off, or the source does not "
          "see them.", streams.has(c.STREAM_PUBLISHES_UNSTORED)),
         ("publishing", "Rejections by code, and the exact number of duplicates: the publish-ack tap was off.",
          systems.has(c.PUBLISH_ACK_TAP_ACTIVE)),
-        ("abandoned", "Refused, ended and exhausted messages as they happened: nobody listened to "
-         "advisories.", systems.has(c.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS)),
-        ("abandoned", "Whether somebody listens for abandoned messages: that is served at detail full only.",
+        ("abandoned", "Naks, terms and exhausted messages as they happened: no advisories were "
+         "received.", systems.has(c.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS)),
+        ("abandoned", "Whether advisories of abandoned messages are captured: served at detail full only.",
          consumers.has(c.CONSUMER_DEAD_LETTER_CAPTURED)),
-        ("configuration", "What the audit finds: no result of it was recorded.",
+        ("configuration", "Findings of the audit: no audit result was recorded.",
          streams.has(c.STREAM_CONFIG_FINDINGS)),
     )  # fmt: skip
 
@@ -76,7 +76,7 @@ def _missing_time(facts: Facts) -> list[tuple[str, str]]:
         found.append(
             (
                 "all",
-                f"Everything after {fmt.day(facts.as_of)}: the data end there, the month does not.",
+                f"Everything after {fmt.day(facts.as_of)}: the data ends before the month.",
             )
         )
     lacking = partial_days(facts)
@@ -104,47 +104,49 @@ def quality_chapter(facts: Facts, month: ConsumerMonth, gaps: Sequence[RequestGa
 
 def _sentences(facts: Facts) -> list[str]:
     whole = len(facts.month.all_days())
-    said = [
+    sentences = [
         f"{len(facts.days)} of {whole} days have data, {covered_hours(facts)} of {whole * HOURS} hours.",
-        "Sums cover only those; worst values may have been worse in the gaps.",
+        "Sums cover only these; worst values may have been worse in the gaps.",
     ]
     dropped = total(facts.systems.now.column(c.SERIES_DROPPED, Statistic.INCREASE))
     if dropped:
-        said.append(f"The exporter left series out at its cap, {fmt.count(dropped)} times in all.")
+        sentences.append(
+            f"The exporter dropped series at its limit, {fmt.count(dropped)} times in total."
+        )
     tap = total(facts.systems.now.column(c.PUBLISH_ACK_TAP_DROPPED, Statistic.INCREASE))
     if tap:
-        said.append(
+        sentences.append(
             f"The publish-ack tap missed {fmt.count(tap)} messages: duplicates and rejections are too low."
         )
-    return said
+    return sentences
 
 
 def _unknown_table(facts: Facts, month: ConsumerMonth) -> Table:
     return Table(
         "unknown",
-        "What this report cannot tell",
+        "Unknown in this report",
         (),
         (Column("chapter", "Chapter"), Column("what", "What is unknown, and why")),
         [Row(each) for each in unknowns(facts, month)],
-        empty="Nothing is known to be missing.",
+        empty="No missing data was found.",
     )
 
 
 def _gap_table(gaps: Sequence[RequestGap]) -> Table:
     return Table(
         "requests",
-        "Requests not answered, or left out",
+        "Requests that failed or were skipped",
         (Column("system", "System"), Column("request", "Request")),
         (
             Column("why", "Why"),
             Column("share", "Share of the time", Kind.SHARE),
         ),
         [
-            Row((gap.system, gap.request, f"left out: {gap.reason}" if gap.reason else "not answered in full",
+            Row((gap.system, gap.request, f"skipped: {gap.reason}" if gap.reason else "failed",
                  gap.share))
             for gap in gaps
         ],
-        empty="All requests that were recorded were answered.",
+        empty="All recorded requests succeeded.",
     )  # fmt: skip
 
 
@@ -152,8 +154,8 @@ def _strip(facts: Facts) -> DayStrip:
     rows = [DayRow(Name("any data"), tuple(_share(facts, day) for day in facts.month.all_days()))]
     rows += _by_system(facts)
     return DayStrip(
-        "Which days are covered",
-        "A full cell is a day with all its hours, a low one has some, an empty one has none.",
+        "Coverage by day",
+        "A full cell is a day with all hours, a lower one has some, an empty one has none.",
         facts.month.first,
         tuple(rows),
     )
@@ -165,7 +167,7 @@ def _share(facts: Facts, day: date) -> float | None:
 
 
 def _by_system(facts: Facts) -> list[DayRow]:
-    """A system that was not watched on a day is as unknown as a missing day."""
+    """One row per system, if there are several."""
     if len(facts.systems.now) < 2:
         return []
     return [

@@ -1,4 +1,4 @@
-"""The first page: what will be full and when, what got worse, what to do by when, in plain sentences."""
+"""The first page: limits, changes for the worse, and actions with dates."""
 
 from __future__ import annotations
 
@@ -64,31 +64,31 @@ def _headline(facts: Facts, findings: Sequence[Finding]) -> tuple[Level, str]:
             level,
             f"{fmt.capital(first.subject)} {first.name} {when}{more if len(full) > 1 else ''}.",
         )
-    doubt = _in_doubt(facts)
-    room = doubt or "No limit will be reached within 90 days"
+    doubt = _uncertainty(facts)
+    limits = doubt or "No limit will be reached within 90 days"
     if grave:
-        return Level.CRITICAL, f"{room}; {_count(grave)} must be looked at now."
+        return Level.CRITICAL, f"{limits}; {_count(grave)} need action now."
     warned = [each for each in findings if each.severity is Severity.WARNING]
     if warned:
-        return Level.WARNING, f"{room}; {_count(warned)} should be looked at."
+        return Level.WARNING, f"{limits}; {_count(warned)} need attention."
     if doubt:
         return Level.WARNING, f"{doubt}."
-    return Level.NORMAL, f"{room}, and nothing needs attention."
+    return Level.NORMAL, f"{limits}, and nothing needs attention."
 
 
-def _in_doubt(facts: Facts) -> str:
-    """Why nobody can say that there is room; "" when the forecasts say it of every limit."""
+def _uncertainty(facts: Facts) -> str:
+    """Why it is uncertain whether limits will be reached; "" if the forecasts cover every limit."""
     if facts.forecasts_as_of is None:
-        return "When anything will be full is unknown: no forecast was made"
-    open_ones = [each for each in facts.forecasts if not discards_old(facts, each)]
-    possible = sum(each.outlook == Outlook.WATCH for each in open_ones)
-    dateless = sum(each.outlook == Outlook.UNKNOWN for each in open_ones)
-    said = []
+        return "It is unknown when limits will be reached: there is no forecast"
+    open_limits = [each for each in facts.forecasts if not discards_old(facts, each)]
+    possible = sum(each.outlook == Outlook.WATCH for each in open_limits)
+    dateless = sum(each.outlook == Outlook.UNKNOWN for each in open_limits)
+    sentences = []
     if possible:
-        said.append(f"{fmt.plural(possible, 'limit')} may be reached within 90 days")
+        sentences.append(f"{fmt.plural(possible, 'limit')} may be reached within 90 days")
     if dateless:
-        said.append(f"{fmt.plural(dateless, 'limit has', 'limits have')} no date yet")
-    return " and ".join(said)
+        sentences.append(f"{fmt.plural(dateless, 'limit has', 'limits have')} no date yet")
+    return " and ".join(sentences)
 
 
 def _will_be_full(each: Forecast) -> str:
@@ -101,30 +101,28 @@ def _count(findings: Sequence[Finding]) -> str:
 
 def _sentences(facts: Facts, month: ConsumerMonth, findings: Sequence[Finding]) -> list[str]:
     lost = total(month.lost)
-    said = [*_about_loss(month, lost), *_about_limits(facts), *_about_growth(facts)]
+    sentences = [*_about_loss(month, lost), *_about_limits(facts), *_about_growth(facts)]
     if lost == 0:
-        said.append("No consumer was seen to lose messages.")
-    said += _about_consumers(facts, month)
+        sentences.append("No consumer lost messages.")
+    sentences += _about_consumers(facts, month)
     grave = sum(each.severity is Severity.CRITICAL for each in findings)
     warned = sum(each.severity is Severity.WARNING for each in findings)
-    said.append(
-        f"{fmt.plural(len(findings), 'finding')}: {grave} critical, {warned} to be dealt with within a month."
+    sentences.append(
+        f"{fmt.plural(len(findings), 'finding')}: {grave} critical, {warned} warnings to handle within a month."
     )
-    return said
+    return sentences
 
 
 def _about_loss(month: ConsumerMonth, lost: float | None) -> list[str]:
-    """The gravest news comes first."""
+    """The first sentence of the page."""
     if not lost:
         return []
     losers = fmt.plural(int((month.lost > 0).sum()), "consumer")
-    return [
-        f"{losers} lost messages: limits removed at least {fmt.count(lost)} before they were read."
-    ]
+    return [f"{losers} lost messages: limits removed at least {fmt.count(lost)} before delivery."]
 
 
 def _about_limits(facts: Facts) -> list[str]:
-    said = []
+    sentences = []
     earlier = {each.key: each for each in facts.forecasts_before}
     for each in filling(facts)[:3]:
         if each.likely is None or each.outlook == Outlook.REACHED:
@@ -133,16 +131,16 @@ def _about_limits(facts: Facts) -> list[str]:
             f"{fmt.capital(each.subject)} {each.name} reaches its limit around {fmt.day(each.likely)} "
             f"({fmt.day_range(each.earliest, each.latest)})"
         )
-        said.append(f"{text}{_moved(each, earlier.get(each.key))}.")
-    return said
+        sentences.append(f"{text}{_moved(each, earlier.get(each.key))}.")
+    return sentences
 
 
 def _moved(each: Forecast, before: Forecast | None) -> str:
-    """How the date changed since the month before."""
+    """How the date moved since the month before."""
     if before is None or each.likely is None:
         return ""
     if before.likely is None:
-        return "; a month ago no date was in sight" if before.outlook != Outlook.UNKNOWN else ""
+        return "; a month ago it had no date" if before.outlook != Outlook.UNKNOWN else ""
     days = (each.likely - before.likely).days
     if abs(days) <= 2:
         return "; a month ago the date was the same"
@@ -154,7 +152,7 @@ def _about_growth(facts: Facts) -> list[str]:
     size = total(facts.streams.now.at_end(c.STREAM_BYTES))
     now, before = (total(each) for each in stream_growth(facts))
     if size is None or now is None:
-        return ["How much the streams hold is unknown."]
+        return ["The size of the streams is unknown."]
     text = f"Streams {_grew(now)} to {fmt.bytes_text(size)}"
     if before is not None and facts.days_before:
         text += f"; the month before they {_grew(before)}"
@@ -176,6 +174,4 @@ def _about_consumers(facts: Facts, month: ConsumerMonth) -> list[str]:
     _, _, stream, consumer = now.names[index]
     day = month.lag_day[index]
     on = f" on {fmt.day(day)}" if day is not None else ""
-    return [
-        f"The longest anybody was behind was {fmt.span(worst)}: consumer {consumer} of {stream}{on}."
-    ]
+    return [f"The worst lag was {fmt.span(worst)}: consumer {consumer} of {stream}{on}."]

@@ -1,4 +1,4 @@
-"""The chapter on publishing: what reached a stream, what was stored, and what was not and why."""
+"""The chapter on publishing: received, stored, duplicate and rejected publishes."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ def _sentences(facts: Facts, rejections: list[Rejections]) -> list[str]:
     now = facts.streams.now
     stored = total(now.column(c.STREAM_STORED_MESSAGES, Statistic.INCREASE))
     unstored = total(now.column(c.STREAM_PUBLISHES_UNSTORED, Statistic.INCREASE))
-    said = []
+    sentences = []
     if stored is not None:
-        said.append(f"{fmt.count(stored)} messages were stored.")
+        sentences.append(f"{fmt.count(stored)} messages were stored.")
     if unstored is None:
-        said.append(
-            "How many publishes were not stored is unknown: it takes the system or monitor source and "
-            "publish accounting."
+        sentences.append(
+            "The number of publishes that were not stored is unknown: it needs the system or monitor source "
+            "and publish accounting."
         )
     else:
-        said.append(f"{fmt.count(unstored)} publishes reached a stream and were not stored.")
+        sentences.append(f"{fmt.count(unstored)} publishes reached a stream and were not stored.")
     if not rejections and not now.has(c.STREAM_PUBLISH_REJECTIONS):
-        said.append(
-            "Rejections are unknown, or there were none: only the publish-ack tap hears them."
+        sentences.append(
+            "Rejections are unknown, or there were none: only the publish-ack tap counts them."
         )
-    return said
+    return sentences
 
 
 def _table(facts: Facts) -> Table:
@@ -69,8 +69,7 @@ def _table(facts: Facts) -> Table:
         identity(now.labels),
         _columns(facts),
         sorted_rows(rows, by_column(len(now.labels) + 2)),
-        note="Duplicates are counted exactly by the publish-ack tap; without it they are at most what was "
-        "not stored.",
+        note="Only the publish-ack tap counts duplicates exactly; without it the number is an upper bound.",
     )
 
 
@@ -79,16 +78,16 @@ def _columns(facts: Facts) -> tuple[Column, ...]:
         Column("received", "Received", Kind.COUNT, "publishes that reached the stream"),
         Column("stored", "Stored", Kind.COUNT),
         Column("unstored", "Not stored", Kind.COUNT),
-        Column("unstored_ratio", "Share", Kind.SHARE, "not stored, of what was received"),
-        Column("unstored_ratio_before", "Month before", Kind.SHARE, "share then"),
+        Column("unstored_ratio", "Share", Kind.SHARE, "not stored, as a share of received"),
+        Column("unstored_ratio_before", "Month before", Kind.SHARE, "share in the month before"),
         Column("duplicates", "Duplicates", Kind.COUNT),
         Column("duplicates_before", "Duplicates before", Kind.COUNT, shown=False),
-        Column("duplicates_counted", "Counted", hint="exact, or at most"),
+        Column("duplicates_counted", "Counted", hint="exact, or an upper bound"),
         Column("rejections", "Rejected", Kind.COUNT, line=1),
         Column("duplicate_window_seconds", "Window", Kind.SECONDS, shown=False),
-        Column("ids_peak", "Ids held", Kind.COUNT, "the most in the duplicate window, an estimate",
+        Column("ids_peak", "Message ids", Kind.COUNT, "peak in the duplicate window, an estimate",
                shown=False),
-        Column("ids_memory", "Ids' memory", Kind.BYTES, "on each replica, an estimate",
+        Column("ids_memory", "Id memory", Kind.BYTES, "per replica, an estimate",
                line=facts.threshold(t.DEDUPE_MEMORY)),
     )  # fmt: skip
 
@@ -107,5 +106,5 @@ def _rejection_table(facts: Facts, rejections: list[Rejections]) -> Table:
             Column("number", "Rejected", Kind.COUNT),
         ),
         rows,
-        empty="None was heard. Without the publish-ack tap that says nothing.",
+        empty="None was counted. Without the publish-ack tap rejections are unknown.",
     )

@@ -1,4 +1,4 @@
-"""The chapter on right-sizing: settings against what the month really needed."""
+"""The chapter on right-sizing: limits against the usage of the month."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ from spark_rollups.report.table_rows import by_column, identity, rows_of
 
 
 def sizing_chapter(facts: Facts, sizing: Sizing) -> Chapter:
-    said = [
-        "A limit that is never near its peak protects from nothing; one that is always reached slows work "
-        "down.",
+    sentences = [
+        "A limit far above the peak protects from nothing; a limit that is always reached slows work down.",
     ]
     if not (~np.isnan(sizing.slow_ack)).any():
-        said.append(
-            "How long acknowledgements take is unknown: no consumer has sample_freq set, or nobody listens."
+        sentences.append(
+            "The time to acknowledge is unknown: no consumer has sample_freq set, or ack samples are not received."
         )
     return Chapter(
         "right-sizing",
         "Right-sizing",
-        tuple(said),
+        tuple(sentences),
         (_consumer_table(facts, sizing), _stream_table(facts)),
     )
 
@@ -56,23 +55,23 @@ def _consumer_table(facts: Facts, sizing: Sizing) -> Table:
     rows = rows_of(now, known, columns)
     return Table(
         "sizing_consumers",
-        "Consumers: unacknowledged messages, time to ack, wasted deliveries",
+        "Consumers: unacknowledged messages, time to ack, redeliveries",
         identity(now.labels),
         (
-            Column("ack_pending_peak", "Peak unacked", Kind.COUNT, "highest num_ack_pending"),
+            Column("ack_pending_peak", "Peak ack pending", Kind.COUNT, "highest num_ack_pending"),
             Column("ack_pending_mean", "Mean", Kind.COUNT, shown=False),
             Column("max_ack_pending", "Limit", Kind.COUNT, "max_ack_pending"),
-            Column("ack_pending_used", "Used", Kind.SHARE, "peak of the limit",
+            Column("ack_pending_used", "Used", Kind.SHARE, "peak as a share of the limit",
                    line=facts.threshold(t.ACK_PENDING_RATIO)),
-            Column("ack_seconds_p99", "Slow acks", Kind.SECONDS, "99 of 100 were faster"),
+            Column("ack_seconds_p99", "Slow acks", Kind.SECONDS, "99th percentile"),
             Column("ack_wait_seconds", "Ack wait", Kind.SECONDS),
-            Column("ack_wait_used", "Used", Kind.SHARE, "slow acks of ack_wait",
+            Column("ack_wait_used", "Used", Kind.SHARE, "slow acks as a share of ack_wait",
                    line=facts.threshold(t.ACK_WAIT_RATIO)),
-            Column("wasted", "Repeated", Kind.COUNT, "deliveries that were not the first"),
+            Column("wasted", "Redeliveries", Kind.COUNT),
             Column("wasted_ratio", "Share", Kind.SHARE, line=facts.threshold(t.REDELIVERY_RATIO)),
         ),
         sorted_rows(rows, by_column(len(now.labels) + 3)),
-        note="The tightest first.",
+        note="Highest use first.",
         empty="No consumer was seen in this month.",
     )  # fmt: skip
 
@@ -92,17 +91,22 @@ def _stream_table(facts: Facts) -> Table:
     )
     return Table(
         "sizing_streams",
-        "Streams: what their limits reserve",
+        "Streams: reserved storage",
         identity(now.labels),
         (
             Column("bytes_peak", "Peak size", Kind.BYTES),
-            Column("max_bytes", "Limit", Kind.BYTES, "max_bytes: reserved, used or not"),
+            Column("max_bytes", "Limit", Kind.BYTES, "max_bytes, reserved on the server"),
             Column(
-                "used", "Used", Kind.SHARE, "peak of the limit", line=UNUSED_RATIO, falling=True
+                "used",
+                "Used",
+                Kind.SHARE,
+                "peak as a share of the limit",
+                line=UNUSED_RATIO,
+                falling=True,
             ),
-            Column("unused_bytes", "Never used", Kind.BYTES, "one copy"),
+            Column("unused_bytes", "Never used", Kind.BYTES, "of one replica"),
         ),
         sorted_rows(rows, by_column(len(now.labels) + 3)),
-        note="What was never used comes first.",
-        empty="No stream has a limit in bytes.",
+        note="Largest share first.",
+        empty="No stream has max_bytes.",
     )

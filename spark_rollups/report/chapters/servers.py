@@ -1,4 +1,4 @@
-"""The chapter on servers and accounts: what they use of what they may, and how they behaved."""
+"""The chapter on servers and accounts: usage, limits, errors and restarts."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def _sentences(facts: Facts, started: Mapping[int, list[date]]) -> list[str]:
     there = int(now.seen.sum())
     if not there:
         return [
-            "Nothing is known of the servers: the account source does not see them. Storage, clocks and "
-            "restarts are unknown."
+            "Servers are unknown: the account source does not see them. Storage, clocks and restarts are "
+            "unknown."
         ]
     again = sum(bool(days) for days in started.values())
     restarted = f"{again} of them restarted" if again else "none restarted"
@@ -78,14 +78,14 @@ def _server_table(facts: Facts, started: Mapping[int, list[date]]) -> Table:
         identity(now.labels),
         _server_columns(facts),
         rows,
-        note="The fullest first. Cores and memory are those of the server process.",
-        empty="No server was seen: all of this is unknown.",
+        note="Fullest first. CPU and memory are those of the server process.",
+        empty="Unknown: no server was seen.",
     )
 
 
 def _server_columns(facts: Facts) -> tuple[Column, ...]:
     return (
-        Column("up_ratio", "Answered", Kind.SHARE, "share of the polls", line=0.999, falling=True),
+        Column("up_ratio", "Responses", Kind.SHARE, "share of the polls", line=0.999, falling=True),
         Column("storage_bytes", "Storage used", Kind.BYTES, "JetStream, at the end of the month"),
         Column("storage_max_bytes", "Maximum", Kind.BYTES),
         Column("storage_fill", "Filled", Kind.SHARE, line=facts.threshold(t.SERVER_STORAGE_RATIO)),
@@ -93,14 +93,14 @@ def _server_columns(facts: Facts) -> tuple[Column, ...]:
         Column("storage_reserved_bytes", "Reserved", Kind.BYTES, shown=False),
         Column("memory_bytes", "Memory storage", Kind.BYTES, shown=False),
         Column("memory_max_bytes", "Maximum", Kind.BYTES, shown=False),
-        Column("cpu_peak", "Cores, peak", Kind.SHARE),
-        Column("cpu_mean", "Cores, mean", Kind.SHARE, shown=False),
+        Column("cpu_peak", "CPU, peak", Kind.SHARE),
+        Column("cpu_mean", "CPU, mean", Kind.SHARE, shown=False),
         Column("process_memory_peak", "Memory, peak", Kind.BYTES),
         Column("ha_assets", "HA assets", Kind.COUNT, "Raft groups with a member there"),
         Column("ha_assets_before", "HA assets before", Kind.COUNT, shown=False),
-        Column("stream_leaders", "Leads streams", Kind.COUNT, shown=False),
+        Column("stream_leaders", "Stream leaders", Kind.COUNT, shown=False),
         Column("api_error_ratio", "API errors", Kind.SHARE, line=facts.threshold(t.API_ERROR_RATIO)),
-        Column("clients_cut", "Clients cut", Kind.COUNT, "connections that did not read fast enough", line=1),
+        Column("clients_cut", "Slow clients", Kind.COUNT, "connections that the server closed", line=1),
         Column("restarts", "Restarts", Kind.COUNT, "days with one; several on one day count once"),
         Column("version", "Version"),
     )  # fmt: skip
@@ -140,7 +140,10 @@ def _account_columns(facts: Facts) -> tuple[Column, ...]:
         Column("storage_fill", "Filled", Kind.SHARE, line=facts.threshold(t.ACCOUNT_HIGH_RATIO)),
         Column("storage_bytes_before", "Month before", Kind.BYTES),
         Column(
-            "storage_reserved_bytes", "Reserved", Kind.BYTES, "promised to its streams by max_bytes"
+            "storage_reserved_bytes",
+            "Reserved",
+            Kind.BYTES,
+            "reserved for its streams by max_bytes",
         ),
         Column("memory_bytes", "Memory storage", Kind.BYTES, shown=False),
         Column("memory_limit_bytes", "Limit", Kind.BYTES, shown=False),
@@ -172,7 +175,7 @@ def _fills(facts: Facts) -> Fills:
         )  # fmt: skip
     return Fills(
         "Storage of the servers",
-        "Used at the end of the month, the level expected 30 days later (pale), and the line of the alert.",
+        "Used at the end of the month, expected 30 days later (pale), and the threshold of the alert.",
         facts.threshold(t.SERVER_STORAGE_RATIO),
         tuple(rows),
     )

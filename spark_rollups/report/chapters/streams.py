@@ -1,4 +1,4 @@
-"""The chapter on streams: what they hold, how much they grew, and against which limits."""
+"""The chapter on streams: size, growth and limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spark_rollups.report.facts.source import Floats
 from spark_rollups.report.model import Chapter, Column, Table, sorted_rows
 from spark_rollups.report.table_rows import Cells, by_column, identity, rows_of
 
-_SIZE = 3  # the place of the size, behind system, account and stream
+_SIZE = 3  # index of the column: after system, account and stream
 
 
 def streams_chapter(facts: Facts) -> Chapter:
@@ -30,20 +30,22 @@ def _sentences(facts: Facts) -> list[str]:
     now, before = facts.streams.now, facts.streams.before
     there = int(now.seen.sum())
     size, growth = total(now.at_end(c.STREAM_BYTES)), total(stream_growth(facts)[0])
-    said = [f"{fmt.plural(there, 'stream')} in {fmt.plural(len(_accounts(facts)), 'account')}."]
+    sentences = [
+        f"{fmt.plural(there, 'stream')} in {fmt.plural(len(_accounts(facts)), 'account')}."
+    ]
     if size is not None and growth is not None:
         verb = "grew by" if growth >= 0 else "shrank by"
-        said.append(
-            f"Together they held {fmt.bytes_text(size)} at the end, one copy each, and {verb} "
+        sentences.append(
+            f"Together they held {fmt.bytes_text(size)} at the end, one replica each, and {verb} "
             f"{fmt.bytes_text(abs(growth))} within the month."
         )
     new, gone = now.seen & ~before.seen, before.seen & ~now.seen
     if facts.days_before and (new.any() or gone.any()):
-        said.append(
+        sentences.append(
             f"{fmt.plural(int(new.sum()), 'stream is', 'streams are')} new, "
             f"{fmt.plural(int(gone.sum()), 'is', 'are')} gone."
         )
-    return said
+    return sentences
 
 
 def _accounts(facts: Facts) -> set[tuple[str, ...]]:
@@ -74,13 +76,13 @@ def _table(facts: Facts) -> Table:
         identity(now.labels),
         _columns(facts),
         sorted_rows(rows, by_column(_SIZE)),
-        note="The largest first. A size is one copy, as the server counts it.",
+        note="Largest first. Sizes are of one replica.",
         empty="No stream was seen in this month.",
     )
 
 
 def _fill(size: Floats, limit: Floats, messages: Floats, max_messages: Floats) -> Floats:
-    """Of the limit that is nearest; infinity stands for no limit at all."""
+    """The fill of the nearest limit; infinity without a limit."""
     none = np.isinf(limit) & np.isinf(max_messages)
     by_size = divided(size, np.where(np.isinf(limit), np.nan, limit))
     by_number = divided(messages, np.where(np.isinf(max_messages), np.nan, max_messages))
@@ -88,7 +90,7 @@ def _fill(size: Floats, limit: Floats, messages: Floats, max_messages: Floats) -
 
 
 def _levels(facts: Facts, fill: Floats) -> list[Level]:
-    """Only who refuses messages when full is in danger; the others drop their oldest by design."""
+    """Only streams with discard policy new are at risk; the others are full by design."""
     filling, full = facts.threshold(t.STREAM_FILLING_RATIO), facts.threshold(t.STREAM_FULL_RATIO)
     levels = []
     for name, value in zip(facts.streams.now.names, fill.tolist(), strict=True):
@@ -107,7 +109,7 @@ def _columns(facts: Facts) -> tuple[Column, ...]:
             "bytes",
             "Size",
             Kind.BYTES,
-            "at the end of the month; unknown of one that was gone by then",
+            "at the end of the month; unknown if the stream was deleted before",
         ),
         Column("growth", "Growth", Kind.BYTES, f"within {month}"),
         Column("growth_before", "Month before", Kind.BYTES, f"growth within {before}"),
@@ -120,8 +122,12 @@ def _columns(facts: Facts) -> tuple[Column, ...]:
         Column("stored_before", "Month before", Kind.COUNT, f"messages stored within {before}"),
         Column("max_age_seconds", "Max age", Kind.SECONDS, shown=False),
         Column("consumers", "Consumers", Kind.COUNT),
-        Column("replicas", "Copies", Kind.COUNT, shown=False),
-        Column("discard", "When full", hint="discard policy: new refuses, old drops the oldest"),
+        Column("replicas", "Replicas", Kind.COUNT, shown=False),
+        Column(
+            "discard",
+            "When full",
+            hint="discard policy: new rejects publishes, old discards the oldest",
+        ),
         Column("retention", "Retention", shown=False),
         Column("storage", "Storage", shown=False),
     )

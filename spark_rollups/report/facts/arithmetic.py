@@ -10,20 +10,20 @@ from spark_rollups.report.facts.source import Floats
 
 
 def divided(part: Floats, whole: Floats) -> Floats:
-    """NaN where the whole is nothing or unknown."""
+    """NaN where the whole is 0 or unknown."""
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio: Floats = np.where(whole > 0, part / whole, np.nan)
     return ratio
 
 
 def limit_of(limit: Floats, seen: Floats) -> Floats:
-    """A limit that is absent of an asset that was seen is none at all: infinity."""
+    """Infinity where an asset was seen and has no limit."""
     none: Floats = np.where(np.isnan(limit) & ~np.isnan(seen), np.inf, limit)
     return none
 
 
 def total(values: Floats) -> float | None:
-    """Of what is known; None when nothing is."""
+    """The sum of the known values; None if there are none."""
     there = values[~np.isnan(values)]
     return float(there.sum()) if len(there) else None
 
@@ -34,5 +34,5 @@ def highest(values: Floats) -> float | None:
 
 
 def known(value: float | None) -> float | None:
-    """A number or None: what is not a number was not measured."""
+    """None for NaN."""
     return None if value is None or math.isnan(value) else float(value)

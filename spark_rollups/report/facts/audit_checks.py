@@ -20,13 +20,13 @@ SEVERITIES = ("crit", "warn", "info")
 
 @dataclass(frozen=True, slots=True)
 class FailingCheck:
-    """A check that fails on a stream or on one of its assets."""
+    """A check that fails on a stream or on one of its consumers."""
 
     check: str
     severity: str
     name: Name  # system, account, stream
     assets: float | None
-    state: str  # open, new or mended
+    state: str  # open, new or fixed
     since: date
 
     @property
@@ -49,15 +49,15 @@ def failing_checks(facts: Facts) -> list[FailingCheck]:
     found = []
     columns = (now[name].to_pylist() for name in ("last", "first_day", "last_day"))
     for name, assets, first, last in zip(names_in(now, labels), *columns, strict=True):
-        mended = last < facts.as_of - timedelta(days=1) or assets == 0
+        fixed = last < facts.as_of - timedelta(days=1) or assets == 0
         is_new = bool(facts.days_before) and name not in known and first > facts.days[0]
-        state = "mended" if mended else "new" if is_new else "open"
+        state = "fixed" if fixed else "new" if is_new else "open"
         found.append(FailingCheck(name[3], name[4], name[:3], assets, state, first))
     return sorted(found, key=lambda each: each.order)
 
 
 def failing_consumer_checks(facts: Facts) -> list[tuple[Name, str, str]]:
-    """Consumer, check and severity, where the exporter serves them one by one."""
+    """Consumer, check and severity; the exporter serves them at detail full only."""
     extra = ("check", "severity")
     table = folded(facts.source, [c.CONSUMER_CONFIG_FINDING.name], CONSUMER, facts.days[-2:], extra)
     if not table.num_rows:

@@ -1,4 +1,4 @@
-"""Rollups that keep what is small: the report asks for the same days of many metrics one by one."""
+"""A cache in front of the rollups: the report reads the same days for many metrics."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from spark_rollups.rollup.tables.reader import Rollups
 
-_MOST_ROWS = 1_000_000  # kept at once; two months of some hundred consumers fit
+_MOST_ROWS = 1_000_000  # in the cache; two months of some hundred consumers fit
 
 
 class CachedRollups:
-    """As Rollups, but a span of days that is small is read once, with all its metrics."""
+    """Rollups that read a small span of days once, with all its metrics."""
 
     def __init__(self, rollups: Rollups, most_rows: int = _MOST_ROWS) -> None:
         self._rollups = rollups
@@ -60,6 +60,6 @@ class CachedRollups:
         return self._cached[key]
 
     def _rows(self, name: str, first_day: date, last_day: date) -> int:
-        """By the manifest, without reading anything."""
+        """From the manifest, without reading files."""
         days = (self._rollups.day(day) for day in self.days() if first_day <= day <= last_day)
         return sum(each.rows for day in days if day for each in day.tables.get(name, ()))

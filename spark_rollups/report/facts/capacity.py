@@ -20,13 +20,13 @@ _ORDER = {outlook.value: index for index, outlook in enumerate(Outlook)}
 
 
 def discards_old(facts: Facts, forecast: Forecast) -> bool:
-    """A stream that drops its oldest messages stands at its limit by design."""
+    """Whether the stream has discard policy old: then it is full by design."""
     name = (forecast.system, forecast.account, forecast.stream)
     return bool(forecast.stream) and facts.stream_info.get(name, {}).get("discard") == "old"
 
 
 def most_urgent_first(forecasts: Sequence[Forecast]) -> list[Forecast]:
-    """The most urgent first; among equals the soonest, then the fullest."""
+    """By date, then by outlook, then by fill."""
 
     def order(each: Forecast) -> tuple[date, int, float, str]:
         fill = each.level / each.limit if each.level is not None and each.limit else 0.0
@@ -37,7 +37,7 @@ def most_urgent_first(forecasts: Sequence[Forecast]) -> list[Forecast]:
 
 
 def filling(facts: Facts) -> list[Forecast]:
-    """Limits that matter and that will be reached, or are; the soonest first."""
+    """Limits that are reached or will be; the soonest first, without those full by design."""
     return [
         each
         for each in most_urgent_first(facts.forecasts)
@@ -46,7 +46,7 @@ def filling(facts: Facts) -> list[Forecast]:
 
 
 def stream_growth(facts: Facts) -> tuple[Floats, Floats]:
-    """By how many bytes each stream grew within this month and within the one before."""
+    """Bytes by which each stream grew in this month and in the month before."""
     both = (facts.streams.now, facts.streams.before)
     now, before = (
         assets.at_end(c.STREAM_BYTES) - assets.column(c.STREAM_BYTES, Statistic.FIRST)

@@ -21,14 +21,14 @@ from spark_rollups.report.facts.source import (
     slices,
 )
 
-HEALTHY = ("ok", "idle", "paused")  # nobody need look at these
+HEALTHY = ("ok", "idle", "paused")  # verdicts that need no action
 
-_CAUSES = ("", "acked too late", "refused (nak)", "no answer", "a few in a loop")
+_CAUSES = ("", "acked too late", "nak", "no ack", "few messages in a loop")
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerMonth:
-    """What the chapter and the findings both need, by place."""
+    """Arrays with one entry per consumer."""
 
     lag: Floats
     lag_before: Floats
@@ -38,7 +38,7 @@ class ConsumerMonth:
     deliveries: Floats
     lost: Floats
     lost_before: Floats
-    verdicts: NDArray[np.float64]  # seconds, a column for each verdict
+    verdicts: NDArray[np.float64]  # seconds; one column per verdict
     verdicts_before: NDArray[np.float64]
     causes: NDArray[np.float64]
 
@@ -68,7 +68,7 @@ def consumer_month(facts: Facts) -> ConsumerMonth:
 
 
 def redelivery(assets: Assets) -> Floats:
-    """Redeliveries a delivery; NaN without deliveries."""
+    """Redeliveries per delivery; NaN without deliveries."""
     again = assets.column(c.CONSUMER_REDELIVERIES, Statistic.INCREASE)
     return divided(again, assets.column(c.CONSUMER_DELIVERIES, Statistic.INCREASE))
 
@@ -76,7 +76,7 @@ def redelivery(assets: Assets) -> Floats:
 def seconds_in(
     facts: Facts, assets: Assets, metric: Metric, states: int, days: Sequence[date]
 ) -> NDArray[np.float64]:
-    """How long each held each state; a row of zeros where nothing is known."""
+    """Seconds in each state; a row of zeros where nothing is known."""
     result = np.zeros((len(assets), states))
     for first, last in slices(days):
         table = rows_between(
@@ -105,7 +105,7 @@ def not_well(seconds: NDArray[np.float64]) -> Floats:
 
 
 def worst_state(seconds: NDArray[np.float64]) -> list[str | None]:
-    """Of the states that are not well, the one that held longest; "" when there was none."""
+    """The state other than HEALTHY that lasted longest; "" if there was none."""
     bad = [index for index, verdict in enumerate(c.VERDICTS) if verdict not in HEALTHY]
     return [
         None if not row.any() else c.VERDICTS[bad[int(row[bad].argmax())]] if row[bad].any() else ""
@@ -147,11 +147,11 @@ def usual_p95(facts: Facts, assets: Assets, metric: Metric) -> Floats:
 
 
 def with_abandoned_messages(facts: Facts) -> Mask:
-    """Consumers with anything abandoned, lying there or told by an advisory."""
+    """Consumers with abandoned messages, in the stream or reported by an advisory."""
     now = facts.consumers.now
     peak = now.column(c.CONSUMER_EXHAUSTED_MESSAGES, Statistic.MAX)
-    told = now.column(c.CONSUMER_EXHAUSTED, Statistic.INCREASE)
-    found: Mask = (np.nan_to_num(peak) > 0) | (np.nan_to_num(told) > 0)
+    exhausted = now.column(c.CONSUMER_EXHAUSTED, Statistic.INCREASE)
+    found: Mask = (np.nan_to_num(peak) > 0) | (np.nan_to_num(exhausted) > 0)
     return found
 
 
@@ -162,7 +162,7 @@ def redelivered(assets: Assets) -> float | None:
 
 
 def share_not_well(seconds: Floats) -> float | None:
-    """Share of all consumers' time in a state that is not well."""
+    """Share of the time of all consumers in states other than HEALTHY."""
     whole = float(seconds.sum())
     bad = [index for index, verdict in enumerate(c.VERDICTS) if verdict not in HEALTHY]
     return float(seconds[:, bad].sum()) / whole if whole else None

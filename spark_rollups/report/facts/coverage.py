@@ -21,16 +21,16 @@ HOURS = 24
 
 @dataclass(frozen=True, slots=True)
 class RequestGap:
-    """A request that was not always answered, or left out."""
+    """A request that failed or was skipped for part of the time."""
 
     system: str
     request: str
-    reason: str  # "" for one that failed
+    reason: str  # why it was skipped; "" if it failed
     share: float  # of the time
 
 
 def partial_days(facts: Facts) -> list[date]:
-    """Days with data that lack hours; the newest may simply not be over."""
+    """Days that lack hours, without the newest one: it may not be over."""
     return [
         day
         for day in facts.days
@@ -40,7 +40,7 @@ def partial_days(facts: Facts) -> list[date]:
 
 @dataclass(frozen=True, slots=True)
 class MissingData:
-    """Days on which others have data and this system has none, or lacks hours."""
+    """Days on which a system has no data, or lacks hours, while others have data."""
 
     system: str
     missing: tuple[date, ...]
@@ -48,7 +48,7 @@ class MissingData:
 
 
 def missing_data(facts: Facts) -> list[MissingData]:
-    """By system, from the day on which it was first seen; what all of them lack is told elsewhere."""
+    """By system, since it was first seen. Excludes gaps that all systems share."""
     shared = set(partial_days(facts))
     found = []
     known = _seen_before(facts)
@@ -73,7 +73,7 @@ def _seen_before(facts: Facts) -> set[str]:
 
 
 def hours_by_system(facts: Facts) -> list[tuple[str, dict[date, int]]]:
-    """Systems that were seen in the month, with the hours of each day that has polls."""
+    """Systems seen in the month, with the hours with polls of each day."""
     systems = facts.systems.now
     found: dict[int, dict[date, int]] = {index: {} for index in range(len(systems))}
     for first, last in slices(facts.days):
@@ -118,7 +118,7 @@ def request_gaps(facts: Facts) -> list[RequestGap]:
 
 
 def _skipped(facts: Facts, table: Any) -> list[float]:
-    """The series is there, as 1, only while a request is left out: its polls are those of the system."""
+    """The series exists, as 1, only while a request is skipped; divide by the polls of the system."""
     systems = facts.systems.now
     counts = systems.column(c.UP, Statistic.COUNT).tolist()
     polls = {name[0]: count for name, count in zip(systems.names, counts, strict=True)}

@@ -1,4 +1,4 @@
-"""What happened on which day: from counters that rose, names that came and went, and versions."""
+"""Events by day: from counters, from assets seen first or last, and from versions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from spark_rollups.report.facts.monthly_facts import Facts, Pair
 from spark_rollups.report.facts.source import SERVER, names_in, slices
 from spark_rollups.report.facts.subject import Subject, subject_of
 
-# Metric and what a rise of it means.
+# Each counter and the event that its increase means.
 _STREAM_COUNTERS: tuple[tuple[Metric, str], ...] = (
     (c.STREAM_RECREATED, "recreated"),
     (c.STREAM_SEQUENCE_REGRESSIONS, "went back"),
@@ -47,7 +47,7 @@ class Event:
 
 
 def events_of(facts: Facts, started: Mapping[int, list[date]]) -> list[Event]:
-    """The newest first."""
+    """Newest first."""
     found = [
         *_rises(facts, facts.streams.now, _STREAM_COUNTERS),
         *_rises(facts, facts.consumers.now, _CONSUMER_COUNTERS),
@@ -81,7 +81,7 @@ def _rises(
 
 
 def _came_and_went(facts: Facts, pair: Pair, metric: Metric, what: str) -> Iterator[Event]:
-    """Only where the month before is known can somebody be new."""
+    """An asset counts as new only if the month before has data."""
     firsts, lasts = pair.now.day(metric, last=False), pair.now.day(metric, last=True)
     began = facts.days[0] + timedelta(days=1)
     for index in np.flatnonzero(pair.now.seen).tolist():
@@ -110,7 +110,7 @@ def _limits_changed(facts: Facts) -> Iterator[Event]:
 
 
 def _days_of_change(facts: Facts, metric: Metric, wanted: set[int]) -> dict[int, date]:
-    """The day on which the value became the final one; the last such day if it came and went."""
+    """The last day on which the value changed to the final one."""
     found: dict[int, date] = {}
     if not wanted:
         return found
@@ -135,7 +135,7 @@ def _value(metric: Metric, value: float) -> str:
 
 
 def _versions_changed(facts: Facts) -> Iterator[Event]:
-    """A server whose version is another one than on the day before that it was seen."""
+    """Servers whose version differs from the last one seen."""
     known: dict[tuple[str, ...], str] = {}
     spans = [*slices(facts.days_before[-1:]), *slices(facts.days)]
     for first, last in spans:

@@ -16,30 +16,40 @@ _LABELS = ("metric", "system", "account", "stream", "server")
 
 @dataclass(frozen=True, slots=True)
 class CheckedForecast:
-    """What was said a month ago for a day of this month, and what came."""
+    """A forecast of the month before for a day of this month, and the level of that day."""
 
     forecast: Forecast
-    said: ExpectedLevel
-    came: float
+    predicted: ExpectedLevel
+    actual: float
 
     @property
     def inside(self) -> bool:
-        return self.said.low <= self.came <= self.said.high
+        return self.predicted.low <= self.actual <= self.predicted.high
 
 
 def checked_forecasts(facts: Facts) -> list[CheckedForecast]:
-    """Forecasts of 30 days that have come due within the days of this month."""
+    """Forecasts 30 days ahead whose day lies in this month."""
     ahead = ((each, each.at(_LEAD_DAYS)) for each in facts.forecasts_before)
-    due = [(each, said) for each, said in ahead if said is not None and said.day in facts.days]
+    due = [
+        (each, predicted)
+        for each, predicted in ahead
+        if predicted is not None and predicted.day in facts.days
+    ]
     metrics = sorted({each.metric for each, _ in due})
-    # One reading for all: with thousands of limits, one for each would take minutes.
-    came = {day: _levels_on(facts, day, metrics) for day in {said.day for _, said in due}}
-    found = ((each, said, came[said.day].get(_key(each))) for each, said in due)
-    return [CheckedForecast(each, said, level) for each, said, level in found if level is not None]
+    # One read for all limits: one read per limit takes minutes with thousands of them.
+    actual = {
+        day: _levels_on(facts, day, metrics) for day in {predicted.day for _, predicted in due}
+    }
+    found = ((each, predicted, actual[predicted.day].get(_key(each))) for each, predicted in due)
+    return [
+        CheckedForecast(each, predicted, level)
+        for each, predicted, level in found
+        if level is not None
+    ]
 
 
 def _levels_on(facts: Facts, day: date, metrics: Sequence[str]) -> dict[tuple[str, ...], float]:
-    """By metric, place and tier, at the end of the day."""
+    """Levels at the end of the day, by metric, subject labels and tier."""
     columns = [*_LABELS, "labels", "last"]
     rows = facts.source.table("daily", day, day, columns=columns, metrics=metrics).to_pylist()
     found: dict[tuple[str, ...], float] = {}

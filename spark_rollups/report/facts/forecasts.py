@@ -1,4 +1,4 @@
-"""The forecasts and trends that belong to a month, as rows with names. Pure but for the reading."""
+"""Forecasts and trends of a snapshot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spark_rollups.forecasting.models.result import Outlook
 from spark_rollups.report.facts.source import Source
 from spark_rollups.rollup.tables.schemas import HORIZONS
 
-_BAD_NEWS = (Outlook.REACHED, Outlook.ACT, Outlook.EXPECTED, Outlook.WATCH)
+_FILLING = (Outlook.REACHED, Outlook.ACT, Outlook.EXPECTED, Outlook.WATCH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class ExpectedLevel:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """One level against one limit; the words are those of docs/forecast.md."""
+    """One level against one limit; docs/forecast.md explains the columns."""
 
     as_of: date
     subject: str  # stream, server or account
@@ -61,7 +61,7 @@ class Forecast:
 
     @property
     def tier(self) -> str:
-        """Of an account with a limit for each tier, as in "storage R3"; else ""."""
+        """The tier of an account limit, as in "storage R3"; else ""."""
         return self.limit_name.partition(" ")[2]
 
     @property
@@ -70,8 +70,8 @@ class Forecast:
 
     @property
     def fills(self) -> bool:
-        """It is at its limit, or may be within the forecast's horizon."""
-        return self.outlook in _BAD_NEWS
+        """Whether the limit is reached, or may be within the forecast horizon."""
+        return self.outlook in _FILLING
 
     @property
     def first_date(self) -> date | None:
@@ -96,7 +96,7 @@ class Trend:
 
 
 def newest_snapshot(source: Source, last: date) -> date | None:
-    """The newest day up to this one for which forecasts were made."""
+    """The newest snapshot up to this day."""
     return max((day for day in source.snapshot_days() if day <= last), default=None)
 
 
@@ -104,7 +104,7 @@ def forecasts_of(source: Source, as_of: date | None) -> list[Forecast]:
     if as_of is None:
         return []
     rows = source.snapshot_table("forecasts", as_of).to_pylist()
-    # Levels without a limit are forecast too; they reach nothing.
+    # Levels without a limit are forecast too.
     return [_forecast(row) for row in rows if row["limit"] is not None]
 
 

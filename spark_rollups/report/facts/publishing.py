@@ -16,7 +16,7 @@ from spark_rollups.report.facts.source import (
     names_in,
 )
 
-# What the codes that publishers meet mean, in a few words.
+# Short meanings of the error codes that publishers get.
 CODES = {
     "10023": "insufficient resources",
     "10028": "account resources exceeded",
@@ -41,7 +41,7 @@ class Rejections:
 
 
 def rejections_of(facts: Facts) -> list[Rejections]:
-    """Of this month, by stream and error code; the most first."""
+    """By stream and error code, largest number first."""
     metric = c.STREAM_PUBLISH_REJECTIONS.name
     table = folded(facts.source, [metric], STREAM, facts.days, ("code",))
     if not table.num_rows:
@@ -64,7 +64,7 @@ def unstored_ratio(assets: Assets) -> Floats:
 
 
 def dedupe_memory(facts: Facts, assets: Assets) -> Floats:
-    """Bytes that the ids of the window take at the most, on each replica."""
+    """The largest memory of the message ids in the duplicate window, per replica, in bytes."""
     memory: Floats = assets.column(c.STREAM_DEDUPE_IDS, Statistic.MAX) * facts.threshold(
         t.DEDUPE_ID_MEMORY
     )

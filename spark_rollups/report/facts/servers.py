@@ -16,11 +16,11 @@ from spark_rollups.report.facts.source import (
     slices,
 )
 
-_SAME_START = 60.0  # the start is corrected by the clock's offset and may wander by seconds
+_SAME_START = 60.0  # the start time is corrected by the clock offset and varies by seconds
 
 
 def restart_days(facts: Facts) -> dict[int, list[date]]:
-    """By server, the days on which it began anew; two on one day count once."""
+    """By server, the days with a restart; several on one day count once."""
     now = facts.servers.now
     found: dict[int, list[date]] = {index: [] for index in range(len(now))}
     before: dict[int, float] = {
@@ -52,9 +52,9 @@ def restart_days(facts: Facts) -> dict[int, list[date]]:
 
 
 def response_ratio(facts: Facts) -> Floats:
-    """Share of its system's polls that a server answered, since it was first seen in the month.
+    """Share of polls with a response of the server, since it was first seen in the month.
 
-    The series of a dead server goes after an hour; the polls that it misses from then on count.
+    Polls count as missed also after the series of a dead server has ended.
     """
     now = facts.servers.now
     expected = np.fmax(_polls_since_seen(facts), now.column(c.SERVER_UP, Statistic.COUNT))
@@ -62,14 +62,14 @@ def response_ratio(facts: Facts) -> Floats:
 
 
 def _polls_since_seen(facts: Facts) -> Floats:
-    """On its first day only its own samples count: it may have come at noon."""
+    """On the first day only its own samples count: it may have started at noon."""
     now, systems = facts.servers.now, facts.systems.now
     seen = now.day(c.SERVER_UP, last=False)
     polls = np.zeros(len(now))
     for first, last in slices(facts.days):
         own = rows_between(facts.source, now, c.SERVER_UP, first, last, ("day", "count"))
-        told = zip(now.indexes(own).tolist(), *_day_counts(own), strict=True)
-        for index, day, count in told:
+        rows = zip(now.indexes(own).tolist(), *_day_counts(own), strict=True)
+        for index, day, count in rows:
             if index >= 0 and day == seen[index]:
                 polls[index] += count
         whole = rows_between(facts.source, systems, c.UP, first, last, ("day", "count"))
@@ -96,13 +96,13 @@ def api_error_ratio(facts: Facts) -> Floats:
 
 
 def certain_offset(facts: Facts) -> Floats:
-    """The worst offset of each server less all that the measurement may have been wrong."""
+    """The largest offset of each server minus the uncertainty of the measurement."""
     now = facts.servers.now
     low, high = (
         now.column(c.SERVER_CLOCK_OFFSET_SECONDS, number)
         for number in (Statistic.MIN, Statistic.MAX)
     )
     worst = np.fmax(np.abs(low), np.abs(high))
-    unsure = now.column(c.SERVER_CLOCK_UNCERTAINTY_SECONDS, Statistic.MAX)
-    sure: Floats = np.maximum(worst - np.nan_to_num(unsure), 0.0)
-    return sure
+    uncertainty = now.column(c.SERVER_CLOCK_UNCERTAINTY_SECONDS, Statistic.MAX)
+    certain: Floats = np.maximum(worst - np.nan_to_num(uncertainty), 0.0)
+    return certain

@@ -16,20 +16,20 @@ from spark_rollups.report.facts.source import (
     folded,
 )
 
-SLOW = 0.99  # which acknowledgements count as the slow ones
+SLOW = 0.99  # the quantile of slow acknowledgements
 
-UNUSED_RATIO = 0.2  # a reservation of which less was ever used is too large
+UNUSED_RATIO = 0.2  # a reservation used less than this is too large
 
-LOOSE_FACTOR = 10  # a limit so many times above the month's peak protects from nothing
+LOOSE_FACTOR = 10  # a limit this many times above the peak protects from nothing
 
-LOOSE_LEAST = 1000  # small limits may be loose: they do no harm
+LOOSE_LEAST = 1000  # smaller limits do no harm
 
 _BUCKET = c.CONSUMER_ACK_SECONDS.name + "_bucket"
 
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """By place of the consumers."""
+    """Arrays with one entry per consumer."""
 
     peak: Floats  # most unacknowledged
     limit: Floats  # max_ack_pending; infinity when there is none
@@ -57,7 +57,7 @@ def sizing_of(facts: Facts) -> Sizing:
 
 
 def slow_acks(facts: Facts, assets: Assets) -> Floats:
-    """The 99th percentile of the time to ack, by the month's samples; NaN without any."""
+    """The 99th percentile of the time to ack; NaN without ack samples."""
     result = np.full(len(assets), np.nan)
     table = folded(facts.source, [_BUCKET], assets.labels, facts.days, ("le",))
     if not table.num_rows:
@@ -77,9 +77,9 @@ def _bound(text: str) -> float:
 
 
 def quantile(bounds: Floats, counts: Floats, share: float) -> float:
-    """As histogram_quantile has it, of cumulative counts by ascending bound.
+    """Like histogram_quantile, from cumulative counts by ascending bound.
 
-    Infinity when it lies beyond the largest finite bound: then it is only known to be larger.
+    Infinity if the quantile lies above the largest finite bound.
     """
     if not len(bounds) or not math.isinf(bounds[-1]) or counts[-1] <= 0:
         return math.nan
@@ -93,7 +93,7 @@ def quantile(bounds: Floats, counts: Floats, share: float) -> float:
 
 
 def reserved_unused(facts: Facts) -> tuple[Floats, Floats]:
-    """Of each stream its limit in bytes and the share of it that was ever used in the month."""
+    """The limit of each stream in bytes, and the largest share used in the month."""
     now = facts.streams.now
     limit = now.limit(c.STREAM_MAX_BYTES, c.STREAM_BYTES)
     return limit, divided(now.column(c.STREAM_BYTES, Statistic.MAX), limit)

@@ -17,7 +17,7 @@ class Subject:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """From the outside in; a server stands directly in its system."""
+        """From the system down; the parent of a server is its system."""
         return tuple(
             filter(None, (self.system, self.account, self.stream, self.consumer, self.server))
         )

@@ -1,4 +1,4 @@
-"""Findings about room: limits that are reached or will be, and dates that cannot be told."""
+"""Findings about capacity: limits that are reached or will be, and unknown dates."""
 
 from __future__ import annotations
 
@@ -23,14 +23,22 @@ from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.subject import Subject, subject_of
 from spark_rollups.report.findings import codes
-from spark_rollups.report.findings.finding import Definition, Evidence, Finding, Severity, found
+from spark_rollups.report.findings.finding import (
+    Definition,
+    Evidence,
+    Finding,
+    Severity,
+    make_finding,
+)
 
 _SOON = {"stream": codes.STREAM_FULL_SOON, "server": codes.SERVER_FULL_SOON,
          "account": codes.ACCOUNT_FULL_SOON}  # fmt: skip
-# Room must be there before the earliest date: orders, approvals and disks take time.
+# Act this long before the earliest date: orders, approvals and disks take time.
 LEAD = timedelta(days=7)
 _ROUND = 1 << 30
-_MORE = 1.25  # above what is expected at most, so that the next report need not say the same
+_MORE = (
+    1.25  # above the highest expected level, so that the next report does not repeat the finding
+)
 _FORMS = {"bytes": "max_bytes", "messages": "max_messages"}
 
 
@@ -55,13 +63,13 @@ def _of_forecast(facts: Facts, each: Forecast) -> Iterator[Finding]:
     summary = (
         f"{fmt.capital(each.subject)} {each.name} {verb} reach its limit of "
         f"{amount_text(each.limit, each.is_bytes)} {when}: it holds {amount_text(each.level, each.is_bytes)} "
-        f"({fmt.share(each.level / each.limit)}){_speed(each)}."
+        f"({fmt.share(each.level / each.limit)}){_growth(each)}."
     )
     if discards_old(facts, each):
         summary += " From then on it drops its oldest messages."
     first = each.earliest or each.likely or each.as_of
     by = max(first - LEAD, each.as_of) if severity is not Severity.NOTE else None
-    yield _made(_SOON[each.subject], severity, each, summary, by)
+    yield _finding(_SOON[each.subject], severity, each, summary, by)
 
 
 def _full(each: Forecast) -> Finding:
@@ -69,17 +77,17 @@ def _full(each: Forecast) -> Finding:
         f"Stream {each.name} is full: {amount_text(each.level, each.is_bytes)} of {amount_text(each.limit, each.is_bytes)}. "
         "It refuses new messages."
     )
-    return _made(codes.STREAM_FULL, Severity.CRITICAL, each, summary, each.as_of)
+    return _finding(codes.STREAM_FULL, Severity.CRITICAL, each, summary, each.as_of)
 
 
-def _made(
+def _finding(
     definition: Definition, severity: Severity, each: Forecast, summary: str, by: date | None
 ) -> Finding:
     subject = Subject(each.system, each.account, each.stream, "", each.server)
     form = _FORMS.get(each.limit_name) if each.stream else None
     values = {} if form is None else {form: wanted_limit(each)}
-    return found(
-        definition, severity, subject, summary, [*_evidence(each), *_rows_left(each, form)], each.as_of, by=by,
+    return make_finding(
+        definition, severity, subject, summary, [*_evidence(each), *_wanted_limit_evidence(each, form)], each.as_of, by=by,
         weight=(each.level or 0.0) / (each.limit or math.inf), values=values,
     )  # fmt: skip
 
@@ -96,17 +104,17 @@ def _evidence(each: Forecast) -> list[Evidence]:
     ]
 
 
-def _rows_left(each: Forecast, form: str | None) -> list[Evidence]:
-    """The limit that the command asks for, in words."""
+def _wanted_limit_evidence(each: Forecast, form: str | None) -> list[Evidence]:
+    """The limit that the command sets, for people."""
     if form is None:
         return []
     return [
-        Evidence("limit to ask for", amount(float(wanted_limit(each)), each.is_bytes), Kind.COUNT)
+        Evidence("suggested limit", amount(float(wanted_limit(each)), each.is_bytes), Kind.COUNT)
     ]
 
 
 def _severity(facts: Facts, each: Forecast) -> Severity:
-    """Certain and within the alert's horizon: critical. Only possible, or by design: a note."""
+    """Critical within the horizon of the alert; a note if only possible, or full by design."""
     if each.outlook == Outlook.WATCH or discards_old(facts, each):
         return Severity.NOTE
     horizon = timedelta(seconds=facts.threshold(t.FORECAST_HORIZON))
@@ -117,7 +125,9 @@ def _severity(facts: Facts, each: Forecast) -> Severity:
 def _when(each: Forecast) -> str:
     if each.likely is None:
         return (
-            f"on {fmt.day(each.earliest)} at the earliest" if each.earliest else "at a date unknown"
+            f"on {fmt.day(each.earliest)} at the earliest"
+            if each.earliest
+            else "on an unknown date"
         )
     around = f"around {fmt.day(each.likely)}"
     if each.earliest is None or each.earliest == each.likely:
@@ -125,25 +135,25 @@ def _when(each: Forecast) -> str:
     return f"{around} ({fmt.day_range(each.earliest, each.latest)})"
 
 
-def _speed(each: Forecast) -> str:
+def _growth(each: Forecast) -> str:
     if not each.growth_per_day or each.growth_per_day < 0:
         return ""
     return f" and grows by {amount_text(each.growth_per_day, each.is_bytes)} a day"
 
 
 def wanted_limit(each: Forecast) -> int:
-    """Room for the highest level expected in 90 days, and some: whole GiB, or two digits."""
+    """The highest level expected in 90 days plus 25 %, rounded up to GiB or two digits."""
     highest = max((ahead.high for ahead in each.ahead), default=each.limit or 0.0)
-    room = max(highest, each.limit or 0.0) * _MORE
+    needed = max(highest, each.limit or 0.0) * _MORE
     if each.is_bytes:
-        step = _ROUND if room >= _ROUND else 1 << 20
-        return math.ceil(room / step) * step
-    digits: int = 10 ** max(math.floor(math.log10(max(room, 1))) - 1, 0)
-    return math.ceil(room / digits) * digits
+        step = _ROUND if needed >= _ROUND else 1 << 20
+        return math.ceil(needed / step) * step
+    digits: int = 10 ** max(math.floor(math.log10(max(needed, 1))) - 1, 0)
+    return math.ceil(needed / digits) * digits
 
 
 def _unknown_dates(facts: Facts) -> Iterator[Finding]:
-    """One finding for all of them: each is told in the table of limits."""
+    """One finding for all of them; the table of limits lists each."""
     dateless = [each for each in facts.forecasts if each.outlook == Outlook.UNKNOWN]
     if not dateless:
         return
@@ -152,7 +162,7 @@ def _unknown_dates(facts: Facts) -> Iterator[Finding]:
         f"The date of {fmt.plural(len(dateless), 'limit')} is unknown "
         f"({fmt.listed(sorted(each.name for each in dateless))}): {fmt.listed(sorted(reasons))}."
     )
-    yield found(
+    yield make_finding(
         codes.FORECAST_UNKNOWN, Severity.NOTE, Subject(), summary,
         [Evidence("limits without a date", len(dateless), Kind.COUNT)], facts.as_of,
     )  # fmt: skip
@@ -176,7 +186,7 @@ def _servers_high(facts: Facts) -> Iterator[Finding]:
                 Evidence("used", float(size[index]), Kind.BYTES),
                 Evidence("maximum", float(limit[index]), Kind.BYTES),
             ]
-            yield found(
+            yield make_finding(
                 codes.SERVER_STORAGE_HIGH, Severity.CRITICAL, subject_of(now, index), summary, evidence,
                 facts.as_of, weight=float(fill[index]),
             )  # fmt: skip
@@ -201,7 +211,7 @@ def _accounts_high(facts: Facts) -> Iterator[Finding]:
                 Evidence("limit", float(limit[index]), Kind.BYTES),
             ]
             severity = Severity.CRITICAL if fill[index] >= full else Severity.WARNING
-            yield found(
+            yield make_finding(
                 codes.ACCOUNT_HIGH, severity, subject_of(now, index), summary, evidence, facts.as_of,
                 weight=float(fill[index]),
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Findings about what changed, what the audit says, and what is not known at all."""
+"""Findings about changes, failing checks of the audit, and missing data."""
 
 from __future__ import annotations
 
@@ -26,42 +26,48 @@ from spark_rollups.report.facts.events import Event
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.facts.subject import Subject, subject_of
 from spark_rollups.report.findings import codes
-from spark_rollups.report.findings.finding import Definition, Evidence, Finding, Severity, found
+from spark_rollups.report.findings.finding import (
+    Definition,
+    Evidence,
+    Finding,
+    Severity,
+    make_finding,
+)
 
-# What an event is a finding of, and how grave.
-_OF_EVENTS: dict[str, tuple[Definition, Severity, str]] = {
+# The finding and severity of each kind of event.
+_EVENT_FINDINGS: dict[str, tuple[Definition, Severity, str]] = {
     "went back": (codes.SEQUENCE_BACK, Severity.CRITICAL, "Stream {name} went back in its sequence"),
     "lost its quorum": (codes.QUORUM_LOST, Severity.WARNING, "Stream {name} lost its quorum"),
-    "recreated": (codes.STREAM_RECREATED, Severity.WARNING, "Stream {name} was made again"),
+    "recreated": (codes.STREAM_RECREATED, Severity.WARNING, "Stream {name} was recreated"),
     "restored": (codes.STREAM_RESTORED, Severity.NOTE, "Stream {name} was restored from a backup"),
     "recreated or reset": (
-        codes.CONSUMER_RECREATED, Severity.WARNING, "Consumer {name} of {stream} was made again or reset",
+        codes.CONSUMER_RECREATED, Severity.WARNING, "Consumer {name} of {stream} was recreated or reset",
     ),
     "durable consumers removed": (
         codes.CONSUMERS_REMOVED, Severity.WARNING, "Stream {name} lost durable consumers",
     ),
 }  # fmt: skip
 _AUDIT = {"crit": Severity.CRITICAL, "warn": Severity.WARNING, "info": Severity.NOTE}
-_GRAVE_GAP = 0.01  # of the time
+_LEAST_SHARE = 0.01  # of the time
 
 
 def change_findings(facts: Facts, events: Sequence[Event]) -> Iterator[Finding]:
     grouped: dict[tuple[str, Subject], list[Event]] = defaultdict(list)
     for event in events:
-        if event.what in _OF_EVENTS:
+        if event.what in _EVENT_FINDINGS:
             grouped[event.what, event.subject].append(event)
     for (what, subject), group in grouped.items():
-        definition, severity, sentence = _OF_EVENTS[what]
+        definition, severity, sentence = _EVENT_FINDINGS[what]
         number = sum(event.number or 0 for event in group)
         days = fmt.days_listed([event.day for event in group])
-        said = sentence.format(name=subject.name, stream=subject.stream)
-        times = f", {fmt.count(number)} in all" if number > 1 else ""
+        text = sentence.format(name=subject.name, stream=subject.stream)
+        times = f", {fmt.count(number)} in total" if number > 1 else ""
         evidence = [Evidence("times", number, Kind.COUNT), Evidence("on", days)]
-        yield found(
+        yield make_finding(
             definition,
             severity,
             subject,
-            f"{said} on {days}{times}.",
+            f"{text} on {days}{times}.",
             evidence,
             facts.as_of,
             weight=number,
@@ -71,7 +77,7 @@ def change_findings(facts: Facts, events: Sequence[Event]) -> Iterator[Finding]:
 
 
 def _elections(facts: Facts, events: Sequence[Event]) -> Iterator[Finding]:
-    """A day with more elections than the alert allows in a quarter of an hour was not quiet."""
+    """Streams with more elections on a day than the alert allows in 15 minutes."""
     line = facts.threshold(t.LEADER_CHANGES)
     worst: dict[Subject, Event] = {}
     for event in events:
@@ -86,7 +92,7 @@ def _elections(facts: Facts, events: Sequence[Event]) -> Iterator[Finding]:
             Evidence("elections on that day", number, Kind.COUNT),
             Evidence("on", event.day, Kind.DAY),
         ]
-        yield found(
+        yield make_finding(
             codes.LEADERS_MANY,
             Severity.NOTE,
             subject,
@@ -106,17 +112,17 @@ def _damaged(facts: Facts) -> Iterator[Finding]:
             "or missing in its store."
         )
         evidence = [Evidence("damaged", float(lost[index]), Kind.COUNT)]
-        yield found(
+        yield make_finding(
             codes.DATA_DAMAGED, Severity.CRITICAL, subject_of(now, index), summary, evidence, facts.as_of,
             weight=float(lost[index]),
         )  # fmt: skip
 
 
 def configuration_findings(facts: Facts, checks: Sequence[FailingCheck]) -> Iterator[Finding]:
-    """One for each check: where it fails stands in the chapter's table."""
+    """One per check; the table of the chapter lists the streams."""
     grouped: dict[tuple[str, str], list[FailingCheck]] = defaultdict(list)
     for each in checks:
-        if each.state != "mended":
+        if each.state != "fixed":
             grouped[each.check, each.severity].append(each)
     for (check, severity), group in grouped.items():
         streams = [each.name[-1] for each in group]
@@ -133,7 +139,7 @@ def configuration_findings(facts: Facts, checks: Sequence[FailingCheck]) -> Iter
             Evidence("streams", len(group), Kind.COUNT),
         ]
         subject = Subject(*group[0].name) if len(group) == 1 else Subject(system=group[0].name[0])
-        yield found(
+        yield make_finding(
             codes.CONFIGURATION, _AUDIT.get(severity, Severity.NOTE), subject, summary, evidence, facts.as_of,
             weight=assets + len(SEVERITIES), values={"check": check},
         )  # fmt: skip
@@ -144,15 +150,15 @@ def data_findings(facts: Facts, gaps: Sequence[RequestGap]) -> Iterator[Finding]
     yield from _requests(facts, gaps)
     dropped = total(facts.systems.now.column(c.SERIES_DROPPED, Statistic.INCREASE))
     if dropped:
-        yield found(
+        yield make_finding(
             codes.SERIES_DROPPED, Severity.WARNING, Subject(),
-            f"The exporter left series out at its cap, {fmt.count(dropped)} times in all.",
-            [Evidence("left out", dropped, Kind.COUNT)], facts.as_of,
+            f"The exporter dropped series at its limit, {fmt.count(dropped)} times in total.",
+            [Evidence("dropped", dropped, Kind.COUNT)], facts.as_of,
         )  # fmt: skip
     if not facts.systems.now.has(c.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS):
-        yield found(
+        yield make_finding(
             codes.EVENTS_NOT_RECEIVED, Severity.NOTE, Subject(),
-            "Nobody listened to advisories in this month: what only they tell is unknown.", [], facts.as_of,
+            "No advisories were received in this month: what only they report is unknown.", [], facts.as_of,
         )  # fmt: skip
 
 
@@ -164,7 +170,7 @@ def _days_missing(facts: Facts) -> Iterator[Finding]:
     parts = []
     if facts.missing:
         parts.append(
-            f"{fmt.plural(len(facts.missing), 'day has', 'days have')} no data at all "
+            f"{fmt.plural(len(facts.missing), 'day has', 'days have')} no data "
             f"({fmt.days_listed(facts.missing)})"
         )
     if lacking:
@@ -177,25 +183,25 @@ def _days_missing(facts: Facts) -> Iterator[Finding]:
     ]
     evidence = [
         Evidence("days missing", len(facts.missing), Kind.COUNT),
-        Evidence("days that lack hours", len(lacking), Kind.COUNT),
+        Evidence("incomplete days", len(lacking), Kind.COUNT),
         Evidence("hours with data", covered_hours(facts), Kind.COUNT),
     ]
     grave = facts.missing or any(each.missing for each in apart)
     severity = Severity.WARNING if grave else Severity.NOTE
     summary = f"{fmt.capital(' and '.join(parts))}."
-    yield found(codes.DAYS_MISSING, severity, Subject(), summary, evidence, facts.as_of,
+    yield make_finding(codes.DAYS_MISSING, severity, Subject(), summary, evidence, facts.as_of,
                 weight=len(facts.missing))  # fmt: skip
 
 
 def _requests(facts: Facts, gaps: Sequence[RequestGap]) -> Iterator[Finding]:
-    grave = [gap for gap in gaps if gap.share >= _GRAVE_GAP]
+    grave = [gap for gap in gaps if gap.share >= _LEAST_SHARE]
     if not grave:
         return
     named = [f"{gap.request} ({fmt.share(gap.share)} of the time)" for gap in grave]
     summary = (
-        f"Not answered or left out: {fmt.listed(named)}. What hangs on it is unknown for that time."
+        f"Failed or skipped: {fmt.listed(named)}. What depends on them is unknown for that time."
     )
-    yield found(
+    yield make_finding(
         codes.REQUESTS_FAILED, Severity.NOTE, Subject(), summary,
         [Evidence("requests", len(grave), Kind.COUNT)], facts.as_of,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Findings about consumers: loss, redelivery, states, abandoned messages and settings that do not fit."""
+"""Findings about consumers: loss, redelivery, verdicts, abandoned messages and limits."""
 
 from __future__ import annotations
 
@@ -30,12 +30,18 @@ from spark_rollups.report.facts.sizing import (
 )
 from spark_rollups.report.facts.subject import subject_of
 from spark_rollups.report.findings import codes
-from spark_rollups.report.findings.finding import Definition, Evidence, Finding, Severity, found
+from spark_rollups.report.findings.finding import (
+    Definition,
+    Evidence,
+    Finding,
+    Severity,
+    make_finding,
+)
 
-NOT_WELL_SHARE = 0.05  # of the month's time: a day and a half
-WORSE_FACTOR = 2.0  # a lag is worse when it at least doubled
-WORSE_LEAST = 600.0  # and is of a length that anybody would notice
-_EPHEMERAL = "_ephemeral"  # the row of many short-lived ones has no settings of its own
+NOT_WELL_SHARE = 0.05  # of the time: a day and a half per month
+WORSE_FACTOR = 2.0  # a lag that at least doubled is worse
+WORSE_LEAST = 600.0  # seconds; a shorter lag is no finding
+_EPHEMERAL = "_ephemeral"  # the aggregated row of ephemeral consumers has no configuration
 
 
 def consumer_findings(facts: Facts, month: ConsumerMonth, sizing: Sizing) -> Iterator[Finding]:
@@ -50,18 +56,18 @@ def consumer_findings(facts: Facts, month: ConsumerMonth, sizing: Sizing) -> Ite
     yield from _ack_wait(facts, sizing)
 
 
-def _made(
+def _finding(
     facts: Facts, definition: Definition, severity: Severity, index: int, summary: str,
     evidence: list[Evidence], weight: float, **values: object,
 ) -> Finding:  # fmt: skip
-    return found(
+    return make_finding(
         definition, severity, subject_of(facts.consumers.now, index), summary, evidence, facts.as_of,
         weight=weight, values=values,
     )  # fmt: skip
 
 
 def _called(facts: Facts, index: int, what: str = "Consumer") -> str:
-    """As a sentence names it."""
+    """The name for a sentence."""
     _, _, stream, consumer = facts.consumers.now.names[index]
     return f"{what} {consumer} of {stream}"
 
@@ -80,7 +86,9 @@ def _lost(facts: Facts, month: ConsumerMonth) -> Iterator[Finding]:
             Evidence("lost the month before", known(month.lost_before[index]), Kind.COUNT),
             Evidence("worst lag", known(month.lag[index]), Kind.SECONDS),
         ]
-        yield _made(facts, codes.MESSAGES_LOST, Severity.CRITICAL, index, summary, evidence, lost)
+        yield _finding(
+            facts, codes.MESSAGES_LOST, Severity.CRITICAL, index, summary, evidence, lost
+        )
 
 
 def _headroom(facts: Facts) -> Iterator[Finding]:
@@ -93,7 +101,7 @@ def _headroom(facts: Facts) -> Iterator[Finding]:
     least = np.fmin(ratio, by_age)
     lost = now.column(c.CONSUMER_LOST_MESSAGES, Statistic.INCREASE)
     line = facts.threshold(t.RETENTION_HEADROOM_RATIO)
-    # Who lost messages has its own, graver finding.
+    # A consumer that lost messages has a critical finding already.
     for index in np.flatnonzero((least < line) & ~(lost > 0)).tolist():
         summary = (
             f"{_called(facts, index)} came close to losing messages: at its worst only "
@@ -103,7 +111,7 @@ def _headroom(facts: Facts) -> Iterator[Finding]:
             Evidence("least headroom", float(least[index]), Kind.SHARE),
             Evidence("worst lag", known(lag[index]), Kind.SECONDS),
         ]
-        yield _made(
+        yield _finding(
             facts,
             codes.HEADROOM_LOW,
             Severity.WARNING,
@@ -118,17 +126,17 @@ def _abandoned(facts: Facts) -> Iterator[Finding]:
     now = facts.consumers.now
     left = now.at_end(c.CONSUMER_EXHAUSTED_MESSAGES)
     peak = now.column(c.CONSUMER_EXHAUSTED_MESSAGES, Statistic.MAX)
-    told = now.column(c.CONSUMER_EXHAUSTED, Statistic.INCREASE)
+    exhausted = now.column(c.CONSUMER_EXHAUSTED, Statistic.INCREASE)
     listens = now.column(c.CONSUMER_DEAD_LETTER_CAPTURED, Statistic.LAST)
     for index in np.flatnonzero(with_abandoned_messages(facts)).tolist():
         lying = known(left[index])
-        number = lying or known(told[index]) or known(peak[index]) or 0.0
-        where = "lay in the stream at the end" if lying else "ran out of max_deliver in the month"
-        none_seen = " Nobody listens for them." if listens[index] == 0 else ""
-        summary = f"{_called(facts, index)} gave up on messages: at least {fmt.count(number)} {where}.{none_seen}"
+        number = lying or known(exhausted[index]) or known(peak[index]) or 0.0
+        where = "were in the stream at the end" if lying else "ran out of max_deliver in the month"
+        uncaught = " No dead-letter subscriber captures them." if listens[index] == 0 else ""
+        summary = f"{_called(facts, index)} abandoned messages: at least {fmt.count(number)} {where}.{uncaught}"
         evidence = [
-            Evidence("lying in the stream", lying, Kind.COUNT),
-            Evidence("given up in the month", known(told[index]), Kind.COUNT),
+            Evidence("in the stream", lying, Kind.COUNT),
+            Evidence("exhausted in the month", known(exhausted[index]), Kind.COUNT),
             Evidence(
                 "max_deliver",
                 known(now.column(c.CONSUMER_MAX_DELIVER, Statistic.LAST)[index]),
@@ -136,7 +144,7 @@ def _abandoned(facts: Facts) -> Iterator[Finding]:
             ),
         ]
         severity = Severity.WARNING if lying else Severity.NOTE
-        yield _made(facts, codes.MESSAGES_ABANDONED, severity, index, summary, evidence, number)
+        yield _finding(facts, codes.MESSAGES_ABANDONED, severity, index, summary, evidence, number)
 
 
 def _redelivery(facts: Facts, month: ConsumerMonth, sizing: Sizing) -> Iterator[Finding]:
@@ -146,17 +154,17 @@ def _redelivery(facts: Facts, month: ConsumerMonth, sizing: Sizing) -> Iterator[
         ratio = float(month.redelivery[index])
         why = f" Mostly: {causes[index]}." if causes[index] else ""
         summary = (
-            f"{_called(facts, index)}: {fmt.share(ratio)} of its deliveries were repeated ones "
+            f"{_called(facts, index)}: {fmt.share(ratio)} of its deliveries were redeliveries "
             f"({fmt.count(float(sizing.wasted[index]))} of {fmt.count(float(month.deliveries[index]))}).{why}"
         )
         evidence = [
-            Evidence("repeated", ratio, Kind.SHARE),
+            Evidence("redelivered", ratio, Kind.SHARE),
             Evidence(
-                "repeated the month before", known(month.redelivery_before[index]), Kind.SHARE
+                "redelivered the month before", known(month.redelivery_before[index]), Kind.SHARE
             ),
             Evidence("cause", causes[index]),
         ]
-        yield _made(
+        yield _finding(
             facts, codes.REDELIVERY_HIGH, Severity.WARNING, index, summary, evidence, ratio,
             ack_wait=_wait(sizing, index) if causes[index] == "acked too late" else None,
         )  # fmt: skip
@@ -175,7 +183,7 @@ def _not_well(facts: Facts, month: ConsumerMonth) -> Iterator[Finding]:
             Evidence("the month before", known(before[index]), Kind.SHARE),
             Evidence("mostly", states[index]),
         ]
-        yield _made(
+        yield _finding(
             facts, codes.NOT_WELL, Severity.WARNING, index, summary, evidence, float(share[index])
         )
 
@@ -195,7 +203,7 @@ def _worse(facts: Facts, month: ConsumerMonth) -> Iterator[Finding]:
             Evidence("the month before", before, Kind.SECONDS),
             Evidence("on", day, Kind.DAY),
         ]
-        yield _made(facts, codes.LAG_WORSE, Severity.WARNING, index, summary, evidence, now)
+        yield _finding(facts, codes.LAG_WORSE, Severity.WARNING, index, summary, evidence, now)
 
 
 def _ephemerals(facts: Facts) -> Iterator[Finding]:
@@ -213,7 +221,7 @@ def _ephemerals(facts: Facts) -> Iterator[Finding]:
             Evidence("at the beginning", float(first[index]), Kind.COUNT),
             Evidence("at the end", float(last[index]), Kind.COUNT),
         ]
-        yield found(
+        yield make_finding(
             codes.EPHEMERALS_GROW, Severity.WARNING, subject_of(now, index), summary, evidence, facts.as_of,
             weight=float(last[index] - first[index]),
         )  # fmt: skip
@@ -232,7 +240,7 @@ def _ack_pending(facts: Facts, sizing: Sizing) -> Iterator[Finding]:
                 f"{_called(facts, index)} had up to {fmt.count(peak)} unacknowledged messages of "
                 f"{fmt.count(limit)} allowed."
             )
-            yield _made(
+            yield _finding(
                 facts, codes.ACK_PENDING_HIGH, Severity.NOTE, index, summary, evidence, peak / limit,
                 max_pending=math.ceil(2 * limit),
             )  # fmt: skip
@@ -241,7 +249,7 @@ def _ack_pending(facts: Facts, sizing: Sizing) -> Iterator[Finding]:
                 f"{_called(facts, index)} may hold {fmt.count(limit)} unacknowledged messages and never had "
                 f"more than {fmt.count(peak)}."
             )
-            yield _made(
+            yield _finding(
                 facts, codes.ACK_PENDING_LOOSE, Severity.NOTE, index, summary, evidence, limit / peak,
                 max_pending=max(math.ceil(2 * peak), 100),
             )  # fmt: skip
@@ -259,14 +267,14 @@ def _ack_wait(facts: Facts, sizing: Sizing) -> Iterator[Finding]:
             Evidence("slow acks", took),
             Evidence("ack_wait", wait, Kind.SECONDS),
         ]
-        yield _made(
+        yield _finding(
             facts, codes.ACK_WAIT_SHORT, Severity.WARNING, index, summary, evidence,
             min(float(sizing.ack_share[index]), 100.0), ack_wait=_wait(sizing, index),
         )  # fmt: skip
 
 
 def _wait(sizing: Sizing, index: int) -> str | None:
-    """Twice the slow acknowledgements; unknown where they are."""
+    """Twice the slow acknowledgements; None without ack_wait."""
     slow, wait = float(sizing.slow_ack[index]), float(sizing.ack_wait[index])
     if math.isnan(wait):
         return None

@@ -1,4 +1,4 @@
-"""What a finding of the report is: a permanent code, a subject, evidence, and what to do. Pure."""
+"""Findings of the report: code, severity, subject, evidence and remedy."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from spark_rollups.report.facts.subject import Subject
 
 
 class Severity(StrEnum):
-    """From the gravest on; the word stands in files: never rename."""
+    """In descending order; the values are in CSV and JSON."""
 
-    CRITICAL = "critical"  # harm is done, or is certain soon
-    WARNING = "warning"  # harm is likely unless somebody acts
+    CRITICAL = "critical"  # data is lost or will be soon
+    WARNING = "warning"  # needs action within a month
     NOTE = "note"  # worth knowing
 
 
@@ -32,26 +32,26 @@ LEVELS = {
     Severity.WARNING: Level.WARNING,
     Severity.NOTE: Level.NORMAL,
 }
-# Until when something should be done, counted from the newest day of the report.
+# Days to act, counted from the newest day of the report.
 _DAYS = {Severity.CRITICAL: 7, Severity.WARNING: 30}
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What every finding of one code shares. Commands name their values in braces."""
+    """What all findings of a code share. Commands have placeholders in braces."""
 
-    code: str  # CAP-STREAM-FULL-SOON: permanent
+    code: str  # like CAP-STREAM-FULL-SOON
     title: str
-    action: str  # what to do, in a few words, for the first page
+    action: str  # a short instruction for the first page
     why: str
     remedy: str
     commands: tuple[str, ...] = ()
-    runbook: str = ""  # the alert whose runbook goes deeper
+    runbook: str = ""  # the alert with the matching runbook
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One number, or the words that stand for one."""
+    """One value that supports a finding."""
 
     name: str
     value: Value
@@ -67,18 +67,18 @@ class Finding:
     definition: Definition
     severity: Severity
     subject: Subject
-    summary: str  # one whole sentence with its numbers
+    summary: str  # one sentence with the numbers
     evidence: tuple[Evidence, ...]
-    by: date | None  # until when to act
-    commands: tuple[str, ...]  # ready for a shell
-    weight: float = 0.0  # among findings of one severity the heavier come first
+    by: date | None  # act until this day
+    commands: tuple[str, ...]  # quoted for a shell
+    weight: float = 0.0  # within a severity the largest weight comes first
 
     @property
     def code(self) -> str:
         return self.definition.code
 
 
-def found(
+def make_finding(
     definition: Definition,
     severity: Severity,
     subject: Subject,
@@ -90,7 +90,7 @@ def found(
     weight: float = 0.0,
     values: Mapping[str, object] | None = None,
 ) -> Finding:
-    """A finding with its commands filled in; a command whose values are not known is left out."""
+    """Fills in the commands; omits a command whose values are unknown."""
     if by is None and severity in _DAYS:
         by = as_of + timedelta(days=_DAYS[severity])
     return Finding(
@@ -113,7 +113,7 @@ def _fields(command: str) -> set[str]:
 
 
 def by_urgency(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The gravest first, then the soonest, then the heaviest; equal ones by name."""
+    """By severity, then by date, then by weight, then by name."""
 
     def order(finding: Finding) -> tuple[int, date, float, str, tuple[str, ...]]:
         return (

@@ -1,4 +1,4 @@
-"""Findings about servers, their clocks, and what was published to streams."""
+"""Findings about servers, clocks, publishes and reserved storage."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from spark_rollups.report.facts.sizing import (
 )
 from spark_rollups.report.facts.subject import Subject, subject_of
 from spark_rollups.report.findings import codes
-from spark_rollups.report.findings.finding import Evidence, Finding, Severity, found
+from spark_rollups.report.findings.finding import Evidence, Finding, Severity, make_finding
 
-UP_RATIO = 0.999  # three quarters of an hour a month
+UP_RATIO = 0.999  # 45 minutes per month
 _CONFLICTS = (
     "10071",
     "10070",
     "10164",
-)  # wrong expectations, which the alert judges by their share
-_LEAST_RESERVED = 1 << 30  # below this nobody misses the room
+)  # conflicts of expected sequences; judged by their share, like the alert
+_LEAST_RESERVED = 1 << 30  # smaller reservations are no finding
 
 
 def server_findings(facts: Facts) -> Iterator[Finding]:
-    yield from _not_answering(facts)
+    yield from _not_responding(facts)
     yield from _api_errors(facts)
     yield from _clients_cut(facts)
     yield from _clocks(facts)
@@ -50,17 +50,17 @@ def publishing_findings(facts: Facts, rejections: Sequence[Rejections]) -> Itera
     yield from _reserved(facts)
 
 
-def _not_answering(facts: Facts) -> Iterator[Finding]:
+def _not_responding(facts: Facts) -> Iterator[Finding]:
     now = facts.servers.now
     up, last_days = response_ratio(facts), now.day(c.SERVER_UP, last=True)
     for index in np.flatnonzero(up < UP_RATIO).tolist():
         summary = (
-            f"Server {now.names[index][-1]} answered {fmt.share(float(up[index]))} of the polls since it was "
+            f"Server {now.names[index][-1]} responded to {fmt.share(float(up[index]))} of the polls since it was "
             f"first seen in the month{_gone(last_days[index], facts.as_of)}."
         )
-        evidence = [Evidence("answered", float(up[index]), Kind.SHARE)]
+        evidence = [Evidence("responses", float(up[index]), Kind.SHARE)]
         severity = Severity.WARNING if up[index] < 0.99 else Severity.NOTE
-        yield found(
+        yield make_finding(
             codes.SERVER_NOT_RESPONDING, severity, subject_of(now, index), summary, evidence, facts.as_of,
             weight=1 - float(up[index]),
         )  # fmt: skip
@@ -76,14 +76,14 @@ def _api_errors(facts: Facts) -> Iterator[Finding]:
     for index in np.flatnonzero(ratio > line).tolist():
         errors = float(now.column(c.SERVER_API_ERRORS, Statistic.INCREASE)[index])
         summary = (
-            f"Server {now.names[index][-1]} answered {fmt.share(float(ratio[index]))} of the JetStream API "
+            f"Server {now.names[index][-1]} rejected {fmt.share(float(ratio[index]))} of the JetStream API "
             f"requests with an error ({fmt.count(errors)})."
         )
         evidence = [
             Evidence("errors", errors, Kind.COUNT),
             Evidence("share", float(ratio[index]), Kind.SHARE),
         ]
-        yield found(
+        yield make_finding(
             codes.SERVER_API_ERRORS, Severity.WARNING, subject_of(now, index), summary, evidence, facts.as_of,
             weight=float(ratio[index]),
         )  # fmt: skip
@@ -97,14 +97,14 @@ def _clients_cut(facts: Facts) -> Iterator[Finding]:
     )
     for index in np.flatnonzero(cut > 0).tolist():
         summary = (
-            f"Server {now.names[index][-1]} cut {fmt.plural(round(float(cut[index])), 'client connection')} "
+            f"Server {now.names[index][-1]} closed {fmt.plural(round(float(cut[index])), 'client connection')} "
             "that did not read fast enough."
         )
         evidence = [
-            Evidence("cut", float(cut[index]), Kind.COUNT),
+            Evidence("closed", float(cut[index]), Kind.COUNT),
             Evidence("the month before", known(before[index]), Kind.COUNT),
         ]
-        yield found(
+        yield make_finding(
             codes.CLIENTS_CUT, Severity.NOTE, subject_of(now, index), summary, evidence, facts.as_of,
             weight=float(cut[index]),
         )  # fmt: skip
@@ -126,14 +126,14 @@ def _clocks(facts: Facts) -> Iterator[Finding]:
                 ("highest offset", Statistic.MAX),
             )
         ]
-        yield found(
+        yield make_finding(
             codes.CLOCK_OFFSET, Severity.WARNING, subject_of(now, index), summary, evidence, facts.as_of,
             weight=float(offset[index]),
         )  # fmt: skip
 
 
 def _unstored(facts: Facts) -> Iterator[Finding]:
-    """What a publish-ack tap counts as duplicates is harmless and is no finding."""
+    """Duplicates counted by the publish-ack tap are harmless and no finding."""
     now, ratio = facts.streams.now, unstored_ratio(facts.streams.now)
     unstored = now.column(c.STREAM_PUBLISHES_UNSTORED, Statistic.INCREASE)
     hits = now.column(c.STREAM_DEDUPE_HITS, Statistic.INCREASE)
@@ -144,7 +144,7 @@ def _unstored(facts: Facts) -> Iterator[Finding]:
     for index in np.flatnonzero((ratio > line) & (unexplained > line * received)).tolist():
         doubt = "" if exact[index] else " How many of them were duplicates is unknown."
         summary = (
-            f"Stream {now.names[index][-1]} did not store {fmt.share(float(ratio[index]))} of what reached it: "
+            f"Stream {now.names[index][-1]} did not store {fmt.share(float(ratio[index]))} of its publishes: "
             f"{fmt.count(float(unstored[index]))} publishes.{doubt}"
         )
         evidence = [
@@ -154,7 +154,7 @@ def _unstored(facts: Facts) -> Iterator[Finding]:
             Evidence("duplicates counted", "exact" if exact[index] else "at most"),
         ]
         severity = Severity.WARNING if exact[index] else Severity.NOTE
-        yield found(
+        yield make_finding(
             codes.PUBLISHES_UNSTORED, severity, subject_of(now, index), summary, evidence, facts.as_of,
             weight=float(ratio[index]),
         )  # fmt: skip
@@ -168,7 +168,7 @@ def _rejected(facts: Facts, rejections: Sequence[Rejections]) -> Iterator[Findin
     for each in rejections:
         cached = float(stored[indexes[each.name]]) if each.name in indexes else math.nan
         share = each.number / (each.number + cached) if cached + each.number > 0 else math.nan
-        meaning = CODES.get(each.code, "see its meaning")
+        meaning = CODES.get(each.code, "unknown code")
         summary = (
             f"Stream {each.name[-1]} rejected {fmt.plural(round(each.number), 'publish', 'publishes')} with "
             f"{each.code} ({meaning})."
@@ -178,7 +178,7 @@ def _rejected(facts: Facts, rejections: Sequence[Rejections]) -> Iterator[Findin
             Evidence("share of the publishes", known(share), Kind.SHARE),
         ]
         minor = each.code in _CONFLICTS and not share > line
-        yield found(
+        yield make_finding(
             codes.PUBLISHES_REJECTED, Severity.NOTE if minor else Severity.WARNING,
             Subject(*each.name), summary, evidence, facts.as_of, weight=each.number,
             values={"error_code": each.code},
@@ -203,7 +203,7 @@ def _dedupe_memory(facts: Facts) -> Iterator[Finding]:
                 Kind.SECONDS,
             ),
         ]
-        yield found(
+        yield make_finding(
             codes.DEDUPE_MEMORY, Severity.WARNING, subject_of(now, index), summary, evidence, facts.as_of,
             weight=float(memory[index]),
         )  # fmt: skip
@@ -229,7 +229,7 @@ def _reserved(facts: Facts) -> Iterator[Finding]:
             Evidence("peak", peak, Kind.BYTES),
         ]
         wanted = max(math.ceil(2 * peak / (1 << 30)), 1) * (1 << 30)
-        yield found(
+        yield make_finding(
             codes.RESERVED_UNUSED, Severity.NOTE, subject_of(now, index), summary, evidence, facts.as_of,
             weight=float(limit[index]) - peak, values={"max_bytes": wanted},
         )  # fmt: skip

@@ -1,6 +1,6 @@
-"""The pictures of a report: each kind as a figure of rows or of small SVGs. Pure.
+"""Renders the figures of the report as HTML and SVG.
 
-Bars stand in percent of their row, so that a phone shows the same text size as a desk.
+Bars are in percent of the row, so that the text size is the same on all screens.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from spark_rollups.report.figure_data import (
 from spark_rollups.report.rendering.fan_chart import draw_fan
 from spark_rollups.report.rendering.markup import escaped
 
-_LEAST = 0.4  # percent: a bar that is there must be seen
-_LABELLED = 0.22  # share from which on a piece of a bar has room for its word
+_LEAST = 0.4  # percent: the least width of a bar
+_LABELLED = 0.22  # segments from this share on have a label inside
 
 
 def figure_html(figure: Figure) -> str:
@@ -63,10 +63,10 @@ def _body(figure: Figure) -> str:
 
 def _row(name: Name, graphic: str, text: str, spoken: str) -> str:
     path = f"<small>{escaped(name.path)}</small>" if name.path else ""
-    said = f"{name.text}: {spoken}"
+    label = f"{name.text}: {spoken}"
     return (
         f'<div class="row"><p class="name"><b>{escaped(name.text)}</b> {path}</p>'
-        f'<svg class="bar" role="img" aria-label="{escaped(said)}">{graphic}</svg>'
+        f'<svg class="bar" role="img" aria-label="{escaped(label)}">{graphic}</svg>'
         f'<p class="detail">{escaped(text)}</p></div>'
     )
 
@@ -88,7 +88,7 @@ def _upright(kind: str, at: float) -> str:
     return f'<line class="{kind}" x1="{at:.2f}%" x2="{at:.2f}%" y1="0" y2="100%"/>'
 
 
-# --- what will be full, and when ------------------------------------------------------------------
+# --- when limits are reached ----------------------------------------------------------------------
 
 
 def _ranges(figure: FullRanges) -> str:

@@ -1,4 +1,4 @@
-"""A table of the model as HTML: bounded in rows, names in one cell, a card a row on a phone. Pure."""
+"""Renders tables as HTML, with a limited number of rows."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from spark_rollups.report.model import Column, Row, Table
 from spark_rollups.report.rendering.markup import escaped
 
 SYMBOLS = {Level.NORMAL: "", Level.WARNING: "▲", Level.CRITICAL: "✕"}
-_ON_A_PHONE = 8  # rows; report.css hides the others there
+_NARROW_ROWS = 8  # rows; report.css hides the others on narrow screens
 CLASSES = {Level.NORMAL: "normal", Level.WARNING: "warning", Level.CRITICAL: "critical"}
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What holds for all tables of one page."""
+    """Settings of all tables of a page."""
 
-    rows: int  # at most so many in each table
-    one_system: bool  # then its name need not stand in every row
-    files: str  # where the CSV files are, as the reader of the page finds them
+    rows: int  # per table, at most
+    one_system: bool  # then rows omit its name
+    files: str  # relative path of the CSV files
 
 
 def mark(level: Level) -> str:
-    """A colour alone says nothing to many, and a symbol nothing to those who listen."""
+    """A symbol for people who do not see the colour, and a label for screen readers."""
     if level is Level.NORMAL:
         return ""
     word = "critical" if level is Level.CRITICAL else "attention"
@@ -49,7 +49,7 @@ def table_html(table: Table, page: Page) -> str:
 
 def _heads(table: Table, shown: Sequence[Column]) -> str:
     first = f'<th scope="col">{escaped(table.identity[-1].title)}</th>' if table.identity else ""
-    if len(table.identity) > 4:  # of several kinds
+    if len(table.identity) > 4:  # events and trends of different subjects
         first = '<th scope="col">Subject</th>'
     return first + "".join(
         f'<th scope="col"{_class(column)}{_hint(column)}>{escaped(column.title)}</th>'
@@ -70,13 +70,13 @@ def _class(column: Column, extra: str = "") -> str:
 def _more(table: Table, page: Page) -> str:
     hidden = len(table.rows) - page.rows
     where = f"{page.files}/{table.key}.csv"
-    if len(table.rows) > _ON_A_PHONE:
-        phone = f"A narrow screen shows {_ON_A_PHONE} rows; a wider one, and the file, show more."
-        return f'<p class="more phone">{phone}</p>{_rest(hidden, where)}'
-    return _rest(hidden, where)
+    if len(table.rows) > _NARROW_ROWS:
+        narrow = f"A narrow screen shows {_NARROW_ROWS} rows; a wider one, and the file, show more."
+        return f'<p class="more narrow">{narrow}</p>{_file_note(hidden, where)}'
+    return _file_note(hidden, where)
 
 
-def _rest(hidden: int, where: str) -> str:
+def _file_note(hidden: int, where: str) -> str:
     if hidden <= 0:
         return f'<p class="more">All columns are in <code>{escaped(where)}</code>.</p>'
     return f'<p class="more">And {hidden:,} more in <code>{escaped(where)}</code>.</p>'

@@ -79,13 +79,15 @@ class Rollups:
         return pa.concat_tables([wanted.remove_metadata().empty_table(), *parts])
 
     def _part(self, path: str, wanted: Any, metrics: Collection[str] | None) -> pa.Table:
-        asked = None if metrics is None else pc.field("metric").isin(pa.array(metrics, pa.string()))
+        wanted_metrics = (
+            None if metrics is None else pc.field("metric").isin(pa.array(metrics, pa.string()))
+        )
         with self.root.named_errors("read", path):
             found = pq.read_table(
                 self.root.at(path),
                 filesystem=self.root.files,
                 columns=wanted.names,
-                filters=asked,
+                filters=wanted_metrics,
                 partitioning=None,
             )
             return found.select(wanted.names).cast(wanted.remove_metadata())

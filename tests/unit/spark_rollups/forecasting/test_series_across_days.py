@@ -31,7 +31,7 @@ def test_a_series_is_named_once_however_many_days_it_has() -> None:
     assert {codes.dtype for codes in found._codes} == {np.dtype(np.int32)}
     series = found.series()
     assert series is not None
-    streams = series.who.column("stream").to_pylist()
+    streams = series.identities.column("stream").to_pylist()
     points = dict(zip(streams, series.lists("time").to_pylist(), strict=True))
     assert points["always"] == [float(day) for day in range(9)]
     assert points["on day 4"] == [4.0]
@@ -44,7 +44,7 @@ def test_days_without_rows_leave_the_others_as_they_are() -> None:
         found.add(identities(*streams), time, {"time": time})
     series = found.series()
     assert series is not None
-    assert series.who.column("stream").to_pylist() == ["a", "b"]
+    assert series.identities.column("stream").to_pylist() == ["a", "b"]
     assert series.lists("time").to_pylist() == [[0.0, 1.0], [0.0]]
 
 

@@ -90,18 +90,18 @@ def test_a_part_and_a_choice_keep_each_series_with_its_points(first: int, more: 
     last = min(first + more, len(found))
     if first >= last:
         return
-    part = found.part(first, last)
+    part = found.slice(first, last)
     assert dict(zip(keys_of(part), part.lists("value").to_pylist(), strict=True)) == dict(
         list(whole.items())[first:last]
     )
-    chosen = found.of(np.arange(len(found)) >= first)
+    chosen = found.select(np.arange(len(found)) >= first)
     assert dict(zip(keys_of(chosen), chosen.lists("value").to_pylist(), strict=True)) == dict(
         list(whole.items())[first:]
     )
 
 
 def keys_of(found: Series) -> list[Any]:
-    rows = found.who.to_pylist()
+    rows = found.identities.to_pylist()
     return [(row["metric"], row["stream"], tuple(sorted(row["labels"]))) for row in rows]
 
 

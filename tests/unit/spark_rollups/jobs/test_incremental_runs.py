@@ -323,12 +323,12 @@ def test_days_that_changed_without_forecasts_are_not_hidden_from_later_runs(
     late = [(who, time + MINUTE, value) for who, time, value in day_of(1)[:3]]
     archive.add(late, now=MONDAY + 5 * DAY)
     between = run(archive, forecasts=False)
-    assert between.asof == []
+    assert between.snapshots == []
     assert between.manifest.asof == first.manifest.asof
     last = run(archive)
     assert last.read == []
-    assert last.asof == [NAMES[2]]
-    assert run(archive).asof == []
+    assert last.snapshots == [NAMES[2]]
+    assert run(archive).snapshots == []
 
 
 def test_days_are_there_for_readers_even_when_no_forecast_can_be_made(
@@ -346,7 +346,7 @@ def test_days_are_there_for_readers_even_when_no_forecast_can_be_made(
     assert opened.snapshot_days() == []
     again = run(archive)
     assert again.read == again.resumed == []
-    assert again.asof == [NAMES[2]]
+    assert again.snapshots == [NAMES[2]]
 
 
 class SparkFails(LocalRunner):
@@ -371,7 +371,7 @@ def told_of_failure(archive: RollupArchive, at: str, **more: object) -> str:
 def test_a_failure_of_spark_says_what_is_left_to_readers(
     archive: RollupArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot_batches, "FEW", 0)
+    monkeypatch.setattr(snapshot_batches, "FEW_BATCHES", 0)
     assert told_of_failure(archive, "units") == "there is no result yet"
     first = run(archive, last=date(2026, 9, 28), forecasts=False).manifest
     assert told_of_failure(archive, "units") == "the old result stays"

@@ -145,7 +145,7 @@ def test_a_server_that_died_did_not_answer_for_the_rest_of_the_month() -> None:
     report = report_of(rollups)
     by_server = {row["server"]: row["up_ratio"] for row in rows_of(report, "servers")}
     assert by_server == {"n1": 1.0, "n2": pytest.approx(10 / 30)}
-    (found,) = of_code(report, "SRV-NOT-ANSWERING")
+    (found,) = of_code(report, "SRV-NOT-RESPONDING")
     assert (found.severity, found.subject.server) == (Severity.WARNING, "n2")
     assert plain(found.summary).endswith("; it was last seen on 10 Nov 2026.")
 
@@ -155,14 +155,14 @@ def test_a_server_that_came_within_the_month_is_not_blamed_for_the_time_before()
     rollups.gauge(c.SERVER_UP, NOVEMBER[20:], 1, server="n2")
     rollups.rows["daily"][-10]["count"] = 6  # it came in the evening
     rollups.rows["daily"][-10]["sum"] = 6.0
-    assert of_code(report_of(rollups), "SRV-NOT-ANSWERING") == []
+    assert of_code(report_of(rollups), "SRV-NOT-RESPONDING") == []
 
 
 def test_polls_of_another_system_are_not_expected_of_a_server() -> None:
     rollups = healthy()
     rollups.gauge(c.UP, NOVEMBER[:10], 1, system="test")
     rollups.gauge(c.SERVER_UP, NOVEMBER[:10], 1, system="test", server="t1")
-    assert of_code(report_of(rollups), "SRV-NOT-ANSWERING") == []
+    assert of_code(report_of(rollups), "SRV-NOT-RESPONDING") == []
 
 
 # --- at the end of the month ----------------------------------------------------------------------

@@ -173,9 +173,16 @@ def test_json_has_everything_and_is_strict(bad: Report) -> None:
     assert (loaded["format"], loaded["month"]) == (1, "2026-11")
     assert set(loaded["tables"]) == {table.key for table in bad.tables()}
     first = loaded["findings"][0]
-    assert {"code", "severity", "subject", "says", "evidence", "by", "remedy", "commands"} <= set(
-        first
-    )
+    assert {
+        "code",
+        "severity",
+        "subject",
+        "summary",
+        "evidence",
+        "by",
+        "remedy",
+        "commands",
+    } <= set(first)
     assert loaded["summary"]["headline"].startswith("Stream ")
 
 

@@ -30,7 +30,7 @@ from exporter import catalog as c
 from spark_rollups.report.build import build_report
 from spark_rollups.report.facts.subject import Subject
 from spark_rollups.report.findings import codes
-from spark_rollups.report.findings.finding import Finding, Severity, found
+from spark_rollups.report.findings.finding import Finding, Severity, make_finding
 
 Fault = Callable[[LiteralRollups], None]
 PROGRAMS: Final = {"nats", "chronyc", "timedatectl", "streamgauge"}
@@ -198,7 +198,7 @@ PROVOKED: Final[dict[str, tuple[Severity, Fault]]] = {
         Severity.WARNING, raised(c.STREAM_PUBLISH_REJECTIONS, 20_000, {"code": "10071"}, **STREAM),
     ),
     "PUB-DEDUPE-MEMORY": (Severity.WARNING, replaced(c.STREAM_DEDUPE_IDS, 2_300_000, **STREAM)),
-    "SRV-NOT-ANSWERING": (Severity.WARNING, replaced(c.SERVER_UP, 0.98, **SERVER)),
+    "SRV-NOT-RESPONDING": (Severity.WARNING, replaced(c.SERVER_UP, 0.98, **SERVER)),
     "SRV-API-ERRORS": (Severity.WARNING, raised(c.SERVER_API_ERRORS, 301, **SERVER)),
     "SRV-CLIENTS-CUT": (Severity.NOTE, raised(c.SERVER_SLOW_CONSUMERS, 1, **SERVER)),
     "CLK-OFFSET": (Severity.WARNING, replaced(c.SERVER_CLOCK_OFFSET_SECONDS, -1.1, **SERVER)),
@@ -213,8 +213,8 @@ PROVOKED: Final[dict[str, tuple[Severity, Fault]]] = {
     "CFG-AUDIT": (Severity.WARNING, audit("warn")),
     "DATA-DAYS-MISSING": (Severity.WARNING, days_gone),
     "DATA-SERIES-DROPPED": (Severity.WARNING, raised(c.SERIES_DROPPED, 9)),
-    "DATA-QUESTIONS-UNANSWERED": (Severity.NOTE, skipped),
-    "DATA-EVENTS-UNHEARD": (
+    "DATA-REQUESTS-FAILED": (Severity.NOTE, skipped),
+    "DATA-EVENTS-NOT-RECEIVED": (
         Severity.NOTE, without(c.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS.name),
     ),
 }  # fmt: skip
@@ -235,11 +235,11 @@ HARMLESS: Final[dict[str, Fault]] = {
     "SIZE-ACK-WAIT-SHORT": acks(15),
     "SIZE-RESERVED-UNUSED": replaced(c.STREAM_MAX_BYTES, 80 * GIB, **STREAM),
     "PUB-NOT-STORED": raised(c.STREAM_PUBLISHES_UNSTORED, 75_000, **STREAM),
-    "SRV-NOT-ANSWERING": replaced(c.SERVER_UP, 0.9995, **SERVER),
+    "SRV-NOT-RESPONDING": replaced(c.SERVER_UP, 0.9995, **SERVER),
     "SRV-API-ERRORS": raised(c.SERVER_API_ERRORS, 300, **SERVER),
     "CLK-OFFSET": replaced(c.SERVER_CLOCK_OFFSET_SECONDS, 1.001, **SERVER),
     "CHG-LEADERS-MANY": raised(c.STREAM_LEADER_CHANGES, 3, **STREAM),
-    "DATA-QUESTIONS-UNANSWERED": replaced(c.REQUEST_SUCCESS, 1),
+    "DATA-REQUESTS-FAILED": replaced(c.REQUEST_SUCCESS, 1),
 }
 
 
@@ -262,7 +262,7 @@ def test_a_fault_raises_its_finding_with_evidence(code: str) -> None:
     (finding,) = [finding for finding in provoked(code) if finding.code == code]
     assert finding.severity is severity
     assert finding.summary.endswith(".")
-    assert finding.evidence or code == "DATA-EVENTS-UNHEARD"
+    assert finding.evidence or code == "DATA-EVENTS-NOT-RECEIVED"
     assert (finding.by is None) == (severity is Severity.NOTE)
 
 
@@ -301,13 +301,13 @@ def test_a_definition_is_whole(definition: codes.Definition) -> None:
 
 def test_names_are_quoted_for_the_shell() -> None:
     subject = Subject("prod", "APP", "a; rm -rf /", "$(reboot)")
-    finding = found(codes.NOT_WELL, Severity.NOTE, subject, "x.", [], LAST)
+    finding = make_finding(codes.NOT_WELL, Severity.NOTE, subject, "x.", [], LAST)
     assert finding.commands[0] == "nats consumer info 'a; rm -rf /' '$(reboot)'"
 
 
 def test_a_command_without_its_values_is_left_out() -> None:
     subject = Subject("prod", "APP", "S")
-    finding = found(codes.STREAM_FULL, Severity.CRITICAL, subject, "x.", [], LAST)
+    finding = make_finding(codes.STREAM_FULL, Severity.CRITICAL, subject, "x.", [], LAST)
     assert finding.commands == ("nats consumer report S",)
 
 

@@ -130,7 +130,7 @@ def test_the_step_into_an_hour_comes_from_the_newest_number_within_a_day() -> No
 def test_gauges_have_no_steps() -> None:
     rows = hour_rows([(0, 24, 10.0, 20.0), (0, 25, 5.0, 6.0)])
     gauges = HourRows(*(getattr(rows, name) if name != "increase" else np.full(2, np.nan)
-                        for name in ("who", *HourRows.__slots__)))  # fmt: skip
+                        for name in ("rank", *HourRows.__slots__)))  # fmt: skip
     found, _ = with_steps_between_hours(
         gauges, np.array([7, 7]), (np.array([]), np.array([]), np.array([]))
     )
