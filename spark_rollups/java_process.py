@@ -1,4 +1,4 @@
-"""Starts the Java process behind Spark, and leaves out what it always says on stderr."""
+"""Starts the Java process of Spark, and filters known warnings from its stderr."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import threading
 from collections.abc import Mapping
 from typing import IO, Final, TextIO
 
-# Said at each start, whatever the log's settings are.
+# Printed at each start, regardless of the log configuration.
 _KNOWN_WARNINGS: Final = ("WARNING: Using incubator modules",)
 
 
 def launch_java(conf: Mapping[str, str]) -> None:
-    """The next session takes this Java. Nothing happens where one is running already."""
+    """Starts Java for the next session, unless one is running."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
@@ -28,7 +28,7 @@ def launch_java(conf: Mapping[str, str]) -> None:
 
 
 def end_java(seconds: float) -> bool:
-    """Whether there was one of ours, and it has ended. There is no public way to end it."""
+    """Ends the Java that we started; returns whether it ended. pyspark has no public way for this."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway  # noqa: SLF001
@@ -47,7 +47,7 @@ def end_java(seconds: float) -> bool:
 
 
 def _forward(source: IO[bytes], sink: TextIO) -> None:
-    """Until the other end is closed."""
+    """Copies lines until the source is closed."""
     with source:
         for line in source:
             text = line.decode(errors="replace")

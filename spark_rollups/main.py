@@ -1,4 +1,4 @@
-"""`streamgauge rollup`: from the command line to a finished run, or to one line that says why not."""
+"""`streamgauge rollup`: hourly and daily tables and forecasts from the archive."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from spark_rollups.spark_errors import SparkFailedError
 
 
 class _Parser(argparse.ArgumentParser):
-    """Complains in one line that names the flag."""
+    """Reports errors as one line with the name of the flag."""
 
     def error(self, message: str) -> NoReturn:
         named = re.fullmatch(r"argument (-?-?[\w-]+)(?:/\S+)?: (.*)", message)
@@ -41,7 +41,7 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no day; write YYYY-MM-DD") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a day of the form YYYY-MM-DD") from None
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -54,33 +54,33 @@ def _setting(text: str) -> tuple[str, str]:
 def parser() -> argparse.ArgumentParser:
     made = _Parser(prog="streamgauge rollup", description=__doc__, allow_abbrev=False)
     add = made.add_argument
-    add("--archive", required=True, metavar="PATH", help="folder or address of the archive")
-    add("--out", required=True, metavar="PATH", help="folder or address of the rollups")
+    add("--archive", required=True, metavar="PATH", help="folder or URL of the archive")
+    add("--out", required=True, metavar="PATH", help="folder or URL of the rollups")
     add("--from", dest="first", type=_day, metavar="DAY", help="first day (default: the oldest)")
     add("--to", dest="last", type=_day, metavar="DAY", help="last day (default: the newest)")
     add("--from-raw", action="store_true",
         help="read the samples, not the archive's hourly statistics")  # fmt: skip
     add("--no-forecasts", dest="forecasts", action="store_false",
-        help="days and hours alone; forecasts and trends stay as they are")  # fmt: skip
+        help="skip forecasts and trends; existing ones stay")  # fmt: skip
     add("--fold", action="append", default=[], metavar="LABEL",
-        help=f"fold this label away too (always: {', '.join(FOLDED_LABELS)})")  # fmt: skip
+        help=f"drop this label from identities too (always: {', '.join(FOLDED_LABELS)})")  # fmt: skip
     where = made.add_mutually_exclusive_group()
     where.add_argument("--master", default="", metavar="URL",
                        help="Spark master, e.g. spark://host:7077 (default: this machine)")  # fmt: skip
     where.add_argument("--remote", default="", metavar="URL",
                        help="Spark Connect server, e.g. sc://host:15002")  # fmt: skip
     add("--conf", action="append", default=[], type=_setting, metavar="KEY=VALUE",
-        help="a setting of Spark's; may be given again")  # fmt: skip
+        help="a Spark setting, repeatable")  # fmt: skip
     add_arguments(made)
     return made
 
 
 def main(argv: Sequence[str]) -> int:
-    """0 when the result is there, 1 when Spark failed, 2 when it cannot be; a line says what stays."""
+    """Exit code 0 on success, 1 if Spark failed, 2 on other errors."""
     try:
         return _run(parser().parse_args(argv))
     except SparkFailedError as error:
-        # A fault of Spark's, or ours in a worker: whoever mends it needs the whole story.
+        # A failure of Spark or a bug in a worker: print the full text for debugging.
         sys.stderr.write(f"{error.story}\nstreamgauge: {_printable(str(error))}\n")
         return 1
     except RollupError as error:
@@ -117,7 +117,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _publish(rollups: Rollups, publication: Publication) -> None:
-    """The time of success is now, also where nothing had changed."""
+    """The time of success is now, also without changes."""
     now = time.time()
     found = current_gauges(rollups, now, now, _log)
     rollups.root.write(FILE, text_of(found.gauges))
@@ -128,10 +128,10 @@ def _summary(result: Result, out: str, seconds: float) -> str:
     made = len(result.read) + len(result.resumed)
     kept = len(result.manifest.days) - made
     if not made and not result.snapshots:
-        return f"{kept} days, nothing has changed\n"
-    lines = [f"{made} days made from {result.rows:,} rows in {seconds:.1f} s, {kept} kept"]
+        return f"{kept} days, no changes\n"
+    lines = [f"{made} days written from {result.rows:,} rows in {seconds:.1f} s, {kept} unchanged"]
     if result.resumed:
-        lines.append(f"{len(result.resumed)} of them finished by a run that failed")
+        lines.append(f"{len(result.resumed)} of them from a failed earlier run")
     if result.snapshots:
         lines.append(f"forecasts as of {', '.join(result.snapshots)}")
     lines.append(f"result {result.manifest.number} in {out}")
@@ -143,7 +143,7 @@ def _log(line: str) -> None:
 
 
 def _printable(text: str) -> str:
-    """Names from outside must not move a cursor."""
+    """Escapes control characters in names."""
     return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
 
 

@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, now and then a plain line elsewhere. On stderr."""
+"""Progress on stderr: a bar on a terminal, else a line from time to time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LINE_SECONDS: Final = 10.0
 
 
 class Progress:
-    """One piece of work at a time; `say` puts a line of its own above the bar."""
+    """One stage at a time; `log` writes a line above the bar."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr

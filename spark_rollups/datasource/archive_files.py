@@ -1,4 +1,4 @@
-"""The archive as its newest manifest names it: days, their files, the files of the series."""
+"""The days and files of the archive, from its newest manifest."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Archive:
     days: Mapping[str, ArchiveDay]
 
     def between(self, first: date | None, last: date | None) -> list[str]:
-        """The days asked for. A bound without data is a mistake, a gap between them is not."""
+        """The days in the range. A bound without data is an error, a gap is not."""
         if not self.days:
             raise RollupError(f"{self.root}: the archive is empty")
         oldest, newest = min(self.days), max(self.days)
@@ -66,21 +66,21 @@ def open_archive(text: str) -> Archive:
     published = (manifest_publication(name) for name in root.names(MANIFEST))
     newest = max((number for number in published if number is not None), default=None)
     if newest is None:
-        raise RollupError(f"{root}: there is no archive here (no manifest)")
+        raise RollupError(f"{root}: no archive here (no manifest)")
     path = manifest_path(newest)
     return _archive(root, root.read(path), f"{root}/{path}")
 
 
 def _archive(root: Root, data: bytes, where: str) -> Archive:
     try:
-        manifest_files(data)  # refuses what a newer program wrote
+        manifest_files(data)  # raises for a newer format
         inner = json.loads(data)["manifest"]
         days = {day: _day(day, entry) for day, entry in sorted(inner["days"].items())}
         return Archive(root, _files(inner["series"]), days)
     except ValueError as error:
         raise RollupError(f"{where}: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:
-        raise RollupError(f"{where}: is no manifest of an archive ({error!r})") from error
+        raise RollupError(f"{where}: not a manifest of an archive ({error!r})") from error
 
 
 def _day(day: str, entry: Mapping[str, Any]) -> ArchiveDay:
@@ -96,6 +96,6 @@ def _files(entries: Iterable[Mapping[str, Any]]) -> tuple[ArchiveFile, ...]:
 
 
 def fingerprint(files: Iterable[ArchiveFile], *about: str) -> str:
-    """Of the files' contents and of the settings that matter: when it changes, read again."""
+    """A hash of file contents and settings."""
     text = "\n".join([*about, *sorted(f"{each.path} {each.sha256}" for each in files)])
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Chunks of a unit, held until the day is whole: for quantiles, and for how long states held."""
+"""Collects the samples of a day, for quantiles and state durations."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ _NONE: Final = np.empty(0, np.int64)
 @dataclass(frozen=True, slots=True)
 class _Held:
     rank: Ranks
-    order: Ranks  # of fingerprints, for ties
+    order: Ranks  # order of fingerprints, to break ties
     hour: Int64s
-    numbers: Int64s  # values of the chunk that are numbers
+    numbers: Int64s  # values other than NaN
     counts: Int64s
     values: Floats
-    times: Int64s  # empty where nobody asks for them
+    times: Int64s  # empty if not needed
 
 
 @dataclass(frozen=True, slots=True)
 class DaySamples:
-    """Of each identity with samples, in the order of ranks; their samples one after the other."""
+    """The samples of each identity, concatenated in the order of ranks."""
 
     rank: Ranks
     counts: Int64s
     values: Floats
-    times: Int64s  # empty where nobody asks for them
+    times: Int64s  # empty if not needed
 
 
 class SampleFold:
-    """Takes chunks as they are read; chooses among several series of an identity at the end."""
+    """Collects chunks; selects one series per identity and hour at the end."""
 
     def __init__(self, identities: Identities) -> None:
         self._identities = identities
         self._held: list[_Held] = []
 
     def add(self, chunks: Chunks, rank: Ranks, timed: TimedSamples | None = None) -> None:
-        """With `timed`, markers are among the samples and every sample has its time."""
+        """`timed` adds times and stale markers."""
         _, numbers = without_nan(chunks.values, chunks.counts)
         counts, values, times = chunks.counts, chunks.values, np.empty(0, np.int64)
         if timed is not None:

@@ -1,4 +1,4 @@
-"""Hours of a unit as rows: from the archive's own statistics, or from chunks by the kernel."""
+"""Hourly rows of a unit: from the hourly table of the archive, or computed from chunks."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _WITHOUT_P95: Final = tuple(name for name in HOURLY_SCHEMA.names if name not in 
 
 
 class UnitSelection:
-    """Which rows of the archive belong to a unit, and what is asked of them."""
+    """Selects the rows of the archive that belong to a unit."""
 
     def __init__(self, unit: Unit, identities: Identities, p95: Mask) -> None:
         self._identities = identities
         self.p95 = p95  # by rank
         self._mine = identities.buckets(unit.buckets) == unit.bucket
-        # Sorted numbers of the unit's series; None where it has all of its metrics' series.
+        # Sorted ids of the series of the unit; None selects all series of its metrics.
         self.series = None if unit.buckets == 1 else self._series()
 
     def ranks(self, series: Ranks) -> Ranks:
-        """The rank of each row's identity; -1 where the row is not this unit's."""
+        """The rank of the identity of each row; -1 for rows of other units."""
         ranks = self._identities.ranks(series)
         if self.series is None:
             return ranks
@@ -47,7 +47,7 @@ class UnitSelection:
 def statistics_in(
     root: Root, unit: Unit, chosen: UnitSelection
 ) -> Iterator[tuple[HourRows, Ranks]]:
-    """From `hourly/`, which is all that most of the rollups need."""
+    """Reads the hourly table."""
     columns = (*_WITHOUT_P95, "p95") if chosen.p95.any() else _WITHOUT_P95
     for path in unit.files:
         for table in row_batches(root, path, columns, unit.metrics, chosen.series):
@@ -59,7 +59,7 @@ def _rows_of(table: Any, chosen: UnitSelection) -> tuple[HourRows, Ranks]:
     rank = chosen.ranks(series)
     wanted = (rank >= 0) & (count > 0)
     if not wanted.all():
-        # Taken by Arrow before anything becomes a numpy column.
+        # Arrow filters faster than numpy.
         table = table.filter(wanted)
         series, rank, count = series[wanted], rank[wanted], count[wanted]
     rising = chosen.rising(rank)
@@ -78,7 +78,7 @@ def _rows_of(table: Any, chosen: UnitSelection) -> tuple[HourRows, Ranks]:
 
 
 def chunk_rows(chunks: Chunks, rank: Ranks, chosen: UnitSelection) -> HourRows:
-    """By the kernel; without the steps into the hours, which need the hours before."""
+    """Statistics of chunks, without the steps between hours."""
     rising = chosen.rising(rank)
     found = chunk_statistics(chunks.values, chunks.counts, rising=rising, p95=chosen.p95[rank])
     return HourRows(
@@ -97,7 +97,7 @@ def chunk_rows(chunks: Chunks, rank: Ranks, chosen: UnitSelection) -> HourRows:
 
 
 def lasts_before(root: Root, unit: Unit, chosen: UnitSelection) -> tuple[Ranks, Int64s, Floats]:
-    """Of each counter of the unit, where it stood at the end of the day before, and when."""
+    """The last value of each counter on the day before, and its hour."""
     columns = ("series", "hour", "last") if unit.before_source == HOURLY else VALUE_COLUMNS
     parts = [
         _lasts(table, unit.before_source, chosen)
@@ -132,6 +132,6 @@ def _ints(table: Any, name: str) -> Any:
 
 
 def _floats(table: Any, name: str) -> Floats:
-    """Null becomes NaN."""
+    """NaN for null."""
     column: Floats = one_array(table, name).to_numpy(zero_copy_only=False)
     return column

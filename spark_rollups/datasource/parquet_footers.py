@@ -1,4 +1,4 @@
-"""What the footers of the archive's files tell: which metrics there are, and how much of each."""
+"""The number of rows or samples per metric, from Parquet footers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from archive.tables.schema import SAMPLES
 from spark_rollups.datasource.parquet_reader import metric_range, opened, samples_of
 from spark_rollups.filesystem import Root
 
-# Footers are small and far away: on an object store most of the time is waiting.
+# Reading footers of an object store is mostly waiting.
 _THREADS: Final = 8
 
 Weights = Mapping[str, int]  # rows, or samples, by metric
@@ -20,7 +20,7 @@ Weights = Mapping[str, int]  # rows, or samples, by metric
 def weights_of(
     root: Root, paths: Sequence[str], table: str, metrics: Sequence[str]
 ) -> dict[str, Weights]:
-    """By file. A row group of several metrics counts for each in equal parts."""
+    """By file. A row group of several metrics is divided equally."""
     known = sorted(metrics)
 
     def one(path: str) -> Weights:

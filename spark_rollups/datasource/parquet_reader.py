@@ -1,4 +1,4 @@
-"""Reading the archive's Parquet files through pyarrow, batch by batch, with errors that name them."""
+"""Reads Parquet files of the archive in batches of row groups."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from archive.tables.schema import FORMAT_VERSION, META_FORMAT
 from spark_rollups.filesystem import RollupError, Root
 
-# About as many rows, or samples, are held at once.
+# Size of a batch.
 _BATCH_ROWS: Final = 262_144
 _BATCH_SAMPLES: Final = 1_000_000
 _SAMPLES_COLUMN: Final = "ts.list.element"
@@ -21,7 +21,7 @@ _SAMPLES_COLUMN: Final = "ts.list.element"
 
 @contextlib.contextmanager
 def opened(root: Root, path: str) -> Iterator[Any]:
-    """A file of the archive; an error when a newer program wrote it."""
+    """Opens a file of the archive; raises for a newer format."""
     with root.open(path) as source:
         file = pq.ParquetFile(source)
         version = int((file.schema_arrow.metadata or {}).get(META_FORMAT, b"0"))
@@ -45,7 +45,7 @@ def row_batches(
     metrics: Collection[str] | None,
     series: Any = None,
 ) -> Iterator[Any]:
-    """Tables of the row groups that may hold these metrics and series (sorted); None: of all."""
+    """Tables of the row groups that may have these metrics and series (sorted); None selects all."""
     with opened(root, path) as file:
         groups = groups_with(file.metadata, metrics, series)
         for batch in _batches(file.metadata, groups):
@@ -72,7 +72,7 @@ def _may_hold(span: tuple[str, str] | None, metrics: Collection[str]) -> bool:
 
 
 def metric_range(metadata: Any, group: int) -> tuple[str, str] | None:
-    """The first and the last metric of a row group; None where the file does not tell."""
+    """The first and the last metric of a row group; None without statistics."""
     found = _range(metadata, group, "metric")
     return None if found is None else (str(found[0]), str(found[1]))
 
@@ -98,7 +98,7 @@ def _batches(metadata: Any, groups: list[int]) -> Iterator[list[int]]:
 
 
 def samples_of(metadata: Any, group: int) -> int:
-    """How many samples a row group of chunks holds; 0 in a table of statistics."""
+    """The number of samples in a row group; 0 for the hourly table."""
     row_group = metadata.row_group(group)
     for index in range(row_group.num_columns):
         column = row_group.column(index)
@@ -108,6 +108,6 @@ def samples_of(metadata: Any, group: int) -> int:
 
 
 def one_array(table: Any, name: str) -> Any:
-    """A column in one piece."""
+    """A column as one array."""
     column = table.column(name)
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

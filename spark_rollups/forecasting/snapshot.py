@@ -1,4 +1,4 @@
-"""Forecasts and trends as of a day: for the newest whole day, and for each month's end."""
+"""Forecast snapshots: forecasts and trends as of the newest whole day and of month ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from spark_rollups.spark_errors import with_consequence
 
 Tables = dict[str, tuple[RollupFile, ...]]
 
-# A day that changed matters to what is made as of the next months; models look no further back.
+# A snapshot depends on the days of this span.
 _HISTORY_DAYS: Final = 365
 _INPUTS: Final = {"forecasts": forecast_inputs, "trends": trend_inputs}
 
@@ -35,7 +35,7 @@ def make_snapshots(
     runner: Runner,
     progress: Progress,
 ) -> Manifest:
-    """The same manifest with what the next one should name; itself where nothing had to be made."""
+    """A manifest with the new snapshots; the same object if nothing has changed."""
     marks = {day: _mark(day, manifest) for day in _wanted(manifest)}
     unchanged = {day for day in marks if manifest.asof_marks.get(day) == marks[day]} & {
         *manifest.asof
@@ -56,13 +56,13 @@ def make_snapshots(
 def _snapshot(rollups: Rollups, day: str, stamp: str, runner: Runner) -> Tables:
     as_of = date.fromisoformat(day)
     try:
-        with with_consequence("the days are there, forecasts stay as they were"):
+        with with_consequence("the days are written, forecasts are unchanged"):
             return {name: (_table(name, rollups, as_of, stamp, runner),) for name in _INPUTS}
     except (pa.ArrowException, MemoryError) as error:
-        reason = (str(error).splitlines() or ["no memory left"])[0]
+        reason = (str(error).splitlines() or ["out of memory"])[0]
         raise RollupError(
-            f"{rollups.root}: forecasts as of {day} cannot be made: {reason}; "
-            "the days are there, and --no-forecasts leaves these out"
+            f"{rollups.root}: cannot compute forecasts as of {day}: {reason}; "
+            "the days are written; --no-forecasts skips forecasts"
         ) from error
 
 
@@ -79,7 +79,7 @@ def _wanted(manifest: Manifest) -> list[str]:
 
 
 def _mark(day: str, manifest: Manifest) -> str:
-    """Changes with any day that it is made from, whichever run changed that day."""
+    """A hash that changes with any day that the snapshot depends on."""
     first = (date.fromisoformat(day) - timedelta(days=_HISTORY_DAYS)).isoformat()
     entries = [
         f"{each} {entry.fingerprint}"

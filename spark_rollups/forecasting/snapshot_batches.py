@@ -1,6 +1,6 @@
-"""Many forecasts and trends at once: batches of series are worked out here, or by Spark's workers.
+"""Computes batches of forecasts and trends, in this process or on Spark workers.
 
-What is asked of a worker lies beside the rollups meanwhile; its answer is small and travels back.
+Inputs of workers are temporary files beside the rollups; results are small and returned as text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from spark_rollups.forecasting.forecast_batch import forecast_batch
 from spark_rollups.forecasting.trend_batch import trend_batch
 from spark_rollups.runner import Runner
 
-# So few are done before Spark has handed them out.
+# Up to this many batches run faster in this process than on Spark.
 FEW_BATCHES: Final = 4
 FOLDER: Final = "inputs"
 _COMPUTE: Final = {"forecasts": forecast_batch, "trends": trend_batch}
@@ -28,7 +28,7 @@ _COMPUTE: Final = {"forecasts": forecast_batch, "trends": trend_batch}
 def compute_batches(
     name: str, batches: Iterable[Any], as_of: date, out: Root, stamp: str, runner: Runner
 ) -> Iterator[Any]:
-    """The answers' tables, in the order of the batches."""
+    """The result tables, in the order of the batches."""
     remaining = iter(batches)
     first = list(islice(remaining, FEW_BATCHES + 1))
     if len(first) <= FEW_BATCHES:
@@ -52,7 +52,7 @@ def _task(name: str, path: str, as_of: date, out: Root) -> str:
 
 
 def run_batch(name: str, path: str, as_of: str, out: str) -> str:
-    """In a worker."""
+    """Runs in a worker."""
     batch = from_bytes(root_at(out).read(path))
     found = _COMPUTE[name](batch, date.fromisoformat(as_of))
     return base64.b64encode(to_bytes(found)).decode()

@@ -9,7 +9,7 @@ from spark_rollups.rollup.tables.manifest import Day
 
 
 def newest_whole_day(days: Mapping[str, Day]) -> str | None:
-    """A day is whole when its last hour is there or a later day is."""
+    """A day is whole if it has its last hour, or if a later day exists."""
     if not days:
         return None
     newest = max(days)
@@ -20,5 +20,5 @@ def newest_whole_day(days: Mapping[str, Day]) -> str | None:
 
 
 def month_ends(days: Iterable[str]) -> list[str]:
-    """The last day that is there of each month that is over, which need not be the calendar's."""
+    """The last day with data of each past month."""
     return [day for day, after in itertools.pairwise(sorted(days)) if day[:7] != after[:7]]

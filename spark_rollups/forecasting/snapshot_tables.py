@@ -1,7 +1,4 @@
-"""Forecasts and trends out of the rollups' own tables, as of a day: `capacity_tables`.
-
-What is asked is in requests.py; one series at a time is forecast.py and trend.py.
-"""
+"""Reads the inputs of forecasts and trends from the rollup tables, as of a day."""
 
 from __future__ import annotations
 
@@ -23,12 +20,12 @@ from spark_rollups.metric_selection import FORECASTED, TRENDED, Forecasted
 from spark_rollups.rollup.tables.reader import Rollups
 from spark_rollups.rollup.tables.schemas import FORECASTS, IDENTITY, TRENDS
 
-# As long as the series on which the models were measured; what is older tells little.
+# The length of the series in the benchmark of the models.
 HISTORY_DAYS: Final = 120
-# What has not been seen for so long was deleted, and is not spoken of.
+# Series without data for this long are treated as deleted.
 GONE_DAYS: Final = 30
 GONE_TREND_DAYS: Final = 7
-# So many series are one batch: a worker's portion.
+# Series per batch.
 BATCH_SERIES: Final = 256
 
 MapBatches = Callable[[Callable[[Any], Any], Iterator[Any]], Iterable[Any]]
@@ -40,9 +37,9 @@ _FORECASTED: Final = {each.metric: each for each in FORECASTED}
 
 
 def capacity_tables(rollups: Rollups, as_of: date, each: MapBatches = map) -> tuple[Any, Any]:
-    """The tables `forecasts` and `trends`, from what was known at the end of the day.
+    """The tables `forecasts` and `trends` as of the end of a day.
 
-    `each` is a map that may work elsewhere: what it calls and what it gives can be pickled.
+    `each` is a map function, for example of a process pool: all arguments can be pickled.
     """
     forecasts = each(partial(forecast_batch, as_of=as_of), forecast_inputs(rollups, as_of))
     trends = each(partial(trend_batch, as_of=as_of), trend_inputs(rollups, as_of))
@@ -53,7 +50,7 @@ def capacity_tables(rollups: Rollups, as_of: date, each: MapBatches = map) -> tu
 
 
 def forecast_inputs(rollups: Rollups, as_of: date) -> Iterator[Any]:
-    """Batches of ASKED, for forecast_batch here or in Spark's workers."""
+    """Batches of FORECAST_INPUT, for forecast_batch."""
     levels = _levels(rollups, as_of)
     if levels is None:
         return
@@ -64,7 +61,7 @@ def forecast_inputs(rollups: Rollups, as_of: date) -> Iterator[Any]:
 
 
 def trend_inputs(rollups: Rollups, as_of: date) -> Iterator[Any]:
-    """Batches of TREND_ASKED, for trend_batch."""
+    """Batches of TREND_INPUT, for trend_batch."""
     days = _days(rollups, as_of)
     if days is None:
         return
@@ -76,7 +73,7 @@ def trend_inputs(rollups: Rollups, as_of: date) -> Iterator[Any]:
 
 
 def _levels(rollups: Rollups, as_of: date) -> Series | None:
-    """The level of an hour is its last sample: it was true at the hour's end."""
+    """The level of an hour is its last sample, dated at the end of the hour."""
     found = SeriesCollector(("time", "level", "high"))
     for rows in _by_day(
         rollups, "hourly", as_of, HISTORY_DAYS, ("hour", "last", "max"), [*_FORECASTED]
@@ -119,7 +116,7 @@ def _by_day(
     columns: Sequence[str],
     metrics: Sequence[str],
 ) -> Iterator[Any]:
-    """One day's rows after the other, so that memory holds the numbers of the rest alone."""
+    """Rows day by day, to bound memory."""
     first = as_of - timedelta(days=days - 1)
     for day in rollups.days():
         if first <= day <= as_of:
@@ -152,7 +149,7 @@ def _forecast_input(series: Series, limits: CurrentLimits) -> Any:
 
 
 def _limit_name(each: Forecasted, row: dict[str, Any]) -> str:
-    """An account with tiers has a limit for each of them."""
+    """An account with tiers has a limit per tier."""
     tier = dict(row["labels"]).get(_TIER, "")
     return f"{each.limit_name} {tier}" if tier else each.limit_name
 
@@ -163,7 +160,7 @@ def _batches(size: int) -> Iterator[tuple[int, int]]:
 
 
 def _start(as_of: date, days: int) -> float:
-    """The first second of so many days, of which `as_of` is the last."""
+    """The start of the span of `days` days that ends with `as_of`."""
     return ((as_of - date(1970, 1, 1)).days - days + 1) * _DAY
 
 

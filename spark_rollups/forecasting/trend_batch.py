@@ -1,4 +1,4 @@
-"""Trends of many series at once, as forecasts are made: pure, on Arrow batches."""
+"""Trends of many series: an Arrow batch of series in, a batch of trends out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TREND_INPUT: Final = pa.schema(
     ]
 )
 
-# What is counted is told by the day's last number; what swings within a day, by its mean.
+# These use the last value of a day; all others, which vary within a day, use the mean.
 COUNTED: Final = tuple(
     metric.name
     for metric in (
@@ -32,7 +32,7 @@ COUNTED: Final = tuple(
 
 
 def trend_batch(batch: Any, as_of: date) -> Any:
-    """A table or batch of TREND_ASKED in, a table of TRENDS out; one row for each row."""
+    """Takes a table or batch of TREND_INPUT, returns a table of TRENDS, row by row."""
     rows = [_trend_row(row, as_of) for row in batch.to_pylist()]
     return pa.Table.from_pylist(rows, schema=TRENDS)
 

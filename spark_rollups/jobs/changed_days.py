@@ -1,4 +1,4 @@
-"""Which days have to be read, and a day's entry from what its pieces answered. Pure."""
+"""Finds the changed days, and builds the manifest entry of a day from its outcomes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spark_rollups.rollup.tables.schemas import DAY_TABLES
 
 
 def day_fingerprint(archive: Archive, day: str, meaning: str, *, from_raw: bool) -> str:
-    """The day before counts where the steps into the day are computed from it."""
+    """Includes the day before if counters continue from its samples."""
     found = archive.days[day]
     files = list(found.files)
     if from_raw or not found.hourly:
@@ -25,7 +25,7 @@ def day_fingerprint(archive: Archive, day: str, meaning: str, *, from_raw: bool)
 
 
 def changed_days(prints: Mapping[str, str], *known: Mapping[str, Day]) -> list[str]:
-    """The days that nobody has made from just these files."""
+    """Days without a result from these files."""
     return [
         day
         for day, mark in prints.items()
@@ -54,7 +54,7 @@ def day_of(outcomes: Sequence[Outcome], mark: str, *, from_raw: bool, samples: b
 
 
 def missing_spans(days: Iterable[str]) -> list[tuple[date, date]]:
-    """The gaps between the days, each as its first and last day."""
+    """Gaps between the days, as first and last day."""
     known = [date.fromisoformat(day) for day in sorted(days)]
     one = timedelta(days=1)
     return [

@@ -1,4 +1,4 @@
-"""Files that no manifest of the last runs names are removed, when they are old enough to be nobody's."""
+"""Removes old files that no recent manifest names."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collections.abc import Iterable
 from typing import Final
 
 from spark_rollups.filesystem import TEMPORARY, Root
-from spark_rollups.forecasting.snapshot_batches import FOLDER as FORECAST_INPUT
+from spark_rollups.forecasting.snapshot_batches import FOLDER as INPUTS
 from spark_rollups.rollup.series_identity import FOLDER as IDENTITIES
 from spark_rollups.rollup.tables.manifest import FOLDER as MANIFESTS
 from spark_rollups.rollup.tables.manifest import Manifest, decoded, manifest_path, numbers
 from spark_rollups.rollup.tables.schemas import TABLES
 
-# Readers that opened an earlier result go on reading it meanwhile. A run writes two at most.
+# Readers may still use earlier results. A run writes at most two.
 KEPT_MANIFESTS: Final = 6
-# A file of a run that is still going on is named by nobody either; its name says when it began.
+# Files of a running rollup are in no manifest either; their names have its start time.
 GRACE_MS: Final = 24 * 3_600_000
 _SCRATCH: Final = re.compile(re.escape(TEMPORARY) + r"[0-9a-f]{8}-")
 
 
 def clean(root: Root, newest: Manifest, identities: Iterable[str]) -> list[str]:
-    """What was removed."""
+    """Returns the removed paths."""
     kept = [number for number in numbers(root) if number > newest.number - KEPT_MANIFESTS]
     named = newest.paths()
     for number in kept:
@@ -31,7 +31,7 @@ def clean(root: Root, newest: Manifest, identities: Iterable[str]) -> list[str]:
     oldest = int(time.time() * 1000) - GRACE_MS
     gone = [
         path
-        for folder in (*TABLES, FORECAST_INPUT)
+        for folder in (*TABLES, INPUTS)
         for path in root.walk(folder)
         if path not in named and _began(root, path) < oldest
     ]
@@ -44,13 +44,13 @@ def clean(root: Root, newest: Manifest, identities: Iterable[str]) -> list[str]:
 
 
 def _scratches(root: Root) -> list[str]:
-    """What a run that was killed left half written beside the manifests and the text file."""
+    """Temporary files of killed runs, beside the manifests and the text file."""
     named = [*root.names(""), *(f"{MANIFESTS}/{name}" for name in root.names(MANIFESTS))]
     return [path for path in named if _SCRATCH.match(path.rpartition("/")[2])]
 
 
 def _began(root: Root, path: str) -> int:
-    """When the run began that wrote a file; a name that is not ours is left alone."""
+    """The start time of the run that wrote a file; now for unknown names."""
     name = path.rpartition("/")[2]
     word = _SCRATCH.sub("", name).partition("-")[0]
     if len(word) == 13 and word.isdecimal():

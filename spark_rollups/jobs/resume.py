@@ -1,4 +1,4 @@
-"""Days that a run has finished while its manifest is not yet written: a failed run is taken up."""
+"""Finished days of a run without a manifest yet, so that a failed run can be resumed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATH: Final = f"{FOLDER}/unfinished.json"
 
 
 def read_unfinished(root: Root) -> dict[str, Day]:
-    """Nothing when there is none, or another version wrote it: then the days are read again."""
+    """Empty without such a file, or if another version wrote it."""
     if PATH.rpartition("/")[2] not in root.names(FOLDER):
         return {}
     try:

@@ -1,6 +1,6 @@
-"""A run: which days changed, their tables made anew, then a manifest; forecasts, then another.
+"""A rollup run: writes the tables of changed days and a manifest, then forecasts and a manifest.
 
-Until the first the old result stands. Days that were finished before a failure are not read again.
+Until the first manifest readers see the old result. A failed run is resumed by day.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from spark_rollups.rollup.tables.manifest import (
 from spark_rollups.runner import LazyRunner, Runner
 from spark_rollups.spark_errors import with_consequence
 
-# Fewer series are prepared in this process: to send them away takes longer.
+# Fewer series are faster to prepare in this process.
 _FEW_SERIES: Final = 300_000
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     manifest: Manifest
-    read: list[str] = field(default_factory=list)  # days that were made in this run
-    resumed: list[str] = field(default_factory=list)  # of an earlier run that failed
-    snapshots: list[str] = field(default_factory=list)  # days whose forecasts were made
+    read: list[str] = field(default_factory=list)  # days written in this run
+    resumed: list[str] = field(default_factory=list)  # days of an earlier run that failed
+    snapshots: list[str] = field(default_factory=list)  # days with new forecasts
     rows: int = 0
 
 
 def rollup(settings: RollupSettings, start: Callable[[], Runner], progress: Progress) -> Result:
-    """`start` gives the runner when there is work: where nothing changed, Spark is not started."""
+    """`start` is called only if there is work, so that Spark is not started without."""
     archive, out = open_archive(settings.archive), Root(settings.out)
     days = archive.between(settings.first, settings.last)
     for first, last in missing_spans(days):
@@ -69,12 +69,17 @@ def rollup(settings: RollupSettings, start: Callable[[], Runner], progress: Prog
     run = _Run(settings, archive, out, prints, dict(waiting), progress)
     if todo:
         runner.begin()
-        _make(run, todo, runner, "the old result stays" if old.number else "there is no result yet")
+        _make(
+            run,
+            todo,
+            runner,
+            "the old result is unchanged" if old.number else "there is no result yet",
+        )
     return _finished(out, old, run, sorted(waiting), todo, runner, progress)
 
 
 def _make(run: _Run, days: list[str], runner: Runner, left: str) -> None:
-    """Until a manifest names the days, readers have what is `left` to them."""
+    """`left` describes the result that readers see after a failure."""
     with with_consequence(left):
         errors = run.make(days, runner)
     if errors:
@@ -86,7 +91,7 @@ def _finished(
     out: Root, old: Manifest, run: _Run, waiting: list[str], todo: list[str], runner: Runner,
     progress: Progress,
 ) -> Result:  # fmt: skip
-    """Days first: whatever becomes of the forecasts, readers have them."""
+    """Writes the days first, so that they are available even if forecasts fail."""
     written = old
     if run.finished:
         days = dict(sorted({**old.days, **run.finished}.items()))
@@ -103,16 +108,16 @@ def _finished(
 
 
 def _written(out: Root, filled: Manifest) -> Manifest:
-    """As the next one after its own number."""
+    """Writes the next manifest."""
     if max(numbers(out), default=0) != filled.number:
-        raise RollupError(f"{out}: another rollup wrote here meanwhile; run it again")
+        raise RollupError(f"{out}: another rollup wrote here at the same time; run again")
     written = filled.after(_now())
     write_manifest(out, written)
     return written
 
 
 class _Run:
-    """The days of one run: `finished` grows, and is kept on the disk as it does."""
+    """The days of one run; `finished` is saved on disk as it grows."""
 
     def __init__(
         self, settings: RollupSettings, archive: Archive, out: Root, prints: dict[str, str],
@@ -126,7 +131,7 @@ class _Run:
         self.rows = 0
 
     def make(self, days: list[str], runner: Runner) -> list[str]:
-        """What is wrong with days that could not be made."""
+        """Returns the errors of failed days."""
         self._prepare_identities(runner)
         known = metrics_of(self._out, self.identities)
         request = RollupRequest(
@@ -160,7 +165,7 @@ class _Run:
         )  # fmt: skip
 
     def _run_units(self, job: Job, units: Sequence[Unit], runner: Runner) -> list[str]:
-        """A day is finished when all its units are. What failed is told at the end."""
+        """A day is finished when all its units are. Returns errors at the end."""
         packed = groups(units, runner.slots)
         left = {day: sum(unit.day == day for unit in units) for day in {u.day for u in units}}
         found: dict[str, list[Outcome]] = {day: [] for day in left}

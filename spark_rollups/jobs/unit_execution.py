@@ -1,7 +1,4 @@
-"""One unit of work: read its part of the archive, fold it, write its files, say what came of it.
-
-A plain function of a job and a unit. Spark's workers call it, and so do tests without Spark.
-"""
+"""Executes a unit of work: reads the archive, aggregates, and writes tables."""
 
 from __future__ import annotations
 
@@ -46,7 +43,7 @@ QUANTILES: Final = (0.5, 0.95, 0.99)
 
 
 def run_unit(job: Job, unit: Unit) -> Outcome:
-    """A fault that a person has to look at is an outcome too; it must not look like a bug."""
+    """Returns expected errors as an outcome."""
     try:
         return _UnitRun(job, unit).done()
     except RollupError as error:
@@ -68,7 +65,7 @@ class _UnitRun:
         for name, table in made.items():
             folder = day_folder(name, self._unit.day)
             path = f"{folder}/{self._job.stamp}-{self._unit.name}.parquet"
-            # A day without rows has no file: there is nothing to read.
+            # No file for an empty table.
             files[name] = (write_table(out, path, name, table),) if table.num_rows else ()
         return Outcome(self._unit.day, self._hours, self._rows, files)
 
@@ -112,7 +109,7 @@ class _UnitRun:
         return statistics_in(self._archive, self._unit, self._chosen)
 
     def _computed(self) -> Iterator[tuple[HourRows, Ranks]]:
-        """All hours of the unit at once: a step into an hour needs the hour before."""
+        """All hours at once: the first step of an hour needs the hour before."""
         hours, series = [], []
         for table, rank in self._tables(VALUE_COLUMNS):
             chunks: Chunks = chunks_of(table)
@@ -125,7 +122,7 @@ class _UnitRun:
             yield with_steps_between_hours(HourRows.joined(hours), np.concatenate(series), before)
 
     def _tables(self, columns: tuple[str, ...]) -> Iterator[tuple[Any, Ranks]]:
-        """Chunks of the unit's own identities, and the ranks of these."""
+        """Chunks of the identities of the unit, and their ranks."""
         for path in self._unit.files:
             for table in self._batches(path, columns):
                 rank = self._chosen.ranks(one_array(table, "series").to_numpy())

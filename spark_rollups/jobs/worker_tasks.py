@@ -1,4 +1,4 @@
-"""What travels to a worker and back, as text, and who does it: this process, or Spark's workers."""
+"""Tasks as JSON, and a runner that executes them in this process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spark_rollups.rollup.series_identity import write_identities
 
 
 class LocalRunner:
-    """Without Spark, one after the other: for tests, and for what is too small to send away."""
+    """Runs tasks one after the other without Spark, for tests and small tasks."""
 
     slots = 1
 

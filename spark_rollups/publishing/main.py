@@ -1,4 +1,4 @@
-"""`python -m spark_rollups.publishing.main --rollups DIR ...`: the last rollup's forecasts, sent again."""
+"""`python -m spark_rollups.publishing.main --rollups DIR ...`: publishes the newest forecasts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _chosen(arguments: argparse.Namespace) -> Publication:
     publication = publication_of(arguments)
     if publication.textfile is None and publication.receiver is None:
-        raise RollupError("nothing to do: give --textfile or --remote-write")
+        raise RollupError("nothing to do: set --textfile or --remote-write")
     return publication
 
 
@@ -57,17 +57,17 @@ def _publish_once(path: str, publication: Publication, log: Log) -> None:
 
 
 def _round(path: str, publication: Publication) -> list[str]:
-    """What there is to tell. A receiver that is away, or rollups that are, may come back."""
+    """The lines to log. Retries on errors: the receiver or the rollups may come back."""
     lines: list[str] = []
     try:
         _publish_once(path, publication, lines.append)
     except RollupError as error:
-        return [f"streamgauge: {error}; trying again"]
+        return [f"streamgauge: {error}; retrying"]
     return lines
 
 
 def _log_changes(lines: list[str], before: list[str]) -> list[str]:
-    """Each minute says the same, so it is told only where it is other than the minute before."""
+    """Logs the lines only if they differ from the last round."""
     if lines != before:
         for line in lines:
             _log(line)
@@ -80,12 +80,15 @@ def _log(line: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m spark_rollups.publishing.main", description="Sends the newest forecasts."
+        prog="python -m spark_rollups.publishing.main",
+        description="Publishes the newest forecasts.",
     )
-    parser.add_argument("--rollups", required=True, metavar="PATH", help="the rollups' folder")
+    parser.add_argument(
+        "--rollups", required=True, metavar="PATH", help="folder or URL of the rollups"
+    )
     parser.add_argument(
         "--every", type=_seconds, metavar="SECONDS",
-        help="again and again: Prometheus forgets what was sent once after five minutes",
+        help="repeat at this interval: Prometheus drops samples from queries after five minutes",
     )  # fmt: skip
     add_arguments(parser)
     return parser
@@ -97,7 +100,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         found = 0.0
     if not _LEAST_PAUSE <= found < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds of at least 1")
     return found
 
 

@@ -1,4 +1,4 @@
-"""One piece of a day in the making: hours go in as they are read, days and hours come out."""
+"""Aggregates hourly rows to daily rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spark_rollups.rollup.rows import DayRows, HourRows, Ranks, day_parts, whole
 
 
 class DayFold:
-    """Hours of an identity that is one series are folded at once; the others wait for their choice."""
+    """Rows of identities with one series are aggregated at once, others after deduplication."""
 
     def __init__(self, identities: Identities, kept_by_hour: Any, start: int) -> None:
         self._identities, self._start = identities, start
@@ -21,7 +21,7 @@ class DayFold:
         self._parts: list[DayRows] = []
         self._hours: list[HourRows] = []
         self._waiting: list[tuple[HourRows, Ranks]] = []
-        self.hours = 0  # bit n is set when the n-th hour after the start has data
+        self.hours = 0  # bit n is set if hour n has data
 
     def add(self, rows: HourRows, series: Ranks) -> None:
         shared = self._identities.shared[rows.rank]
@@ -31,7 +31,7 @@ class DayFold:
         self._fold(rows)
 
     def finish(self) -> tuple[DayRows, HourRows]:
-        """Both sorted by identity, the hours by time too."""
+        """Sorted by identity, hours also by time."""
         if self._waiting:
             rows = HourRows.joined(rows for rows, _ in self._waiting)
             order = np.concatenate([order for _, order in self._waiting])
@@ -49,7 +49,7 @@ class DayFold:
 
 
 def _in_order(hours: HourRows) -> HourRows:
-    """By identity and time. Merged days mostly come so, and copying them takes time."""
+    """Sorts by identity and time, unless already sorted."""
     rank, hour = np.diff(hours.rank), np.diff(hours.hour)
     if ((rank > 0) | ((rank == 0) & (hour > 0))).all():
         return hours

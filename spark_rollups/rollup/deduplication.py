@@ -1,7 +1,6 @@
-"""Several series that are one identity: per hour, the one with most samples tells, but for the
-lowest and the highest number, which are those of all. Pure.
+"""Deduplicates series of one identity: per hour the series with most samples counts.
 
-The steps of counters from one hour into the next are added here, where neighbours are known.
+Minimum and maximum are those of all series. Also adds the steps of counters between hours.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from spark_rollups.rollup.rows import HourRows
 
 
 def row_per_hour(rank: Any, hour: Int64s, count: Int64s, order: Any) -> Int64s:
-    """The places of the rows that tell, sorted by identity and hour.
+    """The indexes of the selected rows, sorted by identity and hour.
 
-    `order` settles ties: it ranks the series' fingerprints, the smallest first.
+    `order` breaks ties: the rank of the fingerprint of the series.
     """
     sorted_places: Int64s = np.lexsort((order, -count, hour, rank))
     ranks, when = rank[sorted_places], hour[sorted_places]
@@ -29,8 +28,8 @@ def row_per_hour(rank: Any, hour: Int64s, count: Int64s, order: Any) -> Int64s:
 
 
 def deduplicated(rows: HourRows, order: Any) -> HourRows:
-    """One row for each identity and hour. Its extremes are those of all series: a pod that came
-    within the hour may have seen what the one before it did not. They cannot count twice.
+    """One row per identity and hour. Extremes are those of all series: a pod that started within
+    the hour may have seen a value that the one before it did not.
     """
     chosen = rows.take(row_per_hour(rows.rank, rows.hour, rows.count, order))
     indexes = np.lexsort((rows.hour, rows.rank))
@@ -49,10 +48,10 @@ def deduplicated(rows: HourRows, order: Any) -> HourRows:
 def with_steps_between_hours(
     rows: HourRows, series: Any, earlier: tuple[Any, Int64s, Floats]
 ) -> tuple[HourRows, Any]:
-    """Adds each hour's first step, from the newest earlier number of its series.
+    """Adds the step into each hour, from the newest earlier value of its series.
 
-    `earlier` are series, hour and last number of the day before, sorted by series. The rows come
-    back sorted by series and hour, with their series.
+    `earlier` has series, hour and last value of the day before, sorted by series. Returns the rows
+    sorted by series and hour, with their series.
     """
     order = np.lexsort((rows.hour, series))
     rows, series = rows.take(order), series[order]

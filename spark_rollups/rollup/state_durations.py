@@ -1,4 +1,4 @@
-"""How long a state held: each sample's time until the next one. Pure numpy."""
+"""Time in each state: a sample lasts until the next one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from archive.tables.chunk_statistics import Floats, Int64s
 from spark_rollups.rollup.rows import Ranks
 
-# A sample says nothing about what is further away; Prometheus looks back as far.
+# The longest time a sample is valid; the lookback of Prometheus.
 LONGEST_MS: Final = 300_000
 
 
@@ -23,7 +23,7 @@ class Shares:
 
 
 def state_shares(rank: Ranks, times: Int64s, values: Floats, day_end: int) -> Shares:
-    """Of samples sorted by identity and time, in milliseconds. NaN is no state, but ends one."""
+    """From samples sorted by identity and time, in milliseconds. NaN ends a state."""
     following = np.full(len(times), day_end, np.int64)
     same = rank[1:] == rank[:-1]
     following[:-1][same] = times[1:][same]
@@ -33,7 +33,7 @@ def state_shares(rank: Ranks, times: Int64s, values: Floats, day_end: int) -> Sh
     known = np.unique(values)
     codes = np.searchsorted(known, values)
     keys = rank.astype(np.int64) * max(len(known), 1) + codes
-    # States last: long runs of equal keys, which this sort takes as they are.
+    # A stable sort is fast here: keys have long spans of equal values.
     order = np.argsort(keys, kind="stable")
     keys, rank, values, held = keys[order], rank[order], values[order], held[order]
     starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])

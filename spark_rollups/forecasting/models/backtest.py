@@ -1,7 +1,7 @@
-"""A series' own rolling backtest: what each model would have said, and how wrong it was.
+"""Rolling backtest of the models on the history of a series.
 
-At each origin only the days up to it are known; errors are divided by lead^0.8, so that near and
-far ones can be put together.
+At each origin the models see only the days up to it. Errors are divided by lead^0.8, which makes
+errors of different leads comparable.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ ORIGINS = 6
 ORIGIN_STEP_DAYS = 5
 LONGEST_LEAD_DAYS = 30
 LEAST_TRAINING_DAYS = 14
-# From one origin alone nothing is learnt about the spread of errors.
+# One origin says nothing about the spread of errors.
 LEAST_ORIGINS = 2
-# How an error grows with the lead: between a walk's root and a wrong slope's line.
+# Growth of an error with the lead: between a random walk (0.5) and a wrong slope (1).
 _GROWTH = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A day up to which the models look, and what came after it."""
+    """A day of the history, the predictions made on it, and the actual levels after it."""
 
     day: int
-    actual: Floats  # of the days 1, 2, ... after it; NaN where missing
-    foreseeable: Flags  # the days before a purge or a change that no rule announced
-    predictions: dict[Model, Floats]  # by each model that fits
+    actual: Floats  # of days 1, 2, ... after it; NaN where missing
+    foreseeable: Flags  # days before an unpredictable purge or change
+    predictions: dict[Model, Floats]  # of each model that fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,30 +47,30 @@ class Backtest:
     origins: tuple[Origin, ...]
 
     def models(self) -> tuple[Model, ...]:
-        """Those that fit at enough origins to be judged."""
+        """Models that fit at enough origins."""
         return tuple(m for m in MODELS if self.times_fitting(m) >= LEAST_ORIGINS)
 
     def times_fitting(self, model: Model) -> int:
         return sum(model in origin.predictions for origin in self.origins)
 
     def longest_lead(self, model: Model) -> int:
-        """How many days ahead it could be held against what came."""
+        """The largest number of days ahead with an actual level."""
         return max(len(origin.actual) for origin in self.origins if model in origin.predictions)
 
     def best(self, among: Iterable[Model]) -> Model | None:
-        """The least wrong one on foreseeable days; of equals the simplest."""
+        """The model with the smallest error on foreseeable days; the simplest of equals."""
         models = [model for model in self.models() if model in among]
         return min(models, key=self._score, default=None)
 
     def error(self, model: Model) -> float:
-        """The mean absolute error on all days, divided by lead^0.8."""
+        """The mean absolute error over all days, scaled by lead."""
         errors = (
             scaled(o.actual - o.predictions[model]) for o in self.origins if model in o.predictions
         )
         return mean_of_means(errors)
 
     def relative_errors(self, model: Model) -> Floats:
-        """Logarithms of truth by what was said, for a model that multiplies; divided likewise."""
+        """Logarithms of actual by predicted levels, for multiplicative models; scaled by lead."""
         ratios = (
             np.log(np.maximum(o.actual, 1e-3 * o.predictions[model]) / o.predictions[model])
             for o in self.origins
@@ -91,19 +91,19 @@ class Backtest:
             if model in o.predictions
         ]
         score = mean_of_means(errors)
-        # A purge right after each origin leaves no foreseeable day: then all of them count.
+        # With a purge right after each origin no day is foreseeable: then all days count.
         return self.error(model) if np.isnan(score) else score
 
 
 def backtest(days: Days, history: History) -> Backtest:
-    """`past` is that of the newest day: it knows what came without a rule."""
+    """`history` is that of the newest day: it has the purges and changes after the origins."""
     purges = history.purges if cycle_of(history) is None else history.purges[:0]
     sudden = np.union1d(purges, _change(history))
     return Backtest(tuple(_origin(days, day, sudden) for day in origins_of(days.closes)))
 
 
 def _change(history: History) -> NDArray[np.intp]:
-    """The place of the last change of growth, if any; steady growth by a share is none."""
+    """The index of the last change of growth, if any; exponential growth is no change."""
     kept = np.flatnonzero(history.growing)
     place = last_change(history.increments[kept])
     if (
@@ -116,7 +116,7 @@ def _change(history: History) -> NDArray[np.intp]:
 
 
 def origins_of(closes: Floats) -> list[int]:
-    """Days up to which the models look, the newest first; each has a level of its own."""
+    """Days with a level, in steps back from the newest."""
     seen = np.flatnonzero(~np.isnan(closes))
     newest = len(closes) - 1
     found: list[int] = []
@@ -132,7 +132,7 @@ def _origin(days: Days, day: int, sudden: NDArray[np.intp]) -> Origin:
     known = history_of(days.closes[: day + 1], days.highs[: day + 1])
     paths = {model: draw(known, len(actual)) for model, draw in MODELS.items()}
     predictions = {model: path.levels for model, path in paths.items() if path is not None}
-    # Increment number `day` leads from that day to the next, its first lead.
+    # increments[day] is the step from that day to the next, its first lead.
     ahead = sudden[sudden >= day]
     until = int(ahead[0]) - day if len(ahead) else len(actual)
     return Origin(day, actual, np.arange(len(actual)) < until, predictions)
@@ -141,7 +141,7 @@ def _origin(days: Days, day: int, sudden: NDArray[np.intp]) -> Origin:
 def predict_linear_errors(
     points: Points, days: Days, origins: Iterable[Origin]
 ) -> dict[int, float]:
-    """predict_linear's mean error by window, at the same origins and on the same days."""
+    """The mean error of predict_linear by window, at the same origins."""
     errors: dict[int, list[Floats]] = {window: [] for window in WINDOWS}
     for origin in origins:
         at = days.end - (len(days.closes) - 1 - origin.day) * DAY
@@ -158,12 +158,12 @@ def growth_of_error(leads: Floats | float) -> Floats:
 
 
 def scaled(errors: Floats) -> Floats:
-    """Errors of the leads 1, 2, ... made alike."""
+    """Scales errors of leads 1, 2, ... to lead 1."""
     return np.asarray(errors / _GROWTH_OF_LEADS[: len(errors)])
 
 
 def mean_of_means(errors: Iterable[Floats]) -> float:
-    """Each origin counts once, however many days it can be held against; NaN without any."""
+    """The mean over origins of the mean absolute error; NaN without errors."""
     known = [np.abs(each[~np.isnan(each)]) for each in errors]
     means = [float(each.mean()) for each in known if len(each)]
     return float(np.mean(means)) if means else float("nan")

@@ -1,4 +1,4 @@
-"""The candidates: each draws the days ahead from the days that were, or says that it does not fit."""
+"""The forecast models: each projects a history, or returns None if it does not fit."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from spark_rollups.forecasting.models.weekly_season import (
 Floats = NDArray[np.float64]
 
 _THEIL_SEN_DAYS = 28
-# The weight of an increment halves with as many days: a growth that changed is soon followed.
+# Days after which the weight of an increment halves.
 _HALF_LIFE = 21.0
-# A thousand times more or less is no forecast any more, and must not overflow.
+# Bounds the growth to a factor of 1000 and avoids overflow.
 _FARTHEST = float(np.log(1000.0))
 
 
@@ -64,7 +64,7 @@ def _theil_sen(history: History, days: int) -> Path:
 
 
 def _without_rare_purges(history: History) -> Floats:
-    """The levels as if they had led to the newest one; purges that recur are the way of the series."""
+    """The levels without single purges, ending at the newest level; keeps recurring purges."""
     if not 0 < len(history.purges) < LEAST_PURGES:
         return history.levels
     increments = history.increments.copy()
@@ -73,7 +73,7 @@ def _without_rare_purges(history: History) -> Floats:
 
 
 def _growth_ahead(increments: Floats, kept: NDArray[np.bool_], days: int) -> Floats:
-    """The sum of the days ahead: the recent mean increment and the weekday's share."""
+    """Cumulative growth: the recent mean increment plus the weekday profile."""
     if not kept.any():
         return np.zeros(days)
     profile = weekly_profile(increments, kept)
@@ -84,7 +84,7 @@ def _growth_ahead(increments: Floats, kept: NDArray[np.bool_], days: int) -> Flo
     return np.cumsum(slope + profile_ahead(profile, days))
 
 
-# In the order of preference between equals: the simplest first.
+# The simplest first: the order decides between equal errors.
 MODELS: dict[Model, Callable[[History, int], Path | None]] = {
     Model.LAST_VALUE: _last_value,
     Model.LINEAR: _linear,

@@ -1,4 +1,4 @@
-"""The purge cycle: a level that grows and is purged again and again, by the calendar or by size."""
+"""The purge cycle model: a level that grows and is purged regularly, by calendar or by size."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from spark_rollups.forecasting.models.projected_path import Path
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-# Fewer purges are events; only their repetition is a rule.
+# Fewer purges are single events.
 LEAST_PURGES = 3
-# The latest ones; older turns may have had another rule.
+# Older cycles may have followed another rule.
 _CYCLES = 8
-# Neither the calendar nor the size repeats itself to this share: somebody purges now and then.
+# Variation above which purges are irregular.
 _IRREGULAR = 0.35
-# A purge that is as many times overdue will not come.
+# A purge overdue by this factor will not happen.
 _LATE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """How a series goes from purge to purge, from its last few turns."""
+    """The parameters of the last few cycles."""
 
-    growth: float  # a day
-    trough: float  # what a purge leaves at the end of its day
-    peak: float  # the level of the day before
+    growth: float  # per day
+    trough: float  # the level after a purge
+    peak: float  # the level before a purge
     length: float  # days between purges
-    last_rise: float  # from the end of that day to the purge
-    by_length: bool  # the calendar keeps time better than the size does
+    last_rise: float  # growth between the peak and the purge
+    by_length: bool  # purges follow the calendar rather than the size
     since: int  # days since the last purge
     lowest: float
     highest: float
@@ -49,14 +49,14 @@ def cycle_ahead(history: History, days: int) -> Path | None:
         tops[day] = level + history.intraday_rise
         if since >= cycle.length if cycle.by_length else level > cycle.peak + cycle.growth / 2:
             tops[day] = level - cycle.growth + cycle.last_rise
-            # The calendar's fraction of a day is carried over, or long runs would drift.
+            # Carries over the fraction of a day, so that long projections do not drift.
             level, since = cycle.trough, max(0.0, since - cycle.length)
         levels[day] = level
     return Path(levels, tops, cycle.lowest, cycle.highest)
 
 
 def cycle_of(history: History) -> Cycle | None:
-    """None when purges are rare or irregular, or the next one is long overdue."""
+    """None if purges are rare or irregular, or the next one is long overdue."""
     starts, ends = _purges(history)
     if len(starts) < LEAST_PURGES:
         return None
@@ -87,7 +87,7 @@ def _growth(history: History, since: int) -> float:
 
 
 def _purges(history: History) -> tuple[Places, Places]:
-    """First and last day of the latest purges; neighbours are one, seen across missing days."""
+    """First and last day of the latest purges; adjacent days are one purge."""
     days = history.purges
     if not len(days):
         return days, days

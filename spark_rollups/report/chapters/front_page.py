@@ -67,10 +67,16 @@ def _headline(facts: Facts, findings: Sequence[Finding]) -> tuple[Level, str]:
     doubt = _uncertainty(facts)
     limits = doubt or "No limit will be reached within 90 days"
     if grave:
-        return Level.CRITICAL, f"{limits}; {_count(grave)} need action now."
+        return (
+            Level.CRITICAL,
+            f"{limits}; {fmt.plural(len(grave), 'finding needs', 'findings need')} action now.",
+        )
     warned = [each for each in findings if each.severity is Severity.WARNING]
     if warned:
-        return Level.WARNING, f"{limits}; {_count(warned)} need attention."
+        return (
+            Level.WARNING,
+            f"{limits}; {fmt.plural(len(warned), 'finding needs', 'findings need')} attention.",
+        )
     if doubt:
         return Level.WARNING, f"{doubt}."
     return Level.NORMAL, f"{limits}, and nothing needs attention."
@@ -93,10 +99,6 @@ def _uncertainty(facts: Facts) -> str:
 
 def _will_be_full(each: Forecast) -> str:
     return f"will be full around {fmt.day(each.likely)}" if each.likely else "will be full"
-
-
-def _count(findings: Sequence[Finding]) -> str:
-    return fmt.plural(len(findings), "finding")
 
 
 def _sentences(facts: Facts, month: ConsumerMonth, findings: Sequence[Finding]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Reading the rollups: `open_rollups(path)` and the tables by day. Needs pyarrow alone, no Spark."""
+"""Reads the rollups with pyarrow, without Spark."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from spark_rollups.rollup.tables.schemas import DAY_TABLES, SNAPSHOT_TABLES
 
 
 class Rollups:
-    """One result: it keeps to the manifest that it was opened with."""
+    """The rollups of one manifest."""
 
     def __init__(self, root: Root, manifest: Manifest) -> None:
         self.root = root
         self.manifest = manifest
 
     def days(self) -> list[date]:
-        """The days that are there, oldest first. A day between them may be missing."""
+        """Days with data, oldest first."""
         return [date.fromisoformat(day) for day in sorted(self.manifest.days)]
 
     def day(self, day: date) -> Day | None:
-        """What the manifest says of a day: its hours with data, and whether samples were there."""
+        """The manifest entry of a day."""
         return self.manifest.days.get(day.isoformat())
 
     def hours(self, day: date) -> int:
-        """Bit n is set when hour n (UTC) of the day has data; 0 for a day that is missing."""
+        """Bit n is set if hour n (UTC) has data; 0 for a missing day."""
         found = self.day(day)
         return 0 if found is None else found.hours
 
@@ -43,9 +43,9 @@ class Rollups:
         columns: Sequence[str] | None = None,
         metrics: Collection[str] | None = None,
     ) -> pa.Table:
-        """The rows of these days, both included; all days of the archive that are missing have none."""
+        """The rows of these days, both included."""
         if name not in DAY_TABLES:
-            raise RollupError(f"there is no table {name}; there are {', '.join(DAY_TABLES)}")
+            raise RollupError(f"unknown table {name}; the tables are {', '.join(DAY_TABLES)}")
         files = [
             each
             for day in self.days()
@@ -55,13 +55,13 @@ class Rollups:
         return self._read(files, DAY_TABLES[name], columns, metrics)
 
     def snapshot_days(self) -> list[date]:
-        """The days for which forecasts and trends were made, oldest first."""
+        """Days with a snapshot of forecasts and trends, oldest first."""
         return [date.fromisoformat(day) for day in sorted(self.manifest.asof)]
 
     def snapshot_table(self, name: str, day: date) -> pa.Table:
-        """`forecasts` or `trends` as they were on a day; an error when none were made for it."""
+        """`forecasts` or `trends` of a snapshot; raises without one."""
         if name not in SNAPSHOT_TABLES:
-            raise RollupError(f"there is no table {name}; there are {', '.join(SNAPSHOT_TABLES)}")
+            raise RollupError(f"unknown table {name}; the tables are {', '.join(SNAPSHOT_TABLES)}")
         found = self.manifest.asof.get(day.isoformat())
         if found is None:
             raise RollupError(f"{self.root}: no {name} as of {day}")
@@ -94,9 +94,9 @@ class Rollups:
 
 
 def open_rollups(path: str) -> Rollups:
-    """The newest result; an error when there is none, or a newer program wrote it."""
+    """Opens the newest manifest; raises without one, or for a newer format."""
     root = Root(str(path))
     manifest = newest_manifest(root)
     if manifest is None:
-        raise RollupError(f"{root}: there are no rollups here; `streamgauge rollup` makes them")
+        raise RollupError(f"{root}: no rollups here; `streamgauge rollup` writes them")
     return Rollups(root, manifest)

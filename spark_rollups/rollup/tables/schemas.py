@@ -1,4 +1,4 @@
-"""The tables of the rollups: columns and types, once. docs/rollups.md says the same in words."""
+"""The schemas of the rollup tables; docs/rollups.md describes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ META_TABLE: Final = b"streamgauge.rollup_table"
 
 TIME: Final = pa.timestamp("ms", tz="UTC")
 LABELS: Final = pa.map_(pa.string(), pa.string())
-# What a series is about, apart from its metric; "" where it has no such label.
+# The labels that identify the subject of a series; "" where absent.
 SUBJECT_LABELS: Final = ("system", "account", "stream", "consumer", "server")
 IDENTITY: Final = ("metric", "kind", *SUBJECT_LABELS, "labels")
 HORIZONS: Final = (7, 30, 90)

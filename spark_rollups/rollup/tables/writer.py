@@ -1,4 +1,4 @@
-"""Numpy columns to the rollups' Parquet files, in the schemas of schemas.py."""
+"""Writes the rollup tables as Parquet files."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def quantiles_table(
 
 
 def write_table(root: Root, path: str, name: str, table: Any) -> RollupFile:
-    """Names stay dictionaries in the file; readers cast to the schema."""
+    """Names are dictionary-encoded in the file; readers cast to the schema."""
     schema = TABLES[name]
     described = table.select(schema.names).replace_schema_metadata(schema.metadata)
     sink = pa.BufferOutputStream()
@@ -88,7 +88,9 @@ def write_table(root: Root, path: str, name: str, table: Any) -> RollupFile:
             "labels.key_value.value",
         ],
         column_encoding=_encodings(schema),
-        write_statistics=["metric"],  # what readers choose by; the rest would double the time
+        write_statistics=[
+            "metric"
+        ],  # readers filter by metric; other statistics would double the time
     )
     data = sink.getvalue()
     with root.create(path) as file:

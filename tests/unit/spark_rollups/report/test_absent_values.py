@@ -95,7 +95,7 @@ def test_a_grave_finding_promises_no_room_that_nobody_knows_of() -> None:
     front = report_of(rollups).front
     assert front.level is Level.CRITICAL
     assert front.headline == (
-        "When anything will be full is unknown: no forecast was made; 1 finding must be looked at now."
+        "It is unknown when limits will be reached: there is no forecast; 1 finding needs action now."
     )
 
 
@@ -122,7 +122,7 @@ def test_series_left_out_are_counted_by_poll_and_said_so() -> None:
     rollups = healthy()
     rollups.counter(c.SERIES_DROPPED, NOVEMBER, 10)
     said = sentences(report_of(rollups), "data-quality")
-    assert "The exporter left series out at its cap, 300 times in all." in said
+    assert "The exporter dropped series at its limit, 300 times in total." in said
 
 
 def test_a_consumer_that_delivers_once_can_abandon_messages() -> None:
@@ -130,9 +130,9 @@ def test_a_consumer_that_delivers_once_can_abandon_messages() -> None:
     rollups.gauge(c.CONSUMER_MAX_DELIVER, NOVEMBER, 1, **CONSUMER)
     said = sentences(report_of(rollups), "abandoned")
     assert said == [
-        "No message was seen to run out of max_deliver.",
-        "1 consumer delivers each message once (max_deliver 1): what is not acknowledged then is "
-        "abandoned, and only advisories tell of it.",
+        "No message reached max_deliver.",
+        "1 consumer delivers each message once (max_deliver 1): a message without an "
+        "acknowledgement is abandoned, and only advisories report it.",
     ]
 
 
@@ -220,7 +220,7 @@ def test_a_consumer_that_is_gone_left_nothing_lying_at_the_end() -> None:
     (found,) = of_code(report, "CON-MESSAGES-ABANDONED")
     assert found.severity is Severity.NOTE
     assert "at least 9 ran out of max_deliver in the month" in plain(found.summary)
-    assert "at least 0 of them still lay" in sentences(report, "abandoned")[0]
+    assert "at least 0 of them remained" in sentences(report, "abandoned")[0]
 
 
 def test_a_limit_that_was_lifted_reserves_nothing() -> None:
@@ -297,7 +297,7 @@ def test_the_tiers_of_an_account_are_held_against_their_own_past() -> None:
         rollups.gauge(c.ACCOUNT_STORAGE_USED_BYTES, NOVEMBER, came, labels=labels, account="APP")
     rows = rows_of(report_of(rollups), "forecast_check")
     assert [(row["limit_name"], row["verdict"]) for row in rows] == [
-        ("storage R1", "held"), ("storage R3", "did not hold"),
+        ("storage R1", "inside"), ("storage R3", "outside"),
     ]  # fmt: skip
 
 

@@ -121,8 +121,8 @@ def test_who_was_not_measured_is_unknown_and_not_zero() -> None:
     for key in ("bytes", "growth", "max_bytes", "fill", "stored", "discard"):
         assert stream[key] is None, key
     assert rows_of(report, "servers") == []
-    assert "Nothing is known of the servers" in chapter(report, "servers").sentences[0]
-    assert report.front.headline == "When anything will be full is unknown: no forecast was made."
+    assert "Servers are unknown" in chapter(report, "servers").sentences[0]
+    assert report.front.headline == "It is unknown when limits will be reached: there is no forecast."
     assert "Every comparison: there is no data of October 2026." in [
         row["what"] for row in rows_of(report, "unknown")
     ]
@@ -185,18 +185,18 @@ def test_rejections_stand_by_code_with_their_meaning() -> None:
     assert (rows[1]["meaning"], rows[2]["meaning"]) == ("", "wrong last sequence")
 
 
-def test_checks_of_the_audit_are_new_open_or_mended() -> None:
+def test_checks_of_the_audit_are_new_open_or_fixed() -> None:
     rollups = healthy()
     for check, days in (
         ("old-one", BOTH),
         ("new-one", NOVEMBER[9:]),
-        ("mended-one", BOTH[:45]),
+        ("fixed-one", BOTH[:45]),
     ):
         labels = {"check": check, "severity": "warn"}
         rollups.gauge(c.STREAM_CONFIG_FINDINGS, days, 2, labels=labels, **STREAM)
     rows = {row["check"]: row for row in rows_of(report_of(rollups), "configuration")}
     assert {check: row["state"] for check, row in rows.items()} == {
-        "old-one": "open", "new-one": "new", "mended-one": "mended",
+        "old-one": "open", "new-one": "new", "fixed-one": "fixed",
     }  # fmt: skip
     assert rows["new-one"]["since"] == NOVEMBER[9]
 
@@ -292,7 +292,7 @@ def test_a_month_that_is_not_over_says_so() -> None:
     report = report_of(rollups)
     assert report.covered[-1] == date(2026, 11, 12)
     what = [row["what"].replace("\u00a0", " ") for row in rows_of(report, "unknown")]
-    assert "Everything after 12 Nov 2026: the data end there, the month does not." in what
+    assert "Everything after 12 Nov 2026: the data ends before the month." in what
 
 
 def test_a_question_left_out_is_told_with_its_reason() -> None:
@@ -302,7 +302,7 @@ def test_a_question_left_out_is_told_with_its_reason() -> None:
     rollups.gauge(c.REQUEST_SUCCESS, NOVEMBER, 0.9, labels={"request": "jsz"})
     rows = rows_of(report_of(rollups), "requests")
     assert [(row["request"], row["why"]) for row in rows] == [
-        ("subsz", "left out: ceiling"), ("jsz", "not answered in full"),
+        ("subsz", "skipped: ceiling"), ("jsz", "failed"),
     ]  # fmt: skip
     assert [row["share"] for row in rows] == [pytest.approx(0.5), pytest.approx(0.1)]
 
@@ -339,7 +339,7 @@ def test_a_stream_that_drops_its_oldest_is_no_bad_news() -> None:
     report = report_of(rollups)
     assert report.findings == ()
     assert report.front.full is None
-    assert rows_of(report, "limits")[0]["outlook"] == "full by design: drops the oldest"
+    assert rows_of(report, "limits")[0]["outlook"] == "full by design: discards the oldest"
 
 
 def test_a_limit_has_its_history_drawn_with_a_gap_where_days_are_missing() -> None:
@@ -356,7 +356,7 @@ def test_a_limit_has_its_history_drawn_with_a_gap_where_days_are_missing() -> No
     assert (fan.limit, fan.is_bytes, len(fan.ahead)) == (40 * GIB, True, 3)
 
 
-@pytest.mark.parametrize(("came", "verdict"), [(17.0, "held"), (30.0, "did not hold")])
+@pytest.mark.parametrize(("came", "verdict"), [(17.0, "inside"), (30.0, "outside")])
 def test_what_was_said_a_month_ago_is_held_against_what_came(came: float, verdict: str) -> None:
     rollups = healthy()
     rollups.forecast(date(2026, 10, 31), **forecast())

@@ -197,7 +197,7 @@ def test_a_month_without_data_is_refused_and_says_what_there_is() -> None:
     with pytest.raises(ReportError) as caught:
         read_facts(rollups, MONTH, thresholds.BY_NAME)
     assert str(caught.value) == (
-        "month 2026-11: the rollups have no day of it; they go from 2026-09-01 to 2026-09-30"
+        "month 2026-11: the rollups have no data of this month; they have 2026-09-01 to 2026-09-30"
     )
 
 

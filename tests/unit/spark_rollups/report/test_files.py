@@ -208,7 +208,7 @@ def test_a_gap_breaks_the_line() -> None:
 def test_a_limit_far_above_does_not_flatten_the_picture() -> None:
     assert 'class="limit"' in fan(40)
     assert 'class="limit"' not in fan(4000)
-    assert "above the picture" in fan(4000)
+    assert "above the chart" in fan(4000)
     assert "limit" not in fan(None)
 
 
@@ -255,8 +255,8 @@ def test_files_and_memory_give_the_same_report(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
-        (["--month", "2026-13"], "month 2026-13: write it as YYYY-MM, like 2026-11"),
-        (["--month", "2031-01"], "month 2031-01: the rollups have no day of it; they go from "
+        (["--month", "2026-13"], "month 2026-13: not of the form YYYY-MM, like 2026-11"),
+        (["--month", "2031-01"], "month 2031-01: the rollups have no data of this month; they have "
          "2026-10-01 to 2026-11-30"),
         (["--month", "2026-11", "--set", "clock_offset=soon"], "clock_offset=soon: is not a duration"),
     ],
@@ -300,4 +300,4 @@ def test_a_number_of_rows_that_helps_nobody_is_refused(
     with pytest.raises(SystemExit) as caught:
         main(["--rollups", "x", "--month", "2026-11", "--out", "y", "--rows", rows])
     assert caught.value.code == 2
-    assert f"{rows}: is not a number from 1 to 1000" in capsys.readouterr().err
+    assert f"{rows}: not a number from 1 to 1000" in capsys.readouterr().err

@@ -118,5 +118,5 @@ def test_a_month_knows_its_days_and_the_one_before() -> None:
     "written", ["2026-13", "2026-00", "26-11", "2026-1", "", "November", "0001-01"]
 )
 def test_what_is_no_month_is_refused_by_name(written: str) -> None:
-    with pytest.raises(ReportError, match=f"month {written}: write it as YYYY-MM"):
+    with pytest.raises(ReportError, match=f"month {written}: not of the form YYYY-MM"):
         parse_month(written)
