@@ -58,19 +58,19 @@ def tables(out: Path) -> list[Any]:
 
 
 @contextlib.contextmanager
-def daemon(spark_home: Path, said: str, *words: str) -> Iterator[str]:
+def daemon(spark_home: Path, pattern: str, *arguments: str) -> Iterator[str]:
     """A process of Spark's that tells in its log when it is ready; ends with the block."""
     environ = {**os.environ, "SPARK_DAEMON_MEMORY": "512m", "PYSPARK_PYTHON": sys.executable}
     process = subprocess.Popen(
-        [str(spark_home / "bin" / "spark-class"), *words],
+        [str(spark_home / "bin" / "spark-class"), *arguments],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environ,
     )  # fmt: skip
     assert process.stderr is not None
     reader = threading.Thread(target=process.stderr.read)
     try:
-        told = _awaited(process.stderr, said)
+        match = _awaited(process.stderr, pattern)
         reader.start()
-        yield told
+        yield match
     finally:
         process.terminate()
         process.wait(30)
@@ -79,11 +79,11 @@ def daemon(spark_home: Path, said: str, *words: str) -> Iterator[str]:
         process.stderr.close()
 
 
-def _awaited(log: IO[str], said: str) -> str:
+def _awaited(log: IO[str], pattern: str) -> str:
     lines = []
     for line in log:
         lines.append(line)
-        if found := re.search(said, line):
+        if found := re.search(pattern, line):
             return found[1]
     pytest.fail("".join(lines))
 

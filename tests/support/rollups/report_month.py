@@ -1,4 +1,4 @@
-"""A small month of the report's tests: one stream, one consumer, one server, all of them well."""
+"""A small month for tests of the report: one healthy stream, consumer and server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DAY: Final = 86_400.0
 
 
 def healthy() -> LiteralRollups:
-    """Two whole months in which nothing is wrong."""
+    """Two months without findings."""
     rollups = LiteralRollups()
     _stream(rollups)
     _consumer(rollups)
@@ -81,7 +81,7 @@ def _server(rollups: LiteralRollups) -> None:
 
 
 def forecast(**changes: Any) -> dict[str, Any]:
-    """Of the stream's bytes, which reach nothing; changes make it worse."""
+    """A forecast of the bytes of the stream that reaches no limit; `changes` override columns."""
     ahead = {
         f"level_{h}d_q{q}": (16 + h / 30 + (q - 50) / 40) * GIB
         for h in (7, 30, 90)
@@ -105,14 +105,14 @@ def table_of(report: Report, key: str) -> Table:
 
 
 def rows_of(report: Report, key: str) -> list[dict[str, Any]]:
-    """The rows of a table, each by the keys of its columns."""
+    """The rows of a table as dictionaries."""
     table = table_of(report, key)
     names = [column.key for column in table.all_columns]
     return [dict(zip(names, row.values, strict=True)) for row in table.rows]
 
 
 def with_everything(name: str) -> LiteralRollups:
-    """A bad month with every picture and many tables, in which others bear this name."""
+    """A bad month with every figure and many tables; assets have this name."""
     rollups = healthy()
     consumer = {"account": name, "stream": name, "consumer": name}
     rollups.gauge(c.CONSUMER_UP, NOVEMBER, 1, **consumer)

@@ -55,7 +55,7 @@ def test_each_chunk_has_the_statistics_of_its_own_numbers(chunks: list[list[floa
 
 @settings(deadline=None)
 @given(CHUNKS)
-def test_what_nobody_asks_for_is_left_out_and_changes_nothing_else(
+def test_statistics_that_are_not_selected_are_nan_and_change_no_others(
     chunks: list[list[float]],
 ) -> None:
     full = chunk_statistics(*flat(chunks))

@@ -180,7 +180,7 @@ def test_predict_linear_is_the_least_squares_line_over_its_window() -> None:
         assert predictions == pytest.approx(level + slope * ahead)
 
 
-def test_predict_linear_says_nothing_of_a_single_point() -> None:
+def test_predict_linear_has_no_result_for_a_single_point() -> None:
     points = points_of(DAYS * DAY, DAYS)
     assert predict_linear(points, 69 * DAY, 1, np.array([1.0])) is None
 

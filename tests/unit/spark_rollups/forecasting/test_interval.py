@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 AHEAD = 30
 STEP = 600
-LEVELS = {asked.metric: asked.limit for asked in FORECASTED}
+LEVELS = {each.metric: each.limit for each in FORECASTED}
 
 
 def young(series: Series, days: int) -> Series:
@@ -56,7 +56,7 @@ def foreseeable() -> list[Series]:
 def test_the_range_of_a_young_series_holds_as_often_as_that_of_an_old_one(
     days: int, foreseeable: list[Series]
 ) -> None:
-    held = [told for each in foreseeable if (told := holds(young(each, days))) is not None]
+    held = [result for each in foreseeable if (result := holds(young(each, days))) is not None]
     assert len(held) > 200
     assert 0.76 <= np.mean(held) <= 0.90
 

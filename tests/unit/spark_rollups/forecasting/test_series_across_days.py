@@ -27,7 +27,7 @@ def test_a_series_is_named_once_however_many_days_it_has() -> None:
     for day in range(9):
         time = np.full(2, float(day))
         found.add(identities("always", f"on day {day}", tier="R1"), time, {"time": time})
-    assert sum(part.num_rows for part in found._who) == len(found._known) == 10
+    assert sum(part.num_rows for part in found._identities) == len(found._known) == 10
     assert {codes.dtype for codes in found._codes} == {np.dtype(np.int32)}
     series = found.series()
     assert series is not None

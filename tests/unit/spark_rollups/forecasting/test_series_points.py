@@ -39,12 +39,12 @@ def identities(rows: list[Row]) -> Any:
 
 def collected(*days: list[Row]) -> SeriesCollector:
     """Each row's value is unlike any other's."""
-    found, place = SeriesCollector(("time", "value")), 0
+    found, start = SeriesCollector(("time", "value")), 0
     for rows in days:
         time = np.array([float(at) for *_, at in rows])
-        values = np.arange(place, place + len(rows), dtype=float)
+        values = np.arange(start, start + len(rows), dtype=float)
         found.add(identities(rows), time, {"time": time, "value": values})
-        place += len(rows)
+        start += len(rows)
     return found
 
 
@@ -65,9 +65,9 @@ def test_series_are_what_a_dictionary_by_all_labels_would_hold(
     today: list[Row], tomorrow: list[Row]
 ) -> None:
     wanted: dict[Any, list[tuple[int, int, float]]] = {}
-    for place, (metric, stream, labels, at) in enumerate([*today, *tomorrow]):
+    for start, (metric, stream, labels, at) in enumerate([*today, *tomorrow]):
         key = metric, stream, tuple(sorted(labels.items()))
-        wanted.setdefault(key, []).append((place >= len(today), at, float(place)))
+        wanted.setdefault(key, []).append((start >= len(today), at, float(start)))
     found = collected(today, tomorrow).series()
     if found is None:
         assert not wanted
@@ -75,7 +75,7 @@ def test_series_are_what_a_dictionary_by_all_labels_would_hold(
     keys = keys_of(found)
     assert len(keys) == len(found) == len(wanted)
     lists = found.lists("value").to_pylist()
-    in_order = {key: [value for *_, value in sorted(told)] for key, told in wanted.items()}
+    in_order = {key: [value for *_, value in sorted(points)] for key, points in wanted.items()}
     assert dict(zip(keys, lists, strict=True)) == in_order
     assert found.newest("value").tolist() == [values[-1] for values in lists]
 
@@ -178,7 +178,7 @@ def test_a_limit_of_another_system_metric_or_label_is_not_ours() -> None:
     assert found.limit(LIMIT, {**WHO, **cluster}, 23) == 2.0
 
 
-def test_the_newest_info_tells_what_a_full_stream_does() -> None:
+def test_the_newest_info_has_the_discard_policy() -> None:
     edited = limits((INFO, info("old", "n1"), 1.0, 5), (INFO, info("new", "n2"), 1.0, 9))
     assert not edited.discards_old(WHO)
     elected = limits((INFO, info("new", "n1"), 1.0, 5), (INFO, info("old", "n2"), 1.0, 9))

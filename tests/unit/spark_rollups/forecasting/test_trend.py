@@ -27,7 +27,7 @@ def test_a_line_grows_by_its_slope() -> None:
 
 
 @pytest.mark.parametrize("size", [-900.0, 5000.0])
-def test_a_purge_or_a_load_does_not_bend_the_trend_and_is_told(size: float) -> None:
+def test_a_purge_or_a_load_does_not_change_the_trend_and_is_reported(size: float) -> None:
     found = trend(DAYS * DAY, LINE + np.where(DAYS >= 25, size, 0) + 1000)
     assert found.per_day == pytest.approx(10)
     assert found.stepped == pytest.approx(size + 10)
@@ -99,7 +99,7 @@ def test_a_growth_that_changed_is_counted_from_its_last_change() -> None:
     assert last_change(random.normal(0, 1, 60)) == 0
 
 
-def test_steps_are_told_from_the_quiet_days_of_a_week() -> None:
+def test_steps_are_distinguished_from_the_quiet_days_of_a_week() -> None:
     week = np.tile([10.0, 11, 9, 10, 12, 0, 1], 6)
     assert not steps_in(week).any()
     week[20], week[30] = -200, 150

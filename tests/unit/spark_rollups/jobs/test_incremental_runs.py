@@ -28,9 +28,9 @@ NAMES = ("2026-09-28", "2026-09-29", "2026-09-30")
 
 
 def day_of(number: int, consumer: str = "c") -> list[Sample]:
-    who = {"system": "s", "account": "A", "stream": "S", "consumer": consumer}
+    identity = {"system": "s", "account": "A", "stream": "S", "consumer": consumer}
     return [
-        (labels(metric, **who), MONDAY + number * DAY + step * 30 * MINUTE, float(step))
+        (labels(metric, **identity), MONDAY + number * DAY + step * 30 * MINUTE, float(step))
         for metric in ("streamgauge_consumer_deliveries_total", "streamgauge_consumer_verdict",
                        "streamgauge_consumer_lag_seconds")
         for step in range(48)
@@ -66,12 +66,12 @@ class Recorded(LocalRunner):
         self._fails = fails
 
     def run(self, tasks: Sequence[str]) -> Iterator[tuple[int, str]]:
-        for place, answer in super().run(tasks):
-            days = {json.loads(each)["day"] for each in json.loads(answer)}
+        for index, result in super().run(tasks):
+            days = {json.loads(each)["day"] for each in json.loads(result)}
             self.days |= days
             if self._fails in days:
                 raise KeyboardInterrupt
-            yield place, answer
+            yield index, result
 
 
 def run(archive: RollupArchive, runner: LocalRunner | None = None, **more: object) -> Result:
@@ -102,7 +102,7 @@ def test_where_nothing_changed_nothing_is_read_and_spark_is_not_started(
 
 def test_only_days_that_changed_are_read_again(archive: RollupArchive) -> None:
     run(archive)
-    late = [(who, time + MINUTE, value) for who, time, value in day_of(1)[:3]]
+    late = [(identity, time + MINUTE, value) for identity, time, value in day_of(1)[:3]]
     archive.add(late, now=MONDAY + 5 * DAY)
     runner = Recorded()
     again = run(archive, runner)
@@ -139,9 +139,9 @@ def test_running_days_again_gives_the_same_tables(archive: RollupArchive, tmp_pa
 def test_days_that_left_the_archive_stay_in_the_rollups(archive: RollupArchive) -> None:
     run(archive)
     path = max((archive.path / "manifest").glob("*.json"))
-    told = json.loads(path.read_text())
-    del told["manifest"]["days"][NAMES[0]]
-    path.write_text(json.dumps(told))
+    data = json.loads(path.read_text())
+    del data["manifest"]["days"][NAMES[0]]
+    path.write_text(json.dumps(data))
     assert sorted(run(archive).manifest.days) == list(NAMES)
 
 
@@ -199,7 +199,7 @@ def test_a_missing_file_is_named(archive: RollupArchive) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "last", "told"),
+    ("first", "last", "message"),
     [
         (date(2026, 9, 1), None, "has no day 2026-09-01 .it has 2026-09-28 to 2026-09-30"),
         (None, date(2026, 10, 9), "has no day 2026-10-09"),
@@ -207,39 +207,39 @@ def test_a_missing_file_is_named(archive: RollupArchive) -> None:
     ],
 )
 def test_a_day_that_the_archive_does_not_have_is_an_error(
-    archive: RollupArchive, first: date | None, last: date | None, told: str
+    archive: RollupArchive, first: date | None, last: date | None, message: str
 ) -> None:
-    with pytest.raises(RollupError, match=told):
+    with pytest.raises(RollupError, match=message):
         run(archive, first=first, last=last)
 
 
-class Said(SilentProgress):
+class RecordedProgress(SilentProgress):
     def __init__(self) -> None:
         super().__init__()
         self.lines: list[str] = []
 
-    def say(self, line: str) -> None:
+    def log(self, line: str) -> None:
         self.lines.append(line)
 
 
-def test_days_missing_in_between_are_told(archive: RollupArchive) -> None:
+def test_days_missing_in_between_are_reported(archive: RollupArchive) -> None:
     archive.add(day_of(5), now=MONDAY + 8 * DAY)
-    said = Said()
+    progress = RecordedProgress()
     out = str(archive.path.parent / "out")
-    rollup(RollupSettings(str(archive.path), out), LocalRunner, said)
-    assert said.lines == ["missing in the archive: 2026-10-01 to 2026-10-02"]
+    rollup(RollupSettings(str(archive.path), out), LocalRunner, progress)
+    assert progress.lines == ["missing in the archive: 2026-10-01 to 2026-10-02"]
 
 
 def test_no_archive_is_an_error_that_names_the_place(tmp_path: Path) -> None:
-    with pytest.raises(RollupError, match=f"{tmp_path}: there is no archive here"):
+    with pytest.raises(RollupError, match=f"{tmp_path}: no archive here"):
         rollup(RollupSettings(str(tmp_path), str(tmp_path / "out")), LocalRunner, SilentProgress())
 
 
 def test_an_archive_of_a_newer_program_is_refused(archive: RollupArchive) -> None:
     path = max((archive.path / "manifest").glob("*.json"))
-    told = json.loads(path.read_text())
-    told["manifest"]["format"] = 2
-    path.write_text(json.dumps(told))
+    data = json.loads(path.read_text())
+    data["manifest"]["format"] = 2
+    path.write_text(json.dumps(data))
     with pytest.raises(RollupError, match="format 2 is newer than this program"):
         run(archive)
 
@@ -268,11 +268,11 @@ def test_two_runs_at_once_do_not_overwrite_each_other(archive: RollupArchive) ->
             run(archive)
             yield from super().run(tasks)
 
-    with pytest.raises(RollupError, match="another rollup wrote here meanwhile"):
+    with pytest.raises(RollupError, match="another rollup wrote here at the same time"):
         run(archive, Overtaken())
 
 
-def test_files_of_earlier_results_go_when_nobody_can_read_them_any_more(
+def test_files_of_earlier_results_are_deleted_when_no_reader_can_use_them(
     archive: RollupArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(archive)
@@ -297,15 +297,15 @@ def test_what_killed_runs_left_half_done_goes_when_it_is_old(archive: RollupArch
     left, kept = [
         [
             f"daily/day=2026-09-28/{scratch}{stamp}-0.parquet",
-            f"asked/{stamp}-trends-2026-09-28-00000.arrow",
-            f"asked/{scratch}{stamp}-trends-2026-09-28-00001.arrow",
+            f"inputs/{stamp}-trends-2026-09-28-00000.arrow",
+            f"inputs/{scratch}{stamp}-trends-2026-09-28-00001.arrow",
             f"rollup/{scratch}{stamp}.json",
             f"{scratch}{stamp}.prom",
         ]
         for stamp in (old, young)
     ]
     plain = ["rollup/.tmp-0a1b2c3d-unfinished.json", ".tmp-0a1b2c3d-streamgauge_rollup.prom"]
-    recent = ["rollup/.tmp-ffffffff-unfinished.json", "rollup/notes.txt", "asked/notes.txt"]
+    recent = ["rollup/.tmp-ffffffff-unfinished.json", "rollup/notes.txt", "inputs/notes.txt"]
     for path in (*left, *kept, *plain, *recent):
         (out / path).parent.mkdir(exist_ok=True)
         (out / path).write_bytes(b"half")
@@ -320,7 +320,7 @@ def test_days_that_changed_without_forecasts_are_not_hidden_from_later_runs(
     archive: RollupArchive,
 ) -> None:
     first = run(archive)
-    late = [(who, time + MINUTE, value) for who, time, value in day_of(1)[:3]]
+    late = [(identity, time + MINUTE, value) for identity, time, value in day_of(1)[:3]]
     archive.add(late, now=MONDAY + 5 * DAY)
     between = run(archive, forecasts=False)
     assert between.snapshots == []
@@ -368,22 +368,22 @@ def told_of_failure(archive: RollupArchive, at: str, **more: object) -> str:
     return str(raised.value).partition("; ")[2]
 
 
-def test_a_failure_of_spark_says_what_is_left_to_readers(
+def test_a_failure_of_spark_reports_the_result_that_readers_see(
     archive: RollupArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshot_batches, "FEW_BATCHES", 0)
     assert told_of_failure(archive, "units") == "there is no result yet"
     first = run(archive, last=date(2026, 9, 28), forecasts=False).manifest
-    assert told_of_failure(archive, "units") == "the old result stays"
-    place = Root(str(archive.path.parent / "out"))
-    assert newest_manifest(place) == first
-    left = "the days are there, forecasts stay as they were"
+    assert told_of_failure(archive, "units") == "the old result is unchanged"
+    root = Root(str(archive.path.parent / "out"))
+    assert newest_manifest(root) == first
+    left = "the days are written, forecasts are unchanged"
     assert told_of_failure(archive, "batch") == left
-    found = newest_manifest(place)
+    found = newest_manifest(root)
     assert found is not None
     assert (sorted(found.days), found.asof) == (list(NAMES), {})
     assert told_of_failure(archive, "batch") == left  # no day has changed since
-    assert newest_manifest(place) == found
+    assert newest_manifest(root) == found
 
 
 def test_days_without_statistics_are_made_from_the_samples(archive: RollupArchive) -> None:
@@ -391,10 +391,10 @@ def test_days_without_statistics_are_made_from_the_samples(archive: RollupArchiv
     run(archive)
     wanted = tables(archive)
     path = max((archive.path / "manifest").glob("*.json"))
-    told = json.loads(path.read_text())
-    for day in told["manifest"]["days"].values():
+    data = json.loads(path.read_text())
+    for day in data["manifest"]["days"].values():
         day["hourly"] = []
-    path.write_text(json.dumps(told))
+    path.write_text(json.dumps(data))
     again = run(archive)
     assert again.read == list(NAMES)
     assert all(day.raw for day in again.manifest.days.values())
@@ -405,9 +405,9 @@ def test_days_without_samples_have_days_and_say_that_quantiles_are_not_known(
     archive: RollupArchive,
 ) -> None:
     path = max((archive.path / "manifest").glob("*.json"))
-    told = json.loads(path.read_text())
-    told["manifest"]["days"][NAMES[1]]["samples"] = []
-    path.write_text(json.dumps(told))
+    data = json.loads(path.read_text())
+    data["manifest"]["days"][NAMES[1]]["samples"] = []
+    path.write_text(json.dumps(data))
     found = run(archive).manifest.days[NAMES[1]]
     assert not found.samples
     assert found.tables["daily"]

@@ -32,12 +32,12 @@ METRICS = tuple(
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Archive:
     path = tmp_path_factory.mktemp("plan") / "archive"
-    told = [
+    samples = [
         (labels(metric, system="s", consumer=f"c{number}", instance=instance),
          MONDAY + step * 20 * MINUTE, float(step * number))
         for metric in METRICS for number in range(3) for instance in "ab" for step in range(144)
     ]  # fmt: skip
-    RollupArchive(path).add(told, now=MONDAY + 5 * DAY)
+    RollupArchive(path).add(samples, now=MONDAY + 5 * DAY)
     return open_archive(str(path))
 
 
@@ -68,8 +68,8 @@ def test_from_raw_reads_samples_and_where_counters_stood_the_day_before(archive:
 
 
 def test_a_state_that_the_archive_does_not_know_makes_no_piece(archive: Archive) -> None:
-    asked = RollupRequest(METRICS, ("streamgauge_consumer_redelivery_cause",), (), from_raw=False)
-    assert {unit.makes for unit in plan(archive, DAYS, asked, slots=2)} == {"days"}
+    request = RollupRequest(METRICS, ("streamgauge_consumer_redelivery_cause",), (), from_raw=False)
+    assert {unit.makes for unit in plan(archive, DAYS, request, slots=2)} == {"days"}
 
 
 @pytest.mark.parametrize("from_raw", [False, True])
@@ -79,7 +79,7 @@ def test_cut_as_small_as_can_be_the_tables_are_the_same(
     """By metrics, then by identities, with a batch for each row group."""
 
     def tables(name: str) -> list[object]:
-        settings = RollupSettings(archive.place.text, str(tmp_path / name), from_raw=from_raw)
+        settings = RollupSettings(archive.root.text, str(tmp_path / name), from_raw=from_raw)
         rollup(settings, LocalRunner, SilentProgress())
         rollups = open_rollups(str(tmp_path / name))
         found = [rollups.table(each, *EVER) for each in ("daily", "hourly", "shares", "quantiles")]

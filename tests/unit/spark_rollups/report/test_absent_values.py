@@ -81,13 +81,13 @@ def test_a_limit_without_a_date_is_no_limit_that_will_not_be_reached() -> None:
     assert headline(UNKNOWN, UNKNOWN, {}) == (Level.WARNING, "2 limits have no date yet.")
 
 
-def test_a_limit_that_may_be_reached_is_told_in_the_headline() -> None:
+def test_a_limit_that_may_be_reached_is_in_the_headline() -> None:
     assert headline(WATCH) == (Level.WARNING, "1 limit may be reached within 90 days.")
     both = "1 limit may be reached within 90 days and 1 limit has no date yet."
     assert headline(WATCH, UNKNOWN) == (Level.WARNING, both)
 
 
-def test_a_grave_finding_promises_no_room_that_nobody_knows_of() -> None:
+def test_the_headline_claims_no_free_capacity_without_a_forecast() -> None:
     rollups = healthy()
     rollups.asof.clear()
     rollups.gauge(c.SERVER_STORAGE_USED_BYTES, NOVEMBER, 95, server="n2")
@@ -110,7 +110,7 @@ def test_what_is_only_possible_may_happen() -> None:
 # --- requests, series and deliveries that nobody counted -----------------------------------------
 
 
-def test_a_question_left_out_for_half_of_the_month_is_half_of_the_time() -> None:
+def test_a_request_skipped_for_half_of_the_month_is_half_of_the_time() -> None:
     rollups = healthy()
     labels = {"request": "subsz", "reason": "ceiling"}
     rollups.gauge(c.REQUEST_SKIPPED, NOVEMBER[15:], 1, labels=labels)
@@ -118,18 +118,18 @@ def test_a_question_left_out_for_half_of_the_month_is_half_of_the_time() -> None
     assert row["share"] == pytest.approx(0.5)
 
 
-def test_series_left_out_are_counted_by_poll_and_said_so() -> None:
+def test_dropped_series_are_counted_by_poll_and_reported() -> None:
     rollups = healthy()
     rollups.counter(c.SERIES_DROPPED, NOVEMBER, 10)
-    said = sentences(report_of(rollups), "data-quality")
-    assert "The exporter dropped series at its limit, 300 times in total." in said
+    sentences_of = sentences(report_of(rollups), "data-quality")
+    assert "The exporter dropped series at its limit, 300 times in total." in sentences_of
 
 
 def test_a_consumer_that_delivers_once_can_abandon_messages() -> None:
     rollups = healthy()
     rollups.gauge(c.CONSUMER_MAX_DELIVER, NOVEMBER, 1, **CONSUMER)
-    said = sentences(report_of(rollups), "abandoned")
-    assert said == [
+    sentences_of = sentences(report_of(rollups), "abandoned")
+    assert sentences_of == [
         "No message reached max_deliver.",
         "1 consumer delivers each message once (max_deliver 1): a message without an "
         "acknowledgement is abandoned, and only advisories report it.",
@@ -139,7 +139,7 @@ def test_a_consumer_that_delivers_once_can_abandon_messages() -> None:
 # --- servers that went away -----------------------------------------------------------------------
 
 
-def test_a_server_that_died_did_not_answer_for_the_rest_of_the_month() -> None:
+def test_a_dead_server_misses_the_polls_of_the_rest_of_the_month() -> None:
     rollups = healthy()
     rollups.gauge(c.SERVER_UP, NOVEMBER[:10], 1, server="n2")
     report = report_of(rollups)
@@ -241,9 +241,9 @@ def test_days_missing_at_the_end_count_once_later_data_exist() -> None:
     assert facts_of(rollups).missing == ()
     rollups.cover([date(2026, 12, 1)])
     assert facts_of(rollups).missing == tuple(NOVEMBER[27:])
-    told = unknown(report_of(rollups))
-    assert told[0] == "Everything on 28 to 30 Nov: no data."
-    assert not [each for each in told if "the data end there" in each]
+    unknowns = unknown(report_of(rollups))
+    assert unknowns[0] == "Everything on 28 to 30 Nov: no data."
+    assert not [each for each in unknowns if "the data end there" in each]
 
 
 def test_a_forecast_from_before_the_month_before_is_not_a_month_old() -> None:
@@ -255,7 +255,7 @@ def test_a_forecast_from_before_the_month_before_is_not_a_month_old() -> None:
     assert len(facts_of(rollups).forecasts_before) == 1
 
 
-def test_a_system_that_was_not_watched_is_told_by_name() -> None:
+def test_a_system_without_data_is_reported_by_name() -> None:
     rollups = healthy()
     rollups.gauge(c.UP, BOTH, 1, system="test")
     without(rollups, c.UP, *NOVEMBER[:3], system="test")
@@ -288,13 +288,13 @@ def tier(name: str, **changes: object) -> dict[str, object]:
     })  # fmt: skip
 
 
-def test_the_tiers_of_an_account_are_held_against_their_own_past() -> None:
+def test_the_tiers_of_an_account_are_compared_with_their_own_history() -> None:
     rollups = healthy()
     rollups.asof.clear()
-    for name, came in (("R1", 17 * GIB), ("R3", 30 * GIB)):
+    for name, level in (("R1", 17 * GIB), ("R3", 30 * GIB)):
         rollups.forecast(OCTOBER[-1], **tier(name))
         labels = {"tier": name}
-        rollups.gauge(c.ACCOUNT_STORAGE_USED_BYTES, NOVEMBER, came, labels=labels, account="APP")
+        rollups.gauge(c.ACCOUNT_STORAGE_USED_BYTES, NOVEMBER, level, labels=labels, account="APP")
     rows = rows_of(report_of(rollups), "forecast_check")
     assert [(row["limit_name"], row["verdict"]) for row in rows] == [
         ("storage R1", "inside"), ("storage R3", "outside"),

@@ -56,7 +56,7 @@ def test_every_table_has_its_own_name_and_rows_as_long_as_its_columns(good: Repo
         assert {len(row.values) for row in table.rows} <= {len(keys)}, table.key
 
 
-def test_a_good_month_says_that_it_is_good(good: Report) -> None:
+def test_a_good_month_has_a_good_headline(good: Report) -> None:
     assert good.front.level is Level.NORMAL
     assert good.front.headline == (
         "No limit will be reached within 90 days, and nothing needs attention."
@@ -122,8 +122,10 @@ def test_who_was_not_measured_is_unknown_and_not_zero() -> None:
         assert stream[key] is None, key
     assert rows_of(report, "servers") == []
     assert "Servers are unknown" in chapter(report, "servers").sentences[0]
-    assert report.front.headline == "It is unknown when limits will be reached: there is no forecast."
-    assert "Every comparison: there is no data of October 2026." in [
+    assert (
+        report.front.headline == "It is unknown when limits will be reached: there is no forecast."
+    )
+    assert "All comparisons: there is no data of October 2026." in [
         row["what"] for row in rows_of(report, "unknown")
     ]
     assert all(each.before is None for each in report.front.comparisons)
@@ -143,7 +145,7 @@ def test_a_server_has_its_fill_errors_and_restarts() -> None:
     assert (row["version"], row["api_error_ratio"]) == ("2.15.1", 0)
 
 
-def test_an_account_without_a_limit_says_so() -> None:
+def test_an_account_without_a_limit_shows_no_limit() -> None:
     rollups = healthy()
     rollups.gauge(c.ACCOUNT_STORAGE_USED_BYTES, NOVEMBER, 7, labels={"tier": ""}, account="APP")
     (row,) = rows_of(report_of(rollups), "accounts")
@@ -237,8 +239,8 @@ def test_changes_stand_on_their_day_the_newest_first() -> None:
     rollups.gauge(c.SERVER_INFO, NOVEMBER[25:], 1, labels={"version": "2.16.0"}, server="n9")
     rollups.gauge(c.SERVER_INFO, NOVEMBER[:25], 1, labels={"version": "2.15.9"}, server="n9")
     rows = rows_of(report_of(rollups), "changes")
-    told = [(row["day"].day, row["what"], row["stream"] or row["server"]) for row in rows]
-    assert told == [
+    events = [(row["day"].day, row["what"], row["stream"] or row["server"]) for row in rows]
+    assert events == [
         (26, "version changed", "n9"),
         (21, "recreated or reset", "ORDERS"),
         (12, "stream last seen", "SHORT"),
@@ -249,7 +251,7 @@ def test_changes_stand_on_their_day_the_newest_first() -> None:
     assert rows[1]["number"] == 2
 
 
-def test_a_changed_limit_is_told_with_both_values() -> None:
+def test_a_changed_limit_is_reported_with_both_values() -> None:
     rollups = healthy()
     rollups.rows["daily"] = [
         row for row in rollups.rows["daily"] if row["metric"] != c.STREAM_MAX_BYTES.name
@@ -271,7 +273,7 @@ def test_elections_are_summed_up_by_stream() -> None:
     assert (row["number"], row["days"], row["worst_day"]) == (3, 2, NOVEMBER[9])
 
 
-def test_missing_days_and_hours_are_told_and_drawn() -> None:
+def test_missing_days_and_hours_are_reported_and_drawn() -> None:
     rollups = healthy()
     for day in NOVEMBER[6:8]:
         del rollups.covered[day]
@@ -285,7 +287,7 @@ def test_missing_days_and_hours_are_told_and_drawn() -> None:
     assert "28 of 30 days have data, 652 of 720 hours." in chapter(report, "data-quality").sentences
 
 
-def test_a_month_that_is_not_over_says_so() -> None:
+def test_a_month_that_is_not_over_is_reported() -> None:
     rollups = healthy()
     for day in NOVEMBER[12:]:
         del rollups.covered[day]
@@ -295,7 +297,7 @@ def test_a_month_that_is_not_over_says_so() -> None:
     assert "Everything after 12 Nov 2026: the data ends before the month." in what
 
 
-def test_a_question_left_out_is_told_with_its_reason() -> None:
+def test_a_skipped_request_is_reported_with_its_reason() -> None:
     rollups = healthy()
     labels = {"request": "subsz", "reason": "ceiling"}
     rollups.gauge(c.REQUEST_SKIPPED, NOVEMBER, lambda day: day >= 15, labels=labels)
@@ -320,7 +322,7 @@ def filling(**changes: object) -> LiteralRollups:
     return rollups
 
 
-def test_the_first_page_says_what_will_be_full_and_how_the_date_moved() -> None:
+def test_the_first_page_has_the_date_of_a_limit_and_how_it_moved() -> None:
     rollups = filling()
     before = {"outlook": "act", "likely": date(2027, 1, 12), "not_before": None}
     rollups.forecast(date(2026, 10, 31), **forecast(**before))
@@ -356,8 +358,10 @@ def test_a_limit_has_its_history_drawn_with_a_gap_where_days_are_missing() -> No
     assert (fan.limit, fan.is_bytes, len(fan.ahead)) == (40 * GIB, True, 3)
 
 
-@pytest.mark.parametrize(("came", "verdict"), [(17.0, "inside"), (30.0, "outside")])
-def test_what_was_said_a_month_ago_is_held_against_what_came(came: float, verdict: str) -> None:
+@pytest.mark.parametrize(("actual", "verdict"), [(17.0, "inside"), (30.0, "outside")])
+def test_forecasts_of_a_month_ago_are_compared_with_actual_levels(
+    actual: float, verdict: str
+) -> None:
     rollups = healthy()
     rollups.forecast(date(2026, 10, 31), **forecast())
     rollups.rows["daily"] = [
@@ -365,13 +369,13 @@ def test_what_was_said_a_month_ago_is_held_against_what_came(came: float, verdic
         for row in rollups.rows["daily"]
         if row["metric"] != c.STREAM_BYTES.name or row["day"] != LAST
     ]
-    rollups.gauge(c.STREAM_BYTES, [LAST], came * GIB, **STREAM)
+    rollups.gauge(c.STREAM_BYTES, [LAST], actual * GIB, **STREAM)
     (row,) = rows_of(report_of(rollups), "forecast_check")
-    assert (row["day"], row["verdict"], row["came"]) == (LAST, verdict, came * GIB)
+    assert (row["day"], row["verdict"], row["came"]) == (LAST, verdict, actual * GIB)
     assert (row["low"], row["high"]) == (16 * GIB, 18 * GIB)
 
 
-def test_what_came_is_read_once_however_many_forecasts_are_held_against_it(
+def test_actual_levels_are_read_once_for_all_forecasts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One reading for each of thousands of limits took minutes."""
@@ -419,7 +423,7 @@ def test_worse_is_a_tenth_more_of_something_bad() -> None:
     assert level(80, 100, False) is Level.WARNING
 
 
-def test_trends_that_matter_are_told_and_small_ones_are_not() -> None:
+def test_large_trends_are_shown_and_small_ones_are_not() -> None:
     rollups = healthy()
     index = {"account": "APP", "stream": "ORDERS", "consumer": "billing", "server": ""}
     for metric, level, per_day, direction in (

@@ -191,7 +191,7 @@ def test_only_counters_of_events_appear() -> None:
 # --- facts ----------------------------------------------------------------------------------------
 
 
-def test_a_month_without_data_is_refused_and_says_what_there_is() -> None:
+def test_a_month_without_data_is_an_error_that_names_the_available_days() -> None:
     rollups = LiteralRollups()
     rollups.cover(month_days(2026, 9))
     with pytest.raises(ReportError) as caught:

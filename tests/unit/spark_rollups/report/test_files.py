@@ -76,7 +76,7 @@ def bad() -> Report:
     return report_of(with_everything(HOSTILE))
 
 
-def test_a_page_is_whole_and_asks_for_nothing(bad: Report) -> None:
+def test_a_page_is_complete_and_loads_nothing(bad: Report) -> None:
     found = shape(html_report(bad, 25, "csv"))
     assert (found.faults, found.open) == ([], [])
     assert not set(found.seen) & {"script", "link", "img", "iframe", "form", "object", "base"}
@@ -116,7 +116,7 @@ def many(rows: int) -> Report:
     return replace(report, chapters=(replace(report.chapters[0], tables=(table,)),))
 
 
-def test_a_table_ends_and_says_where_the_rest_is() -> None:
+def test_a_long_table_ends_with_a_link_to_its_file() -> None:
     page = html_report(many(337), 25, "report-2026-11-csv")
     assert page.count("<b>row-") == 25
     assert "And 312 more in <code>report-2026-11-csv/many.csv</code>." in page
@@ -233,10 +233,10 @@ def test_the_command_writes_the_page_the_tables_and_the_data(
 ) -> None:
     out = tmp_path / "out"
     assert main(["--rollups", str(folder), "--month", "2026-11", "--out", str(out)]) == 0
-    told = capsys.readouterr().out
-    assert f"wrote {out}/report-2026-11.html" in told
-    assert "findings: 0 critical, 0 warning, 0 note" in told
-    assert max(len(line) for line in told.splitlines() if not line.startswith("wrote")) <= 80
+    output = capsys.readouterr().out
+    assert f"wrote {out}/report-2026-11.html" in output
+    assert "findings: 0 critical, 0 warning, 0 note" in output
+    assert max(len(line) for line in output.splitlines() if not line.startswith("wrote")) <= 80
     page = (out / "report-2026-11.html").read_text()
     named = set(re.findall(r"<code>(report-2026-11-csv/[\w.]+)</code>", page))
     assert len(named) > 5
@@ -269,18 +269,18 @@ def test_what_cannot_be_done_is_one_line_and_exit_code_2(
     fault: str,
 ) -> None:
     assert main(["--rollups", str(folder), "--out", str(tmp_path / "out"), *arguments]) == 2
-    told = capsys.readouterr().err.removeprefix(f"reading {folder}\n")
-    assert told.startswith(f"streamgauge report: {fault}")
-    assert told.count("\n") == 1
+    output = capsys.readouterr().err.removeprefix(f"reading {folder}\n")
+    assert output.startswith(f"streamgauge report: {fault}")
+    assert output.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_without_rollups_says_what_makes_them(
+def test_a_folder_without_rollups_is_an_error_that_names_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--rollups", str(tmp_path), "--month", "2026-11", "--out", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
-        f"streamgauge report: {tmp_path}: there are no rollups here; `streamgauge rollup` makes them\n"
+        f"streamgauge report: {tmp_path}: no rollups here; `streamgauge rollup` writes them\n"
     )
 
 
@@ -294,7 +294,7 @@ def test_a_place_that_cannot_be_written_is_named(
 
 
 @pytest.mark.parametrize("rows", ["0", "1001", "many"])
-def test_a_number_of_rows_that_helps_nobody_is_refused(
+def test_an_invalid_number_of_rows_is_an_error(
     rows: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as caught:

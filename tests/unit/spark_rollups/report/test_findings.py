@@ -305,13 +305,13 @@ def test_names_are_quoted_for_the_shell() -> None:
     assert finding.commands[0] == "nats consumer info 'a; rm -rf /' '$(reboot)'"
 
 
-def test_a_command_without_its_values_is_left_out() -> None:
+def test_a_command_without_its_values_is_omitted() -> None:
     subject = Subject("prod", "APP", "S")
     finding = make_finding(codes.STREAM_FULL, Severity.CRITICAL, subject, "x.", [], LAST)
     assert finding.commands == ("nats consumer report S",)
 
 
-def test_room_is_asked_for_a_week_before_the_earliest_date() -> None:
+def test_a_limit_must_be_raised_a_week_before_the_earliest_date() -> None:
     (finding,) = faults(healthy(), again(outlook="act", **DATES))
     assert finding.by == date(2026, 12, 13)
     assert (

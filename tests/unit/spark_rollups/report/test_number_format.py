@@ -21,7 +21,7 @@ def plain(text: str) -> str:
         (1_234_567, "1.23 M"), (25_000_000_000, "25.0 bn"), (-3.4e6, "-3.40 M"), (3e12, "3.00 tn"),
     ],
 )  # fmt: skip
-def test_a_count_is_short_and_says_its_size(value: float, text: str) -> None:
+def test_a_count_is_short_with_its_magnitude(value: float, text: str) -> None:
     assert plain(fmt.count(value)) == text
 
 
@@ -52,7 +52,7 @@ def test_a_share_never_rounds_something_to_nothing(ratio: float, text: str) -> N
     assert plain(fmt.share(ratio)) == text
 
 
-def test_a_change_is_told_as_a_share_or_as_times() -> None:
+def test_a_change_is_a_share_or_a_factor() -> None:
     assert plain(fmt.change(110, 100)) == "+10 %"
     assert plain(fmt.change(50, 100)) == "-50 %"
     assert fmt.change(100.1, 100) == "unchanged"
@@ -60,9 +60,7 @@ def test_a_change_is_told_as_a_share_or_as_times() -> None:
 
 
 @pytest.mark.parametrize(("now", "before"), [(None, 5), (5, None), (5, 0), (float("inf"), 5)])
-def test_a_change_from_nothing_or_unknown_says_nothing(
-    now: float | None, before: float | None
-) -> None:
+def test_a_change_from_nothing_or_unknown_is_empty(now: float | None, before: float | None) -> None:
     assert fmt.change(now, before) == ""
 
 
@@ -74,7 +72,7 @@ def test_a_range_of_days_may_be_open() -> None:
     assert fmt.day_range(None, None) == "unknown"
 
 
-def test_days_in_a_row_are_told_as_a_run() -> None:
+def test_consecutive_days_are_a_range() -> None:
     days = [date(2026, 11, day) for day in (5, 3, 4, 9)] + [date(2026, 11, 30), date(2026, 12, 1)]
     assert plain(fmt.days_listed(days)) == "3 to 5 Nov, 9 Nov and 30 Nov to 1 Dec"
 

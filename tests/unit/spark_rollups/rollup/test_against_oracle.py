@@ -48,8 +48,8 @@ def rolled(folder: Path, *, from_raw: bool) -> Rollups:
     return open_rollups(str(out))
 
 
-def wrong(rollups: Rollups, told: list[Sample]) -> list[str]:
-    oracle = Oracle(told)
+def wrong(rollups: Rollups, samples: list[Sample]) -> list[str]:
+    oracle = Oracle(samples)
     found = []
     for name in ("daily", "hourly", "shares", "quantiles"):
         rows = sorted(rows_of(rollups.table(name, *EVER)), key=order)
@@ -65,18 +65,18 @@ def test_tables_from_statistics_and_from_samples_equal_the_oracle(
     when: str, seed: int, tmp_path: Path
 ) -> None:
     start = round(STARTS[when].timestamp() * 1000)
-    told = generated_days(seed, start, 3)
-    RollupArchive(tmp_path / "archive").add(told, now=start + 10 * DAY)
-    assert wrong(rolled(tmp_path, from_raw=False), told) == []
-    assert wrong(rolled(tmp_path, from_raw=True), told) == []
+    samples = generated_days(seed, start, 3)
+    RollupArchive(tmp_path / "archive").add(samples, now=start + 10 * DAY)
+    assert wrong(rolled(tmp_path, from_raw=False), samples) == []
+    assert wrong(rolled(tmp_path, from_raw=True), samples) == []
 
 
 def test_an_open_day_of_single_hours_and_late_samples_equals_the_oracle(tmp_path: Path) -> None:
     """Files of single hours, one of them written anew for what came late."""
     start = round(STARTS["the year ends"].timestamp() * 1000)
-    told = generated_days(99, start, 2)
-    late = [each for each in told if start + 5 * HOUR <= each[1] < start + 30 * HOUR][::3]
-    timely = [each for each in told if each not in late]
+    samples = generated_days(99, start, 2)
+    late = [each for each in samples if start + 5 * HOUR <= each[1] < start + 30 * HOUR][::3]
+    timely = [each for each in samples if each not in late]
     archive = RollupArchive(tmp_path / "archive")
     archive.add(timely, now=start + 2 * DAY, whole=False)
     rolled(tmp_path, from_raw=False)

@@ -15,7 +15,7 @@ HOUR = 3_600_000
 
 def hour_rows(rows: list[tuple[int, int, float, float]]) -> HourRows:
     """Identity, hour, first and last number; the rest follows from them."""
-    rank, hour, first, last = (np.array([row[place] for row in rows]) for place in range(4))
+    rank, hour, first, last = (np.array([row[index] for row in rows]) for index in range(4))
     count = np.full(len(rows), 2, np.int64)
     return HourRows(
         rank.astype(np.int32), hour.astype(np.int64) * HOUR, count, np.minimum(first, last),
@@ -38,8 +38,8 @@ ROWS = st.lists(
 
 
 def as_rows(days: DayRows) -> list[tuple[float, ...]]:
-    return [tuple(float(getattr(days, name)[place]) for name in DayRows.__slots__)
-            for place in range(len(days))]  # fmt: skip
+    return [tuple(float(getattr(days, name)[index]) for name in DayRows.__slots__)
+            for index in range(len(days))]  # fmt: skip
 
 
 @settings(deadline=None)
@@ -60,15 +60,15 @@ def test_a_day_has_the_sums_and_ends_of_its_hours(
     rows: list[tuple[int, int, float, float]],
 ) -> None:
     days = whole_days([day_parts(hour_rows(rows))])
-    for place, rank in enumerate(days.rank):
+    for index, rank in enumerate(days.rank):
         mine = sorted(row for row in rows if row[0] == rank)
-        assert days.hours[place] == len(mine)
-        assert days.first[place] == mine[0][2]
-        assert days.last[place] == mine[-1][3]
-        assert days.first_hour[place] == mine[0][1] * HOUR
-        assert days.last_hour[place] == mine[-1][1] * HOUR
-        assert days.sum[place] == sum(first + last for _, _, first, last in mine)
-        assert days.increase[place] == sum(b if b < a else b - a for _, _, a, b in mine)
+        assert days.hours[index] == len(mine)
+        assert days.first[index] == mine[0][2]
+        assert days.last[index] == mine[-1][3]
+        assert days.first_hour[index] == mine[0][1] * HOUR
+        assert days.last_hour[index] == mine[-1][1] * HOUR
+        assert days.sum[index] == sum(first + last for _, _, first, last in mine)
+        assert days.increase[index] == sum(b if b < a else b - a for _, _, a, b in mine)
 
 
 def test_no_rows_are_no_days() -> None:
@@ -76,7 +76,7 @@ def test_no_rows_are_no_days() -> None:
     assert len(whole_days([day_parts(HourRows.joined(()))])) == 0
 
 
-def test_of_several_series_the_one_with_most_samples_tells_and_ties_go_to_the_smallest_mark() -> (
+def test_of_several_series_the_one_with_most_samples_counts_and_the_smallest_mark_breaks_ties() -> (
     None
 ):
     rank = np.array([1, 1, 1, 0, 1])

@@ -25,19 +25,19 @@ SAMPLES = st.lists(
 def test_a_state_holds_until_the_next_sample_and_at_most_five_minutes(
     samples: list[tuple[int, int, float]],
 ) -> None:
-    rank, times, values = (np.array([row[place] for row in samples]) for place in range(3))
+    rank, times, values = (np.array([row[index] for row in samples]) for index in range(3))
     found = state_shares(rank.astype(np.int32), times.astype(np.int64), values.astype(float), 10**6)
     wanted: dict[tuple[int, float], list[int]] = {}
-    for place, (ranks, time, value) in enumerate(samples):
-        later = [t for w, t, _ in samples[place + 1 :] if w == ranks]
+    for index, (ranks, time, value) in enumerate(samples):
+        later = [t for w, t, _ in samples[index + 1 :] if w == ranks]
         if not math.isnan(value):
             held = min((later or [10**6])[0] - time, 300_000)
             wanted.setdefault((ranks, value), []).append(held)
-    told = {
+    expected = {
         (int(w), float(v)): (int(n), float(s))
         for w, v, n, s in zip(found.rank, found.value, found.samples, found.seconds, strict=True)
     }
-    assert told == {key: (len(held), sum(held) / 1000) for key, held in wanted.items()}
+    assert expected == {key: (len(held), sum(held) / 1000) for key, held in wanted.items()}
 
 
 @pytest.mark.parametrize("rows", [1, 3])
