@@ -32,7 +32,7 @@ _SECONDS_TO_END: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
-    master: str = ""  # "": all cores of this machine, or what spark-submit says
+    master: str = ""  # "": all cores of this machine, or the master of spark-submit
     remote: str = ""  # the address of a Spark Connect server, sc://host:port
     conf: Mapping[str, str] = field(default_factory=dict)
 

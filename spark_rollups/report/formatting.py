@@ -99,7 +99,7 @@ def listed(names: Sequence[str], shown: int = _NAMED) -> str:
 
 
 def days_listed(days: Sequence[date]) -> str:
-    """Runs of days: 3 to 5 Nov, 9 Nov."""
+    """Spans of days: 3 to 5 Nov, 9 Nov."""
     runs: list[list[date]] = []
     for each in sorted(days):
         if runs and (each - runs[-1][-1]).days == 1:

@@ -29,11 +29,11 @@ class Chunks:
     def take(self, chosen: Int64s) -> Chunks:
         counts = self.counts[chosen]
         return Chunks(
-            self.series[chosen], self.hour[chosen], counts, self.values[places(self, chosen)]
+            self.series[chosen], self.hour[chosen], counts, self.values[value_indexes(self, chosen)]
         )
 
 
-def places(chunks: Chunks, chosen: Int64s) -> Int64s:
+def value_indexes(chunks: Chunks, chosen: Int64s) -> Int64s:
     """The indexes of the values of these chunks."""
     return ranges(starts_of(chunks.counts)[chosen], chunks.counts[chosen])
 

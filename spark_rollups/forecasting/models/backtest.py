@@ -26,7 +26,7 @@ ORIGINS = 6
 ORIGIN_STEP_DAYS = 5
 LONGEST_LEAD_DAYS = 30
 LEAST_TRAINING_DAYS = 14
-# One origin says nothing about the spread of errors.
+# One origin does not show the spread of errors.
 LEAST_ORIGINS = 2
 # Growth of an error with the lead: between a random walk (0.5) and a wrong slope (1).
 _GROWTH = 0.8

@@ -36,11 +36,11 @@ class Model(StrEnum):
 
 
 def _last_value(history: History, days: int) -> Path:
-    return Path.intraday_rise(np.full(days, history.last), history.intraday_rise)
+    return Path.from_levels(np.full(days, history.last), history.intraday_rise)
 
 
 def _linear(history: History, days: int) -> Path:
-    return Path.intraday_rise(
+    return Path.from_levels(
         history.last + _growth_ahead(history.increments, history.growing, days),
         history.intraday_rise,
     )
@@ -51,16 +51,14 @@ def _logarithmic(history: History, days: int) -> Path | None:
         return None
     increments = np.diff(np.log(history.levels))
     growth = _growth_ahead(increments, ~steps_in(increments), days)
-    return Path.intraday_rise(
+    return Path.from_levels(
         history.last * np.exp(np.clip(growth, -_FARTHEST, _FARTHEST)), history.intraday_rise
     )
 
 
 def _theil_sen(history: History, days: int) -> Path:
     slope = theil_sen(_without_rare_purges(history)[-_THEIL_SEN_DAYS:])
-    return Path.intraday_rise(
-        history.last + slope * np.arange(1.0, days + 1), history.intraday_rise
-    )
+    return Path.from_levels(history.last + slope * np.arange(1.0, days + 1), history.intraday_rise)
 
 
 def _without_rare_purges(history: History) -> Floats:

@@ -21,7 +21,7 @@ class Path:
     ceiling: float = np.inf
 
     @classmethod
-    def intraday_rise(cls, levels: Floats, intraday_rise: float) -> Path:
+    def from_levels(cls, levels: Floats, intraday_rise: float) -> Path:
         """A path whose daily peaks lie `intraday_rise` above the close."""
         levels = np.maximum(levels, 0.0)
         return cls(levels, levels + intraday_rise)

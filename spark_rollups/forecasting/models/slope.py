@@ -51,13 +51,13 @@ def _variance(count: int) -> float:
 def _variance_inflation(levels: Floats, slope: float) -> float:
     """The factor by which autocorrelation increases the variance; 1 without autocorrelation."""
     count = len(levels)
-    rest = levels - slope * np.arange(count)
-    rest = rest - rest.mean()
-    whole = float(rest @ rest)
+    residuals = levels - slope * np.arange(count)
+    residuals = residuals - residuals.mean()
+    whole = float(residuals @ residuals)
     # The residuals of a straight line are rounding errors.
     if whole <= 1e-18 * float(levels @ levels):
         return 1.0
-    near = float(rest[1:] @ rest[:-1]) / whole
+    near = float(residuals[1:] @ residuals[:-1]) / whole
     # Corrects the bias of few days.
     near = min(0.97, max(0.0, near + (1 + 4 * near) / count))
     return (1 + near) / (1 - near)

@@ -154,7 +154,7 @@ def _figure(facts: Facts, month: ConsumerMonth) -> Shares:
         "Time by state",
         f"The {len(rows)} consumers that were not well for the largest share of the month.",
         tuple(c.VERDICTS),
-        tuple(_key(verdict).replace("_", "-") for verdict in c.VERDICTS),
+        tuple(f"verdict-{index}" for index in range(len(c.VERDICTS))),
         rows,
     )
 
