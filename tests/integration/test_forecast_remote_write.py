@@ -399,11 +399,11 @@ def test_a_password_is_never_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "reason"),
     [
-        ([], "nothing to do: give --textfile or --remote-write"),
+        ([], "nothing to do: set --textfile or --remote-write"),
         (["--textfile", "x.prom"], "no rollups here"),
     ],
 )
-def test_the_command_tells_in_one_line_what_is_missing(
+def test_the_command_reports_in_one_line_what_is_missing(
     flags: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main.main(["--rollups", str(tmp_path), *flags]) == 2

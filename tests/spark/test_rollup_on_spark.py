@@ -189,7 +189,7 @@ def test_an_error_in_a_worker_is_reported_with_its_traceback_and_spark_continues
 ) -> None:
     with pytest.raises(SparkFailedError, match="JSONDecodeError") as raised:
         list(runner.run(["this is no task"]))
-    assert "do_task" in raised.value.story
+    assert "run_task" in raised.value.story
     job = Job("", "", "", (), (), (), ())
     assert sorted(runner.run([units_task(job, [])] * 9)) == [(index, "[]") for index in range(9)]
 
