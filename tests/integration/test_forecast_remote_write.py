@@ -60,7 +60,7 @@ FORECAST = {
 
 @dataclass
 class Door:
-    """Answers with the given codes, one after the other; the last one for ever."""
+    """Responds with the given codes in order, then repeats the last one."""
 
     codes: list[int]
     bodies: list[bytes] = field(default_factory=list)
@@ -72,7 +72,7 @@ class Door:
 def door(*codes: int) -> Iterator[Door]:
     seen = Door(list(codes))
 
-    class Answer(BaseHTTPRequestHandler):
+    class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             seen.headers.append(dict(self.headers))
             seen.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
@@ -85,7 +85,7 @@ def door(*codes: int) -> Iterator[Door]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
         seen.url = f"http://127.0.0.1:{server.server_port}/api/v1/write"
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -155,7 +155,7 @@ def test_labels_are_sorted_unique_and_never_empty() -> None:
 
 
 def rw_fields(message: bytes) -> list[tuple[int, bytes]]:
-    """Fields with a length, of a message shorter than a varint of two bytes can say."""
+    """The length-delimited fields of a short protobuf message."""
     found, root = [], 0
     while root < len(message):
         tag, length, root = message[root], message[root + 1], root + 2

@@ -59,7 +59,7 @@ def tables(out: Path) -> list[Any]:
 
 @contextlib.contextmanager
 def daemon(spark_home: Path, pattern: str, *arguments: str) -> Iterator[str]:
-    """A process of Spark's that tells in its log when it is ready; ends with the block."""
+    """A Spark daemon; waits for the pattern in its log, and stops it at the end."""
     environ = {**os.environ, "SPARK_DAEMON_MEMORY": "512m", "PYSPARK_PYTHON": sys.executable}
     process = subprocess.Popen(
         [str(spark_home / "bin" / "spark-class"), *arguments],

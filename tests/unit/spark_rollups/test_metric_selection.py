@@ -1,4 +1,4 @@
-"""What the rollups are asked is in the catalogue, and is what the forecasts can answer."""
+"""The selected metrics are in the catalogue and fit the forecasts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The arithmetic on samples, held to plain Python."""
+"""Statistics of chunks against plain Python."""
 
 import math
 from itertools import pairwise
@@ -72,14 +72,14 @@ def test_statistics_that_are_not_selected_are_nan_and_change_no_others(
 @given(CHUNKS, st.integers(1, 9))
 def test_the_size_of_a_block_changes_nothing(chunks: list[list[float]], size: int) -> None:
     whole = chunk_statistics(*flat(chunks))
-    asked = np.arange(len(chunks)) % 2 == 0
+    selected = np.arange(len(chunks)) % 2 == 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel, "_BLOCK", size)
-        cut = chunk_statistics(*flat(chunks), rising=asked, p95=asked)
+        cut = chunk_statistics(*flat(chunks), rising=selected, p95=selected)
     for name in ("count", "min", "max", "first", "last"):
         np.testing.assert_array_equal(getattr(cut, name), getattr(whole, name))
-    np.testing.assert_array_equal(cut.p95[asked], whole.p95[asked])
-    np.testing.assert_array_equal(cut.resets[asked], whole.resets[asked])
+    np.testing.assert_array_equal(cut.p95[selected], whole.p95[selected])
+    np.testing.assert_array_equal(cut.resets[selected], whole.resets[selected])
 
 
 @settings(deadline=None)

@@ -86,7 +86,7 @@ def test_days_after_a_sudden_purge_do_not_choose_the_model() -> None:
     by_day = {origin.day: origin.foreseeable for origin in tested.origins}
     assert by_day[64].all()
     assert by_day[54].tolist() == [True] * 5 + [False] * 10
-    # The growth that the last value misses looks like a part of the purge that nobody foresaw.
+    # The growth that the last-value model misses is attributed to the unforeseen purge.
     assert tested.error(Model.LAST_VALUE) < tested.error(Model.LINEAR)
     assert tested.best(MODELS) is Model.LINEAR
     # What the purge did to the level still widens the interval.

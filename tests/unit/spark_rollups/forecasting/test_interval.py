@@ -48,7 +48,7 @@ def holds(series: Series) -> bool | None:
 
 @pytest.fixture(scope="module")
 def foreseeable() -> list[Series]:
-    """Purges that no rule announces are left out: what they do to the level nobody can know."""
+    """Skips series with irregular purges: their effect is unpredictable."""
     return [each for each in series_set(320, 2026) if each.kind != "growth with purges"]
 
 

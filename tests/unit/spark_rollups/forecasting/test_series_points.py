@@ -1,4 +1,4 @@
-"""Rows to series, and limits to levels: every label tells one series from another."""
+"""Rows to series, and limits to levels: all labels identify a series."""
 
 from __future__ import annotations
 

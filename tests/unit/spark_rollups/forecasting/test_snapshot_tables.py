@@ -346,8 +346,8 @@ def test_a_batch_gives_the_same_whole_or_in_pieces() -> None:
     ])  # fmt: skip
     (batch,) = forecast_inputs(found, AS_OF)
     assert batch.schema.equals(FORECAST_INPUT)
-    pieces = [forecast_batch(batch.slice(subject, 1), AS_OF) for subject in range(2)]
-    assert pa.concat_tables(pieces).equals(forecast_batch(batch, AS_OF))
+    parts = [forecast_batch(batch.slice(index, 1), AS_OF) for index in range(2)]
+    assert pa.concat_tables(parts).equals(forecast_batch(batch, AS_OF))
     workers = batch.to_batches()[0]
     assert forecast_batch(workers, AS_OF).equals(forecast_batch(batch, AS_OF))
 

@@ -1,4 +1,4 @@
-"""The command line: what it refuses in one line, and what it says when all is well."""
+"""The command line: errors in one line, and the summary of a run."""
 
 import json
 import os
@@ -63,8 +63,7 @@ def test_a_run_reports_what_it_wrote_and_closes_its_runner(
     assert ClosableRunner.closed == before + 1
     assert command.main(arguments(archive)) == 0
     assert capsys.readouterr().out == (
-        "2 days, no changes\n"
-        "no forecasts published: the newest are as of 2026-09-28, 34 days old\n"
+        "2 days, no changes\nno forecasts published: the newest are as of 2026-09-28, 34 days old\n"
     )
     assert ClosableRunner.closed == before + 1, "nothing to do, nothing started"
 

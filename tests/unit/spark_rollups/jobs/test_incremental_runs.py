@@ -59,7 +59,7 @@ def file_of(archive: RollupArchive, table: str, day: str) -> Path:
 
 
 class Recorded(LocalRunner):
-    """Remembers the days that it was given, and fails where it is told to."""
+    """Records the days of its tasks, and fails for a given day."""
 
     def __init__(self, fails: str = "") -> None:
         self.days: set[str] = set()
@@ -280,7 +280,9 @@ def test_files_of_earlier_results_are_deleted_when_no_reader_can_use_them(
     first = set(out.glob("daily/*/*.parquet"))
     for turn in range(3):
         run(archive, from_raw=turn % 2 == 0)
-    assert first <= set(out.glob("daily/*/*.parquet")), "a young file is nobody's yet"
+    assert first <= set(out.glob("daily/*/*.parquet")), (
+        "a young file may belong to a running rollup"
+    )
     monkeypatch.setattr(cleanup, "GRACE_MS", -HOUR)
     last = run(archive, from_raw=True, folded=())
     left = {path.relative_to(out).as_posix() for path in out.glob("daily/*/*.parquet")}

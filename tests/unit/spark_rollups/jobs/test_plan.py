@@ -1,4 +1,4 @@
-"""Pieces of work: whole metrics, bounded, and every row in exactly one of them."""
+"""Units of work: whole metrics, bounded, and every row in exactly one of them."""
 
 from datetime import date
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Forecasts as gauges and as text: names and labels of the catalogue, valid for whoever reads it."""
+"""Forecasts as gauges and as text: names and labels of the catalogue, valid in both formats."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_what_is_only_possible_may_happen() -> None:
     assert "ORDERS may reach its limit" in found.summary
 
 
-# --- requests, series and deliveries that nobody counted -----------------------------------------
+# --- requests, series and deliveries that were not counted ----------------------------------------
 
 
 def test_a_request_skipped_for_half_of_the_month_is_half_of_the_time() -> None:
@@ -153,7 +153,7 @@ def test_a_dead_server_misses_the_polls_of_the_rest_of_the_month() -> None:
 def test_a_server_that_came_within_the_month_is_not_blamed_for_the_time_before() -> None:
     rollups = healthy()
     rollups.gauge(c.SERVER_UP, NOVEMBER[20:], 1, server="n2")
-    rollups.rows["daily"][-10]["count"] = 6  # it came in the evening
+    rollups.rows["daily"][-10]["count"] = 6  # it started in the evening
     rollups.rows["daily"][-10]["sum"] = 6.0
     assert of_code(report_of(rollups), "SRV-NOT-RESPONDING") == []
 

@@ -1,4 +1,4 @@
-"""What the chapters of the report say about literal months: the numbers, and what is unknown."""
+"""The chapters of the report for literal months: numbers, and what is unknown."""
 
 from datetime import date
 from typing import Any

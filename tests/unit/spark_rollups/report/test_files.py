@@ -1,4 +1,4 @@
-"""The report as files: pages that run nothing, tables that end, CSV and JSON that say the same."""
+"""The files of the report: pages without scripts, limited tables, equal content of CSV and JSON."""
 
 import csv
 import io

@@ -1,5 +1,4 @@
-"""Every finding of the report is found when it should be, stays silent in a good month, and tells
-commands that exist."""
+"""Every finding: yielded when it should be, absent in a good month, with commands that exist."""
 
 import re
 from collections.abc import Callable
@@ -218,7 +217,7 @@ PROVOKED: Final[dict[str, tuple[Severity, Fault]]] = {
         Severity.NOTE, without(c.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS.name),
     ),
 }  # fmt: skip
-# Just as much as is still good: nothing may be said.
+# Values just below the thresholds: no finding.
 HARMLESS: Final[dict[str, Fault]] = {
     "CAP-STREAM-FULL-SOON": again(
         outlook="by design", reason="full, and drops its oldest messages"
@@ -318,7 +317,7 @@ def test_a_limit_must_be_raised_a_week_before_the_earliest_date() -> None:
         "around 2\u00a0Jan\u00a02027 (20\u00a0Dec\u00a02026 to 20\u00a0Jan\u00a02027)"
         in finding.summary
     )
-    # 16 GiB + 3 + 1 are expected at most; the limit of 40 is larger, and a quarter more is asked.
+    # 16 GiB + 3 + 1 are expected at most; the limit of 40 is larger, plus a quarter.
     assert finding.commands[0] == f"nats stream edit ORDERS --max-bytes {50 * 2**30} --dry-run"
 
 
@@ -337,7 +336,7 @@ def test_a_threshold_of_ones_own_moves_the_line() -> None:
 
 
 def test_exact_duplicates_are_no_finding() -> None:
-    """What the tap counts as duplicates is explained; what it does not explain is told."""
+    """Duplicates counted by the tap are no finding; the rest is."""
     rollups = healthy()
     raised(c.STREAM_PUBLISHES_UNSTORED, 200_000, **STREAM)(rollups)
     rollups.gauge(c.STREAM_DEDUPE_EXACT, NOVEMBER, 1, **STREAM)

@@ -72,7 +72,7 @@ def test_tables_from_statistics_and_from_samples_equal_the_oracle(
 
 
 def test_an_open_day_of_single_hours_and_late_samples_equals_the_oracle(tmp_path: Path) -> None:
-    """Files of single hours, one of them written anew for what came late."""
+    """Files of single hours, one of them rewritten for late samples."""
     start = round(STARTS["the year ends"].timestamp() * 1000)
     samples = generated_days(99, start, 2)
     late = [each for each in samples if start + 5 * HOUR <= each[1] < start + 30 * HOUR][::3]

@@ -1,4 +1,4 @@
-"""Hours to days, in whatever parts they come; and who tells an hour that several series have."""
+"""Aggregation of hours to days from any parts, and deduplication of hours."""
 
 import itertools
 from dataclasses import replace
