@@ -1,6 +1,6 @@
-"""Forecasts beside Prometheus' predict_linear on the generated set, 30 days ahead.
+"""Compares forecasts with predict_linear of Prometheus on generated series, 30 days ahead.
 
-Figures are printed, never asserted; the set and the models come from one hand, so they flatter.
+Figures are printed, not asserted. The authors of the models made the series: expect a bias.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from spark_rollups.forecasting.models.result import HORIZONS, Forecast
 _AHEAD = 30
 _F1_LEAD = 0.10
 _COVERAGE = (0.75, 0.85)
-# A young series has fewer origins to learn its errors from: 25 days have two, 45 have all six.
+# Young series have fewer backtest origins: 25 days have two, 45 have all six.
 _YOUNG_DAYS = (25, 30, 37, 45)
 
 
 @dataclass
 class Judged:
-    """One method on all series."""
+    """The results of one method on all series."""
 
     errors: list[float] = field(default_factory=list)
-    hits: Counter[tuple[bool, bool]] = field(default_factory=Counter)  # (said, came)
+    hits: Counter[tuple[bool, bool]] = field(default_factory=Counter)  # (predicted, actual)
     seconds: float = 0.0
 
     def add(self, series: Series, level: float, reached: bool) -> None:
@@ -58,28 +58,28 @@ def _came(series: Series) -> bool:
 def compare(count: int, seed: int) -> None:
     every = series_set(count, seed)
     lines = {window: _by_line(every, window) for window in WINDOWS}
-    ours, said = _by_forecast(every)
+    ours, forecasts = _by_forecast(every)
     show(
         f"forecast: {count} series of {len(_kinds(every))} kinds, seed {seed}, 30 days ahead",
-        ("method", "median error", "F1 full in 30 d", "ms a series"),
+        ("method", "median error", "F1 full in 30 d", "ms per series"),
         [lines[window].row(f"predict_linear over {window} d") for window in WINDOWS]
         + [ours.row("best of five by own backtest")],
     )
-    _show_bars(max(line.f1 for line in lines.values()), ours, every, said)
-    _show_kinds(every, said)
+    _show_bars(max(line.f1 for line in lines.values()), ours, every, forecasts)
+    _show_kinds(every, forecasts)
     _show_young(every)
     _show_high_limits([replace(series, limit=series.high_limit) for series in every])
 
 
 def _show_high_limits(every: list[Series]) -> None:
-    """Harder: a limit that a cycle passed last week warns of itself, and here there is none."""
+    """Harder: limits that no cycle has exceeded recently."""
     rows = [(f"predict_linear over {w} d", f"{_by_line(every, w).f1:.3f}") for w in WINDOWS]
     rows.append(("best of five by own backtest", f"{_by_forecast(every)[0].f1:.3f}"))
     show("the same with limits above the last fortnight's high (no bar)", ("", "F1"), rows)
 
 
 def _show_young(every: list[Series]) -> None:
-    """The same series, of which only the last days are known."""
+    """The same series with only the last days known."""
     rows = []
     for days in _YOUNG_DAYS:
         young = [_last_days(series, days) for series in every]
@@ -102,26 +102,26 @@ def _by_line(every: list[Series], window: int) -> Judged:
         began = time.process_time()
         line = predict_linear(points, series.times[-1], window, np.array([float(_AHEAD)]))
         judged.seconds += time.process_time() - began
-        # Without two points Prometheus has no answer: the level stays, and nobody is warned.
+        # Without two points Prometheus has no result: assume the level stays.
         level = float(series.values[-1] if line is None else line[0])
         judged.add(series, level, level >= series.limit)
     return judged
 
 
 def _by_forecast(every: list[Series]) -> tuple[Judged, list[Forecast]]:
-    judged, said = Judged(), []
+    judged, forecasts = Judged(), []
     for number, series in enumerate(every, 1):
         began = time.process_time()
         found = forecast(series.times, series.values, series.limit)
         judged.seconds += time.process_time() - began
-        said.append(found)
+        forecasts.append(found)
         judged.add(series, _level(found), _warned(series, found))
         _progress(number, len(every))
-    return judged, said
+    return judged, forecasts
 
 
 def _level(found: Forecast) -> float:
-    """Of a series that is too young for a forecast it is the newest one."""
+    """The newest level if the series is too young for a forecast."""
     stays = 0.0 if found.level is None else found.level
     return next((level.median for level in found.levels if level.days == _AHEAD), stays)
 
@@ -137,16 +137,18 @@ def _covered(series: Series, found: Forecast, days: int) -> bool:
     return bool(level.low <= truth <= level.high)
 
 
-def _coverage(every: list[Series], said: list[Forecast], days: int) -> float:
-    return float(np.mean([_covered(s, f, days) for s, f in zip(every, said, strict=True)]))
+def _coverage(every: list[Series], forecasts: list[Forecast], days: int) -> float:
+    return float(np.mean([_covered(s, f, days) for s, f in zip(every, forecasts, strict=True)]))
 
 
-def _show_bars(best_line: float, ours: Judged, every: list[Series], said: list[Forecast]) -> None:
+def _show_bars(
+    best_line: float, ours: Judged, every: list[Series], forecasts: list[Forecast]
+) -> None:
     bar = best_line + _F1_LEAD
     rows = [("F1", f"{ours.f1:.3f}", f">= {bar:.3f}", _verdict(ours.f1 >= bar))]
     low, high = _COVERAGE
     for days in HORIZONS:
-        share = _coverage(every, said, days)
+        share = _coverage(every, forecasts, days)
         holds = _verdict(low <= share <= high)
         rows.append((f"80 % interval covers, {days} d", f"{share:.1%}", "75-85 %", holds))
     show("bars: predict_linear's best + 0.10, and the interval", ("", "is", "bar", ""), rows)
@@ -156,10 +158,10 @@ def _verdict(holds: bool) -> str:
     return "met" if holds else "MISSED"
 
 
-def _show_kinds(every: list[Series], said: list[Forecast]) -> None:
+def _show_kinds(every: list[Series], forecasts: list[Forecast]) -> None:
     rows = []
     for kind in _kinds(every):
-        pairs = [(s, f) for s, f in zip(every, said, strict=True) if s.kind == kind]
+        pairs = [(s, f) for s, f in zip(every, forecasts, strict=True) if s.kind == kind]
         judged = Judged(seconds=0.0)
         for series, found in pairs:
             judged.add(series, _level(found), _warned(series, found))
@@ -187,8 +189,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.forecast", description=__doc__)
     parser.add_argument("--series", type=int, default=800, help="how many (default 800)")
     parser.add_argument("--seed", type=int, help="repeat this set (default: a fresh one)")
-    words = parser.parse_args()
-    compare(words.series, secrets.randbelow(10**6) if words.seed is None else words.seed)
+    arguments = parser.parse_args()
+    compare(
+        arguments.series, secrets.randbelow(10**6) if arguments.seed is None else arguments.seed
+    )
 
 
 if __name__ == "__main__":

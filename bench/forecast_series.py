@@ -1,6 +1,6 @@
-"""The published set: generated series of a JetStream's sizes, with their own future.
+"""Generated series of stream sizes with their future, for the forecast benchmark.
 
-Eight kinds, weekly and daily season, spikes and gaps; a seed gives the same set everywhere.
+Eight kinds with weekly and daily season, spikes and gaps; a seed gives the same set everywhere.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _START = 1_767_225_600.0  # 2026-01-01
 class Series:
     kind: str
     times: Floats
-    values: Floats  # what was measured: with spikes, gaps left out
+    values: Floats  # measured: with spikes and gaps
     limit: float  # 1.02 to 1.5 times the newest level
-    high_limit: float  # as many times the highest one measured in the last fortnight
+    high_limit: float  # the same factor times the highest level of the last 14 days
     future: Floats  # hour by hour after the last time, without spikes
 
 
 def series_set(count: int, seed: int) -> list[Series]:
-    """As many series, the kinds in turn."""
+    """`count` series, the kinds in rotation."""
     names = tuple(_KINDS)
     return [
         _series(names[number % len(names)], np.random.default_rng((seed, number)))
@@ -55,11 +55,11 @@ def _series(kind: str, random: Random) -> Series:
     )
 
 
-# --- what is written in each hour -----------------------------------------------------------------
+# --- rates: data written in each hour -------------------------------------------------------------
 
 
 def _rates(random: Random, hours: int) -> Floats:
-    """About one a day in all: less at the weekend and at night, restless from day to day."""
+    """Rates with a sum of about one per day, with weekly and daily season and noise."""
     hour = np.arange(hours)
     weekend = (hour // DAY_HOURS + random.integers(7)) % 7 >= 5
     weekly = np.where(weekend, random.uniform(0.2, 1.0), 1.0)
@@ -77,7 +77,7 @@ def _growth(random: Random, rates: Floats, days: int) -> Floats:
 
 
 def _growth_with_purges(random: Random, rates: Floats, days: int) -> Floats:
-    """Every three to twelve weeks somebody purges a part of it."""
+    """Grows, with a partial purge every three to twelve weeks."""
     levels, level = np.empty(len(rates)), _base(random, days)
     purge = random.integers(10, 84) * DAY_HOURS
     for hour, rate in enumerate(rates):
@@ -90,20 +90,20 @@ def _growth_with_purges(random: Random, rates: Floats, days: int) -> Floats:
 
 
 def _saturated(random: Random, rates: Floats, days: int) -> Floats:
-    """Ever slower towards a ceiling of its own, as a set of keys that become known."""
+    """Saturates, like a set of keys."""
     pace = random.uniform(10, 60)
     return np.asarray(0.2 + 1 - np.exp(-np.cumsum(rates) / pace))
 
 
 def _steady_by_retention(random: Random, rates: Floats, days: int) -> Floats:
-    """What was written within max_age."""
+    """The data written within max_age."""
     window = int(random.integers(2, 15)) * DAY_HOURS
     written = np.cumsum(np.concatenate([np.full(window, 1 / DAY_HOURS), rates]))
     return np.asarray(written[window:] - written[:-window])
 
 
 def _sawtooth(random: Random, rates: Floats, days: int) -> Floats:
-    """A job purges it by the calendar, or when it has become large."""
+    """Purged by calendar or by size."""
     by_calendar, every = random.random() < 0.5, random.uniform(3, 20)
     floor, level, since = random.uniform(0.05, 1), 0.0, int(random.integers(0, 72))
     levels = np.empty(len(rates))
@@ -117,14 +117,14 @@ def _sawtooth(random: Random, rates: Floats, days: int) -> Floats:
 
 
 def _change_of_slope(random: Random, rates: Floats, days: int) -> Floats:
-    """Another load since some day; sometimes none any more."""
+    """The load changes on one day; sometimes to zero."""
     change = (days - int(random.integers(5, 50))) * DAY_HOURS
     factor = np.where(np.arange(len(rates)) < change, 1.0, random.choice([0, 0.3, 0.5, 2, 3]))
     return _base(random, days) + np.cumsum(rates * factor)
 
 
 def _exponential(random: Random, rates: Floats, days: int) -> Floats:
-    """Twice as much after two months, or after a year."""
+    """Doubles in two months to a year."""
     growth = random.uniform(0.002, 0.012)
     return np.asarray(np.exp(growth * np.cumsum(rates)))
 
@@ -147,7 +147,7 @@ _KINDS: dict[str, Callable[[Random, Floats, int], Floats]] = {
 
 
 def _base(random: Random, days: int) -> float:
-    """What was there on the first day, so that growth is a part of the level."""
+    """The level on the first day."""
     return float(random.uniform(0.1, 2)) * days
 
 
@@ -162,7 +162,7 @@ def _with_spikes(random: Random, past: Floats) -> Floats:
 
 
 def _kept(random: Random, hours: int) -> NDArray[np.bool_]:
-    """A few single hours are missing, and up to three times a day or some; never the last hour."""
+    """Single hours are missing, and up to three gaps of days; never the last hour."""
     kept = random.random(hours) > 0.01
     for start in random.integers(0, hours, random.integers(0, 4)):
         kept[start : start + random.integers(1, 5) * DAY_HOURS] = False

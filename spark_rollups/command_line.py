@@ -17,7 +17,7 @@ _DESCRIPTION: Final = (
 
 
 class _Parser(argparse.ArgumentParser):
-    """Complains in one line that names the flag."""
+    """Reports errors as one line with the name of the flag."""
 
     def error(self, message: str) -> NoReturn:
         from spark_rollups.filesystem import RollupError
@@ -30,7 +30,7 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no day; write YYYY-MM-DD") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a day of the form YYYY-MM-DD") from None
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -44,37 +44,41 @@ def parser() -> argparse.ArgumentParser:
     made = _Parser(prog="streamgauge rollup", description=_DESCRIPTION, allow_abbrev=False)
     add_version(made)
     add = made.add_argument
-    add("--archive", required=True, metavar="PATH", help="folder or address of the archive")
-    add("--out", required=True, metavar="PATH", help="folder or address of the rollups")
+    add("--archive", required=True, metavar="PATH", help="folder or URL of the archive")
+    add("--out", required=True, metavar="PATH", help="folder or URL of the rollups")
     add("--from", dest="first", type=_day, metavar="DAY", help="first day (default: the oldest)")
     add("--to", dest="last", type=_day, metavar="DAY", help="last day (default: the newest)")
     add("--from-raw", action="store_true",
         help="read the samples, not the archive's hourly statistics")  # fmt: skip
     add("--no-forecasts", dest="forecasts", action="store_false",
-        help="days and hours alone; forecasts and trends stay as they are")  # fmt: skip
+        help="skip forecasts and trends; existing ones stay")  # fmt: skip
     add("--fold", action="append", default=[], metavar="LABEL",
-        help="merge series that differ in this label only, as always for job, instance, pod ...")  # fmt: skip
+        help="drop this label from identities too (always: job, instance, pod and the like)")  # fmt: skip
     where = made.add_mutually_exclusive_group()
     where.add_argument("--master", default="", metavar="URL",
                        help="Spark master, e.g. spark://host:7077 (default: this machine)")  # fmt: skip
     where.add_argument("--remote", default="", metavar="URL",
                        help="Spark Connect server, e.g. sc://host:15002")  # fmt: skip
     add("--conf", action="append", default=[], type=_setting, metavar="KEY=VALUE",
-        help="a setting of Spark's; may be given again")  # fmt: skip
+        help="a Spark setting, repeatable")  # fmt: skip
     add_publication_arguments(made)
     return made
 
 
 def add_publication_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("forecasts back to Prometheus")
-    group.add_argument("--textfile", metavar="FILE", help="for the textfile collector, *.prom")
+    group = parser.add_argument_group("publish forecasts")
+    group.add_argument("--textfile", metavar="FILE", help="file for the textfile collector, *.prom")
     group.add_argument(
-        "--remote-write", metavar="URL", help="receiver, like http://127.0.0.1:9090/api/v1/write"
+        "--remote-write",
+        metavar="URL",
+        help="remote-write URL, like http://127.0.0.1:9090/api/v1/write",
     )
-    group.add_argument("--remote-write-user", metavar="NAME", help="user name of basic auth")
-    group.add_argument("--remote-write-password-file", metavar="FILE", help="its password")
-    group.add_argument("--remote-write-token-file", metavar="FILE", help="bearer token instead")
+    group.add_argument("--remote-write-user", metavar="NAME", help="user name for basic auth")
+    group.add_argument(
+        "--remote-write-password-file", metavar="FILE", help="file with the password"
+    )
+    group.add_argument("--remote-write-token-file", metavar="FILE", help="file with a bearer token")
     group.add_argument(
         "--label", action="append", default=[], metavar="NAME=VALUE",
-        help=f"for all that is sent, may be given again (default job={JOB})",
+        help=f"label of all samples, repeatable (default job={JOB})",
     )  # fmt: skip

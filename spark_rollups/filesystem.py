@@ -1,6 +1,6 @@
-"""Where archive and rollups are: a folder, or a prefix on one of pyarrow's file systems.
+"""Files of the archive and of the rollups, in a folder or on an object store of pyarrow.fs.
 
-A file appears whole under its name, or not at all. Runs in Spark's workers too.
+Files are written atomically. Spark workers use this module too.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ TEMPORARY: Final = ".tmp-"
 
 
 class RollupError(Exception):
-    """What cannot be read, written or done; one line that names what and where."""
+    """The rollup failed; the text is one line."""
 
 
-class Place:
-    """Paths are relative to it. It is made from its text, so it can be sent to a worker as text."""
+class Root:
+    """The root folder or URL; all paths are relative to it. `text` is enough to open it in a worker."""
 
     def __init__(self, text: str) -> None:
         self.text = text if "://" in text else Path(text).absolute().as_posix()
@@ -41,16 +41,16 @@ class Place:
         return f"{self._base}/{path}" if self._base else path
 
     def names(self, folder: str) -> list[str]:
-        """The files directly in a folder, sorted; none when there is no such folder."""
+        """The files of a folder, sorted; empty without such a folder."""
         selector = pafs.FileSelector(self.at(folder), allow_not_found=True)
-        with self.told("list", folder):
+        with self.named_errors("list", folder):
             found = self.files.get_file_info(selector)
         return sorted(each.base_name for each in found if each.type == pafs.FileType.File)
 
     def walk(self, folder: str) -> list[str]:
-        """Every file below a folder, as paths."""
+        """The paths of all files below a folder."""
         selector = pafs.FileSelector(self.at(folder), recursive=True, allow_not_found=True)
-        with self.told("list", folder):
+        with self.named_errors("list", folder):
             found = self.files.get_file_info(selector)
         return sorted(
             each.path.removeprefix(self._base).lstrip("/")
@@ -59,19 +59,19 @@ class Place:
         )
 
     def has(self, paths: Sequence[str]) -> bool:
-        """Whether every one of these files is there."""
-        with self.told("look for", paths[0] if paths else ""):
+        """Whether all of these files exist."""
+        with self.named_errors("stat", paths[0] if paths else ""):
             found = self.files.get_file_info([self.at(path) for path in paths])
         return all(each.type == pafs.FileType.File for each in found)
 
     def changed_at(self, path: str) -> int | None:
-        """In milliseconds since 1970; None where the store does not tell, or the file is gone."""
-        with self.told("look for", path):
+        """The modification time in milliseconds since 1970; None if unknown."""
+        with self.named_errors("stat", path):
             (found,) = self.files.get_file_info([self.at(path)])
         return None if found.mtime_ns is None else int(found.mtime_ns // 1_000_000)
 
     def read(self, path: str) -> bytes:
-        with self.told("read", path), self.files.open_input_stream(self.at(path)) as source:
+        with self.named_errors("read", path), self.files.open_input_stream(self.at(path)) as source:
             data: bytes = source.read()
             return data
 
@@ -81,16 +81,16 @@ class Place:
 
     @contextlib.contextmanager
     def open(self, path: str) -> Iterator[Any]:
-        """For random access, as Parquet readers need it."""
-        with self.told("read", path), self.files.open_input_file(self.at(path)) as source:
+        """For random access."""
+        with self.named_errors("read", path), self.files.open_input_file(self.at(path)) as source:
             yield source
 
     @contextlib.contextmanager
     def create(self, path: str) -> Iterator[Any]:
-        """A sink for the file's bytes; the file is there when the block has ended well."""
-        with self.told("write", path):
+        """Yields a sink; the file exists after the block has ended without an error."""
+        with self.named_errors("write", path):
             if not self._local:
-                # To close an upload completes it, and an error closes it too: so it begins last.
+                # Closing completes an upload, even after an error: so upload after the block.
                 whole = pa.BufferOutputStream()
                 yield whole
                 with self._upload(self.at(path)) as sink:
@@ -100,12 +100,12 @@ class Place:
                 yield sink
 
     def delete(self, path: str) -> None:
-        """What is gone already is as good as deleted."""
-        with self.told("delete", path), contextlib.suppress(FileNotFoundError):
+        """A missing file is no error."""
+        with self.named_errors("delete", path), contextlib.suppress(FileNotFoundError):
             self.files.delete_file(self.at(path))
 
     @contextlib.contextmanager
-    def told(self, verb: str, path: str) -> Iterator[None]:
+    def named_errors(self, verb: str, path: str) -> Iterator[None]:
         try:
             yield
         except (OSError, pa.ArrowException) as error:
@@ -125,22 +125,22 @@ class Place:
     def _upload(self, path: str) -> Any:
         try:
             return self.files.open_output_stream(path)
-        except FileNotFoundError:  # a store that has real folders, unlike most
+        except FileNotFoundError:  # a store with real folders
             self.files.create_dir(path.rpartition("/")[0], recursive=True)
             return self.files.open_output_stream(path)
 
 
 @lru_cache(maxsize=8)
-def place_at(text: str) -> Place:
-    """Kept between the tasks of a worker: to open an object store asks it requests."""
-    return Place(text)
+def root_at(text: str) -> Root:
+    """Cached between the tasks of a worker: opening an object store sends requests."""
+    return Root(text)
 
 
 @contextlib.contextmanager
 def _scratch(final: Path) -> Iterator[Any]:
-    """A file of another name, which takes the final one when it is whole and on the disk.
+    """Writes a temporary file, syncs it, and renames it.
 
-    Its name is nobody else's: Spark may run one task twice at the same time.
+    The temporary name is unique: Spark may run a task twice at the same time.
     """
     final.parent.mkdir(parents=True, exist_ok=True)
     scratch = final.with_name(f"{TEMPORARY}{secrets.token_hex(4)}-{final.name}")
@@ -158,7 +158,7 @@ def _scratch(final: Path) -> Iterator[Any]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """A new name is durable only when its folder is."""
+    """Makes a new name durable."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

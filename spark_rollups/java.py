@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: where it is, whether it is new enough, and how it starts fast."""
+"""Finds Java for Spark, checks its version, and speeds up its start."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_rollups.filesystem import RollupError
 
 OLDEST: Final = 17
 _HOW: Final = f"Spark needs Java {OLDEST} or newer: install a JRE (Debian: openjdk-17-jre-headless)"
-# One job of seconds is over before a second compilation pays.
+# Jobs take seconds, so the optimizing compiler does not pay.
 FLAGS: Final = (
     "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable",
     "-Xlog:all=error:stderr",
@@ -22,7 +22,7 @@ FLAGS: Final = (
 
 
 def find_java(environ: Mapping[str, str]) -> Path:
-    """The program that Spark's scripts will take; an error that says what to do."""
+    """The Java that the Spark scripts use."""
     home = environ.get("JAVA_HOME", "")
     found = Path(home, "bin", "java") if home else shutil.which("java", path=environ.get("PATH"))
     if found is None:
@@ -37,27 +37,27 @@ def find_java(environ: Mapping[str, str]) -> Path:
 
 
 def java_version(java: Path) -> int | None:
-    """From the file `release` beside it, which costs nothing; None when there is none."""
+    """From the file `release` of the Java home; None without one."""
     release = java.parent.parent / "release"
     if not release.is_file():
         return None
-    told = re.search(
+    match = re.search(
         r'^JAVA_VERSION="(?:1\.)?(\d+)', release.read_text(errors="replace"), re.MULTILINE
     )
-    return int(told[1]) if told else None
+    return int(match[1]) if match else None
 
 
 class ClassArchive:
-    """Spark's classes as this Java had them in memory (AppCDS): it halves the start.
+    """The class data sharing archive (AppCDS) of Spark: it halves the start time.
 
-    The first run writes it when it ends; it is bound to one Java and one Spark.
+    The first run writes it at its end, for one version of Java and Spark.
     """
 
     def __init__(self, java: Path, spark_home: Path, environ: Mapping[str, str]) -> None:
         cache = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME", "/tmp"), ".cache")  # noqa: S108
         jars = sorted((each.name, each.stat().st_size) for each in (spark_home / "jars").iterdir())
-        told = f"{java}\n{java.stat().st_mtime_ns}\n{spark_home}\n{jars}"
-        mark = hashlib.sha256(told.encode()).hexdigest()[:16]
+        key = f"{java}\n{java.stat().st_mtime_ns}\n{spark_home}\n{jars}"
+        mark = hashlib.sha256(key.encode()).hexdigest()[:16]
         self.path = Path(cache, "streamgauge", f"spark-{mark}.jsa")
         self._fresh = self.path.with_suffix(f".{os.getpid()}.new")
         self.there = self.path.is_file()
@@ -68,10 +68,10 @@ class ClassArchive:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError:
-            return ()  # a read-only home: the start is slow, and that is all
+            return ()  # a read-only home: start without the archive
         return (f"-XX:ArchiveClassesAtExit={self._fresh}",)
 
     def settle(self) -> None:
-        """After Java has ended: the new file takes its name when it is whole."""
+        """Renames the new file after Java has ended."""
         if self._fresh.is_file():
             self._fresh.replace(self.path)

@@ -1,4 +1,4 @@
-"""Starts the Java process behind Spark, and leaves out what it always says on stderr."""
+"""Starts the Java process of Spark, and filters known warnings from its stderr."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ import threading
 from collections.abc import Mapping
 from typing import IO, Final, TextIO
 
-# Said at each start, whatever the log's settings are.
-_ALWAYS_SAID: Final = ("WARNING: Using incubator modules",)
+# Printed at each start, regardless of the log configuration.
+_KNOWN_WARNINGS: Final = ("WARNING: Using incubator modules",)
 
 
 def launch_java(conf: Mapping[str, str]) -> None:
-    """The next session takes this Java. Nothing happens where one is running already."""
+    """Starts Java for the next session, unless one is running."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
     if SparkContext._gateway is not None:  # noqa: SLF001
         return
-    told = SparkConf(loadDefaults=False)
+    spark_conf = SparkConf(loadDefaults=False)
     for key, value in conf.items():
-        told.set(key, value)
-    gateway = launch_gateway(told, {"stderr": subprocess.PIPE})  # type: ignore[no-untyped-call]
-    threading.Thread(target=_pass_on, args=(gateway.proc.stderr, sys.stderr), daemon=True).start()
+        spark_conf.set(key, value)
+    gateway = launch_gateway(spark_conf, {"stderr": subprocess.PIPE})  # type: ignore[no-untyped-call]
+    threading.Thread(target=_forward, args=(gateway.proc.stderr, sys.stderr), daemon=True).start()
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001
 
 
 def end_java(seconds: float) -> bool:
-    """Whether there was one of ours, and it has ended. There is no public way to end it."""
+    """Ends the Java that we started; returns whether it ended. pyspark has no public way for this."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway  # noqa: SLF001
@@ -46,11 +46,11 @@ def end_java(seconds: float) -> bool:
     return True
 
 
-def _pass_on(source: IO[bytes], sink: TextIO) -> None:
-    """Until the other end is closed."""
+def _forward(source: IO[bytes], sink: TextIO) -> None:
+    """Copies lines until the source is closed."""
     with source:
         for line in source:
             text = line.decode(errors="replace")
-            if not text.startswith(_ALWAYS_SAID):
+            if not text.startswith(_KNOWN_WARNINGS):
                 sink.write(text)
                 sink.flush()

@@ -1,4 +1,4 @@
-"""`streamgauge rollup`: from the command line to a finished run, or to one line that says why not."""
+"""`streamgauge rollup`: hourly and daily tables and forecasts from the archive."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import time
 from collections.abc import Sequence
 
 from spark_rollups.command_line import parser
-from spark_rollups.filesystem import Place, RollupError
-from spark_rollups.jobs.progress import Progress
+from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.jobs.rollup import Result, rollup
 from spark_rollups.jobs.settings import RollupSettings
 from spark_rollups.jobs.spark_runner import SparkRunner
+from spark_rollups.progress import Progress
 from spark_rollups.publishing.publication import (
     FILE,
     Publication,
@@ -27,11 +27,11 @@ from spark_rollups.spark_errors import SparkFailedError
 
 
 def main(argv: Sequence[str]) -> int:
-    """0 when the result is there, 1 when Spark failed, 2 when it cannot be; a line says what stays."""
+    """Exit code 0 on success, 1 if Spark failed, 2 on other errors."""
     try:
         return _run(parser().parse_args(argv))
     except SparkFailedError as error:
-        # A fault of Spark's, or ours in a worker: whoever mends it needs the whole story.
+        # A failure of Spark or a bug in a worker: print the full text for debugging.
         sys.stderr.write(f"{error.story}\nstreamgauge: {_printable(str(error))}\n")
         return 1
     except RollupError as error:
@@ -42,13 +42,13 @@ def main(argv: Sequence[str]) -> int:
         return 130
 
 
-def _run(words: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     settings = RollupSettings(
-        words.archive, words.out, words.first, words.last, words.from_raw, words.forecasts,
-        folded=tuple(sorted({*FOLDED_LABELS, *words.fold})),
+        arguments.archive, arguments.out, arguments.first, arguments.last, arguments.from_raw, arguments.forecasts,
+        folded=tuple(sorted({*FOLDED_LABELS, *arguments.fold})),
     )  # fmt: skip
-    spark = SparkSettings(words.master, words.remote, dict(words.conf))
-    publication = publication_of(words)
+    spark = SparkSettings(arguments.master, arguments.remote, dict(arguments.conf))
+    publication = publication_of(arguments)
     runners: list[SparkRunner] = []
 
     def start() -> SparkRunner:
@@ -63,38 +63,38 @@ def _run(words: argparse.Namespace) -> int:
         for runner in runners:
             runner.close()
     sys.stdout.write(_summary(result, settings.out, time.monotonic() - began))
-    _publish(Rollups(Place(settings.out), result.manifest), publication)
+    _publish(Rollups(Root(settings.out), result.manifest), publication)
     return 0
 
 
 def _publish(rollups: Rollups, publication: Publication) -> None:
-    """The time of success is now, also where nothing had changed."""
+    """The time of success is now, also without changes."""
     now = time.time()
-    found = current_gauges(rollups, now, now, _say)
-    rollups.place.write(FILE, text_of(found.gauges))
-    publication.publish(found, now, _say)
+    found = current_gauges(rollups, now, now, _log)
+    rollups.root.write(FILE, text_of(found.gauges))
+    publication.publish(found, now, _log)
 
 
 def _summary(result: Result, out: str, seconds: float) -> str:
-    made = len(result.read) + len(result.taken_up)
+    made = len(result.read) + len(result.resumed)
     kept = len(result.manifest.days) - made
-    if not made and not result.asof:
-        return f"{kept} days, nothing has changed\n"
-    told = [f"{made} days made from {result.rows:,} rows in {seconds:.1f} s, {kept} kept"]
-    if result.taken_up:
-        told.append(f"{len(result.taken_up)} of them finished by a run that failed")
-    if result.asof:
-        told.append(f"forecasts as of {', '.join(result.asof)}")
-    told.append(f"result {result.manifest.number} in {out}")
-    return "\n".join(told) + "\n"
+    if not made and not result.snapshots:
+        return f"{kept} days, no changes\n"
+    lines = [f"{made} days written from {result.rows:,} rows in {seconds:.1f} s, {kept} unchanged"]
+    if result.resumed:
+        lines.append(f"{len(result.resumed)} of them from a failed earlier run")
+    if result.snapshots:
+        lines.append(f"forecasts as of {', '.join(result.snapshots)}")
+    lines.append(f"result {result.manifest.number} in {out}")
+    return "\n".join(lines) + "\n"
 
 
-def _say(line: str) -> None:
+def _log(line: str) -> None:
     sys.stdout.write(f"{line}\n")
 
 
 def _printable(text: str) -> str:
-    """Names from outside must not move a cursor."""
+    """Escapes control characters in names."""
     return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
 
 

@@ -1,6 +1,6 @@
-"""What the rollups are asked: which metrics are kept by the hour, forecast, trended, told apart.
+"""The metrics of hourly tables, forecasts, trends, states and quantiles.
 
-Pure. Every name comes from the catalogue; to ask about another metric, add it to a list here.
+To add a metric, add it to a list here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from exporter.metric import Metric
 
 
 class Forecasted(NamedTuple):
-    """A level and the limit that it may reach; `limit_name` is the label `limit` of the forecast."""
+    """A level and its limit; `limit_name` is the label `limit` of the forecast."""
 
     metric: str
     limit: str
@@ -37,7 +37,7 @@ FORECASTED: Final = (
     _forecasted(catalog.ACCOUNT_MEMORY_USED_BYTES, catalog.ACCOUNT_MEMORY_LIMIT_BYTES, "memory"),
 )
 
-# Where it goes without a limit to reach. The daily table is enough for them.
+# Trends use the daily table.
 TRENDED: Final = _names(
     catalog.CONSUMER_NUM_PENDING,
     catalog.CONSUMER_NUM_ACK_PENDING,
@@ -55,11 +55,11 @@ TRENDED: Final = _names(
     catalog.SERVER_PROCESS_MEMORY_BYTES,
 )
 
-# What a forecast needs, and what has a worst hour that somebody asks for.
+# Metrics of forecasts, and those whose worst hour matters.
 HOURLY: Final = tuple(
     dict.fromkeys(
         (
-            *(asked.metric for asked in FORECASTED),
+            *(each.metric for each in FORECASTED),
             *_names(
                 catalog.CONSUMER_LAG_SECONDS,
                 catalog.CONSUMER_NUM_PENDING,
@@ -74,10 +74,10 @@ HOURLY: Final = tuple(
     )
 )
 
-# Gauges whose numbers are names: a mean of them says nothing, how long each held says all.
+# Gauges whose values are states: the table `shares` has the time in each.
 STATES: Final = _names(catalog.CONSUMER_VERDICT, catalog.CONSUMER_REDELIVERY_CAUSE)
 
-# Where the usual and the unusual sample are both asked for; read from the samples themselves.
+# Quantiles are computed from samples.
 QUANTILES: Final = _names(
     catalog.CONSUMER_LAG_SECONDS,
     catalog.CONSUMER_NUM_PENDING,

@@ -1,7 +1,4 @@
-"""A Spark session: embedded, on a cluster, by spark-submit or through Spark Connect.
-
-The only module that knows how Spark is started and ended.
-"""
+"""Opens a Spark session: local, on a cluster, under spark-submit, or by Spark Connect."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from spark_rollups.spark_errors import is_spark, reason_in
 from spark_rollups.worker_zip import package_zip
 
 _LOG: Final = Path(__file__).with_name("log4j2.properties")
-# The work is done in Python beside the JVM: it only hands out tasks.
+# Python workers do the work; the JVM only schedules tasks.
 _BASE: Final = {
     "spark.driver.memory": "1g",
     "spark.ui.enabled": "false",
@@ -35,13 +32,13 @@ _SECONDS_TO_END: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
-    master: str = ""  # "": all cores of this machine, or what spark-submit says
+    master: str = ""  # "": all cores of this machine, or the master of spark-submit
     remote: str = ""  # the address of a Spark Connect server, sc://host:port
     conf: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def submitted(self) -> bool:
-        """Whether spark-submit runs us: then Java is there and the master is chosen."""
+        """Whether spark-submit started this process: then Java runs and the master is set."""
         return "PYSPARK_GATEWAY_PORT" in os.environ
 
     @property
@@ -57,7 +54,7 @@ class Session:
     ) -> None:
         self.spark = spark
         self._archive = archive
-        self._sent = sent  # what executors fetch from us, as long as there may be new ones
+        self._sent = sent  # files that new executors fetch from the driver
 
     def close(self) -> None:
         with self._sent:
@@ -67,7 +64,7 @@ class Session:
 
 
 def open_session(settings: SparkSettings) -> Session:
-    """One line of error where it cannot be: no Java, no Spark, no such master."""
+    """Raises RollupError without Java or Spark, or for an unknown master."""
     with _one_line_errors():
         if settings.remote:
             return _connected(settings)
@@ -122,14 +119,14 @@ def _prepare_java(settings: SparkSettings) -> ClassArchive:
 
 @contextlib.contextmanager
 def _one_line_errors() -> Any:
-    """What a user can mend is told in one line; the rest is a fault of ours and keeps its trace."""
+    """Turns errors of the environment into RollupError; bugs keep their traceback."""
     try:
         yield
     except ModuleNotFoundError as error:
         raise RollupError(
             f"{error.name} is not installed: pip install 'streamgauge[spark]'"
         ) from error
-    except ImportError as error:  # Spark Connect says so of what it needs
+    except ImportError as error:  # a missing dependency of Spark Connect
         raise RollupError(f"Spark cannot be used: {str(error).splitlines()[0]}") from error
     except RollupError:
         raise

@@ -1,4 +1,4 @@
-"""What Spark throws, in one line with the whole story beside it."""
+"""Errors of Spark as one line, with the full text kept."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _MOST: Final = 300
 
 
 class SparkFailedError(RollupError):
-    """A job that ended badly. The text must be had at once: with Java it would be gone."""
+    """A failed Spark job. Keeps the text, which is not available after Java has ended."""
 
-    def __init__(self, story: str, left: str = "") -> None:
+    def __init__(self, story: str, consequence: str = "") -> None:
         self.story = story
-        super().__init__(f"Spark failed: {reason_in(story)}{left and f'; {left}'}")
+        super().__init__(f"Spark failed: {reason_in(story)}{consequence and f'; {consequence}'}")
 
 
 @contextlib.contextmanager
-def told_as_spark_failure() -> Iterator[None]:
+def spark_failures() -> Iterator[None]:
     try:
         yield
     except Exception as error:
@@ -31,12 +31,12 @@ def told_as_spark_failure() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def leaving(left: str) -> Iterator[None]:
-    """Only the caller knows what a failure leaves to readers: an old result, none, or new days."""
+def with_consequence(consequence: str) -> Iterator[None]:
+    """Adds to a failure which result readers see now."""
     try:
         yield
     except SparkFailedError as error:
-        raise SparkFailedError(error.story, left) from error
+        raise SparkFailedError(error.story, consequence) from error
 
 
 def is_spark(error: Exception) -> bool:
@@ -44,11 +44,11 @@ def is_spark(error: Exception) -> bool:
 
 
 def reason_in(story: str) -> str:
-    """The Python error of a worker, which ends its traceback; else the first line with a cause."""
+    """The Python error of a worker; else the first line with an exception."""
     lines = [line.strip() for line in story.splitlines() if line.strip()]
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         if line.startswith("Traceback"):
-            after = [each for each in lines[place + 1 :] if _is_error(each)]
+            after = [each for each in lines[index + 1 :] if _is_error(each)]
             if after:
                 return after[0][:_MOST]
     causes = [line for line in lines if "Exception" in line or "Error" in line]

@@ -1,6 +1,6 @@
-"""The few modules that workers need, as a zip: for clusters that do not have Streamgauge installed.
+"""A zip of the modules that workers need, for clusters without Streamgauge.
 
-`python -m spark_rollups.worker_zip FOLDER` writes it for spark-submit, with the program beside it.
+`python -m spark_rollups.worker_zip FOLDER` writes it for spark-submit, with the program.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from typing import Final
 
 ZIP: Final = "streamgauge-spark.zip"
 PROGRAM: Final = "streamgauge-rollup.py"
-# Whole rooms would bring what no worker needs; these import nothing beyond themselves.
-_MODULES: Final = ("archive/__init__.py", "archive/tables/__init__.py", "archive/tables/schema.py", "exporter/__init__.py",
-                   "exporter/catalog.py", "exporter/metric.py",
-                   "streamgauge/__init__.py", "streamgauge/serving/__init__.py", "streamgauge/serving/version.py")  # fmt: skip
-_ROOM: Final = "spark_rollups"
+# Modules of other packages that workers import; these import no others.
+_MODULES: Final = (
+    "archive/__init__.py", "archive/tables/__init__.py", "archive/tables/chunk_statistics.py",
+    "archive/tables/schema.py", "exporter/__init__.py", "exporter/catalog.py", "exporter/metric.py",
+    "streamgauge/__init__.py", "streamgauge/serving/__init__.py", "streamgauge/serving/version.py",
+)  # fmt: skip
+_PACKAGE: Final = "spark_rollups"
 _TEXT: Final = '''"""For spark-submit: `spark-submit --py-files streamgauge-spark.zip streamgauge-rollup.py ...`."""
 
 import sys
@@ -32,17 +34,17 @@ sys.exit(main(sys.argv[1:]))
 
 
 def root() -> Path:
-    """The folder that holds the rooms."""
-    spec = find_spec(_ROOM)
+    """The folder that holds the packages."""
+    spec = find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(_ROOM)
+        raise ModuleNotFoundError(_PACKAGE)
     return Path(spec.origin).parent.parent
 
 
 def write_zip(path: Path) -> None:
-    """The same bytes from the same sources: times are not those of the checkout."""
+    """Reproducible: the same sources give the same bytes."""
     base = root()
-    own = (each.relative_to(base).as_posix() for each in (base / _ROOM).rglob("*.py"))
+    own = (each.relative_to(base).as_posix() for each in (base / _PACKAGE).rglob("*.py"))
     names = [*_MODULES, *own]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as target:
         for name in sorted(names):
@@ -53,7 +55,7 @@ def write_zip(path: Path) -> None:
 
 @contextlib.contextmanager
 def package_zip() -> Iterator[Path]:
-    """For one session: executors fetch it from the driver when they start."""
+    """A temporary zip for one session; executors fetch it from the driver."""
     with tempfile.TemporaryDirectory(prefix="streamgauge-") as folder:
         path = Path(folder, ZIP)
         write_zip(path)

@@ -1,6 +1,6 @@
-"""Rollups beside DuckDB, Polars and Spark's own functions, on the same files and in one run.
+"""Compares rollups with DuckDB, Polars and Spark functions, on the same files in one run.
 
-Warm: Spark has started and run once. Figures are printed, never asserted.
+Spark is warm. Figures are printed, not asserted.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from bench.rollup.peers import duckdb_month, duckdb_raw, polars_month, polars_ra
 from bench.rollup.spark_start import compare as compare_starts
 from bench.table import seconds, show
 from spark_rollups.datasource.archive_files import open_archive
-from spark_rollups.jobs.progress import Silent
 from spark_rollups.jobs.rollup import rollup
 from spark_rollups.jobs.settings import RollupSettings
 from spark_rollups.jobs.spark_runner import SparkRunner
+from spark_rollups.progress import SilentProgress
 from spark_rollups.rollup.tables.reader import open_rollups
 from spark_rollups.session import SparkSettings
 
@@ -41,16 +41,16 @@ Work = Callable[[], Any]
 
 class Taken(NamedTuple):
     wall: float
-    cpu: float  # of all processes; on a busy machine the better measure
+    cpu: float  # of all processes; less sensitive to other load
 
     def least(self, other: Taken) -> Taken:
         return Taken(min(self.wall, other.wall), min(self.cpu, other.cpu))
 
 
-def in_turns(works: dict[str, Work], turns: int) -> dict[str, Taken]:
-    """One after the other, again and again; the best of each: the rest was somebody else's."""
+def in_rounds(works: dict[str, Work], rounds: int) -> dict[str, Taken]:
+    """Interleaved rounds; the best of each counts, as other load only slows down."""
     best = dict.fromkeys(works, Taken(float("inf"), float("inf")))
-    for _ in range(turns):
+    for _ in range(rounds):
         for name, work in works.items():
             began, cpu = time.perf_counter(), tree_cpu_seconds()
             work()
@@ -60,7 +60,7 @@ def in_turns(works: dict[str, Work], turns: int) -> dict[str, Taken]:
 
 
 class Ours:
-    """The rollup as the command does it, each time from nothing; forecasts are another bench."""
+    """The rollup as the command runs it, each time without earlier results or forecasts."""
 
     def __init__(self, runner: SparkRunner, archive: Path, out: Path) -> None:
         self._runner, self.out = runner, out
@@ -76,26 +76,28 @@ class Ours:
         self._roll(self._settings)
 
     def from_samples(self) -> None:
-        """Every hour is kept with its p95, as the others do it."""
+        """Writes hourly rows with p95 for all metrics, like the others."""
         self._roll(replace(self._settings, from_raw=True, hourly=tuple(METRICS)))
 
     def _roll(self, settings: RollupSettings) -> None:
         shutil.rmtree(self.out, ignore_errors=True)
-        rollup(settings, lambda: self._runner, Silent())
+        rollup(settings, lambda: self._runner, SilentProgress())
 
 
-def compare_month(folder: Path, runner: SparkRunner, consumers: int, days: int, turns: int) -> None:
+def compare_month(
+    folder: Path, runner: SparkRunner, consumers: int, days: int, rounds: int
+) -> None:
     archive, spark = folder / "month", runner.session().spark
     rows = write_month(archive, consumers, days)
     ours = Ours(runner, archive, folder / "out")
-    best = in_turns(
+    best = in_rounds(
         {
             "streamgauge rollup": ours.whole,
             "DuckDB": lambda: duckdb_month(archive, folder / "duckdb.parquet"),
             "Polars": lambda: polars_month(archive, folder / "polars.parquet"),
             "Spark data frames": lambda: spark_month(spark, archive, folder / "spark"),
         },
-        turns,
+        rounds,
     )
     title = f"{days} days from hourly statistics: {rows:,} rows to days"
     _show(
@@ -105,15 +107,15 @@ def compare_month(folder: Path, runner: SparkRunner, consumers: int, days: int, 
         [("series", "ascending"), ("day", "ascending")]
     )
     _say_equal(_in_order(ours.out, "daily", "day"), theirs, ("count", "min", "max", "sum", "last"))
-    _compare_growth(ours, consumers, days, turns)
+    _compare_growth(ours, consumers, days, rounds)
 
 
-def _compare_growth(ours: Ours, consumers: int, days: int, turns: int) -> None:
+def _compare_growth(ours: Ours, consumers: int, days: int, rounds: int) -> None:
     unit = days // _GROWTH[-1]
     if unit == 0:
         return
     works: dict[str, Work] = {f"{n}x": lambda n=n: ours.of_days(n * unit) for n in _GROWTH}  # type: ignore[misc]
-    best = in_turns(works, turns)
+    best = in_rounds(works, rounds)
     rows = [
         (name, f"{n * unit * consumers * len(METRICS) * 24:,}", seconds(best[name].wall),
          f"{best[name].wall / best['1x'].wall:.2f}x", f"{best[name].cpu / best['1x'].cpu:.2f}x")
@@ -126,17 +128,17 @@ def _compare_growth(ours: Ours, consumers: int, days: int, turns: int) -> None:
     )
 
 
-def compare_raw(folder: Path, runner: SparkRunner, consumers: int, turns: int) -> None:
+def compare_raw(folder: Path, runner: SparkRunner, consumers: int, rounds: int) -> None:
     archive = folder / "raw"
     samples = write_day(archive, consumers)
     ours = Ours(runner, archive, folder / "out-raw")
-    best = in_turns(
+    best = in_rounds(
         {
             "streamgauge rollup": ours.from_samples,
             "DuckDB": lambda: duckdb_raw(archive, folder / "duckdb-raw.parquet"),
             "Polars": lambda: polars_raw(archive, folder / "polars-raw.parquet"),
         },
-        turns,
+        rounds,
     )
     beside = best["streamgauge rollup"].wall / best["DuckDB"].wall
     _show(f"a day of samples: {samples:,} to hours and days", best,
@@ -149,7 +151,7 @@ def compare_raw(folder: Path, runner: SparkRunner, consumers: int, turns: int) -
 
 
 def _in_order(out: Path, table: str, time_column: str) -> Any:
-    """In the order of series, which is that of metric and consumer here."""
+    """In the order of metric and consumer, which is that of series ids here."""
     found = open_rollups(str(out)).table(table, *_EVER)
     keys = [(name, "ascending") for name in ("metric", "consumer", time_column)]
     return found.sort_by(keys)
@@ -158,7 +160,7 @@ def _in_order(out: Path, table: str, time_column: str) -> Any:
 def _say_equal(ours: Any, theirs: Any, names: Sequence[str]) -> None:
     worst = max(_difference(ours.column(name), theirs.column(name)) for name in names)
     rows = f"{ours.num_rows:,} rows beside {theirs.num_rows:,}"
-    print(f"  DuckDB's answer beside ours: {rows}, largest relative difference {worst:.1e}")
+    print(f"  results of DuckDB and ours: {rows}, largest relative difference {worst:.1e}")
 
 
 def _difference(ours: Any, theirs: Any) -> float:
@@ -186,25 +188,25 @@ def main() -> None:
     add("--days", type=int, default=30, help="of the month (default 30)")
     add("--raw-consumers", type=int, default=1000,
         help="of the day of samples (default 1000, a fifth of the bar's day; 5000 takes 8 GB)")  # fmt: skip
-    add("--turns", type=int, default=3, help="the best of so many counts (default 3)")
-    add("--only", choices=("month", "raw", "start"), help="one of the three")
-    words = parser.parse_args()
-    if words.only in (None, "start"):
-        compare_starts(words.turns)
-    if words.only != "start":
-        _compare_work(words)
+    add("--rounds", type=int, default=3, help="interleaved rounds; the best counts (default 3)")
+    add("--only", choices=("month", "raw", "start"), help="run one part only")
+    arguments = parser.parse_args()
+    if arguments.only in (None, "start"):
+        compare_starts(arguments.rounds)
+    if arguments.only != "start":
+        _compare_work(arguments)
 
 
-def _compare_work(words: argparse.Namespace) -> None:
+def _compare_work(arguments: argparse.Namespace) -> None:
     runner = SparkRunner(SparkSettings(master="local[2]"))
     with tempfile.TemporaryDirectory(prefix="streamgauge-bench-") as name:
         folder = Path(name)
         try:
             _warm(folder, runner)
-            if words.only != "raw":
-                compare_month(folder, runner, words.consumers, words.days, words.turns)
-            if words.only != "month":
-                compare_raw(folder, runner, words.raw_consumers, words.turns)
+            if arguments.only != "raw":
+                compare_month(folder, runner, arguments.consumers, arguments.days, arguments.rounds)
+            if arguments.only != "month":
+                compare_raw(folder, runner, arguments.raw_consumers, arguments.rounds)
         finally:
             runner.close()
 

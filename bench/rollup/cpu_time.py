@@ -1,4 +1,4 @@
-"""CPU time of this process and all below it: Java and Spark's Python workers are children of ours."""
+"""CPU time of this process and its descendants: Java and the Python workers of Spark."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
 def tree_cpu_seconds() -> float:
-    """What ended meanwhile counts with its parent, once that has waited for it."""
+    """Ended processes count with their parent, once it has waited for them."""
     parents, ticks = {}, {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
-            continue  # it has just ended
+            continue  # the process has ended
         pid = int(path.parent.name)
         parents[pid] = int(fields[1])
         ticks[pid] = sum(int(field) for field in fields[11:15])

@@ -1,6 +1,6 @@
-"""An archive for the rollups' measurements: what 5,000 consumers report in twelve metrics.
+"""Generates an archive of twelve consumer metrics for the rollup benchmark.
 
-Written with the archive's own encodings; a month of hourly statistics, or a day of samples.
+A month of hourly statistics, or a day of samples, in the encodings of the archive.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from archive.tables.chunk_encoder import cut, rows
-from archive.tables.hourly_statistics import Statistics, hourly_rows, statistics
+from archive.tables.chunk_statistics import ChunkStatistics
+from archive.tables.hourly_statistics import hourly_rows, statistics
 from archive.tables.manifest import DayEntry, FileEntry, HourEntry, Manifest
 from archive.tables.manifest_store import write_manifest
 from archive.tables.parquet_files import new_file
@@ -57,7 +58,7 @@ def _constant(random: np.random.Generator, size: tuple[int, int]) -> Floats:
     return np.repeat(random.choice([100.0, 1000.0], (size[0], 1)), size[1], axis=1)
 
 
-# In the order of files: by name.
+# Sorted by name, as in files.
 METRICS: Final[dict[str, Draw]] = {
     f"streamgauge_consumer_{name}": draw
     for name, draw in sorted(
@@ -72,13 +73,13 @@ METRICS: Final[dict[str, Draw]] = {
 
 
 def write_month(folder: Path, consumers: int, days: int) -> int:
-    """`hourly/` alone, as `series x 24` rows a day; says how many rows there are."""
+    """Writes only `hourly/`, `series x 24` rows per day; returns the number of rows."""
     storage, random = open_storage(folder), np.random.default_rng(3)
     entries = {}
     for number in range(days):
         start = START + number * DAY_MS
-        table = pa.concat_tables(_hours(metric, place, consumers, start, random)
-                                 for place, metric in enumerate(METRICS))  # fmt: skip
+        table = pa.concat_tables(_hours(metric, index, consumers, start, random)
+                                 for index, metric in enumerate(METRICS))  # fmt: skip
         hourly = _written(storage, "hourly", start, table)
         entries[day_name(start)] = DayEntry(hourly=(hourly,), hours=_hour_entries(start))
     _publish(storage, consumers, entries)
@@ -86,21 +87,21 @@ def write_month(folder: Path, consumers: int, days: int) -> int:
 
 
 def _hours(
-    metric: str, place: int, consumers: int, start: int, random: np.random.Generator
+    metric: str, index: int, consumers: int, start: int, random: np.random.Generator
 ) -> pa.Table:
-    """Statistics of each hour, drawn and not computed: the rollups cannot tell."""
+    """Random statistics per hour, not computed from samples."""
     size = consumers * 24
     first = METRICS[metric](random, (consumers, 24)).ravel()
     last = first + 7
-    found = Statistics(
+    found = ChunkStatistics(
         count=np.full(size, _HOUR_STEPS), min=first, max=last, sum=first * _HOUR_STEPS, first=first,
         last=last, p95=last - 1, increase=last - first, resets=np.zeros(size, np.int64),
     )  # fmt: skip
-    return hourly_rows(_keys(metric, place, consumers, start), found)
+    return hourly_rows(_keys(metric, index, consumers, start), found)
 
 
-def _keys(metric: str, place: int, consumers: int, start: int) -> pa.Table:
-    series = np.repeat(np.arange(consumers, dtype=np.int32) + place * consumers, 24)
+def _keys(metric: str, index: int, consumers: int, start: int) -> pa.Table:
+    series = np.repeat(np.arange(consumers, dtype=np.int32) + index * consumers, 24)
     hours = np.tile(start + np.arange(24) * HOUR_MS, consumers)
     return pa.table(
         {
@@ -112,11 +113,11 @@ def _keys(metric: str, place: int, consumers: int, start: int) -> pa.Table:
 
 
 def write_day(folder: Path, consumers: int) -> int:
-    """A day of samples every 30 s, with its statistics; says how many samples there are."""
+    """Writes a day of samples every 30 s with statistics; returns the number of samples."""
     storage, random = open_storage(folder), np.random.default_rng(4)
     samples, hourly = [], []
-    for place, metric in enumerate(METRICS):
-        for chunk_table, hour_table in _metric_day(metric, place, consumers, random):
+    for index, metric in enumerate(METRICS):
+        for chunk_table, hour_table in _metric_day(metric, index, consumers, random):
             samples.append(chunk_table)
             hourly.append(hour_table)
     entry = DayEntry(
@@ -129,11 +130,11 @@ def write_day(folder: Path, consumers: int) -> int:
 
 
 def _metric_day(
-    metric: str, place: int, consumers: int, random: np.random.Generator
+    metric: str, index: int, consumers: int, random: np.random.Generator
 ) -> Iterator[tuple[pa.Table, pa.Table]]:
     for low in range(0, consumers, 250):
         count = min(250, consumers - low)
-        numbers = np.arange(low, low + count, dtype=np.int32) + place * consumers
+        numbers = np.arange(low, low + count, dtype=np.int32) + index * consumers
         values = METRICS[metric](random, (count, _DAY_STEPS))
         times = np.tile(START + 7_123 + np.arange(_DAY_STEPS) * STEP_MS, count)
         bits = np.ascontiguousarray(values).ravel().view(np.uint64)

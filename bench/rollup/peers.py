@@ -1,7 +1,6 @@
-"""The same requests in the words of DuckDB, Polars and Spark's own functions, on the same files.
+"""The same aggregations with DuckDB, Polars and Spark functions, on the same files.
 
-Each writes its answer as Parquet, as the rollups do. They leave out what only we do: labels to
-columns, several series as one.
+Each writes its result as Parquet, like the rollups, but without label columns and deduplication.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ WITH chunk AS (
   SELECT metric, series, hour,
          coalesce(list_transform(iv, lambda x: x / pow(10, scale)), fv) AS v
   FROM read_parquet('{files}', hive_partitioning = false)
-), told AS (
+), hourly AS (
   SELECT metric, series, hour, len(v) AS count, list_min(v) AS min, list_max(v) AS max,
          list_sum(v) AS sum, v[1] AS first, v[-1] AS last,
          list_aggregate(v, 'quantile_cont', 0.95) AS p95,
@@ -25,7 +24,7 @@ WITH chunk AS (
                   lambda x: CASE WHEN x[1] < x[2] THEN x[1] ELSE x[1] - x[2] END)) AS inner_rise
   FROM chunk
 ), stepped AS (
-  SELECT *, lag(last) OVER (PARTITION BY series ORDER BY hour) AS before FROM told
+  SELECT *, lag(last) OVER (PARTITION BY series ORDER BY hour) AS before FROM hourly
 )
 SELECT metric, series, hour, count, min, max, sum, first, last, p95,
        coalesce(inner_rise, 0) + CASE WHEN before IS NULL THEN 0 WHEN first < before THEN first
@@ -82,7 +81,7 @@ def polars_raw(archive: Path, target: Path) -> None:
     )  # fmt: skip
     rise = pl.element().diff(null_behavior="drop")
     steps = pl.when(rise < 0).then(pl.element().slice(1)).otherwise(rise)
-    told = values.select(
+    hours = values.select(
         "metric", "series", "hour",
         pl.col("v").list.len().alias("count"),
         pl.col("v").list.min().alias("min"),
@@ -95,13 +94,13 @@ def polars_raw(archive: Path, target: Path) -> None:
     ).sort("series", "hour")  # fmt: skip
     before = pl.col("last").shift(1).over("series")
     into = pl.when(pl.col("first") < before).then("first").otherwise(pl.col("first") - before)
-    told.with_columns((pl.col("rise") + into.fill_null(0)).alias("increase")).collect(
+    hours.with_columns((pl.col("rise") + into.fill_null(0)).alias("increase")).collect(
         engine="streaming"
     ).write_parquet(target, compression="zstd")
 
 
 def spark_month(spark: Any, archive: Path, target: Path) -> None:
-    """Data frames and no Python function: what the rollups would be without the kernel."""
+    """Data frames without Python functions: the rollups without numpy."""
     from pyspark.sql import functions as F  # noqa: N812
 
     paths = [str(path) for path in sorted((archive / "hourly").glob("*/*.parquet"))]

@@ -1,4 +1,4 @@
-"""From the command to the first answer of a Spark task: with and without the class archive."""
+"""Time from the command to the first result of a Spark task, with and without the class archive."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ runner.close()
 """
 
 
-def compare(turns: int) -> None:
-    """The first start of all writes the class archive when it ends; it is not among the others."""
+def compare(rounds: int) -> None:
+    """The first start writes the class archive at its end and is reported separately."""
     with tempfile.TemporaryDirectory(prefix="streamgauge-bench-") as cache:
         environ = {**os.environ, "XDG_CACHE_HOME": cache}
         first = _start(environ)
         size = sum(path.stat().st_size for path in Path(cache).rglob("*.jsa"))
-        later = min(_start(environ) for _ in range(turns))
-    rows = [("first of all", seconds(first)), ("every other", seconds(later))]
-    show("from the command to the first answer of a Spark task", ("start", "time"), rows)
+        later = min(_start(environ) for _ in range(rounds))
+    rows = [("first", seconds(first)), ("later", seconds(later))]
+    show("from the command to the first result of a Spark task", ("start", "time"), rows)
     print(f"  the bar is {_BAR:.0f} s; the class archive takes {size / 1e6:.0f} MB")
 
 

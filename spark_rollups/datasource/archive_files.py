@@ -1,4 +1,4 @@
-"""The archive as its newest manifest names it: days, their files, the files of the series."""
+"""The days and files of the archive, from its newest manifest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from archive.tables.schema import (
     manifest_path,
     manifest_publication,
 )
-from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.filesystem import RollupError, Root
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ class ArchiveDay:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    place: Place
+    root: Root
     series: tuple[ArchiveFile, ...]
     days: Mapping[str, ArchiveDay]
 
     def between(self, first: date | None, last: date | None) -> list[str]:
-        """The days asked for. A bound without data is a mistake, a gap between them is not."""
+        """The days in the range. A bound without data is an error, a gap is not."""
         if not self.days:
-            raise RollupError(f"{self.place}: the archive is empty")
+            raise RollupError(f"{self.root}: the archive is empty")
         oldest, newest = min(self.days), max(self.days)
         low, high = (first.isoformat() if first else oldest, last.isoformat() if last else newest)
         if low > high:
@@ -56,31 +56,31 @@ class Archive:
         for bound in (first, last):
             if bound and bound.isoformat() not in self.days:
                 raise RollupError(
-                    f"{self.place}: the archive has no day {bound} (it has {oldest} to {newest})"
+                    f"{self.root}: the archive has no day {bound} (it has {oldest} to {newest})"
                 )
         return [day for day in sorted(self.days) if low <= day <= high]
 
 
 def open_archive(text: str) -> Archive:
-    place = Place(text)
-    published = (manifest_publication(name) for name in place.names(MANIFEST))
+    root = Root(text)
+    published = (manifest_publication(name) for name in root.names(MANIFEST))
     newest = max((number for number in published if number is not None), default=None)
     if newest is None:
-        raise RollupError(f"{place}: there is no archive here (no manifest)")
+        raise RollupError(f"{root}: no archive here (no manifest)")
     path = manifest_path(newest)
-    return _archive(place, place.read(path), f"{place}/{path}")
+    return _archive(root, root.read(path), f"{root}/{path}")
 
 
-def _archive(place: Place, data: bytes, where: str) -> Archive:
+def _archive(root: Root, data: bytes, where: str) -> Archive:
     try:
-        manifest_files(data)  # refuses what a newer program wrote
+        manifest_files(data)  # raises for a newer format
         inner = json.loads(data)["manifest"]
         days = {day: _day(day, entry) for day, entry in sorted(inner["days"].items())}
-        return Archive(place, _files(inner["series"]), days)
+        return Archive(root, _files(inner["series"]), days)
     except ValueError as error:
         raise RollupError(f"{where}: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:
-        raise RollupError(f"{where}: is no manifest of an archive ({error!r})") from error
+        raise RollupError(f"{where}: not a manifest of an archive ({error!r})") from error
 
 
 def _day(day: str, entry: Mapping[str, Any]) -> ArchiveDay:
@@ -96,6 +96,6 @@ def _files(entries: Iterable[Mapping[str, Any]]) -> tuple[ArchiveFile, ...]:
 
 
 def fingerprint(files: Iterable[ArchiveFile], *about: str) -> str:
-    """Of the files' contents and of the settings that matter: when it changes, read again."""
+    """A hash of file contents and settings."""
     text = "\n".join([*about, *sorted(f"{each.path} {each.sha256}" for each in files)])
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Chunks of a unit, held until the day is whole: for quantiles, and for how long states held."""
+"""Collects the samples of a day, for quantiles and state durations."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
+from archive.tables.chunk_statistics import Floats, Int64s, without_nan
 from spark_rollups.rollup.chunks import Chunks, TimedSamples, ranges, starts_of
-from spark_rollups.rollup.deduplication import telling
+from spark_rollups.rollup.deduplication import row_per_hour
 from spark_rollups.rollup.identity_index import Identities
-from spark_rollups.rollup.kernel import Floats, Int64s, without_nan
 from spark_rollups.rollup.rows import Ranks
 
 _NONE: Final = np.empty(0, np.int64)
@@ -18,54 +18,54 @@ _NONE: Final = np.empty(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    who: Ranks
-    order: Ranks  # of fingerprints, for ties
+    rank: Ranks
+    order: Ranks  # order of fingerprints, to break ties
     hour: Int64s
-    numbers: Int64s  # values of the chunk that are numbers
+    numbers: Int64s  # values other than NaN
     counts: Int64s
     values: Floats
-    times: Int64s  # empty where nobody asks for them
+    times: Int64s  # empty if not needed
 
 
 @dataclass(frozen=True, slots=True)
 class DaySamples:
-    """Of each identity with samples, in the order of ranks; their samples one after the other."""
+    """The samples of each identity, concatenated in the order of ranks."""
 
-    who: Ranks
+    rank: Ranks
     counts: Int64s
     values: Floats
-    times: Int64s  # empty where nobody asks for them
+    times: Int64s  # empty if not needed
 
 
 class SampleFold:
-    """Takes chunks as they are read; chooses among several series of an identity at the end."""
+    """Collects chunks; selects one series per identity and hour at the end."""
 
     def __init__(self, identities: Identities) -> None:
         self._identities = identities
         self._held: list[_Held] = []
 
-    def add(self, chunks: Chunks, who: Ranks, timed: TimedSamples | None = None) -> None:
-        """With `timed`, markers are among the samples and every sample has its time."""
+    def add(self, chunks: Chunks, rank: Ranks, timed: TimedSamples | None = None) -> None:
+        """`timed` adds times and stale markers."""
         _, numbers = without_nan(chunks.values, chunks.counts)
         counts, values, times = chunks.counts, chunks.values, np.empty(0, np.int64)
         if timed is not None:
             counts = np.bincount(timed.chunk, minlength=len(chunks)).astype(np.int64)
             values, times = timed.value, timed.time
         order = self._identities.order_of[chunks.series]
-        self._held.append(_Held(who, order, chunks.hour, numbers, counts, values, times))
+        self._held.append(_Held(rank, order, chunks.hour, numbers, counts, values, times))
 
     def finish(self) -> DaySamples:
-        if not any(len(held.who) for held in self._held):
+        if not any(len(held.rank) for held in self._held):
             return DaySamples(np.empty(0, np.int32), _NONE, np.empty(0), _NONE)
-        who, order, hour, numbers, counts, values, times = (
+        rank, order, hour, numbers, counts, values, times = (
             np.concatenate([getattr(held, each.name) for held in self._held])
             for each in fields(_Held)
         )
         self._held.clear()
-        chosen = telling(who, hour, numbers, order)
-        if not np.array_equal(chosen, np.arange(len(who))):
+        chosen = row_per_hour(rank, hour, numbers, order)
+        if not np.array_equal(chosen, np.arange(len(rank))):
             at = ranges(starts_of(counts)[chosen], counts[chosen])
             values, times = values[at], times[at] if len(times) else times
-        who, counts = who[chosen], counts[chosen]
-        firsts = np.flatnonzero(np.append(True, who[1:] != who[:-1]))
-        return DaySamples(who[firsts], np.add.reduceat(counts, firsts), values, times)
+        rank, counts = rank[chosen], counts[chosen]
+        firsts = np.flatnonzero(np.append(True, rank[1:] != rank[:-1]))
+        return DaySamples(rank[firsts], np.add.reduceat(counts, firsts), values, times)

@@ -1,4 +1,4 @@
-"""What the footers of the archive's files tell: which metrics there are, and how much of each."""
+"""The number of rows or samples per metric, from Parquet footers."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any, Final
 
 from archive.tables.schema import SAMPLES
 from spark_rollups.datasource.parquet_reader import metric_range, opened, samples_of
-from spark_rollups.filesystem import Place
+from spark_rollups.filesystem import Root
 
-# Footers are small and far away: on an object store most of the time is waiting.
+# Reading footers of an object store is mostly waiting.
 _THREADS: Final = 8
 
 Weights = Mapping[str, int]  # rows, or samples, by metric
 
 
 def weights_of(
-    place: Place, paths: Sequence[str], table: str, metrics: Sequence[str]
+    root: Root, paths: Sequence[str], table: str, metrics: Sequence[str]
 ) -> dict[str, Weights]:
-    """By file. A row group of several metrics counts for each in equal parts."""
+    """By file. A row group of several metrics is divided equally."""
     known = sorted(metrics)
 
     def one(path: str) -> Weights:
-        with opened(place, path) as file:
+        with opened(root, path) as file:
             return _weights(file.metadata, table, known)
 
     with ThreadPoolExecutor(_THREADS) as threads:

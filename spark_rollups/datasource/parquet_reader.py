@@ -1,4 +1,4 @@
-"""Reading the archive's Parquet files through pyarrow, batch by batch, with errors that name them."""
+"""Reads Parquet files of the archive in batches of row groups."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from archive.tables.schema import FORMAT_VERSION, META_FORMAT
-from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.filesystem import RollupError, Root
 
-# About as many rows, or samples, are held at once.
+# Size of a batch.
 _BATCH_ROWS: Final = 262_144
 _BATCH_SAMPLES: Final = 1_000_000
 _SAMPLES_COLUMN: Final = "ts.list.element"
 
 
 @contextlib.contextmanager
-def opened(place: Place, path: str) -> Iterator[Any]:
-    """A file of the archive; an error when a newer program wrote it."""
-    with place.open(path) as source:
+def opened(root: Root, path: str) -> Iterator[Any]:
+    """Opens a file of the archive; raises for a newer format."""
+    with root.open(path) as source:
         file = pq.ParquetFile(source)
         version = int((file.schema_arrow.metadata or {}).get(META_FORMAT, b"0"))
         if version > FORMAT_VERSION:
             raise RollupError(
-                f"{place}/{path}: format {version} is newer than this program, "
+                f"{root}/{path}: format {version} is newer than this program, "
                 f"which reads {FORMAT_VERSION}"
             )
         yield file
 
 
-def read_columns(place: Place, path: str, columns: Sequence[str]) -> Any:
-    with opened(place, path) as file:
+def read_columns(root: Root, path: str, columns: Sequence[str]) -> Any:
+    with opened(root, path) as file:
         return file.read(columns=list(columns), use_threads=False)
 
 
 def row_batches(
-    place: Place,
+    root: Root,
     path: str,
     columns: Sequence[str],
     metrics: Collection[str] | None,
     series: Any = None,
 ) -> Iterator[Any]:
-    """Tables of the row groups that may hold these metrics and series (sorted); None: of all."""
-    with opened(place, path) as file:
+    """Tables of the row groups that may have these metrics and series (sorted); None selects all."""
+    with opened(root, path) as file:
         groups = groups_with(file.metadata, metrics, series)
-        for portion in _portions(file.metadata, groups):
-            yield file.read_row_groups(portion, columns=list(columns), use_threads=False)
+        for batch in _batches(file.metadata, groups):
+            yield file.read_row_groups(batch, columns=list(columns), use_threads=False)
 
 
 def groups_with(metadata: Any, metrics: Collection[str] | None, series: Any = None) -> list[int]:
@@ -72,7 +72,7 @@ def _may_hold(span: tuple[str, str] | None, metrics: Collection[str]) -> bool:
 
 
 def metric_range(metadata: Any, group: int) -> tuple[str, str] | None:
-    """The first and the last metric of a row group; None where the file does not tell."""
+    """The first and the last metric of a row group; None without statistics."""
     found = _range(metadata, group, "metric")
     return None if found is None else (str(found[0]), str(found[1]))
 
@@ -83,7 +83,7 @@ def _range(metadata: Any, group: int, name: str) -> tuple[Any, Any] | None:
     return None if found is None or not found.has_min_max else (found.min, found.max)
 
 
-def _portions(metadata: Any, groups: list[int]) -> Iterator[list[int]]:
+def _batches(metadata: Any, groups: list[int]) -> Iterator[list[int]]:
     held: list[int] = []
     rows = samples = 0
     for group in groups:
@@ -98,16 +98,16 @@ def _portions(metadata: Any, groups: list[int]) -> Iterator[list[int]]:
 
 
 def samples_of(metadata: Any, group: int) -> int:
-    """How many samples a row group of chunks holds; 0 in a table of statistics."""
+    """The number of samples in a row group; 0 for the hourly table."""
     row_group = metadata.row_group(group)
-    for place in range(row_group.num_columns):
-        column = row_group.column(place)
+    for index in range(row_group.num_columns):
+        column = row_group.column(index)
         if column.path_in_schema == _SAMPLES_COLUMN:
             return int(column.num_values)
     return 0
 
 
 def one_array(table: Any, name: str) -> Any:
-    """A column in one piece."""
+    """A column as one array."""
     column = table.column(name)
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

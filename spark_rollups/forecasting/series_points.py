@@ -1,6 +1,6 @@
-"""Points of many series, added day by day and given back series by series. Pure, on Arrow.
+"""Collects the points of many series day by day and groups them by series.
 
-Series are told apart by every label that they have, so two systems never become one.
+All labels identify a series, so that two systems are never merged.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from spark_rollups.rollup.tables.schemas import PLACE
+from spark_rollups.rollup.tables.schemas import SUBJECT_LABELS
 
 Floats = NDArray[np.float64]
 Int64s = NDArray[np.int64]
 
-_NAMED: Final = ("metric", *PLACE)
-# Between a label's name, its value and the next label; in no name that a server would take.
+_NAMED: Final = ("metric", *SUBJECT_LABELS)
+# Separators of label names and values; servers reject them in names.
 _EQUALS, _NEXT = "\x01", "\x02"
 _TEXT: Final = pa.large_string()
 _NONE: Final = pa.scalar("", _TEXT)
@@ -28,9 +28,9 @@ _NONE: Final = pa.scalar("", _TEXT)
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One row of `who` for each series, and its points in the order in which they came."""
+    """One row of `identities` per series, and its points in the order of insertion."""
 
-    who: Any
+    identities: Any
     _offsets: Int64s
     _points: dict[str, Floats]
 
@@ -44,40 +44,40 @@ class Series:
     def newest(self, name: str) -> Floats:
         return self._points[name][self._offsets[1:] - 1]
 
-    def part(self, first: int, last: int) -> Series:
-        """From the first series on, the last not included."""
+    def slice(self, first: int, last: int) -> Series:
+        """The series from `first` up to `last`, exclusive."""
         offsets = self._offsets[first : last + 1]
         points = slice(int(offsets[0]), int(offsets[-1]))
         return Series(
-            self.who.slice(first, last - first),
+            self.identities.slice(first, last - first),
             offsets - offsets[0],
             {name: values[points] for name, values in self._points.items()},
         )
 
-    def of(self, chosen: NDArray[np.bool_]) -> Series:
-        """Those series alone."""
+    def select(self, chosen: NDArray[np.bool_]) -> Series:
+        """The series of the mask."""
         counts = np.diff(self._offsets)
         points = np.repeat(chosen, counts)
         return Series(
-            self.who.filter(pa.array(chosen)),
+            self.identities.filter(pa.array(chosen)),
             np.append(0, np.cumsum(counts[chosen])),
             {name: values[points] for name, values in self._points.items()},
         )
 
 
 @dataclass(slots=True)
-class Collected:
-    """Only numbers are kept of each day, and one row for each series, of the day it came first."""
+class SeriesCollector:
+    """Holds the points of all days, and one identity row per series."""
 
     columns: tuple[str, ...]
-    _who: list[Any] = field(default_factory=list)
+    _identities: list[Any] = field(default_factory=list)
     _known: Any = field(default_factory=lambda: pa.array([], _TEXT))  # by code
     _codes: list[NDArray[np.int32]] = field(default_factory=list)
     _counts: list[NDArray[np.int32]] = field(default_factory=list)
     _points: dict[str, list[Floats]] = field(default_factory=dict)
 
     def add(self, identities: Any, time: Floats, points: dict[str, Floats]) -> None:
-        """Rows of one day in any order; `identities` has the columns that name a series."""
+        """Adds rows of one day in any order; `identities` has the identity columns."""
         codes = series_codes(identities)
         order = np.lexsort((time, codes))
         starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
@@ -88,7 +88,7 @@ class Collected:
             self._points.setdefault(name, []).append(points[name][order])
 
     def series(self) -> Series | None:
-        """Days must have been added in their order; None when there was not one row."""
+        """Days must have been added in order; None without rows."""
         if not len(self._known):
             return None
         codes = np.concatenate(self._codes)
@@ -97,13 +97,13 @@ class Collected:
         taken = _spans((np.cumsum(counts) - counts)[by_series], counts[by_series])
         sizes = np.bincount(codes, weights=counts).astype(np.int64)
         return Series(
-            pa.concat_tables(self._who),
+            pa.concat_tables(self._identities),
             np.append(0, np.cumsum(sizes)),
             {name: np.concatenate(parts)[taken] for name, parts in self._points.items()},
         )
 
     def _coded(self, firsts: Any) -> NDArray[np.int32]:
-        """The number of each series, which it keeps on all days; new ones are added to the known."""
+        """The code of each series, the same on all days; adds new series."""
         names = series_names(firsts)
         codes = pc.index_in(names, value_set=self._known)
         new = pc.is_null(codes)
@@ -113,38 +113,38 @@ class Collected:
             size = len(self._known)
             found[is_new] = np.arange(size, size + int(is_new.sum()), dtype=np.int32)
             self._known = pa.concat_arrays([self._known, names.filter(new)])
-            self._who.append(firsts.filter(new))
+            self._identities.append(firsts.filter(new))
         return found
 
 
 def _spans(starts: Int64s, counts: Int64s) -> Int64s:
-    """All places of spans that begin at `starts`, one span behind the other."""
+    """The indexes of all spans, given their starts and lengths."""
     ends = np.cumsum(counts)
     return np.repeat(starts - (ends - counts), counts) + np.arange(int(counts.sum()))
 
 
 def series_codes(identities: Any) -> Int64s:
-    """A number for each row; equal where all labels are, and the metric."""
+    """A number per row; equal for rows with equal metric and labels."""
     code = np.zeros(identities.num_rows, np.int64)
     for column in _label_columns(identities):
         encoded = column.dictionary_encode()
         mine = encoded.indices.to_numpy(zero_copy_only=False)
-        # Numbered anew each time, so that many labels cannot run out of 64 bits.
+        # Renumbered for each label, so that the codes fit 64 bits.
         code = np.unique(code * (len(encoded.dictionary) + 1) + mine, return_inverse=True)[1]
     return code.astype(np.int64)
 
 
 def series_names(identities: Any) -> Any:
-    """A text for each row that is the same on every day, whatever labels other series have."""
-    # Large: the names of a few million series are more than 32 bits can address.
+    """A text per row that identifies the series on every day."""
+    # large_string: the names of a few million series exceed 32-bit offsets.
     columns = [identities.column(name).combine_chunks().cast(_TEXT) for name in _NAMED]
     parts = [pc.binary_join_element_wise(*columns, pa.scalar(_NEXT, _TEXT))]
     for name in label_names(identities):
         value = label(identities, name).cast(_TEXT)
-        told = pc.binary_join_element_wise(
+        text = pc.binary_join_element_wise(
             pa.scalar(_NEXT + name, _TEXT), value, pa.scalar(_EQUALS, _TEXT)
         )
-        parts.append(pc.if_else(pc.equal(value, _NONE), _NONE, told))
+        parts.append(pc.if_else(pc.equal(value, _NONE), _NONE, text))
     return pc.binary_join_element_wise(*parts, _NONE)
 
 
@@ -156,12 +156,12 @@ def _label_columns(table: Any) -> Iterator[Any]:
 
 
 def label_names(table: Any) -> Sequence[str]:
-    """Those that any row has, beside the columns."""
+    """The label names in the map `labels`, sorted."""
     found: list[str] = sorted(pc.unique(table.column("labels").combine_chunks().keys).to_pylist())
     return found
 
 
 def label(table: Any, name: str) -> Any:
-    """The label's value in each row, "" where there is none."""
+    """The value of a label per row; "" where it is absent."""
     found = pc.map_lookup(table.column("labels").combine_chunks(), pa.scalar(name), "first")
     return pc.fill_null(found, "")

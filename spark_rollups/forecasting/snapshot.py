@@ -1,4 +1,4 @@
-"""Forecasts and trends as of a day: for the newest whole day, and for each month's end."""
+"""Forecast snapshots: forecasts and trends as of the newest whole day and of month ends."""
 
 from __future__ import annotations
 
@@ -9,66 +9,68 @@ from typing import Final
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from spark_rollups.filesystem import Place, RollupError
-from spark_rollups.forecasting.snapshot_batches import worked_out
-from spark_rollups.forecasting.snapshot_tables import forecasts_asked, trends_asked
-from spark_rollups.jobs.changed_days import month_ends, newest_whole_day
-from spark_rollups.jobs.progress import Progress
-from spark_rollups.jobs.runner import Runner
+from spark_rollups.filesystem import RollupError, Root
+from spark_rollups.forecasting.snapshot_batches import compute_batches
+from spark_rollups.forecasting.snapshot_days import month_ends, newest_whole_day
+from spark_rollups.forecasting.snapshot_tables import forecast_inputs, trend_inputs
+from spark_rollups.progress import Progress
 from spark_rollups.rollup.tables.manifest import Manifest, RollupFile
 from spark_rollups.rollup.tables.reader import Rollups
-from spark_rollups.rollup.tables.schemas import ASOF_TABLES
+from spark_rollups.rollup.tables.schemas import SNAPSHOT_TABLES
 from spark_rollups.rollup.tables.writer import write_table
-from spark_rollups.spark_errors import leaving
+from spark_rollups.runner import Runner
+from spark_rollups.spark_errors import with_consequence
 
 Tables = dict[str, tuple[RollupFile, ...]]
 
-# A day that changed matters to what is made as of the next months; models look no further back.
-_LOOK_BACK_DAYS: Final = 365
-_ASKED: Final = {"forecasts": forecasts_asked, "trends": trends_asked}
+# A snapshot depends on the days of this span.
+_HISTORY_DAYS: Final = 365
+_INPUTS: Final = {"forecasts": forecast_inputs, "trends": trend_inputs}
 
 
-def make_asof(
-    out: Place,
+def make_snapshots(
+    out: Root,
     manifest: Manifest,
     stamp: str,
     runner: Runner,
     progress: Progress,
 ) -> Manifest:
-    """The same manifest with what the next one should name; itself where nothing had to be made."""
+    """A manifest with the new snapshots; the same object if nothing has changed."""
     marks = {day: _mark(day, manifest) for day in _wanted(manifest)}
-    kept = {day for day in marks if manifest.asof_marks.get(day) == marks[day]} & {*manifest.asof}
-    outdated = [day for day in marks if day not in kept]
+    unchanged = {day for day in marks if manifest.asof_marks.get(day) == marks[day]} & {
+        *manifest.asof
+    }
+    outdated = [day for day in marks if day not in unchanged]
     if not outdated:
         return manifest
     rollups = Rollups(out, manifest)
-    made = {day: manifest.asof[day] for day in kept}
+    made = {day: manifest.asof[day] for day in unchanged}
     progress.begin("forecasts", len(outdated))
     for day in outdated:
-        made[day] = _made_of(rollups, day, stamp, runner)
+        made[day] = _snapshot(rollups, day, stamp, runner)
         progress.step(1)
     progress.end()
     return replace(manifest, asof=dict(sorted(made.items())), asof_marks=marks)
 
 
-def _made_of(rollups: Rollups, day: str, stamp: str, runner: Runner) -> Tables:
+def _snapshot(rollups: Rollups, day: str, stamp: str, runner: Runner) -> Tables:
     as_of = date.fromisoformat(day)
     try:
-        with leaving("the days are there, forecasts stay as they were"):
-            return {name: (_made(name, rollups, as_of, stamp, runner),) for name in _ASKED}
+        with with_consequence("the days are written, forecasts are unchanged"):
+            return {name: (_table(name, rollups, as_of, stamp, runner),) for name in _INPUTS}
     except (pa.ArrowException, MemoryError) as error:
-        reason = (str(error).splitlines() or ["no memory left"])[0]
+        reason = (str(error).splitlines() or ["out of memory"])[0]
         raise RollupError(
-            f"{rollups.place}: forecasts as of {day} cannot be made: {reason}; "
-            "the days are there, and --no-forecasts leaves these out"
+            f"{rollups.root}: cannot compute forecasts as of {day}: {reason}; "
+            "the days are written; --no-forecasts skips forecasts"
         ) from error
 
 
-def _made(name: str, rollups: Rollups, day: date, stamp: str, runner: Runner) -> RollupFile:
-    batches = _ASKED[name](rollups, day)
-    found = worked_out(name, batches, day, rollups.place, stamp, runner)
-    table = pa.concat_tables([ASOF_TABLES[name].empty_table(), *found])
-    return write_table(rollups.place, f"{name}/asof={day}/{stamp}.parquet", name, table)
+def _table(name: str, rollups: Rollups, day: date, stamp: str, runner: Runner) -> RollupFile:
+    batches = _INPUTS[name](rollups, day)
+    found = compute_batches(name, batches, day, rollups.root, stamp, runner)
+    table = pa.concat_tables([SNAPSHOT_TABLES[name].empty_table(), *found])
+    return write_table(rollups.root, f"{name}/asof={day}/{stamp}.parquet", name, table)
 
 
 def _wanted(manifest: Manifest) -> list[str]:
@@ -77,11 +79,11 @@ def _wanted(manifest: Manifest) -> list[str]:
 
 
 def _mark(day: str, manifest: Manifest) -> str:
-    """Changes with any day that it is made from, whichever run changed that day."""
-    first = (date.fromisoformat(day) - timedelta(days=_LOOK_BACK_DAYS)).isoformat()
-    told = [
+    """A hash that changes with any day that the snapshot depends on."""
+    first = (date.fromisoformat(day) - timedelta(days=_HISTORY_DAYS)).isoformat()
+    entries = [
         f"{each} {entry.fingerprint}"
         for each, entry in sorted(manifest.days.items())
         if first <= each <= day
     ]
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:32]
+    return hashlib.sha256("\n".join(entries).encode()).hexdigest()[:32]

@@ -1,6 +1,6 @@
-"""Many forecasts and trends at once: batches of series are worked out here, or by Spark's workers.
+"""Computes batches of forecasts and trends, in this process or on Spark workers.
 
-What is asked of a worker lies beside the rollups meanwhile; its answer is small and travels back.
+Inputs of workers are temporary files beside the rollups; results are small and returned as text.
 """
 
 from __future__ import annotations
@@ -14,47 +14,47 @@ from typing import Any, Final
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from spark_rollups.filesystem import Place, place_at
+from spark_rollups.filesystem import Root, root_at
 from spark_rollups.forecasting.forecast_batch import forecast_batch
 from spark_rollups.forecasting.trend_batch import trend_batch
-from spark_rollups.jobs.runner import Runner
+from spark_rollups.runner import Runner
 
-# So few are done before Spark has handed them out.
-FEW: Final = 4
-FOLDER: Final = "asked"
-_WORK: Final = {"forecasts": forecast_batch, "trends": trend_batch}
+# Up to this many batches run faster in this process than on Spark.
+FEW_BATCHES: Final = 4
+FOLDER: Final = "inputs"
+_COMPUTE: Final = {"forecasts": forecast_batch, "trends": trend_batch}
 
 
-def worked_out(
-    name: str, batches: Iterable[Any], as_of: date, out: Place, stamp: str, runner: Runner
+def compute_batches(
+    name: str, batches: Iterable[Any], as_of: date, out: Root, stamp: str, runner: Runner
 ) -> Iterator[Any]:
-    """The answers' tables, in the order of the batches."""
-    waiting = iter(batches)
-    first = list(islice(waiting, FEW + 1))
-    if len(first) <= FEW:
-        yield from (_WORK[name](batch, as_of) for batch in first)
+    """The result tables, in the order of the batches."""
+    remaining = iter(batches)
+    first = list(islice(remaining, FEW_BATCHES + 1))
+    if len(first) <= FEW_BATCHES:
+        yield from (_COMPUTE[name](batch, as_of) for batch in first)
         return
     paths = []
     try:
-        for place, batch in enumerate(chain(first, waiting)):
-            paths.append(f"{FOLDER}/{stamp}-{name}-{as_of}-{place:05d}.arrow")
+        for index, batch in enumerate(chain(first, remaining)):
+            paths.append(f"{FOLDER}/{stamp}-{name}-{as_of}-{index:05d}.arrow")
             out.write(paths[-1], to_bytes(batch))
-        answers = dict(runner.run([_task(name, path, as_of, out) for path in paths]))
+        results = dict(runner.run([_task(name, path, as_of, out) for path in paths]))
     finally:
         for path in paths:
             out.delete(path)
-    yield from (from_bytes(base64.b64decode(answers[place])) for place in sorted(answers))
+    yield from (from_bytes(base64.b64decode(results[index])) for index in sorted(results))
 
 
-def _task(name: str, path: str, as_of: date, out: Place) -> str:
-    words = {"name": name, "path": path, "as_of": as_of.isoformat(), "out": out.text}
-    return json.dumps({"batch": words})
+def _task(name: str, path: str, as_of: date, out: Root) -> str:
+    arguments = {"name": name, "path": path, "as_of": as_of.isoformat(), "out": out.text}
+    return json.dumps({"batch": arguments})
 
 
-def do_batch(name: str, path: str, as_of: str, out: str) -> str:
-    """In a worker."""
-    asked = from_bytes(place_at(out).read(path))
-    found = _WORK[name](asked, date.fromisoformat(as_of))
+def run_batch(name: str, path: str, as_of: str, out: str) -> str:
+    """Runs in a worker."""
+    batch = from_bytes(root_at(out).read(path))
+    found = _COMPUTE[name](batch, date.fromisoformat(as_of))
     return base64.b64encode(to_bytes(found)).decode()
 
 

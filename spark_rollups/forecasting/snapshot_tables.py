@@ -1,7 +1,4 @@
-"""Forecasts and trends out of the rollups' own tables, as of a day: `capacity_tables`.
-
-What is asked is in requests.py; one series at a time is forecast.py and trend.py.
-"""
+"""Reads the inputs of forecasts and trends from the rollup tables, as of a day."""
 
 from __future__ import annotations
 
@@ -14,98 +11,100 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from spark_rollups.forecasting.forecast_batch import ASKED, forecast_batch
-from spark_rollups.forecasting.limits import INFO, InForce, in_force
+from spark_rollups.forecasting.forecast_batch import FORECAST_INPUT, forecast_batch
+from spark_rollups.forecasting.limits import INFO, CurrentLimits, current_limits
 from spark_rollups.forecasting.models.trend import TREND_DAYS
-from spark_rollups.forecasting.series_points import Collected, Floats, Series
-from spark_rollups.forecasting.trend_batch import COUNTED, TREND_ASKED, trend_batch
+from spark_rollups.forecasting.series_points import Floats, Series, SeriesCollector
+from spark_rollups.forecasting.trend_batch import COUNTED, TREND_INPUT, trend_batch
 from spark_rollups.metric_selection import FORECASTED, TRENDED, Forecasted
 from spark_rollups.rollup.tables.reader import Rollups
 from spark_rollups.rollup.tables.schemas import FORECASTS, IDENTITY, TRENDS
 
-# As long as the series on which the models were measured; what is older tells little.
+# The length of the series in the benchmark of the models.
 HISTORY_DAYS: Final = 120
-# What has not been seen for so long was deleted, and is not spoken of.
+# Series without data for this long are treated as deleted.
 GONE_DAYS: Final = 30
 GONE_TREND_DAYS: Final = 7
-# So many series are one batch: a worker's portion.
+# Series per batch.
 BATCH_SERIES: Final = 256
 
-Each = Callable[[Callable[[Any], Any], Iterator[Any]], Iterable[Any]]
+MapBatches = Callable[[Callable[[Any], Any], Iterator[Any]], Iterable[Any]]
 
 _DAY: Final = 86_400.0
 _HOUR: Final = 3_600.0
 _TIER: Final = "tier"
-_ASKED: Final = {asked.metric: asked for asked in FORECASTED}
+_FORECASTED: Final = {each.metric: each for each in FORECASTED}
 
 
-def capacity_tables(rollups: Rollups, as_of: date, each: Each = map) -> tuple[Any, Any]:
-    """The tables `forecasts` and `trends`, from what was known at the end of the day.
+def capacity_tables(rollups: Rollups, as_of: date, each: MapBatches = map) -> tuple[Any, Any]:
+    """The tables `forecasts` and `trends` as of the end of a day.
 
-    `each` is a map that may work elsewhere: what it calls and what it gives can be pickled.
+    `each` is a map function, for example of a process pool: all arguments can be pickled.
     """
-    forecasts = each(partial(forecast_batch, as_of=as_of), forecasts_asked(rollups, as_of))
-    trends = each(partial(trend_batch, as_of=as_of), trends_asked(rollups, as_of))
+    forecasts = each(partial(forecast_batch, as_of=as_of), forecast_inputs(rollups, as_of))
+    trends = each(partial(trend_batch, as_of=as_of), trend_inputs(rollups, as_of))
     return (
         pa.concat_tables([FORECASTS.empty_table(), *forecasts]),
         pa.concat_tables([TRENDS.empty_table(), *trends]),
     )
 
 
-def forecasts_asked(rollups: Rollups, as_of: date) -> Iterator[Any]:
-    """Batches of ASKED, for forecast_batch here or in Spark's workers."""
+def forecast_inputs(rollups: Rollups, as_of: date) -> Iterator[Any]:
+    """Batches of FORECAST_INPUT, for forecast_batch."""
     levels = _levels(rollups, as_of)
     if levels is None:
         return
-    alive = levels.of(levels.newest("time") > _start(as_of, GONE_DAYS))
-    limits = in_force(_limits(rollups, as_of))
-    for first, last in _portions(len(alive)):
-        yield _asked(alive.part(first, last), limits)
+    alive = levels.select(levels.newest("time") > _start(as_of, GONE_DAYS))
+    limits = current_limits(_limits(rollups, as_of))
+    for first, last in _batches(len(alive)):
+        yield _forecast_input(alive.slice(first, last), limits)
 
 
-def trends_asked(rollups: Rollups, as_of: date) -> Iterator[Any]:
-    """Batches of TREND_ASKED, for trend_batch."""
+def trend_inputs(rollups: Rollups, as_of: date) -> Iterator[Any]:
+    """Batches of TREND_INPUT, for trend_batch."""
     days = _days(rollups, as_of)
     if days is None:
         return
-    alive = days.of(days.newest("time") > _start(as_of, GONE_TREND_DAYS))
-    for first, last in _portions(len(alive)):
-        some = alive.part(first, last)
-        rows = some.who.append_column("times", some.lists("time"))
-        yield rows.append_column("levels", some.lists("level")).cast(TREND_ASKED)
+    alive = days.select(days.newest("time") > _start(as_of, GONE_TREND_DAYS))
+    for first, last in _batches(len(alive)):
+        some = alive.slice(first, last)
+        rows = some.identities.append_column("times", some.lists("time"))
+        yield rows.append_column("levels", some.lists("level")).cast(TREND_INPUT)
 
 
 def _levels(rollups: Rollups, as_of: date) -> Series | None:
-    """The level of an hour is its last sample: it was true at the hour's end."""
-    found = Collected(("time", "level", "high"))
-    for rows in _by_day(rollups, "hourly", as_of, HISTORY_DAYS, ("hour", "last", "max"), [*_ASKED]):
-        told = rows.filter(pc.is_valid(rows.column("last")))
-        time = _seconds(told.column("hour")) + _HOUR
-        points = {"time": time, "level": _floats(told, "last"), "high": _floats(told, "max")}
-        found.add(told.select(IDENTITY), time, points)
+    """The level of an hour is its last sample, dated at the end of the hour."""
+    found = SeriesCollector(("time", "level", "high"))
+    for rows in _by_day(
+        rollups, "hourly", as_of, HISTORY_DAYS, ("hour", "last", "max"), [*_FORECASTED]
+    ):
+        valid = rows.filter(pc.is_valid(rows.column("last")))
+        time = _seconds(valid.column("hour")) + _HOUR
+        points = {"time": time, "level": _floats(valid, "last"), "high": _floats(valid, "max")}
+        found.add(valid.select(IDENTITY), time, points)
     return found.series()
 
 
 def _limits(rollups: Rollups, as_of: date) -> Series | None:
-    found = Collected(("last", "last_hour"))
-    metrics = [*dict.fromkeys(asked.limit for asked in FORECASTED), INFO]
+    found = SeriesCollector(("last", "last_hour"))
+    metrics = [*dict.fromkeys(each.limit for each in FORECASTED), INFO]
     for rows in _by_day(rollups, "daily", as_of, GONE_DAYS, ("last", "last_hour"), metrics):
-        told = rows.filter(pc.is_valid(rows.column("last")))
-        hour = _seconds(told.column("last_hour")) + _HOUR
-        found.add(told.select(IDENTITY), hour, {"last": _floats(told, "last"), "last_hour": hour})
+        valid = rows.filter(pc.is_valid(rows.column("last")))
+        hour = _seconds(valid.column("last_hour")) + _HOUR
+        found.add(valid.select(IDENTITY), hour, {"last": _floats(valid, "last"), "last_hour": hour})
     return found.series()
 
 
 def _days(rollups: Rollups, as_of: date) -> Series | None:
-    found = Collected(("time", "level"))
+    found = SeriesCollector(("time", "level"))
     columns = ("day", "count", "sum", "last")
     for rows in _by_day(rollups, "daily", as_of, TREND_DAYS, columns, TRENDED):
-        told = rows.filter(pc.greater(rows.column("count"), 0))
-        time = (told.column("day").cast(pa.int32()).to_numpy() + 1) * _DAY
-        mean = _floats(told, "sum") / _floats(told, "count")
-        counted = pc.is_in(told.column("metric"), pa.array(COUNTED)).to_numpy()
-        level = np.where(counted, _floats(told, "last"), mean)
-        found.add(told.select(IDENTITY), time, {"time": time, "level": level})
+        valid = rows.filter(pc.greater(rows.column("count"), 0))
+        time = (valid.column("day").cast(pa.int32()).to_numpy() + 1) * _DAY
+        mean = _floats(valid, "sum") / _floats(valid, "count")
+        counted = pc.is_in(valid.column("metric"), pa.array(COUNTED)).to_numpy()
+        level = np.where(counted, _floats(valid, "last"), mean)
+        found.add(valid.select(IDENTITY), time, {"time": time, "level": level})
     return found.series()
 
 
@@ -117,48 +116,51 @@ def _by_day(
     columns: Sequence[str],
     metrics: Sequence[str],
 ) -> Iterator[Any]:
-    """One day's rows after the other, so that memory holds the numbers of the rest alone."""
+    """Rows day by day, to bound memory."""
     first = as_of - timedelta(days=days - 1)
     for day in rollups.days():
         if first <= day <= as_of:
             yield rollups.table(table, day, day, (*IDENTITY, *columns), metrics)
 
 
-def _asked(series: Series, limits: InForce) -> Any:
-    who = series.who.to_pylist()
+def _forecast_input(series: Series, limits: CurrentLimits) -> Any:
+    identities = series.identities.to_pylist()
     hours = series.newest("time").tolist()
-    requests = [_ASKED[row["metric"]] for row in who]
+    forecasted = [_FORECASTED[row["metric"]] for row in identities]
     rows = {
-        "subject": [asked.subject for asked in requests],
-        "metric": [asked.metric for asked in requests],
-        "limit_metric": [asked.limit for asked in requests],
-        "limit_name": [_limit_name(*each) for each in zip(requests, who, strict=True)],
-        **{name: [row[name] for row in who] for name in ("system", "account", "stream", "server")},
+        "subject": [each.subject for each in forecasted],
+        "metric": [each.metric for each in forecasted],
+        "limit_metric": [each.limit for each in forecasted],
+        "limit_name": [_limit_name(*each) for each in zip(forecasted, identities, strict=True)],
+        **{
+            name: [row[name] for row in identities]
+            for name in ("system", "account", "stream", "server")
+        },
         "limit": [
-            limits.limit(asked.limit, row, hour)
-            for asked, row, hour in zip(requests, who, hours, strict=True)
+            limits.limit(each.limit, row, hour)
+            for each, row, hour in zip(forecasted, identities, hours, strict=True)
         ],
-        "discards_old": [limits.discards_old(row) for row in who],
+        "discards_old": [limits.discards_old(row) for row in identities],
         "times": series.lists("time"),
         "levels": series.lists("level"),
         "highs": series.lists("high"),
     }
-    return pa.table(rows, schema=ASKED)
+    return pa.table(rows, schema=FORECAST_INPUT)
 
 
-def _limit_name(asked: Forecasted, row: dict[str, Any]) -> str:
-    """An account with tiers has a limit for each of them."""
+def _limit_name(each: Forecasted, row: dict[str, Any]) -> str:
+    """An account with tiers has a limit per tier."""
     tier = dict(row["labels"]).get(_TIER, "")
-    return f"{asked.limit_name} {tier}" if tier else asked.limit_name
+    return f"{each.limit_name} {tier}" if tier else each.limit_name
 
 
-def _portions(size: int) -> Iterator[tuple[int, int]]:
+def _batches(size: int) -> Iterator[tuple[int, int]]:
     for first in range(0, size, BATCH_SERIES):
         yield first, min(first + BATCH_SERIES, size)
 
 
 def _start(as_of: date, days: int) -> float:
-    """The first second of so many days, of which `as_of` is the last."""
+    """The start of the span of `days` days that ends with `as_of`."""
     return ((as_of - date(1970, 1, 1)).days - days + 1) * _DAY
 
 

@@ -1,4 +1,4 @@
-"""Trends of many series at once, as forecasts are made: pure, on Arrow batches."""
+"""Trends of many series: an Arrow batch of series in, a batch of trends out."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from spark_rollups.forecasting.models.trend import trend
 from spark_rollups.rollup.tables.schemas import IDENTITY, TRENDS
 
 _POINTS: Final = pa.list_(pa.float64())
-TREND_ASKED: Final = pa.schema(
+TREND_INPUT: Final = pa.schema(
     [
         *(TRENDS.field(name) for name in IDENTITY),
         *(pa.field(name, _POINTS, nullable=False) for name in ("times", "levels")),
     ]
 )
 
-# What is counted is told by the day's last number; what swings within a day, by its mean.
+# These use the last value of a day; all others, which vary within a day, use the mean.
 COUNTED: Final = tuple(
     metric.name
     for metric in (
@@ -31,17 +31,17 @@ COUNTED: Final = tuple(
 )  # fmt: skip
 
 
-def trend_batch(asked: Any, as_of: date) -> Any:
-    """A table or batch of TREND_ASKED in, a table of TRENDS out; one row for each row."""
-    rows = [_trend_row(row, as_of) for row in asked.to_pylist()]
+def trend_batch(batch: Any, as_of: date) -> Any:
+    """Takes a table or batch of TREND_INPUT, returns a table of TRENDS, row by row."""
+    rows = [_trend_row(row, as_of) for row in batch.to_pylist()]
     return pa.Table.from_pylist(rows, schema=TRENDS)
 
 
-def _trend_row(asked: dict[str, Any], as_of: date) -> dict[str, Any]:
-    found = trend(np.array(asked["times"]), np.array(asked["levels"]))
+def _trend_row(row: dict[str, Any], as_of: date) -> dict[str, Any]:
+    found = trend(np.array(row["times"]), np.array(row["levels"]))
     return {
         "as_of": as_of,
-        **{name: asked[name] for name in IDENTITY},
+        **{name: row[name] for name in IDENTITY},
         "level": found.level,
         "per_day": found.per_day,
         "low": found.low,

@@ -1,4 +1,4 @@
-"""Which days have to be read, and a day's entry from what its pieces answered. Pure."""
+"""Finds the changed days, and builds the manifest entry of a day from its outcomes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spark_rollups.rollup.tables.schemas import DAY_TABLES
 
 
 def day_fingerprint(archive: Archive, day: str, meaning: str, *, from_raw: bool) -> str:
-    """The day before counts where the steps into the day are computed from it."""
+    """Includes the day before if counters continue from its samples."""
     found = archive.days[day]
     files = list(found.files)
     if from_raw or not found.hourly:
@@ -25,7 +25,7 @@ def day_fingerprint(archive: Archive, day: str, meaning: str, *, from_raw: bool)
 
 
 def changed_days(prints: Mapping[str, str], *known: Mapping[str, Day]) -> list[str]:
-    """The days that nobody has made from just these files."""
+    """Days without a result from these files."""
     return [
         day
         for day, mark in prints.items()
@@ -54,7 +54,7 @@ def day_of(outcomes: Sequence[Outcome], mark: str, *, from_raw: bool, samples: b
 
 
 def missing_spans(days: Iterable[str]) -> list[tuple[date, date]]:
-    """The gaps between the days, each as its first and last day."""
+    """Gaps between the days, as first and last day."""
     known = [date.fromisoformat(day) for day in sorted(days)]
     one = timedelta(days=1)
     return [
@@ -62,19 +62,3 @@ def missing_spans(days: Iterable[str]) -> list[tuple[date, date]]:
         for before, after in itertools.pairwise(known)
         if after - before > one
     ]
-
-
-def newest_whole_day(days: Mapping[str, Day]) -> str | None:
-    """A day is whole when its last hour is there or a later day is."""
-    if not days:
-        return None
-    newest = max(days)
-    earlier = [day for day in days if day < newest]
-    if days[newest].hours >> 23 & 1 or not earlier:
-        return newest
-    return max(earlier)
-
-
-def month_ends(days: Iterable[str]) -> list[str]:
-    """The last day that is there of each month that is over, which need not be the calendar's."""
-    return [day for day, after in itertools.pairwise(sorted(days)) if day[:7] != after[:7]]

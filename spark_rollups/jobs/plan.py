@@ -1,6 +1,6 @@
-"""From days to pieces of work: their size comes from the data, so that memory is bounded.
+"""Splits days into units of work of bounded size.
 
-A piece holds whole metrics, since series of one metric may be one identity. Pure but for footers.
+A unit holds whole metrics, because several series of a metric may be one identity.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from spark_rollups.datasource.archive_files import Archive, ArchiveFile
 from spark_rollups.datasource.parquet_footers import Weights, added_up, weights_of
 from spark_rollups.jobs.unit import Unit
 
-# A worker holds a piece at once: about 100 bytes a row, 30 a sample.
+# A worker holds a unit in memory: about 100 bytes per row, 30 per sample.
 MOST_ROWS: Final = 4_000_000
 MOST_SAMPLES: Final = 16_000_000
-# Smaller pieces cost more in tasks than they win in balance.
+# Smaller units cost more overhead than they gain in balance.
 LEAST_ROWS: Final = 200_000
 LEAST_SAMPLES: Final = 2_000_000
-# Pieces for each slot: the last ones to end are then short.
+# Units per slot, so that the last ones are short.
 _ROUNDS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a run makes: days from statistics or from samples, and of which metrics more."""
+class RollupRequest:
+    """The source of a run, and its metrics by table."""
 
-    metrics: tuple[str, ...]  # all that the archive knows
+    metrics: tuple[str, ...]  # all metrics of the archive
     states: tuple[str, ...]
     quantiles: tuple[str, ...]
     from_raw: bool
 
 
-def plan(archive: Archive, days: Sequence[str], asked: Asked, slots: int) -> list[Unit]:
-    """All units of these days, a day's together and in the order of days."""
-    drafts = [draft for day in days for draft in _drafts(archive, day, asked)]
+def plan(archive: Archive, days: Sequence[str], request: RollupRequest, slots: int) -> list[Unit]:
+    """All units, in the order of days."""
+    drafts = [draft for day in days for draft in _drafts(archive, day, request)]
     weights = {
         table: weights_of(
-            archive.place,
+            archive.root,
             sorted({path for draft in drafts if draft.source == table for path in draft.files}),
             table,
-            asked.metrics,
+            request.metrics,
         )
         for table in (HOURLY, SAMPLES)
     }
@@ -53,14 +53,14 @@ def plan(archive: Archive, days: Sequence[str], asked: Asked, slots: int) -> lis
     ]
     targets = {table: _target(table, sized, slots) for table in (HOURLY, SAMPLES)}
     units = [unit for draft, weight in sized for unit in _cut(draft, weight, targets[draft.source])]
-    return [replace(unit, name=f"{place:05d}") for place, unit in enumerate(units)]
+    return [replace(unit, name=f"{index:05d}") for index, unit in enumerate(units)]
 
 
-def _drafts(archive: Archive, day: str, asked: Asked) -> Iterator[Unit]:
-    """A day whole: what is read for which tables."""
+def _drafts(archive: Archive, day: str, request: RollupRequest) -> Iterator[Unit]:
+    """The units of a whole day, before splitting."""
     found = archive.days[day]
     statistics, samples = _paths(found.hourly), _paths(found.samples)
-    if asked.from_raw or not statistics:
+    if request.from_raw or not statistics:
         earlier = archive.days.get((date.fromisoformat(day) - timedelta(days=1)).isoformat())
         before = (earlier.hourly or earlier.samples) if earlier else ()
         yield Unit(
@@ -69,8 +69,8 @@ def _drafts(archive: Archive, day: str, asked: Asked) -> Iterator[Unit]:
         )  # fmt: skip
     else:
         yield Unit(day, HOURLY, statistics, None, "days", 0)
-    for makes, metrics in (("shares", asked.states), ("quantiles", asked.quantiles)):
-        known = tuple(sorted(set(metrics) & set(asked.metrics)))
+    for makes, metrics in (("shares", request.states), ("quantiles", request.quantiles)):
+        known = tuple(sorted(set(metrics) & set(request.metrics)))
         if samples and known:
             yield Unit(day, SAMPLES, samples, known, makes, 0)
 
@@ -82,7 +82,7 @@ def _wanted(draft: Unit, weights: Weights) -> Weights:
 
 
 def _target(source: str, sized: Iterable[tuple[Unit, Weights]], slots: int) -> int:
-    """How much one piece should hold: all slots busy, none for long at the end."""
+    """The size of a unit that keeps all slots busy."""
     most, least = (MOST_ROWS, LEAST_ROWS) if source == HOURLY else (MOST_SAMPLES, LEAST_SAMPLES)
     total = sum(sum(weights.values()) for draft, weights in sized if draft.source == source)
     return min(most, max(least, total // (slots * _ROUNDS)))
@@ -91,10 +91,10 @@ def _target(source: str, sized: Iterable[tuple[Unit, Weights]], slots: int) -> i
 def _cut(draft: Unit, weights: Weights, target: int) -> Iterator[Unit]:
     total = sum(weights.values())
     if total <= target:
-        # The rows themselves say what is there: no footer is needed to be right about metrics.
+        # metrics stays None: the rows have the metrics, even if footers lack statistics.
         yield replace(draft, weight=total)
         return
-    for metrics in _portions(weights, target):
+    for metrics in _metric_groups(weights, target):
         weight = sum(weights[name] for name in metrics)
         buckets = -(-weight // (MOST_ROWS if draft.source == HOURLY else MOST_SAMPLES))
         for bucket in range(max(buckets, 1)):
@@ -104,8 +104,8 @@ def _cut(draft: Unit, weights: Weights, target: int) -> Iterator[Unit]:
             )  # fmt: skip
 
 
-def _portions(weights: Weights, target: int) -> Iterator[tuple[str, ...]]:
-    """Metrics in their order, which is that of the files, about as much in each portion."""
+def _metric_groups(weights: Weights, target: int) -> Iterator[tuple[str, ...]]:
+    """Groups of about equal size, in the order of metrics in the files."""
     held: list[str] = []
     weight = 0
     for name in sorted(weights):
@@ -119,9 +119,9 @@ def _portions(weights: Weights, target: int) -> Iterator[tuple[str, ...]]:
 
 
 def groups(units: Iterable[Unit], slots: int) -> list[list[Unit]]:
-    """Units that one task does one after the other: small days would else be all overhead.
+    """Groups small units into tasks, to reduce overhead.
 
-    A small day stays in one task, so that it is finished, and kept, as soon as can be.
+    A small day stays in one task, so that it is finished early.
     """
     units = list(units)
     share = sum(map(cost, units)) / max(slots * _ROUNDS, 1)
@@ -138,7 +138,7 @@ def groups(units: Iterable[Unit], slots: int) -> list[list[Unit]]:
 
 
 def cost(unit: Unit) -> float:
-    """In rows of statistics: a sample costs a tenth of one; opening and writing files a thousand."""
+    """In rows of statistics: a sample costs a tenth of a row, files of a unit a thousand rows."""
     return 1_000 + unit.weight * (1.0 if unit.source == HOURLY else 0.1)
 
 

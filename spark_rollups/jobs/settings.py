@@ -1,4 +1,4 @@
-"""What one run of the rollups is asked to do."""
+"""Settings of a rollup run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spark_rollups import metric_selection
 from spark_rollups.rollup.series_identity import FOLDED_LABELS
 from spark_rollups.rollup.tables.schemas import ROLLUP_FORMAT
 
-# Raised when the same files would give other numbers: then every day is read again.
+# Increase it if the same files give other numbers: then all days are computed again.
 _ENGINE = 2
 
 
@@ -28,6 +28,6 @@ class RollupSettings:
     quantiles: tuple[str, ...] = metric_selection.QUANTILES
 
     def meaning(self) -> str:
-        """What decides about the numbers, apart from the archive's files."""
+        """All settings that influence the numbers."""
         lists = (self.folded, self.hourly, self.states, self.quantiles)
         return json.dumps([ROLLUP_FORMAT, _ENGINE, self.from_raw, *map(sorted, lists)])

@@ -1,4 +1,4 @@
-"""Tasks on Spark: a list of them becomes a few jobs, each task a partition, done by mapInArrow."""
+"""Runs tasks on Spark: a few jobs with one partition per task, by mapInArrow."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any, Final
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from spark_rollups.jobs.worker_tasks import do_task
+from spark_rollups.jobs.worker_tasks import run_task
 from spark_rollups.session import Session, SparkSettings, open_session
-from spark_rollups.spark_errors import told_as_spark_failure
+from spark_rollups.spark_errors import spark_failures
 
-_ANSWER: Final = "place long, answer string"
-# Of a cluster whose executors are still coming, or a server that does not tell.
+_RESULT: Final = "index long, result string"
+# For clusters whose executors are not up yet, and for Spark Connect.
 _SLOTS_UNKNOWN: Final = 16
-# While one job's last tasks end, the next one's have begun.
+# Overlaps the last tasks of a job with the next job.
 _JOBS_AT_ONCE: Final = 3
 _ROUNDS_A_JOB: Final = 2
 
 
 class SparkRunner:
-    """Spark starts in the background: meanwhile the run is planned."""
+    """Starts Spark in the background while the run is planned."""
 
     def __init__(self, settings: SparkSettings) -> None:
         self._settings = settings
@@ -41,7 +41,7 @@ class SparkRunner:
         return max(int(context.defaultParallelism), _SLOTS_UNKNOWN)
 
     def run(self, tasks: Sequence[str]) -> Iterator[tuple[int, str]]:
-        """A fault in one job ends the run; what the others still do is of no use then."""
+        """An error in one job cancels the others."""
         spark = self.session().spark
         size = max(self.slots * _ROUNDS_A_JOB, 1)
         with ThreadPoolExecutor(_JOBS_AT_ONCE) as threads:
@@ -59,14 +59,14 @@ class SparkRunner:
                 raise
 
     def _interrupt(self, spark: Any) -> None:
-        """Else the end of this run would wait for tasks whose answers nobody wants."""
+        """Cancels running tasks, so that the end of the run does not wait for them."""
         if self._settings.remote:
             spark.interruptAll()
         else:
             spark.sparkContext.cancelAllJobs()
 
     def session(self) -> Session:
-        """Waits until Spark has started, or tells why it has not."""
+        """Waits until Spark has started; raises if it failed."""
         return self._starting.result()
 
     def close(self) -> None:
@@ -77,27 +77,27 @@ class SparkRunner:
 
 
 def local_slots(master: str) -> int:
-    """`local` is one, `local[3]` three, `local[*]` as many as there are cores."""
-    told = re.fullmatch(r"local(?:\[([\d*]+)(?:,\s*\d+)?\])?", master or "local[*]")
-    if told is None or told[1] == "*":
+    """1 for `local`, 3 for `local[3]`, the number of cores for `local[*]`."""
+    match = re.fullmatch(r"local(?:\[([\d*]+)(?:,\s*\d+)?\])?", master or "local[*]")
+    if match is None or match[1] == "*":
         return os.cpu_count() or 1
-    return int(told[1]) if told[1] else 1
+    return int(match[1]) if match[1] else 1
 
 
 def _job(spark: Any, tasks: Sequence[str], first: int) -> list[tuple[int, str]]:
-    places = spark.range(0, len(tasks), 1, len(tasks))
-    with told_as_spark_failure():
-        answers = places.mapInArrow(partial(_answers, list(tasks)), _ANSWER).collect()
-    return [(first + row["place"], row["answer"]) for row in answers]
+    indexes = spark.range(0, len(tasks), 1, len(tasks))
+    with spark_failures():
+        results = indexes.mapInArrow(partial(_run_tasks, list(tasks)), _RESULT).collect()
+    return [(first + row["index"], row["result"]) for row in results]
 
 
-def _answers(tasks: list[str], batches: Iterator[Any]) -> Iterator[Any]:
-    """In a worker: the places of its tasks come in, the answers go out."""
+def _run_tasks(tasks: list[str], batches: Iterator[Any]) -> Iterator[Any]:
+    """Runs in a worker: indexes of tasks in, results out."""
     for batch in batches:
-        for place in batch.column("id").to_pylist():
+        for index in batch.column("id").to_pylist():
             yield pa.RecordBatch.from_pydict(
                 {
-                    "place": pa.array([place], pa.int64()),
-                    "answer": pa.array([do_task(tasks[place])]),
+                    "index": pa.array([index], pa.int64()),
+                    "result": pa.array([run_task(tasks[index])]),
                 }
             )

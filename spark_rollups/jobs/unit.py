@@ -1,4 +1,4 @@
-"""A piece of work as a worker gets it, and what it answers: plain values that travel as text."""
+"""Units of work and their outcomes, serialized as JSON."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from spark_rollups.rollup.tables.manifest import RollupFile
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What all pieces of a run have in common."""
+    """What all units of a run share."""
 
     archive: str
     out: str
-    stamp: str  # what the names of this run's files begin with
-    identities: tuple[str, ...]  # files beside the rollups
-    hourly: tuple[str, ...]  # metrics that are kept by the hour
+    stamp: str  # prefix of the file names of this run
+    identities: tuple[str, ...]  # identity files of the rollups
+    hourly: tuple[str, ...]  # metrics of the hourly table
     states: tuple[str, ...]
     quantiles: tuple[str, ...]
 
@@ -28,24 +28,24 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One day, or the part of it that some metrics are."""
+    """One day, or some metrics of it."""
 
     day: str
-    source: str  # the archive's table that is read: hourly or samples
+    source: str  # the table of the archive: hourly or samples
     files: tuple[str, ...]
     metrics: tuple[str, ...] | None  # None: all
     makes: str  # days (the tables daily and hourly), shares or quantiles
     weight: int  # rows or samples to be read
-    name: str = ""  # tells this unit's files from those of others
-    bucket: int = 0  # of a metric too large for one piece: identities whose rank leaves this
+    name: str = ""  # part of its file names
+    bucket: int = 0  # of a metric too large for one unit
     buckets: int = 1
     before_source: str = "hourly"
-    before: tuple[str, ...] = ()  # files of the day before: where counters stood
+    before: tuple[str, ...] = ()  # files of the day before, for counters
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`error` is one line, and then nothing else counts."""
+    """With an `error`, which is one line, the other fields are void."""
 
     day: str
     hours: int = 0

@@ -1,7 +1,4 @@
-"""One unit of work: read its part of the archive, fold it, write its files, say what came of it.
-
-A plain function of a job and a unit. Spark's workers call it, and so do tests without Spark.
-"""
+"""Executes a unit of work: reads the archive, aggregates, and writes tables."""
 
 from __future__ import annotations
 
@@ -10,11 +7,17 @@ from typing import Any, Final
 
 import numpy as np
 
+from archive.tables.chunk_statistics import quantiles, without_nan
 from archive.tables.schema import DAY_MS, HOURLY, day_folder, day_time
 from spark_rollups.datasource.day_samples import SampleFold
-from spark_rollups.datasource.hourly_rows import Chosen, chunk_rows, lasts_before, statistics_in
+from spark_rollups.datasource.hourly_rows import (
+    UnitSelection,
+    chunk_rows,
+    lasts_before,
+    statistics_in,
+)
 from spark_rollups.datasource.parquet_reader import one_array, row_batches
-from spark_rollups.filesystem import RollupError, place_at
+from spark_rollups.filesystem import RollupError, root_at
 from spark_rollups.jobs.unit import Job, Outcome, Unit
 from spark_rollups.rollup.chunks import (
     TIME_COLUMNS,
@@ -24,9 +27,8 @@ from spark_rollups.rollup.chunks import (
     timed_samples,
 )
 from spark_rollups.rollup.day_fold import DayFold
-from spark_rollups.rollup.deduplication import with_steps_into
+from spark_rollups.rollup.deduplication import with_steps_between_hours
 from spark_rollups.rollup.identity_index import load_identities
-from spark_rollups.rollup.kernel import quantiles, without_nan
 from spark_rollups.rollup.rows import HourRows, Ranks
 from spark_rollups.rollup.state_durations import state_shares
 from spark_rollups.rollup.tables.writer import (
@@ -40,37 +42,37 @@ from spark_rollups.rollup.tables.writer import (
 QUANTILES: Final = (0.5, 0.95, 0.99)
 
 
-def do_unit(job: Job, unit: Unit) -> Outcome:
-    """A fault that a person has to look at is an outcome too; it must not look like a bug."""
+def run_unit(job: Job, unit: Unit) -> Outcome:
+    """Returns expected errors as an outcome."""
     try:
-        return _Work(job, unit).done()
+        return _UnitRun(job, unit).done()
     except RollupError as error:
         return Outcome(unit.day, error=str(error))
 
 
-class _Work:
+class _UnitRun:
     def __init__(self, job: Job, unit: Unit) -> None:
         self._job, self._unit = job, unit
-        self._archive = place_at(job.archive)
+        self._archive = root_at(job.archive)
         self._identities = load_identities(job.out, job.identities, unit.metrics)
-        self._chosen = Chosen(unit, self._identities, self._identities.about(job.hourly))
+        self._chosen = UnitSelection(unit, self._identities, self._identities.about(job.hourly))
         self._rows = self._hours = 0
 
     def done(self) -> Outcome:
         made = _MAKERS[self._unit.makes](self)
-        out = place_at(self._job.out)
+        out = root_at(self._job.out)
         files = {}
         for name, table in made.items():
             folder = day_folder(name, self._unit.day)
             path = f"{folder}/{self._job.stamp}-{self._unit.name}.parquet"
-            # A day without rows has no file: there is nothing to read.
+            # No file for an empty table.
             files[name] = (write_table(out, path, name, table),) if table.num_rows else ()
         return Outcome(self._unit.day, self._hours, self._rows, files)
 
     def days(self) -> dict[str, Any]:
         """The tables `daily` and `hourly`."""
         fold = DayFold(self._identities, self._chosen.p95, day_time(self._unit.day))
-        source = self._told if self._unit.source == HOURLY else self._computed
+        source = self._stored if self._unit.source == HOURLY else self._computed
         for rows, series in source():
             self._rows += len(rows)
             fold.add(rows, series)
@@ -83,56 +85,56 @@ class _Work:
 
     def shares(self) -> dict[str, Any]:
         fold = SampleFold(self._identities)
-        for table, who in self._tables(TIME_COLUMNS):
+        for table, rank in self._tables(TIME_COLUMNS):
             chunks = chunks_of(table)
-            fold.add(chunks, who, timed_samples(table, chunks))
+            fold.add(chunks, rank, timed_samples(table, chunks))
         held = fold.finish()
-        whose = np.repeat(held.who, held.counts)
+        ranks = np.repeat(held.rank, held.counts)
         day_end = day_time(self._unit.day) + DAY_MS
-        found = state_shares(whose, held.times, held.values, day_end)
+        found = state_shares(ranks, held.times, held.values, day_end)
         return {"shares": shares_table(found, self._identities, self._unit.day)}
 
     def quantiles(self) -> dict[str, Any]:
         fold = SampleFold(self._identities)
-        for table, who in self._tables(VALUE_COLUMNS):
-            fold.add(chunks_of(table), who)
+        for table, rank in self._tables(VALUE_COLUMNS):
+            fold.add(chunks_of(table), rank)
         held = fold.finish()
         values, counts = without_nan(held.values, held.counts)
         filled = counts > 0
         found = quantiles(values, counts[filled], QUANTILES)
-        columns = held.who[filled], counts[filled], found
+        columns = held.rank[filled], counts[filled], found
         return {"quantiles": quantiles_table(*columns, self._identities, self._unit.day)}
 
-    def _told(self) -> Iterator[tuple[HourRows, Ranks]]:
+    def _stored(self) -> Iterator[tuple[HourRows, Ranks]]:
         return statistics_in(self._archive, self._unit, self._chosen)
 
     def _computed(self) -> Iterator[tuple[HourRows, Ranks]]:
-        """All hours of the unit at once: a step into an hour needs the hour before."""
-        hours, whose = [], []
-        for table, who in self._tables(VALUE_COLUMNS):
+        """All hours at once: the first step of an hour needs the hour before."""
+        hours, series = [], []
+        for table, rank in self._tables(VALUE_COLUMNS):
             chunks: Chunks = chunks_of(table)
-            rows = chunk_rows(chunks, who, self._chosen)
+            rows = chunk_rows(chunks, rank, self._chosen)
             numbers = rows.count > 0
             hours.append(rows.take(numbers))
-            whose.append(chunks.series[numbers])
+            series.append(chunks.series[numbers])
         if hours:
             before = lasts_before(self._archive, self._unit, self._chosen)
-            yield with_steps_into(HourRows.joined(hours), np.concatenate(whose), before)
+            yield with_steps_between_hours(HourRows.joined(hours), np.concatenate(series), before)
 
     def _tables(self, columns: tuple[str, ...]) -> Iterator[tuple[Any, Ranks]]:
-        """Chunks of the unit's own identities, and the ranks of these."""
+        """Chunks of the identities of the unit, and their ranks."""
         for path in self._unit.files:
             for table in self._batches(path, columns):
-                who = self._chosen.who(one_array(table, "series").to_numpy())
-                mine = who >= 0
-                yield (table, who) if mine.all() else (table.filter(mine), who[mine])
+                rank = self._chosen.ranks(one_array(table, "series").to_numpy())
+                mine = rank >= 0
+                yield (table, rank) if mine.all() else (table.filter(mine), rank[mine])
 
     def _batches(self, path: str, columns: tuple[str, ...]) -> Iterator[Any]:
         return row_batches(self._archive, path, columns, self._unit.metrics, self._chosen.series)
 
 
-_MAKERS: Final[Mapping[str, Callable[[_Work], dict[str, Any]]]] = {
-    "days": _Work.days,
-    "shares": _Work.shares,
-    "quantiles": _Work.quantiles,
+_MAKERS: Final[Mapping[str, Callable[[_UnitRun], dict[str, Any]]]] = {
+    "days": _UnitRun.days,
+    "shares": _UnitRun.shares,
+    "quantiles": _UnitRun.quantiles,
 }

@@ -1,12 +1,12 @@
-"""What travels to a worker and back, as text, and who does it: this process, or Spark's workers."""
+"""Tasks as JSON, and a runner that executes them in this process."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
 
-from spark_rollups.filesystem import Place, RollupError
-from spark_rollups.forecasting.snapshot_batches import do_batch
+from spark_rollups.filesystem import RollupError, Root
+from spark_rollups.forecasting.snapshot_batches import run_batch
 from spark_rollups.jobs.unit import (
     Job,
     Outcome,
@@ -16,18 +16,18 @@ from spark_rollups.jobs.unit import (
     units_from,
     units_text,
 )
-from spark_rollups.jobs.unit_execution import do_unit
+from spark_rollups.jobs.unit_execution import run_unit
 from spark_rollups.rollup.series_identity import write_identities
 
 
-class Here:
-    """Without Spark, one after the other: for tests, and for what is too small to send away."""
+class LocalRunner:
+    """Runs tasks one after the other without Spark, for tests and small tasks."""
 
     slots = 1
 
     def run(self, tasks: Sequence[str]) -> Iterator[tuple[int, str]]:
-        for place, task in enumerate(tasks):
-            yield place, do_task(task)
+        for index, task in enumerate(tasks):
+            yield index, run_task(task)
 
 
 def units_task(job: Job, units: list[Unit]) -> str:
@@ -35,27 +35,27 @@ def units_task(job: Job, units: list[Unit]) -> str:
 
 
 def identities_task(archive: str, path: str, out: str, to: str, folded: Sequence[str]) -> str:
-    words = {"archive": archive, "path": path, "out": out, "to": to, "folded": list(folded)}
-    return json.dumps({"identities": words})
+    arguments = {"archive": archive, "path": path, "out": out, "to": to, "folded": list(folded)}
+    return json.dumps({"identities": arguments})
 
 
-def do_task(text: str) -> str:
+def run_task(text: str) -> str:
     task = json.loads(text)
     if "batch" in task:
-        return do_batch(**task["batch"])
+        return run_batch(**task["batch"])
     if "identities" in task:
         return _write_identities(**task["identities"])
     job = job_from(task["job"])
-    return json.dumps([do_unit(job, unit).text() for unit in units_from(task["units"])])
+    return json.dumps([run_unit(job, unit).text() for unit in units_from(task["units"])])
 
 
-def outcomes_from(answer: str) -> list[Outcome]:
-    return [outcome_from(each) for each in json.loads(answer)]
+def outcomes_from(result: str) -> list[Outcome]:
+    return [outcome_from(each) for each in json.loads(result)]
 
 
 def _write_identities(archive: str, path: str, out: str, to: str, folded: list[str]) -> str:
     try:
-        rows = write_identities(Place(archive), path, Place(out), to, folded)
+        rows = write_identities(Root(archive), path, Root(out), to, folded)
     except RollupError as error:
         return _one(Outcome("", error=str(error)))
     return _one(Outcome("", rows=rows))

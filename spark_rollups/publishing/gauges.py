@@ -1,4 +1,4 @@
-"""Forecasts as gauges of the catalogue: levels by horizon and quantile, and dates. Pure."""
+"""Forecasts as gauges: levels by horizon and quantile, and dates."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Gauges:
-    """One for each set of labels, in the catalogue's order."""
+    """One gauge per label set, in the order of PUBLISHED."""
 
     gauges: tuple[Gauge, ...]
-    merged: int  # rows that other labels told apart, which these gauges do not have
+    merged: int  # rows that differ only in labels that the gauges do not have
 
 
 def gauges_of(forecasts: Any, last_success: float, as_of: date | None) -> Gauges:
-    """Of a table of FORECASTS. Where two rows would be one gauge, the one to worry about stays.
+    """From a table of FORECASTS. Of rows with equal labels the more urgent one stays.
 
-    `as_of` is the newest day that was forecast from, also where the table is empty for its age.
+    `as_of` is the day of the newest snapshot, also if the table is empty because of its age.
     """
     rows = forecasts.to_pylist()
     levels, merged_levels = _levels(rows)
@@ -70,7 +70,7 @@ def _known_until(as_of: date | None) -> Iterator[Gauge]:
 
 
 def _levels(rows: list[dict[str, Any]]) -> tuple[Iterator[Gauge], int]:
-    """The tiers of an account, which have a limit each, are added up."""
+    """Adds up the tiers of an account."""
     highest: dict[tuple[Metric, Labels], dict[str, float]] = {}
     merged = 0
     for row in rows:

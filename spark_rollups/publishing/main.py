@@ -1,4 +1,4 @@
-"""`python -m spark_rollups.publishing.main --rollups DIR ...`: the last rollup's forecasts, sent again."""
+"""`python -m spark_rollups.publishing.main --rollups DIR ...`: publishes the newest forecasts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Final
 from spark_rollups.command_line import add_publication_arguments
 from spark_rollups.filesystem import RollupError
 from spark_rollups.publishing.publication import (
+    Log,
     Publication,
-    Say,
     current_gauges,
     last_success,
     publication_of,
@@ -23,9 +23,9 @@ _LEAST_PAUSE: Final = 1.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    words = _parser().parse_args(argv)
+    arguments = _parser().parse_args(argv)
     try:
-        _publish(words, _chosen(words))
+        _publish(arguments, _chosen(arguments))
     except RollupError as error:
         sys.stderr.write(f"streamgauge: {error}\n")
         return 2
@@ -34,58 +34,61 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _chosen(words: argparse.Namespace) -> Publication:
-    publication = publication_of(words)
+def _chosen(arguments: argparse.Namespace) -> Publication:
+    publication = publication_of(arguments)
     if publication.textfile is None and publication.receiver is None:
-        raise RollupError("nothing to do: give --textfile or --remote-write")
+        raise RollupError("nothing to do: set --textfile or --remote-write")
     return publication
 
 
-def _publish(words: argparse.Namespace, publication: Publication) -> None:
-    if words.every is None:
-        _publish_once(words.rollups, publication, _say)
+def _publish(arguments: argparse.Namespace, publication: Publication) -> None:
+    if arguments.every is None:
+        _publish_once(arguments.rollups, publication, _log)
         return
-    told: list[str] = []
+    logged: list[str] = []
     while True:
-        told = _told_anew(_round(words.rollups, publication), told)
-        time.sleep(words.every)
+        logged = _log_changes(_round(arguments.rollups, publication), logged)
+        time.sleep(arguments.every)
 
 
-def _publish_once(path: str, publication: Publication, say: Say) -> None:
+def _publish_once(path: str, publication: Publication, log: Log) -> None:
     now, rollups = time.time(), open_rollups(path)
-    publication.publish(current_gauges(rollups, last_success(rollups), now, say), now, say)
+    publication.publish(current_gauges(rollups, last_success(rollups), now, log), now, log)
 
 
 def _round(path: str, publication: Publication) -> list[str]:
-    """What there is to tell. A receiver that is away, or rollups that are, may come back."""
+    """The lines to log. Retries on errors: the receiver or the rollups may come back."""
     lines: list[str] = []
     try:
         _publish_once(path, publication, lines.append)
     except RollupError as error:
-        return [f"streamgauge: {error}; trying again"]
+        return [f"streamgauge: {error}; retrying"]
     return lines
 
 
-def _told_anew(lines: list[str], before: list[str]) -> list[str]:
-    """Each minute says the same, so it is told only where it is other than the minute before."""
+def _log_changes(lines: list[str], before: list[str]) -> list[str]:
+    """Logs the lines only if they differ from the last round."""
     if lines != before:
         for line in lines:
-            _say(line)
+            _log(line)
     return lines
 
 
-def _say(line: str) -> None:
+def _log(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m spark_rollups.publishing.main", description="Sends the newest forecasts."
+        prog="python -m spark_rollups.publishing.main",
+        description="Publishes the newest forecasts.",
     )
-    parser.add_argument("--rollups", required=True, metavar="PATH", help="the rollups' folder")
+    parser.add_argument(
+        "--rollups", required=True, metavar="PATH", help="folder or URL of the rollups"
+    )
     parser.add_argument(
         "--every", type=_seconds, metavar="SECONDS",
-        help="again and again: Prometheus forgets what was sent once after five minutes",
+        help="repeat at this interval: Prometheus drops samples from queries after five minutes",
     )  # fmt: skip
     add_publication_arguments(parser)
     return parser
@@ -97,7 +100,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         found = 0.0
     if not _LEAST_PAUSE <= found < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds of at least 1")
     return found
 
 

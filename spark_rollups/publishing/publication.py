@@ -1,4 +1,4 @@
-"""Forecasts back to Prometheus, as a text file and by remote write: what to publish, and where."""
+"""Publishes forecasts to Prometheus, as a text file and by remote write."""
 
 from __future__ import annotations
 
@@ -20,109 +20,108 @@ from spark_rollups.publishing.textfile import text_of, write_textfile
 from spark_rollups.rollup.tables.reader import Rollups
 from spark_rollups.rollup.tables.schemas import FORECASTS
 
-# Beside the rollups themselves, whatever else is asked for.
+# Always written beside the rollups.
 FILE: Final = "streamgauge_rollup.prom"
 _SUCCESS: Final = re.compile(
     rf"^{catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS.name} (\d+(?:\.\d+)?)$", re.MULTILINE
 )
-# A forecast is for the weeks ahead; made of days that ended longer ago it is about the past.
+# Older forecasts are not published.
 _STALE_SECONDS: Final = 7 * 86_400.0
 _JOB: Final = {"job": JOB}
 _LABEL: Final = re.compile(r"([a-zA-Z_][a-zA-Z0-9_]*)=(.*)", re.DOTALL)
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """Where to. Made by `publication_of` before the work begins, so a mistake is told at once."""
+    """The destinations. Created before the work starts, so that errors in flags are reported first."""
 
     textfile: Path | None
     receiver: Receiver | None
     labels: dict[str, str]
 
-    def publish(self, gauges: Gauges, at: float, say: Say) -> None:
-        """`at` is the time of what is sent; raises RollupError."""
+    def publish(self, gauges: Gauges, at: float, log: Log) -> None:
+        """`at` is the timestamp of the samples; raises RollupError."""
         if gauges.merged:
-            say(f"{gauges.merged} forecasts differ in labels that the gauges do not have; "
-                "of each the one to worry about is published")  # fmt: skip
+            log(f"{gauges.merged} forecasts differ in labels that the gauges do not have; "
+                "the most urgent of each is published")  # fmt: skip
         if self.textfile is not None:
             write_textfile(self.textfile, text_of(gauges.gauges))
-            say(f"{len(gauges.gauges):,} gauges in {self.textfile}")
+            log(f"{len(gauges.gauges):,} gauges in {self.textfile}")
         if self.receiver is not None:
             send(gauges.gauges, self.receiver, at, {**_JOB, **self.labels})
-            say(f"{len(gauges.gauges):,} gauges sent to {self.receiver.url}")
+            log(f"{len(gauges.gauges):,} gauges sent to {self.receiver.url}")
 
 
-def current_gauges(rollups: Rollups, succeeded: float, now: float, say: Say) -> Gauges:
-    """Of the newest day that has forecasts; times alone where none has, or it is long ago."""
-    as_of = max(rollups.asof_days(), default=None)
-    return gauges_of(_current_forecasts(rollups, as_of, now, say), succeeded, as_of)
+def current_gauges(rollups: Rollups, succeeded: float, now: float, log: Log) -> Gauges:
+    """Of the newest snapshot; only the timestamps if there is none or it is too old."""
+    as_of = max(rollups.snapshot_days(), default=None)
+    return gauges_of(_current_forecasts(rollups, as_of, now, log), succeeded, as_of)
 
 
-def _current_forecasts(rollups: Rollups, as_of: date | None, now: float, say: Say) -> Any:
-    """The table of FORECASTS of that day. It is empty when the day is long over:
-
-    a rollup succeeds each night also while the archive gets nothing new.
-    """
+def _current_forecasts(rollups: Rollups, as_of: date | None, now: float, log: Log) -> Any:
+    """The table of FORECASTS; empty if too old: a rollup succeeds also without new data."""
     if as_of is None:
         return FORECASTS.empty_table()
     age = now - end_of(as_of)
     if age <= _STALE_SECONDS:
-        return rollups.asof_table("forecasts", as_of)
-    say(f"no forecasts are published: the newest are as of {as_of}, {age / 86_400:.0f} days ago")
+        return rollups.snapshot_table("forecasts", as_of)
+    log(f"no forecasts published: the newest are as of {as_of}, {age / 86_400:.0f} days old")
     return FORECASTS.empty_table()
 
 
 def last_success(rollups: Rollups) -> float:
-    """A run that found nothing new leaves no new result, but says in its file that it was there."""
+    """A run without changes writes no manifest, but the time in the text file."""
     written = rollups.manifest.written / 1000
     try:
-        told = _SUCCESS.search(rollups.place.read(FILE).decode("utf-8", "replace"))
+        match = _SUCCESS.search(rollups.root.read(FILE).decode("utf-8", "replace"))
     except RollupError:  # there is no such file yet
         return written
-    return max(written, float(told[1])) if told else written
+    return max(written, float(match[1])) if match else written
 
 
-def publication_of(words: argparse.Namespace) -> Publication:
-    """Reads the files with secrets; raises RollupError with the flag that is wrong."""
-    textfile = Path(words.textfile) if words.textfile else None
+def publication_of(arguments: argparse.Namespace) -> Publication:
+    """Reads the secret files; raises RollupError with the name of the flag."""
+    textfile = Path(arguments.textfile) if arguments.textfile else None
     if textfile is not None and textfile.suffix != ".prom":
-        raise RollupError(f"--textfile: {textfile} does not end in .prom, so nobody collects it")
+        raise RollupError(
+            f"--textfile: {textfile} does not end in .prom, so the collector ignores it"
+        )
     receiver = None
-    if words.remote_write:
-        receiver = Receiver(words.remote_write, _authorization(words))
-    elif _ways_in(words) or words.label:
-        raise RollupError("--remote-write is missing: without it there is nobody to send to")
-    return Publication(textfile, receiver, dict(map(_label, words.label)))
+    if arguments.remote_write:
+        receiver = Receiver(arguments.remote_write, _authorization(arguments))
+    elif _credential_flags(arguments) or arguments.label:
+        raise RollupError("--remote-write is missing: the other flags need it")
+    return Publication(textfile, receiver, dict(map(_label, arguments.label)))
 
 
-def _ways_in(words: argparse.Namespace) -> list[str]:
+def _credential_flags(arguments: argparse.Namespace) -> list[str]:
     flags = ("remote_write_user", "remote_write_password_file", "remote_write_token_file")
-    return [flag for flag in flags if getattr(words, flag)]
+    return [flag for flag in flags if getattr(arguments, flag)]
 
 
-def _authorization(words: argparse.Namespace) -> str:
-    if words.remote_write_token_file:
-        if words.remote_write_user:
-            raise RollupError("--remote-write-token-file: --remote-write-user is given too")
-        return bearer(_secret("--remote-write-token-file", words.remote_write_token_file))
-    if bool(words.remote_write_user) != bool(words.remote_write_password_file):
+def _authorization(arguments: argparse.Namespace) -> str:
+    if arguments.remote_write_token_file:
+        if arguments.remote_write_user:
+            raise RollupError("--remote-write-token-file: conflicts with --remote-write-user")
+        return bearer(_secret("--remote-write-token-file", arguments.remote_write_token_file))
+    if bool(arguments.remote_write_user) != bool(arguments.remote_write_password_file):
         raise RollupError("--remote-write-user and --remote-write-password-file belong together")
-    if not words.remote_write_user:
+    if not arguments.remote_write_user:
         return ""
-    password = _secret("--remote-write-password-file", words.remote_write_password_file)
-    return basic(words.remote_write_user, password)
+    password = _secret("--remote-write-password-file", arguments.remote_write_password_file)
+    return basic(arguments.remote_write_user, password)
 
 
 def _secret(flag: str, path: str) -> str:
     try:
         found = Path(path).read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is not text"
+        reason = error.strerror if isinstance(error, OSError) else "not a text file"
         raise RollupError(f"{flag}: {path}: {reason}") from error
     if not found:
-        raise RollupError(f"{flag}: {path}: is empty")
+        raise RollupError(f"{flag}: {path}: empty file")
     return found
 
 

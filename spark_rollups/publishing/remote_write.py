@@ -1,4 +1,4 @@
-"""Gauges by remote write 1.0, to Prometheus, Mimir, Thanos, VictoriaMetrics or our own archive."""
+"""Sends gauges by remote write 1.0."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Pause = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """An address without a password in it, and who we are there."""
+    """The URL, without credentials, and the Authorization header."""
 
     url: str
     authorization: str = field(default="", repr=False)
@@ -44,12 +44,10 @@ class Receiver:
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise RollupError(
-                f"--remote-write: {_hidden(self.url)} is not an http or https address"
-            )
+            raise RollupError(f"--remote-write: {_hidden(self.url)} is not an http or https URL")
         if parts.username or parts.password:
             raise RollupError(
-                f"--remote-write: {_hidden(self.url)} holds a user: "
+                f"--remote-write: {_hidden(self.url)} contains a user name: "
                 "use --remote-write-user and --remote-write-password-file"
             )
 
@@ -69,7 +67,7 @@ def send(
     more: Mapping[str, str],
     pause: Pause = time.sleep,
 ) -> None:
-    """`more` are labels for all of them. Busy and broken are tried again, a refusal is an error."""
+    """`more` are labels of all samples. Retries on 429, 5xx and network errors."""
     for first in range(0, len(gauges), _SERIES_PER_REQUEST):
         part = gauges[first : first + _SERIES_PER_REQUEST]
         _post(receiver, compressed(write_request(part, round(at * 1000), more)), pause)
@@ -81,7 +79,7 @@ def write_request(gauges: Iterable[Gauge], at: int, more: Mapping[str, str]) -> 
 
 
 def compressed(message: bytes) -> bytes:
-    """Snappy's block form, which pyarrow has built in."""
+    """Snappy block format, from pyarrow."""
     packed: bytes = pa.Codec("snappy").compress(message, asbytes=True)
     return packed
 
@@ -90,12 +88,12 @@ def _series(gauge: Gauge, at: int, more: Mapping[str, str]) -> bytes:
     named = dict(zip(gauge.metric.labels, gauge.labels, strict=True))
     labels = {**more, **named, "__name__": gauge.metric.name}
     pairs = sorted((key, value) for key, value in labels.items() if value)
-    told = b"".join(
+    pairs_encoded = b"".join(
         _field(1, _field(1, key.encode()) + _field(2, value.encode("utf-8", "replace")))
         for key, value in pairs
     )
     sample = b"\x09" + struct.pack("<d", gauge.value) + b"\x10" + _varint(at)
-    return told + _field(2, sample)
+    return pairs_encoded + _field(2, sample)
 
 
 def _field(number: int, content: bytes) -> bytes:
@@ -112,7 +110,7 @@ def _varint(number: int) -> bytes:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirected POST becomes a GET, and the samples would be gone without a word."""
+    """Rejects redirects: a redirected POST becomes a GET, and the samples are lost silently."""
 
     def redirect_request(self, *_: object) -> None:
         return None
@@ -136,10 +134,10 @@ def _post(receiver: Receiver, body: bytes, pause: Pause) -> None:
             with error:
                 reason = f"{error.code} {_first_line(error.read(2000))}".strip()
             if error.code < 500 and error.code != _TOO_MANY:
-                raise RollupError(f"{receiver.url} refuses: {reason}") from error
+                raise RollupError(f"{receiver.url}: request rejected: {reason}") from error
         except OSError as error:
             reason = str(getattr(error, "reason", None) or error)
-    raise RollupError(f"{receiver.url}: given up after {_ATTEMPTS} attempts: {reason}")
+    raise RollupError(f"{receiver.url}: failed after {_ATTEMPTS} attempts: {reason}")
 
 
 def _first_line(text: bytes) -> str:

@@ -1,6 +1,6 @@
-"""Gauges as text that is OpenMetrics and Prometheus' own format at once, and its file.
+"""Writes gauges as a file for the textfile collector.
 
-The textfile collector reads the latter: so no timestamps, and nothing but gauges.
+The text is valid in the OpenMetrics and in the Prometheus format: gauges without timestamps.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _READABLE_BY_ALL: Final = 0o644
 
 
 def text_of(gauges: Iterable[Gauge]) -> bytes:
-    """`gauges` are in the order of their metrics."""
+    """`gauges` are grouped by metric."""
     lines: list[str] = []
     for metric, group in groupby(gauges, key=lambda gauge: gauge.metric):
         lines += _header(metric)
@@ -31,14 +31,14 @@ def text_of(gauges: Iterable[Gauge]) -> bytes:
 
 
 def write_textfile(path: Path, text: bytes) -> None:
-    """Whole or not at all. The unfinished one has another ending: collectors read all *.prom."""
+    """Atomic. The temporary file has another suffix: collectors read all *.prom."""
     scratch = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with scratch.open("wb") as sink:
             sink.write(text)
             sink.flush()
             os.fsync(sink.fileno())
-        scratch.chmod(_READABLE_BY_ALL)  # whoever collects it is mostly another user
+        scratch.chmod(_READABLE_BY_ALL)  # the collector is mostly another user
         scratch.rename(path)
     except OSError as error:
         with contextlib.suppress(OSError):

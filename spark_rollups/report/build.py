@@ -1,4 +1,4 @@
-"""From the rollups to a report: read the facts, draw the chapters, gather the findings."""
+"""Builds a report from the rollups: facts, then findings, then chapters."""
 
 from __future__ import annotations
 
@@ -11,18 +11,25 @@ from spark_rollups.report.chapters.abandoned_messages import abandoned_chapter
 from spark_rollups.report.chapters.capacity import capacity_chapter
 from spark_rollups.report.chapters.changes import changes_chapter
 from spark_rollups.report.chapters.clocks import clocks_chapter
-from spark_rollups.report.chapters.configuration import configuration_chapter, failing_checks
-from spark_rollups.report.chapters.consumers import consumer_month, consumers_chapter
-from spark_rollups.report.chapters.data_quality import gaps_of, quality_chapter
+from spark_rollups.report.chapters.configuration import configuration_chapter
+from spark_rollups.report.chapters.consumers import consumers_chapter
+from spark_rollups.report.chapters.data_quality import quality_chapter
 from spark_rollups.report.chapters.front_page import front_page
-from spark_rollups.report.chapters.method import checked_forecasts, method_chapter
+from spark_rollups.report.chapters.method import method_chapter
 from spark_rollups.report.chapters.month_over_month import months_chapter
-from spark_rollups.report.chapters.publishing import publishing_chapter, rejections_of
-from spark_rollups.report.chapters.right_sizing import sizing_chapter, sizing_of
-from spark_rollups.report.chapters.servers import restarts, servers_chapter
+from spark_rollups.report.chapters.publishing import publishing_chapter
+from spark_rollups.report.chapters.right_sizing import sizing_chapter
+from spark_rollups.report.chapters.servers import servers_chapter
 from spark_rollups.report.chapters.streams import streams_chapter
+from spark_rollups.report.facts.audit_checks import failing_checks
+from spark_rollups.report.facts.consumers import consumer_month
+from spark_rollups.report.facts.coverage import request_gaps
 from spark_rollups.report.facts.events import events_of
+from spark_rollups.report.facts.forecast_check import checked_forecasts
 from spark_rollups.report.facts.monthly_facts import Facts, read_facts
+from spark_rollups.report.facts.publishing import rejections_of
+from spark_rollups.report.facts.servers import restart_days
+from spark_rollups.report.facts.sizing import sizing_of
 from spark_rollups.report.facts.source import Source
 from spark_rollups.report.findings.capacity import capacity_findings
 from spark_rollups.report.findings.changes import (
@@ -42,9 +49,9 @@ def build_report(
 ) -> Report:
     facts = read_facts(source, month, thresholds)
     consumers, sizing = consumer_month(facts), sizing_of(facts)
-    started = restarts(facts)
+    started = restart_days(facts)
     events, checks = events_of(facts, started), failing_checks(facts)
-    rejections, gaps = rejections_of(facts), gaps_of(facts)
+    rejections, gaps = rejections_of(facts), request_gaps(facts)
     findings = by_urgency(
         [
             *capacity_findings(facts),

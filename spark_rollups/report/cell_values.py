@@ -1,4 +1,4 @@
-"""What stands in a cell: its kind, and its text on the page and in a file. Pure."""
+"""Values of table cells: their kind, and their text on the page and in files."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable
 from datetime import date
 from enum import Enum, IntEnum
 
-from spark_rollups.report import formatting as words
+from spark_rollups.report import formatting as fmt
 
 Value = str | float | int | date | None
 
 
 class Kind(Enum):
-    """How the values of a column are written."""
+    """How to format the values of a column."""
 
     TEXT = "text"
     COUNT = "count"
@@ -24,7 +24,7 @@ class Kind(Enum):
 
 
 class Measured(float):
-    """A number in a column of several kinds: it brings its own along."""
+    """A number with a kind of its own, for columns of mixed kinds."""
 
     kind: Kind
 
@@ -35,22 +35,17 @@ class Measured(float):
 
 
 class Level(IntEnum):
-    CALM = 0
-    LOOK = 1
-    WRONG = 2
+    NORMAL = 0
+    WARNING = 1
+    CRITICAL = 2
 
 
-_WRITTEN: dict[Kind, Callable[[float], str]] = {
-    Kind.COUNT: words.count,
-    Kind.BYTES: words.bytes_text,
-    Kind.SECONDS: words.span,
-    Kind.SHARE: words.share,
+_FORMATTERS: dict[Kind, Callable[[float], str]] = {
+    Kind.COUNT: fmt.count,
+    Kind.BYTES: fmt.bytes_text,
+    Kind.SECONDS: fmt.span,
+    Kind.SHARE: fmt.share,
 }
-
-
-def known(value: float | None) -> float | None:
-    """A number or None: what is not a number was not measured."""
-    return None if value is None or math.isnan(value) else float(value)
 
 
 def is_unknown(value: Value) -> bool:
@@ -58,22 +53,22 @@ def is_unknown(value: Value) -> bool:
 
 
 def text_of(kind: Kind, value: Value) -> str:
-    """For people. Unknown is said as unknown, a limit of infinity as none."""
+    """Text for people: "unknown" for None and NaN, "no limit" for infinity."""
     if is_unknown(value):
-        return words.UNKNOWN
+        return fmt.UNKNOWN
     if isinstance(value, date):
-        return words.day(value)
+        return fmt.day(value)
     if isinstance(value, str):
         return value
     number = float(value or 0)
     if math.isinf(number):
-        return words.NO_LIMIT
+        return fmt.NO_LIMIT
     own = value.kind if isinstance(value, Measured) else kind
-    return _WRITTEN.get(own, words.count)(number)
+    return _FORMATTERS.get(own, fmt.count)(number)
 
 
 def plain_of(value: Value) -> str | float | int | None:
-    """For programs: None is unknown, whole numbers are whole, no limit is a word."""
+    """Value for programs: None for unknown, int for whole numbers, "unlimited" for infinity."""
     if is_unknown(value):
         return None
     if isinstance(value, date):
@@ -84,3 +79,12 @@ def plain_of(value: Value) -> str | float | int | None:
     if math.isinf(number):
         return "unlimited"
     return int(number) if number == int(number) and abs(number) < 2**53 else number
+
+
+def amount(value: float | None, is_bytes: bool) -> float | None:
+    """Bytes and messages share a column, so a value in bytes carries its unit."""
+    return None if value is None else Measured(value, Kind.BYTES) if is_bytes else value
+
+
+def amount_text(value: float | None, is_bytes: bool) -> str:
+    return text_of(Kind.COUNT, amount(value, is_bytes))

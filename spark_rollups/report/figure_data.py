@@ -1,14 +1,16 @@
-"""What a picture shows, as plain data; report_svg draws it. Pure."""
+"""The data of each figure; report.rendering draws it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
 
+from spark_rollups.report.facts.forecasts import ExpectedLevel
+
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """Of what a picture or a row of it is about; the path tells where it belongs."""
+    """The name of a figure or row; `path` holds its parents, from the system down."""
 
     text: str
     path: str = ""
@@ -16,7 +18,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class FullRange:
-    """When a limit is reached. None for likely or latest: beyond the end of the forecast."""
+    """When a limit is reached. `likely` or `latest` is None if beyond the forecast horizon."""
 
     name: Name
     earliest: date
@@ -36,23 +38,13 @@ class FullRanges:
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
-    """A level expected on a day: low, middle, high."""
-
-    day: date
-    low: float
-    middle: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
 class Fan:
-    """Days behind and the range ahead, against a limit. A day without data breaks the line."""
+    """Past levels and the forecast range against a limit. A day without data interrupts the line."""
 
     name: Name
     caption: str
     days: tuple[tuple[date, float], ...]
-    ahead: tuple[Ahead, ...]
+    ahead: tuple[ExpectedLevel, ...]
     limit: float | None
     is_bytes: bool
 
@@ -67,17 +59,17 @@ class Fans:
 @dataclass(frozen=True, slots=True)
 class ShareRow:
     name: Name
-    shares: tuple[float, ...]  # in the order of the words
+    shares: tuple[float, ...]  # in the order of `labels`
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How a whole divides, as one bar a row."""
+    """Shares of a whole, one bar per row."""
 
     title: str
     caption: str
-    words: tuple[str, ...]
-    classes: tuple[str, ...]  # the colour of each word, by meaning
+    labels: tuple[str, ...]
+    classes: tuple[str, ...]  # CSS class of each label
     rows: tuple[ShareRow, ...]
 
 
@@ -89,7 +81,7 @@ class DayRow:
 
 @dataclass(frozen=True, slots=True)
 class DayStrip:
-    """One cell a day of the month."""
+    """One cell per day of the month."""
 
     title: str
     caption: str
@@ -107,7 +99,7 @@ class Offset:
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
-    """Where clocks were during the month, around zero, with the line of the alert."""
+    """Clock offsets during the month, with the threshold of the alert."""
 
     title: str
     caption: str
@@ -117,7 +109,7 @@ class Offsets:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """How much of a limit is used, and how much is expected in a month."""
+    """How much of a limit is used now, and how much is expected in 30 days."""
 
     name: Name
     used: float
@@ -129,8 +121,8 @@ class Fill:
 class Fills:
     title: str
     caption: str
-    line: float  # share from which on an alert speaks
+    line: float  # the threshold of the alert, as a share
     rows: tuple[Fill, ...]
 
 
-Picture = FullRanges | Fans | Shares | DayStrip | Offsets | Fills
+Figure = FullRanges | Fans | Shares | DayStrip | Offsets | Fills

@@ -1,4 +1,4 @@
-"""Numbers, sizes, times and dates as people read them in the report. Pure."""
+"""Formats numbers, sizes, durations and dates for people."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from datetime import date
 
 UNKNOWN = "unknown"
 NO_LIMIT = "no limit"
-_GLUE = "\u00a0"  # a number and its unit stay on one line
+_GLUE = "\u00a0"  # no line break between a number and its unit
 _MINUS = "\u2212"
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _BIG = ((1e12, "tn"), (1e9, "bn"), (1e6, "M"))
 _SPANS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
-_NAMED = 3  # a sentence names this many things, then counts the rest
+_NAMED = 3  # names in a list, before "and N more"
 
 
 def count(value: float) -> str:
@@ -27,11 +27,11 @@ def count(value: float) -> str:
 
 
 def bytes_text(value: float) -> str:
-    size, place = abs(value), 0
-    while size >= 1024 and place < len(_SIZES) - 1:
-        size, place = size / 1024, place + 1
-    number = f"{size:.0f}" if place == 0 else _three_digits(size)
-    return _signed(value, f"{number}{_GLUE}{_SIZES[place]}")
+    size, index = abs(value), 0
+    while size >= 1024 and index < len(_SIZES) - 1:
+        size, index = size / 1024, index + 1
+    number = f"{size:.0f}" if index == 0 else _three_digits(size)
+    return _signed(value, f"{number}{_GLUE}{_SIZES[index]}")
 
 
 def span(seconds: float) -> str:
@@ -56,7 +56,7 @@ def share(ratio: float) -> str:
         return f"0{_GLUE}%"
     if percent < 0.1:
         return f"< 0.1{_GLUE}%"
-    if 99 < percent < 100:  # nearly all is not all
+    if 99 < percent < 100:  # do not round up to 100 %
         return _signed(ratio, f"{min(percent, 99.9):.1f}{_GLUE}%")
     return _signed(ratio, f"{percent:.1f}{_GLUE}%" if percent < 9.95 else f"{percent:.0f}{_GLUE}%")
 
@@ -66,7 +66,7 @@ def day(value: date) -> str:
 
 
 def day_range(first: date | None, last: date | None) -> str:
-    """The earliest and the latest of what may be; an open end says so."""
+    """From the earliest to the latest date; either may be open."""
     if first is not None and last is not None:
         return day(first) if first == last else f"{day(first)} to {day(last)}"
     if first is not None:
@@ -75,7 +75,7 @@ def day_range(first: date | None, last: date | None) -> str:
 
 
 def change(now: float | None, before: float | None) -> str:
-    """How much more, as a share of what was before; "" when that says nothing."""
+    """The relative change; "" if it cannot be computed."""
     if now is None or before is None or before <= 0 or not math.isfinite(now - before):
         return ""
     ratio = now / before - 1
@@ -91,7 +91,7 @@ def plural(number: int, word: str, several: str = "") -> str:
 
 
 def listed(names: Sequence[str], shown: int = _NAMED) -> str:
-    """a, b and c; beyond the first few it counts: a, b, c and 4 more."""
+    """a, b and c; or a, b, c and 4 more."""
     head = list(names[:shown])
     if len(names) > shown:
         return f"{', '.join(head)} and {len(names) - shown:,} more"
@@ -99,7 +99,7 @@ def listed(names: Sequence[str], shown: int = _NAMED) -> str:
 
 
 def days_listed(days: Sequence[date]) -> str:
-    """Runs of days: 3 to 5 Nov, 9 Nov."""
+    """Spans of days: 3 to 5 Nov, 9 Nov."""
     runs: list[list[date]] = []
     for each in sorted(days):
         if runs and (each - runs[-1][-1]).days == 1:

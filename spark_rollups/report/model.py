@@ -1,6 +1,6 @@
-"""What a report is, before anybody draws it: chapters of tables and pictures, as plain data. Pure.
+"""The report as plain data: chapters, tables, figures, findings.
 
-None is unknown and infinity is "no limit"; the renderers say so in words and never write 0.
+None means unknown and infinity means no limit; renderers never write 0 for either.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from spark_rollups.report.cell_values import Kind, Level, Value
-from spark_rollups.report.figure_data import Picture
+from spark_rollups.report.figure_data import Figure
 from spark_rollups.report.findings.finding import Finding
 from spark_rollups.report.month import Month
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    key: str  # stands in CSV and JSON: never rename
+    key: str  # in CSV and JSON
     title: str
     kind: Kind = Kind.TEXT
     hint: str = ""
     shown: bool = True  # False: only in CSV and JSON
-    line: float | None = None  # from here on a value is marked
-    falling: bool = False  # the line is a floor, not a ceiling
+    line: float | None = None  # values from this threshold on are marked
+    falling: bool = False  # values below the threshold are marked instead
 
     def is_beyond(self, value: Value) -> bool:
         if self.line is None or not isinstance(value, int | float) or math.isinf(value):
@@ -35,20 +35,20 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class Row:
     values: tuple[Value, ...]
-    level: Level = Level.CALM
+    level: Level = Level.NORMAL
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`identity` columns come first and become one cell on the page: the last one is the name."""
+    """The `identity` columns come first. The page joins them in one cell; the last is the name."""
 
-    key: str  # the name of its CSV file: never rename
+    key: str  # the name of its CSV file
     title: str
     identity: tuple[Column, ...]
     columns: tuple[Column, ...]
     rows: Sequence[Row]
     note: str = ""
-    empty: str = "Nothing to show."  # what an empty table means
+    empty: str = "Nothing to show."  # shown in place of an empty table
 
     @property
     def all_columns(self) -> tuple[Column, ...]:
@@ -57,12 +57,12 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    key: str  # the anchor: never rename
+    key: str  # the anchor in the page
     title: str
     sentences: tuple[str, ...]
     tables: tuple[Table, ...] = ()
-    pictures: tuple[Picture, ...] = ()
-    as_list: bool = False  # the sentences do not belong together
+    figures: tuple[Figure, ...] = ()
+    as_list: bool = False  # each sentence is a paragraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,25 +75,25 @@ class Comparison:
     now: float | None
     before: float | None
     more_is_bad: bool | None = None  # None: neither good nor bad
-    basis: str = "at the end"  # what the number is taken over
+    basis: str = "at the end"  # the period of the number
 
     @property
     def level(self) -> Level:
-        """Worse by a tenth and more is worth a look."""
+        """WARNING if worse by 10 % or more."""
         if self.more_is_bad is None or self.now is None or self.before is None:
-            return Level.CALM
+            return Level.NORMAL
         worse = self.now - self.before if self.more_is_bad else self.before - self.now
-        return Level.LOOK if worse > 0 and worse >= 0.1 * abs(self.before) else Level.CALM
+        return Level.WARNING if worse > 0 and worse >= 0.1 * abs(self.before) else Level.NORMAL
 
 
 @dataclass(frozen=True, slots=True)
-class Front:
-    """The page that a manager reads."""
+class FrontPage:
+    """The first page, a summary for managers."""
 
     headline: str
     level: Level
     sentences: tuple[str, ...]
-    full: Picture | None  # what will be full and when
+    full: Figure | None  # when limits are reached
     comparisons: tuple[Comparison, ...]
     worse: tuple[str, ...]
     better: tuple[str, ...]
@@ -106,7 +106,7 @@ class Report:
     made: datetime
     systems: tuple[str, ...]
     covered: tuple[date, ...]  # days of the month with data
-    front: Front
+    front: FrontPage
     findings: tuple[Finding, ...]
     chapters: tuple[Chapter, ...]
 
@@ -115,7 +115,7 @@ class Report:
 
 
 def sorted_rows(rows: Sequence[Row], key: Callable[[Row], float | None]) -> list[Row]:
-    """The largest first; what is unknown comes last; else as given."""
+    """Largest first, unknown last; the sort is stable."""
 
     def order(row: Row) -> tuple[bool, float]:
         value = key(row)

@@ -1,4 +1,4 @@
-"""A calendar month in UTC: what a report is about."""
+"""A calendar month in UTC."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-_WRITTEN = re.compile(r"(\d{4})-(\d{2})")
+_PATTERN = re.compile(r"(\d{4})-(\d{2})")
 
 
 class ReportError(Exception):
-    """One line that names what is wrong and where; the command ends with it."""
+    """The report cannot be built; the text is one line."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -43,9 +43,9 @@ class Month:
         return tuple(self.first + timedelta(days=day) for day in range(self.last.day))
 
 
-def parse_month(written: str) -> Month:
-    found = _WRITTEN.fullmatch(written)
-    # The year before must be one that dates know.
+def parse_month(text: str) -> Month:
+    found = _PATTERN.fullmatch(text)
+    # The month before must be a valid date too.
     if found is None or not 1 <= int(found[2]) <= 12 or int(found[1]) < 1970:
-        raise ReportError(f"month {written}: write it as YYYY-MM, like 2026-11")
+        raise ReportError(f"month {text}: not of the form YYYY-MM, like 2026-11")
     return Month(int(found[1]), int(found[2]))

@@ -1,7 +1,4 @@
-"""The archive's chunks as flat numpy columns: values, times, and how many of them a chunk has.
-
-FORMAT.md, section 2: whole numbers with a scale, or the values themselves; markers apart.
-"""
+"""Decodes chunks of the archive to flat numpy arrays; see FORMAT.md, section 2."""
 
 from __future__ import annotations
 
@@ -10,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from archive.tables.chunk_statistics import Floats, Int64s
 from spark_rollups.datasource.parquet_reader import one_array
-from spark_rollups.rollup.kernel import Floats, Int64s
 from spark_rollups.rollup.rows import Ranks
 
 VALUE_COLUMNS: Final = ("series", "hour", "scale", "iv", "fv")
@@ -24,7 +21,7 @@ class Chunks:
     series: Ranks
     hour: Int64s
     counts: Int64s  # values of each chunk
-    values: Floats  # of all chunks, one after the other
+    values: Floats  # of all chunks, concatenated
 
     def __len__(self) -> int:
         return len(self.series)
@@ -32,17 +29,17 @@ class Chunks:
     def take(self, chosen: Int64s) -> Chunks:
         counts = self.counts[chosen]
         return Chunks(
-            self.series[chosen], self.hour[chosen], counts, self.values[places(self, chosen)]
+            self.series[chosen], self.hour[chosen], counts, self.values[value_indexes(self, chosen)]
         )
 
 
-def places(chunks: Chunks, chosen: Int64s) -> Int64s:
-    """Where the values of these chunks stand in the flat column."""
+def value_indexes(chunks: Chunks, chosen: Int64s) -> Int64s:
+    """The indexes of the values of these chunks."""
     return ranges(starts_of(chunks.counts)[chosen], chunks.counts[chosen])
 
 
 def ranges(starts: Int64s, counts: Int64s) -> Int64s:
-    """start, start + 1, ... of each, as many as its count."""
+    """start, start + 1, ... for each start and count, concatenated."""
     shift = starts - starts_of(counts)
     return np.repeat(shift, counts) + np.arange(int(counts.sum()))
 
@@ -52,7 +49,7 @@ def starts_of(counts: Int64s) -> Int64s:
 
 
 def chunks_of(table: Any) -> Chunks:
-    """Of a table with VALUE_COLUMNS."""
+    """From a table with VALUE_COLUMNS."""
     whole, whole_counts = _lists(table, "iv")
     plain, plain_counts = _lists(table, "fv")
     series = one_array(table, "series").to_numpy()
@@ -65,7 +62,7 @@ def chunks_of(table: Any) -> Chunks:
 
 
 def _lists(table: Any, name: str) -> tuple[Any, Int64s]:
-    """All items of a column of lists, and how many each has: none where there is no list."""
+    """The items of a column of lists, and the length of each list; 0 for null."""
     lists = one_array(table, name)
     offsets = lists.offsets.to_numpy()
     items = lists.values.slice(offsets[0], offsets[-1] - offsets[0])
@@ -85,7 +82,7 @@ def _whole_values(items: Any, counts: Int64s, scale: Any) -> Floats:
 
 
 def _mixed(whole: Floats, whole_counts: Int64s, plain: Floats, plain_counts: Int64s) -> Floats:
-    """A chunk has the one or the other; they are put back in the order of chunks."""
+    """Merges integer and float chunks in the order of chunks."""
     if not whole_counts.any():
         return plain
     starts = starts_of(whole_counts + plain_counts)
@@ -99,13 +96,13 @@ def _mixed(whole: Floats, whole_counts: Int64s, plain: Floats, plain_counts: Int
 class TimedSamples:
     """Values and stale markers (as NaN) of chunks, with their times in milliseconds since 1970."""
 
-    chunk: Int64s  # the place of the chunk that each is in
+    chunk: Int64s  # the index of the chunk
     time: Int64s
     value: Floats
 
 
 def timed_samples(table: Any, chunks: Chunks) -> TimedSamples:
-    """Of a table with TIME_COLUMNS, in the order of chunks and time."""
+    """From a table with TIME_COLUMNS, in the order of chunks and time."""
     chunk = np.repeat(np.arange(len(chunks)), chunks.counts)
     offsets, _ = _lists(table, "ts")
     time = offsets.astype(np.int64) + chunks.hour[chunk]

@@ -1,7 +1,6 @@
-"""Several series that are one identity: per hour, the one with most samples tells, but for the
-lowest and the highest number, which are those of all. Pure.
+"""Deduplicates series of one identity: per hour the series with most samples counts.
 
-The steps of counters from one hour into the next are added here, where neighbours are known.
+Minimum and maximum are those of all series. Also adds the steps of counters between hours.
 """
 
 from __future__ import annotations
@@ -11,48 +10,48 @@ from typing import Any
 
 import numpy as np
 
+from archive.tables.chunk_statistics import Floats, Int64s, rise
 from archive.tables.schema import HOUR_MS, LOOKBACK_HOURS
-from spark_rollups.rollup.kernel import Floats, Int64s, rise
 from spark_rollups.rollup.rows import HourRows
 
 
-def telling(who: Any, hour: Int64s, count: Int64s, order: Any) -> Int64s:
-    """The places of the rows that tell, sorted by identity and hour.
+def row_per_hour(rank: Any, hour: Int64s, count: Int64s, order: Any) -> Int64s:
+    """The indexes of the selected rows, sorted by identity and hour.
 
-    `order` settles ties: it ranks the series' fingerprints, the smallest first.
+    `order` breaks ties: the rank of the fingerprint of the series.
     """
-    sorted_places: Int64s = np.lexsort((order, -count, hour, who))
-    whose, when = who[sorted_places], hour[sorted_places]
-    first = np.append(True, (whose[1:] != whose[:-1]) | (when[1:] != when[:-1]))
+    sorted_places: Int64s = np.lexsort((order, -count, hour, rank))
+    ranks, when = rank[sorted_places], hour[sorted_places]
+    first = np.append(True, (ranks[1:] != ranks[:-1]) | (when[1:] != when[:-1]))
     chosen: Int64s = sorted_places[first[: len(sorted_places)]]
     return chosen
 
 
-def told_by_one(rows: HourRows, order: Any) -> HourRows:
-    """One row for each identity and hour. Its extremes are those of all series: a pod that came
-    within the hour may have seen what the one before it did not. They cannot count twice.
+def deduplicated(rows: HourRows, order: Any) -> HourRows:
+    """One row per identity and hour. Extremes are those of all series: a pod that started within
+    the hour may have seen a value that the one before it did not.
     """
-    chosen = rows.take(telling(rows.who, rows.hour, rows.count, order))
-    places = np.lexsort((rows.hour, rows.who))
-    whose, when = rows.who[places], rows.hour[places]
-    first = np.append(True, (whose[1:] != whose[:-1]) | (when[1:] != when[:-1]))
-    starts = np.flatnonzero(first[: len(places)])
+    chosen = rows.take(row_per_hour(rows.rank, rows.hour, rows.count, order))
+    indexes = np.lexsort((rows.hour, rows.rank))
+    ranks, when = rows.rank[indexes], rows.hour[indexes]
+    first = np.append(True, (ranks[1:] != ranks[:-1]) | (when[1:] != when[:-1]))
+    starts = np.flatnonzero(first[: len(indexes)])
     if len(starts) == len(rows):
         return chosen
     return replace(
         chosen,
-        min=np.minimum.reduceat(rows.min[places], starts),
-        max=np.maximum.reduceat(rows.max[places], starts),
+        min=np.minimum.reduceat(rows.min[indexes], starts),
+        max=np.maximum.reduceat(rows.max[indexes], starts),
     )
 
 
-def with_steps_into(
+def with_steps_between_hours(
     rows: HourRows, series: Any, earlier: tuple[Any, Int64s, Floats]
 ) -> tuple[HourRows, Any]:
-    """Adds each hour's first step, from the newest earlier number of its series.
+    """Adds the step into each hour, from the newest earlier value of its series.
 
-    `earlier` are series, hour and last number of the day before, sorted by series. The rows come
-    back sorted by series and hour, with their series.
+    `earlier` has series, hour and last value of the day before, sorted by series. Returns the rows
+    sorted by series and hour, with their series.
     """
     order = np.lexsort((rows.hour, series))
     rows, series = rows.take(order), series[order]
@@ -73,6 +72,6 @@ def _earlier(series: Any, earlier: tuple[Any, Int64s, Floats]) -> tuple[Floats, 
     known, hours, lasts = earlier
     if len(known) == 0:
         return np.full(len(series), np.nan), np.zeros(len(series), np.int64)
-    place = np.minimum(np.searchsorted(known, series), len(known) - 1)
-    found = known[place] == series
-    return np.where(found, lasts[place], np.nan), np.where(found, hours[place], 0)
+    index = np.minimum(np.searchsorted(known, series), len(known) - 1)
+    found = known[index] == series
+    return np.where(found, lasts[index], np.nan), np.where(found, hours[index], 0)

@@ -1,6 +1,6 @@
-"""The identities of a few metrics in memory: which rank a series has, and the columns of a rank.
+"""An index of identities: the rank of each series, and the columns of each rank.
 
-Ranks are in the order of the identities, so that sorting by rank sorts a table.
+Ranks have the order of identities, so that sorting by rank sorts a table.
 """
 
 from __future__ import annotations
@@ -15,85 +15,86 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from spark_rollups.filesystem import Place, place_at
-from spark_rollups.rollup.kernel import Int64s, Mask
+from archive.tables.chunk_statistics import Int64s, Mask
+from spark_rollups.filesystem import Root, root_at
 from spark_rollups.rollup.rows import Ranks
 from spark_rollups.rollup.series_identity import rises
-from spark_rollups.rollup.tables.schemas import IDENTITY, PLACE
+from spark_rollups.rollup.tables.schemas import IDENTITY, SUBJECT_LABELS
 
-_NAMES = ("metric", "kind", *PLACE)
+_NAMES = ("metric", "kind", *SUBJECT_LABELS)
 
 
 @dataclass(frozen=True, slots=True)
 class Identities:
-    table: Any  # the columns IDENTITY, one row per rank, in the order of ranks
-    rank_of: Ranks  # by the series' number; -1 for a series of another metric
-    order_of: Ranks  # by the series' number: the place of its fingerprint among them
-    shared: Mask  # by rank: several series are this identity
-    rising: Mask  # by rank: counters, and the parts of histograms
-    keeper: Ranks  # by rank: the smallest number among its series
+    table: Any  # the columns IDENTITY, one row per rank
+    rank_of: Ranks  # by series id; -1 for series of other metrics
+    order_of: Ranks  # by series id: the order of its fingerprint
+    shared: Mask  # by rank: whether several series have this identity
+    rising: Mask  # by rank: counters and parts of histograms
+    smallest_series: Ranks  # by rank: the smallest id of its series
 
     def ranks(self, series: Any) -> Ranks:
-        """Of series by number; -1 for those of other metrics."""
+        """The ranks of series ids; -1 for series of other metrics."""
         if len(self.rank_of) == 0:
             return np.full(len(series), -1, np.int32)
         known = np.minimum(series, len(self.rank_of) - 1)
         return np.where(series < len(self.rank_of), self.rank_of[known], np.int32(-1))
 
     def buckets(self, count: int) -> Any:
-        """By rank: which of so many parts it is in. A part is a range of series' numbers, so that
-        it lies together in files, which are sorted by them."""
-        parts = np.empty(len(self.keeper), np.int64)
-        parts[np.argsort(self.keeper, kind="stable")] = np.arange(len(self.keeper))
-        return parts * count // max(len(self.keeper), 1)
+        """By rank: its bucket. A bucket is a range of series ids, the order of rows in files."""
+        parts = np.empty(len(self.smallest_series), np.int64)
+        parts[np.argsort(self.smallest_series, kind="stable")] = np.arange(
+            len(self.smallest_series)
+        )
+        return parts * count // max(len(self.smallest_series), 1)
 
     def about(self, metrics: Collection[str]) -> Mask:
-        """By rank: whether it is one of these metrics."""
-        asked = pc.is_in(self.table.column("metric"), pa.array(sorted(metrics), pa.string()))
-        found: Mask = asked.to_numpy()
+        """By rank: whether its metric is one of these."""
+        selected = pc.is_in(self.table.column("metric"), pa.array(sorted(metrics), pa.string()))
+        found: Mask = selected.to_numpy()
         return found
 
     def columns(self, ranks: Any) -> dict[str, Any]:
-        """The identity columns of a table with these ranks."""
+        """The identity columns of these ranks."""
         rows = self.table.take(pa.array(ranks))
         return {name: rows.column(name) for name in IDENTITY}
 
 
 @lru_cache(maxsize=4)
 def load_identities(
-    place: str, paths: tuple[str, ...], metrics: tuple[str, ...] | None
+    root: str, paths: tuple[str, ...], metrics: tuple[str, ...] | None
 ) -> Identities:
-    """Kept between the tasks of a worker. None: of all metrics."""
-    where = place_at(place)
+    """Cached between the tasks of a worker. None selects all metrics."""
+    where = root_at(root)
     parts = [_part(where, path, metrics) for path in paths]
     return identities_of(pa.concat_tables(parts).combine_chunks())
 
 
-def metrics_of(place: Place, paths: Sequence[str]) -> tuple[str, ...]:
-    """Every metric that has a series."""
+def metrics_of(root: Root, paths: Sequence[str]) -> tuple[str, ...]:
+    """All metrics with a series, sorted."""
     found: set[str] = set()
     for path in paths:
-        with place.told("read", path), place.open(path) as source:
+        with root.named_errors("read", path), root.open(path) as source:
             file = pq.ParquetFile(source, read_dictionary=["metric"])
             column = file.read(columns=["metric"]).column("metric")
             found.update(column.unique().to_pylist())
     return tuple(sorted(found))
 
 
-def _part(place: Place, path: str, metrics: Sequence[str] | None) -> Any:
-    asked = None if metrics is None else pc.field("metric").isin(list(metrics))
-    with place.told("read", path):
+def _part(root: Root, path: str, metrics: Sequence[str] | None) -> Any:
+    selected = None if metrics is None else pc.field("metric").isin(list(metrics))
+    with root.named_errors("read", path):
         return pq.read_table(
-            place.at(path),
-            filesystem=place.files,
-            filters=asked,
+            root.at(path),
+            filesystem=root.files,
+            filters=selected,
             partitioning=None,
             use_threads=False,
         )
 
 
 def identities_of(rows: Any) -> Identities:
-    """Of a table as `identity_rows` makes it."""
+    """From a table of `identity_rows`."""
     keys = _keys(rows).dictionary_encode()
     order = pc.sort_indices(keys.dictionary).to_numpy()
     rank_of_code = np.empty(len(order), np.int32)
@@ -110,7 +111,7 @@ def identities_of(rows: Any) -> Identities:
         order_of=_by_number(series[by_mark], np.arange(len(series), dtype=np.int32)),
         shared=np.bincount(ranks, minlength=len(order)) > 1,
         rising=np.array([rises(kind) for kind in kinds], bool),
-        keeper=_smallest(ranks, series, len(order)),
+        smallest_series=_smallest(ranks, series, len(order)),
     )
 
 
@@ -127,7 +128,7 @@ def _by_number(series: Any, values: Ranks) -> Ranks:
 
 
 def _keys(rows: Any) -> Any:
-    """One key for each row; 0xFE and 0xFF are in no UTF-8 text, so no two identities share one."""
+    """A unique key per identity; 0xFE and 0xFF do not occur in UTF-8."""
     columns = [rows.column(name).cast(pa.binary()).combine_chunks() for name in _NAMES]
     labels = rows.column("labels").combine_chunks()
     pairs = pc.binary_join_element_wise(
@@ -140,8 +141,8 @@ def _keys(rows: Any) -> Any:
 
 
 def _with_dictionaries(table: Any) -> Any:
-    """Names repeat: taken and written as numbers they cost a tenth."""
-    for place, name in enumerate(table.column_names):
+    """Dictionary-encodes the columns: names repeat."""
+    for index, name in enumerate(table.column_names):
         if name != "labels":
-            table = table.set_column(place, name, table.column(name).dictionary_encode())
+            table = table.set_column(index, name, table.column(name).dictionary_encode())
     return table.unify_dictionaries().combine_chunks()

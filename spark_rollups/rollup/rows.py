@@ -1,6 +1,6 @@
-"""Rows of the hourly and the daily table as numpy columns, and how hours become days. Pure.
+"""Rows of the hourly and daily tables as numpy columns, and the aggregation of hours to days.
 
-`who` is the rank of the identity; times are milliseconds since 1970.
+`rank` is the rank of the identity; times are milliseconds since 1970.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_rollups.rollup.kernel import Floats, Int64s, Mask
+from archive.tables.chunk_statistics import Floats, Int64s, Mask
 
 Ranks = NDArray[np.int32]
 Column = NDArray[Any]
@@ -20,10 +20,10 @@ Column = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    who: Ranks
+    rank: Ranks
 
     def __len__(self) -> int:
-        return len(self.who)
+        return len(self.rank)
 
     def take(self, chosen: Int64s | Mask) -> Self:
         return type(self)(*(getattr(self, each.name)[chosen] for each in fields(self)))
@@ -41,7 +41,7 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class HourRows(_Rows):
-    """One row per identity and hour that has a number."""
+    """One row per identity and hour with samples."""
 
     hour: Int64s
     count: Int64s
@@ -51,13 +51,13 @@ class HourRows(_Rows):
     first: Floats
     last: Floats
     p95: Floats
-    increase: Floats  # NaN where the metric is no counter
+    increase: Floats  # NaN for gauges
     resets: Int64s
 
 
 @dataclass(frozen=True, slots=True)
 class DayRows(_Rows):
-    """Parts of one day, or the whole of it: the same columns, so that parts can be joined again."""
+    """Parts of a day or whole days: the columns are the same."""
 
     first_hour: Int64s
     last_hour: Int64s
@@ -73,41 +73,41 @@ class DayRows(_Rows):
 
 
 def day_parts(rows: HourRows) -> DayRows:
-    """Each run of one identity's hours, one after the other, becomes a row."""
+    """One row per span of consecutive rows of an identity."""
     if len(rows) == 0:
         return DayRows.joined(())
     ones = np.ones(len(rows), np.int64)
     hours = DayRows(
-        rows.who, rows.hour, rows.hour, ones, rows.count, rows.min, rows.max, rows.sum,
+        rows.rank, rows.hour, rows.hour, ones, rows.count, rows.min, rows.max, rows.sum,
         rows.first, rows.last, rows.increase, rows.resets,
     )  # fmt: skip
-    begins = (rows.who[1:] != rows.who[:-1]) | (rows.hour[1:] < rows.hour[:-1])
+    begins = (rows.rank[1:] != rows.rank[:-1]) | (rows.hour[1:] < rows.hour[:-1])
     return _added_up(hours, np.flatnonzero(np.append(True, begins)))
 
 
 def whole_days(parts: Iterable[DayRows]) -> DayRows:
-    """One row per identity, sorted by it. No hour of an identity may be in two parts."""
+    """One row per identity, sorted. No hour of an identity may be in two parts."""
     rows = DayRows.joined(parts)
     if len(rows) == 0:
         return rows
-    rows = rows.take(np.lexsort((rows.first_hour, rows.who)))
-    starts = np.flatnonzero(np.append(True, rows.who[1:] != rows.who[:-1]))
+    rows = rows.take(np.lexsort((rows.first_hour, rows.rank)))
+    starts = np.flatnonzero(np.append(True, rows.rank[1:] != rows.rank[:-1]))
     if len(starts) == len(rows):
         return rows
-    # Parts may lie within each other: the one that begins last need not be the one that ends last.
-    by_end = np.lexsort((rows.last_hour, rows.who))
+    # Parts may overlap: the last to begin need not be the last to end.
+    by_end = np.lexsort((rows.last_hour, rows.rank))
     ends = by_end[np.append(starts[1:], len(rows)) - 1]
     return replace(_added_up(rows, starts), last_hour=rows.last_hour[ends], last=rows.last[ends])
 
 
 def _added_up(rows: DayRows, starts: Int64s) -> DayRows:
-    """The rows from each start to the next, in order of time, as one."""
+    """Adds up the rows from each start to the next, in order of time."""
     if len(starts) == len(rows):
         return rows
     ends = np.append(starts[1:], len(rows)) - 1
     with np.errstate(invalid="ignore", over="ignore"):
         return DayRows(
-            who=rows.who[starts],
+            rank=rows.rank[starts],
             first_hour=rows.first_hour[starts],
             last_hour=rows.last_hour[ends],
             hours=np.add.reduceat(rows.hours, starts),

@@ -1,6 +1,6 @@
-"""Who a series is about: its labels as columns, without those that name who scraped it.
+"""The identity of a series: its labels without those of the scrape.
 
-Built once for each file of the archive's `series/`, sorted by metric, and kept beside the rollups.
+Computed once per file of `series/` in the archive, and stored beside the rollups.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from exporter.catalog import BY_NAME
 from exporter.metric import Kind
 from spark_rollups.datasource.archive_files import ArchiveFile
 from spark_rollups.datasource.parquet_reader import read_columns
-from spark_rollups.filesystem import Place
-from spark_rollups.rollup.tables.schemas import LABELS, PLACE
+from spark_rollups.filesystem import Root
+from spark_rollups.rollup.tables.schemas import LABELS, SUBJECT_LABELS
 
 FOLDER: Final = "identities"
-# Who scraped, ran or forwarded it: the same consumer, seen by two exporters, is one consumer.
+# Labels of the scrape: a consumer seen by two exporters is one consumer.
 FOLDED_LABELS: Final = (
     "job", "instance", "pod", "namespace", "endpoint", "container", "service", "prometheus",
     "prometheus_replica",
@@ -34,14 +34,14 @@ _SCHEMA: Final = pa.schema(
     [
         pa.field("series", pa.int32()),
         pa.field("fingerprint", pa.binary(16)),
-        *(pa.field(name, pa.string()) for name in ("metric", "kind", *PLACE)),
+        *(pa.field(name, pa.string()) for name in ("metric", "kind", *SUBJECT_LABELS)),
         pa.field("labels", LABELS),
     ]
 )
 
 
 def kind_of(metric: str) -> str:
-    """The catalogue's word; of a metric that is not ours the name has to tell."""
+    """The kind from the catalogue; for other metrics it is derived from the name."""
     known = BY_NAME.get(metric)
     if known is not None:
         return str(known.kind.value)
@@ -55,20 +55,18 @@ def kind_of(metric: str) -> str:
 
 
 def rises(kind: str) -> bool:
-    """Whether an increase means something."""
+    """Whether the kind is a counter."""
     return kind in (Kind.COUNTER.value, Kind.HISTOGRAM.value)
 
 
 def identity_path(file: ArchiveFile, folded: Iterable[str]) -> str:
-    """The same file with the same settings has the same name: it is written once."""
+    """The name depends on the file and the settings, so that it is written once."""
     text = "\n".join((file.path, file.sha256, *sorted(folded)))
     return f"{FOLDER}/{hashlib.sha256(text.encode()).hexdigest()[:32]}.parquet"
 
 
-def write_identities(
-    source: Place, path: str, target: Place, to: str, folded: Sequence[str]
-) -> int:
-    """Reads one file of `series/`; says how many series there are."""
+def write_identities(source: Root, path: str, target: Root, to: str, folded: Sequence[str]) -> int:
+    """Reads one file of `series/`; returns the number of series."""
     table = read_columns(source, path, ("series", "labels", "fingerprint"))
     rows = identity_rows(table, folded)
     with target.create(to) as sink:
@@ -77,9 +75,9 @@ def write_identities(
 
 
 def identity_rows(series: Any, folded: Sequence[str]) -> Any:
-    """The columns of one identity each, of a table of `series/`; sorted by metric and series."""
+    """Identity columns of a table of `series/`, sorted by metric and series."""
     pairs = _Pairs(series.column("labels").combine_chunks())
-    columns = {name: pairs.column(name) for name in PLACE}
+    columns = {name: pairs.column(name) for name in SUBJECT_LABELS}
     metric = pairs.column(NAME_LABEL).dictionary_encode()
     kinds = pa.array([kind_of(name) for name in metric.dictionary.to_pylist()], pa.string())
     rows = pa.table(
@@ -89,7 +87,7 @@ def identity_rows(series: Any, folded: Sequence[str]) -> Any:
             "metric": metric.cast(pa.string()),
             "kind": kinds.take(metric.indices),
             **columns,
-            "labels": pairs.others({*PLACE, NAME_LABEL, *folded}),
+            "labels": pairs.others({*SUBJECT_LABELS, NAME_LABEL, *folded}),
         },
         schema=_SCHEMA,
     )
@@ -97,7 +95,7 @@ def identity_rows(series: Any, folded: Sequence[str]) -> Any:
 
 
 class _Pairs:
-    """The pairs of a column of label maps, flat, each with the row that it belongs to."""
+    """The flat label pairs of a column of maps, with their rows."""
 
     def __init__(self, labels: Any) -> None:
         self._rows = len(labels)
@@ -111,7 +109,7 @@ class _Pairs:
         self._values = labels.items.slice(first, last - first)
 
     def column(self, name: str) -> Any:
-        """The label's value in each row, "" where it is not there."""
+        """The value of a label per row; "" where it is absent."""
         if name not in self._names:
             return pa.array([""], pa.string()).take(pa.array(np.zeros(self._rows, np.int64)))
         places = np.flatnonzero(self._codes == self._names.index(name))
@@ -121,7 +119,7 @@ class _Pairs:
         return pc.fill_null(found, "").cast(pa.string())
 
     def others(self, known: set[str]) -> Any:
-        """Maps of all labels but these."""
+        """Maps of all other labels."""
         wanted = np.array([name not in known for name in self._names], bool)
         kept = np.flatnonzero(wanted[self._codes]) if len(wanted) else np.empty(0, np.int64)
         counts = np.bincount(self._row_of[kept], minlength=self._rows)

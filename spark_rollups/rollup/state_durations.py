@@ -1,4 +1,4 @@
-"""How long a state held: each sample's time until the next one. Pure numpy."""
+"""Time in each state: a sample lasts until the next one."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from typing import Final
 
 import numpy as np
 
-from spark_rollups.rollup.kernel import Floats, Int64s
+from archive.tables.chunk_statistics import Floats, Int64s
 from spark_rollups.rollup.rows import Ranks
 
-# A sample says nothing about what is further away; Prometheus looks back as far.
+# The longest time a sample is valid; the lookback of Prometheus.
 LONGEST_MS: Final = 300_000
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    who: Ranks
+    rank: Ranks
     value: Floats
     samples: Int64s
     seconds: Floats
 
 
-def state_shares(who: Ranks, times: Int64s, values: Floats, day_end: int) -> Shares:
-    """Of samples sorted by identity and time, in milliseconds. NaN is no state, but ends one."""
+def state_shares(rank: Ranks, times: Int64s, values: Floats, day_end: int) -> Shares:
+    """From samples sorted by identity and time, in milliseconds. NaN ends a state."""
     following = np.full(len(times), day_end, np.int64)
-    same = who[1:] == who[:-1]
+    same = rank[1:] == rank[:-1]
     following[:-1][same] = times[1:][same]
     held = np.minimum(following - times, LONGEST_MS)
     states = ~np.isnan(values)
-    who, values, held = who[states], values[states] + 0.0, held[states]  # minus zero is zero
+    rank, values, held = rank[states], values[states] + 0.0, held[states]  # minus zero is zero
     known = np.unique(values)
     codes = np.searchsorted(known, values)
-    keys = who.astype(np.int64) * max(len(known), 1) + codes
-    # States last: long runs of equal keys, which this sort takes as they are.
+    keys = rank.astype(np.int64) * max(len(known), 1) + codes
+    # A stable sort is fast here: keys have long spans of equal values.
     order = np.argsort(keys, kind="stable")
-    keys, who, values, held = keys[order], who[order], values[order], held[order]
+    keys, rank, values, held = keys[order], rank[order], values[order], held[order]
     starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
     if len(starts) == 0:
-        return Shares(who, values, held, held.astype(np.float64))
-    samples = np.diff(np.append(starts, len(who)))
-    return Shares(who[starts], values[starts], samples, np.add.reduceat(held, starts) / 1000)
+        return Shares(rank, values, held, held.astype(np.float64))
+    samples = np.diff(np.append(starts, len(rank)))
+    return Shares(rank[starts], values[starts], samples, np.add.reduceat(held, starts) / 1000)

@@ -22,7 +22,7 @@ from support.waiting import until
 
 from exporter import catalog
 from spark_rollups.command_line import add_publication_arguments
-from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.publishing import main
 from spark_rollups.publishing import publication as publish
 from spark_rollups.publishing.gauges import Gauge, Gauges
@@ -60,7 +60,7 @@ FORECAST = {
 
 @dataclass
 class Door:
-    """Answers with the given codes, one after the other; the last one for ever."""
+    """Responds with the given codes in order, then repeats the last one."""
 
     codes: list[int]
     bodies: list[bytes] = field(default_factory=list)
@@ -72,7 +72,7 @@ class Door:
 def door(*codes: int) -> Iterator[Door]:
     seen = Door(list(codes))
 
-    class Answer(BaseHTTPRequestHandler):
+    class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             seen.headers.append(dict(self.headers))
             seen.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
@@ -85,7 +85,7 @@ def door(*codes: int) -> Iterator[Door]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
         seen.url = f"http://127.0.0.1:{server.server_port}/api/v1/write"
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -114,13 +114,13 @@ def test_a_receiver_that_is_busy_is_asked_again_after_growing_pauses() -> None:
 def test_a_refusal_is_an_error_with_its_reason_and_not_repeated(code: int) -> None:
     with door(code) as seen, pytest.raises(RollupError) as refused:
         sent(seen.url)
-    assert str(refused.value) == f"{seen.url} refuses: {code} because of this"
+    assert str(refused.value) == f"{seen.url}: request rejected: {code} because of this"
     assert len(seen.bodies) == 1
 
 
 def test_nobody_there_is_given_up_after_some_attempts() -> None:
     url = f"http://127.0.0.1:{free_ports(1)[0]}/api/v1/write"
-    with pytest.raises(RollupError, match=r"given up after 6 attempts: .*refused"):
+    with pytest.raises(RollupError, match=r"failed after 6 attempts: .*refused"):
         sent(url)
 
 
@@ -155,14 +155,14 @@ def test_labels_are_sorted_unique_and_never_empty() -> None:
 
 
 def rw_fields(message: bytes) -> list[tuple[int, bytes]]:
-    """Fields with a length, of a message shorter than a varint of two bytes can say."""
-    found, place = [], 0
-    while place < len(message):
-        tag, length, place = message[place], message[place + 1], place + 2
+    """The length-delimited fields of a short protobuf message."""
+    found, root = [], 0
+    while root < len(message):
+        tag, length, root = message[root], message[root + 1], root + 2
         if length & 0x80:
-            length, place = (length & 0x7F) | message[place] << 7, place + 1
-        found.append((tag >> 3, message[place : place + length]))
-        place += length
+            length, root = (length & 0x7F) | message[root] << 7, root + 1
+        found.append((tag >> 3, message[root : root + length]))
+        root += length
     return found
 
 
@@ -183,27 +183,27 @@ async def receiving(folder: Path) -> AsyncIterator[str]:
         yield url
 
 
-async def asked(url: str, query: str) -> list[dict[str, Any]]:
+async def query_result(url: str, query: str) -> list[dict[str, Any]]:
     async with (
         aiohttp.ClientSession() as client,
-        client.get(f"{url}/api/v1/query", params={"query": query}) as answer,
+        client.get(f"{url}/api/v1/query", params={"query": query}) as response,
     ):
-        found: list[dict[str, Any]] = (await answer.json())["data"]["result"]
+        found: list[dict[str, Any]] = (await response.json())["data"]["result"]
         return found
 
 
 async def test_prometheus_holds_what_was_sent(tmp_path: Path) -> None:
-    said: list[str] = []
+    lines: list[str] = []
     async with receiving(tmp_path) as url:
         publication = Publication(None, Receiver(f"{url}/api/v1/write"), {"cluster": "eu"})
         gauges = Gauges(GAUGES, 0)
-        await asyncio.to_thread(publication.publish, gauges, time.time(), said.append)
+        await asyncio.to_thread(publication.publish, gauges, time.time(), lines.append)
 
         async def found() -> list[dict[str, Any]]:
-            return await asked(url, LEVEL.metric.name)
+            return await query_result(url, LEVEL.metric.name)
 
         (level,) = await until(found, bool, "nothing arrived")
-        (success,) = await asked(url, SUCCESS.metric.name)
+        (success,) = await query_result(url, SUCCESS.metric.name)
     assert level["metric"] == {
         "__name__": "streamgauge_forecast_stream_bytes", "system": "demo", "account": "APP",
         "stream": 'a"b\\c é', "horizon": "30d", "quantile": "0.9", "cluster": "eu",
@@ -211,7 +211,7 @@ async def test_prometheus_holds_what_was_sent(tmp_path: Path) -> None:
     }  # fmt: skip
     assert float(level["value"][1]) == 38_200_000_000.5
     assert float(success["value"][1]) == 1_794_800_000.0
-    assert said == [f"2 gauges sent to {url}/api/v1/write"]
+    assert lines == [f"2 gauges sent to {url}/api/v1/write"]
 
 
 async def test_our_archive_keeps_it_too(tmp_path: Path) -> None:
@@ -229,21 +229,21 @@ async def test_our_archive_keeps_it_too(tmp_path: Path) -> None:
 
 
 def rollups(folder: Path) -> Path:
-    place = Place(str(folder))
-    write_manifest(place, Manifest(number=1, written=1_794_800_000_000))
+    root = Root(str(folder))
+    write_manifest(root, Manifest(number=1, written=1_794_800_000_000))
     return folder
 
 
-def newest_gauges(folder: Path, now: float, say: Callable[[str], None]) -> Gauges:
+def newest_gauges(folder: Path, now: float, log: Callable[[str], None]) -> Gauges:
     found = open_rollups(str(folder))
-    return current_gauges(found, last_success(found), now, say)
+    return current_gauges(found, last_success(found), now, log)
 
 
 def test_rollups_without_forecasts_tell_their_success(tmp_path: Path) -> None:
-    said: list[str] = []
-    found = newest_gauges(rollups(tmp_path), NOW, said.append)
+    lines: list[str] = []
+    found = newest_gauges(rollups(tmp_path), NOW, lines.append)
     assert found.gauges == (SUCCESS,)
-    assert said == []
+    assert lines == []
 
 
 @pytest.mark.parametrize(("days_ago", "published"), [(0, True), (7, True), (7.01, False)])
@@ -251,18 +251,18 @@ def test_forecasts_of_a_day_that_is_long_over_are_not_published(
     days_ago: float, published: bool, tmp_path: Path
 ) -> None:
     """However young the last success is: a rollup succeeds also where nothing is new."""
-    place = Place(str(tmp_path))
+    root = Root(str(tmp_path))
     table = pa.Table.from_pylist([FORECAST], schema=FORECASTS)
-    file = write_table(place, "forecasts/x.parquet", "forecasts", table)
+    file = write_table(root, "forecasts/x.parquet", "forecasts", table)
     asof = {"2026-11-14": {"forecasts": (file,)}, "2026-09-30": {"forecasts": ()}}
-    write_manifest(place, Manifest(1, 1_794_800_000_000, asof=asof))
+    write_manifest(root, Manifest(1, 1_794_800_000_000, asof=asof))
     end = datetime(2026, 11, 15, tzinfo=UTC).timestamp()
-    said: list[str] = []
-    found = newest_gauges(tmp_path, end + days_ago * 86_400, said.append).gauges
+    lines: list[str] = []
+    found = newest_gauges(tmp_path, end + days_ago * 86_400, lines.append).gauges
     assert (len(found) > 2) is published
     assert found[-2:] == (Gauge(catalog.FORECAST_AS_OF_TIMESTAMP_SECONDS, (), end), SUCCESS)
-    assert said == ([] if published else [
-        "no forecasts are published: the newest are as of 2026-11-14, 7 days ago"
+    assert lines == ([] if published else [
+        "no forecasts published: the newest are as of 2026-11-14, 7 days old"
     ])  # fmt: skip
 
 
@@ -306,7 +306,7 @@ class EnoughError(Exception):
     """Ends what goes on for ever."""
 
 
-def test_a_receiver_that_was_away_gets_what_is_newest_and_each_change_is_told_once(
+def test_a_receiver_that_was_away_gets_what_is_newest_and_each_change_is_logged_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, pauses = tmp_path / "rollups", 0
@@ -325,11 +325,11 @@ def test_a_receiver_that_was_away_gets_what_is_newest_and_each_change_is_told_on
             ["--rollups", str(folder), "--remote-write", seen.url, "--every", "60"]
         )  # fmt: skip
     assert len(seen.bodies) == 6
-    told = [line.removeprefix("streamgauge: ") for line in capsys.readouterr().err.splitlines()]
-    assert told[0].startswith(f"{folder}: there are no rollups here")
-    assert told[1:] == [
+    lines = [line.removeprefix("streamgauge: ") for line in capsys.readouterr().err.splitlines()]
+    assert lines[0].startswith(f"{folder}: no rollups here")
+    assert lines[1:] == [
         f"1 gauges sent to {seen.url}",
-        f"{seen.url} refuses: 401 because of this; trying again",
+        f"{seen.url}: request rejected: 401 because of this; retrying",
         f"1 gauges sent to {seen.url}",
     ]
 
@@ -340,7 +340,7 @@ def test_nobody_there_does_not_end_what_is_sent_every_minute(
     url, pauses = f"http://127.0.0.1:{free_ports(1)[0]}/api/v1/write", 0
 
     def gives_up(*_: object) -> None:
-        raise RollupError(f"{url}: given up after 6 attempts: refused")
+        raise RollupError(f"{url}: failed after 6 attempts: refused")
 
     def pause(_: float) -> None:
         nonlocal pauses
@@ -354,10 +354,10 @@ def test_nobody_there_does_not_end_what_is_sent_every_minute(
     with pytest.raises(EnoughError):
         main.main(flags)
     (line,) = capsys.readouterr().err.splitlines()
-    assert line == f"streamgauge: {url}: given up after 6 attempts: refused; trying again"
+    assert line == f"streamgauge: {url}: failed after 6 attempts: refused; retrying"
 
 
-def words(*flags: str) -> argparse.Namespace:
+def arguments(*flags: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     add_publication_arguments(parser)
     return parser.parse_args(flags)
@@ -367,9 +367,9 @@ def words(*flags: str) -> argparse.Namespace:
     ("flags", "reason"),
     [
         (["--textfile", "x.txt"], "--textfile: x.txt does not end in .prom"),
-        (["--remote-write", "prometheus:9090"], "is not an http or https address"),
-        (["--remote-write", "ftp://host/x"], "is not an http or https address"),
-        (["--remote-write", "http://me:pw@host/x"], r"http://\*\*\*@host/x holds a user"),
+        (["--remote-write", "prometheus:9090"], "is not an http or https URL"),
+        (["--remote-write", "ftp://host/x"], "is not an http or https URL"),
+        (["--remote-write", "http://me:pw@host/x"], r"http://\*\*\*@host/x contains a user name"),
         (["--remote-write", "http://h/x", "--remote-write-user", "u"], "belong together"),
         (["--remote-write", "http://h/x", "--remote-write-token-file", "gone"],
          "--remote-write-token-file: gone: No such file"),
@@ -379,18 +379,16 @@ def words(*flags: str) -> argparse.Namespace:
         (["--remote-write-user", "u"], "--remote-write is missing"),
     ],
 )  # fmt: skip
-def test_a_mistake_in_the_flags_is_told_before_anything_is_done(
-    flags: list[str], reason: str
-) -> None:
+def test_an_error_in_the_flags_is_reported_before_any_work(flags: list[str], reason: str) -> None:
     with pytest.raises(RollupError, match=reason):
-        publication_of(words(*flags))
+        publication_of(arguments(*flags))
 
 
 def test_a_password_is_never_shown(tmp_path: Path) -> None:
     secret = tmp_path / "password"
     secret.write_text("hunter2\n")
     made = publication_of(
-        words("--remote-write", "http://h/x", "--remote-write-user", "me",
+        arguments("--remote-write", "http://h/x", "--remote-write-user", "me",
               "--remote-write-password-file", str(secret))
     )  # fmt: skip
     assert made.receiver is not None
@@ -401,11 +399,11 @@ def test_a_password_is_never_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "reason"),
     [
-        ([], "nothing to do: give --textfile or --remote-write"),
-        (["--textfile", "x.prom"], "there are no rollups here"),
+        ([], "nothing to do: set --textfile or --remote-write"),
+        (["--textfile", "x.prom"], "no rollups here"),
     ],
 )
-def test_the_command_tells_in_one_line_what_is_missing(
+def test_the_command_reports_in_one_line_what_is_missing(
     flags: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main.main(["--rollups", str(tmp_path), *flags]) == 2
@@ -413,7 +411,7 @@ def test_the_command_tells_in_one_line_what_is_missing(
     assert reason in line
 
 
-def test_merged_forecasts_are_told() -> None:
-    said: list[str] = []
-    publish.Publication(None, None, {}).publish(Gauges(GAUGES, 3), 0.0, said.append)
-    assert said[0].startswith("3 forecasts differ in labels")
+def test_merged_forecasts_are_logged() -> None:
+    lines: list[str] = []
+    publish.Publication(None, None, {}).publish(Gauges(GAUGES, 3), 0.0, lines.append)
+    assert lines[0].startswith("3 forecasts differ in labels")

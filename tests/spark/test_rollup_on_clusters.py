@@ -14,14 +14,14 @@ import pyarrow as pa
 import pytest
 from spark.test_rollup_on_spark import EVER, ROOT, TABLES
 from support.rollups.archive import DAY, MONDAY, RollupArchive
-from support.rollups.generated_samples import told_days
+from support.rollups.generated_samples import generated_days
 
 from spark_rollups.filesystem import RollupError
 from spark_rollups.java import find_java
-from spark_rollups.jobs.progress import Silent
 from spark_rollups.jobs.rollup import rollup
 from spark_rollups.jobs.settings import RollupSettings
-from spark_rollups.jobs.worker_tasks import Here
+from spark_rollups.jobs.worker_tasks import LocalRunner
+from spark_rollups.progress import SilentProgress
 from spark_rollups.rollup.tables.reader import open_rollups
 from spark_rollups.worker_zip import main as write_package
 
@@ -41,14 +41,14 @@ def spark_home() -> Path:
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("clusters") / "archive"
-    RollupArchive(path).add(told_days(11, MONDAY, 3), now=MONDAY + 10 * DAY)
+    RollupArchive(path).add(generated_days(11, MONDAY, 3), now=MONDAY + 10 * DAY)
     return path
 
 
 @pytest.fixture(scope="module")
 def wanted(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     out = tmp_path_factory.mktemp("wanted")
-    rollup(RollupSettings(str(archive), str(out)), Here, Silent())
+    rollup(RollupSettings(str(archive), str(out)), LocalRunner, SilentProgress())
     return tables(out)
 
 
@@ -58,19 +58,19 @@ def tables(out: Path) -> list[Any]:
 
 
 @contextlib.contextmanager
-def daemon(spark_home: Path, said: str, *words: str) -> Iterator[str]:
-    """A process of Spark's that tells in its log when it is ready; ends with the block."""
+def daemon(spark_home: Path, pattern: str, *arguments: str) -> Iterator[str]:
+    """A Spark daemon; waits for the pattern in its log, and stops it at the end."""
     environ = {**os.environ, "SPARK_DAEMON_MEMORY": "512m", "PYSPARK_PYTHON": sys.executable}
     process = subprocess.Popen(
-        [str(spark_home / "bin" / "spark-class"), *words],
+        [str(spark_home / "bin" / "spark-class"), *arguments],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environ,
     )  # fmt: skip
     assert process.stderr is not None
     reader = threading.Thread(target=process.stderr.read)
     try:
-        told = _awaited(process.stderr, said)
+        match = _awaited(process.stderr, pattern)
         reader.start()
-        yield told
+        yield match
     finally:
         process.terminate()
         process.wait(30)
@@ -79,11 +79,11 @@ def daemon(spark_home: Path, said: str, *words: str) -> Iterator[str]:
         process.stderr.close()
 
 
-def _awaited(log: IO[str], said: str) -> str:
+def _awaited(log: IO[str], pattern: str) -> str:
     lines = []
     for line in log:
         lines.append(line)
-        if found := re.search(said, line):
+        if found := re.search(pattern, line):
             return found[1]
     pytest.fail("".join(lines))
 

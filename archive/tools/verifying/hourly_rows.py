@@ -9,8 +9,9 @@ import numpy as np
 from archive.maintenance.merge import row_keys
 from archive.tables.arrow import Table, pa
 from archive.tables.chunk_decoder import hours_of, one_array, value_lists
+from archive.tables.chunk_statistics import ChunkStatistics
 from archive.tables.hourly_history import HourlyHistory
-from archive.tables.hourly_statistics import Statistics, statistics
+from archive.tables.hourly_statistics import statistics
 from archive.tables.sample_columns import Floats, Int64s
 from archive.tables.schema import HOURLY_SCHEMA, STATISTICS
 
@@ -50,7 +51,7 @@ class ExpectedStatistics:
         if alone:
             yield f"{alone} rows have no samples"
 
-    def _expected(self, samples: Table) -> Statistics:
+    def _expected(self, samples: Table) -> ChunkStatistics:
         values, counts = value_lists(samples)
         series = one_array(samples, "series").to_numpy()
         hours = hours_of(one_array(samples, "hour"))

@@ -1,7 +1,7 @@
-"""A series' own rolling backtest: what each model would have said, and how wrong it was.
+"""Rolling backtest of the models on the history of a series.
 
-At each origin only the days up to it are known; errors are divided by lead^0.8, so that near and
-far ones can be put together.
+At each origin the models see only the days up to it. Errors are divided by lead^0.8, which makes
+errors of different leads comparable.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from spark_rollups.forecasting.models.candidates import MODELS, Model
 from spark_rollups.forecasting.models.daily_levels import DAY, Days, Points
-from spark_rollups.forecasting.models.known_history import Past, past_of
+from spark_rollups.forecasting.models.known_history import History, history_of
 from spark_rollups.forecasting.models.predict_linear import WINDOWS, predict_linear
 from spark_rollups.forecasting.models.purge_cycle import cycle_of
 from spark_rollups.forecasting.models.slope import last_change
@@ -26,20 +26,20 @@ ORIGINS = 6
 ORIGIN_STEP_DAYS = 5
 LONGEST_LEAD_DAYS = 30
 LEAST_TRAINING_DAYS = 14
-# From one origin alone nothing is learnt about the spread of errors.
+# One origin does not show the spread of errors.
 LEAST_ORIGINS = 2
-# How an error grows with the lead: between a walk's root and a wrong slope's line.
+# Growth of an error with the lead: between a random walk (0.5) and a wrong slope (1).
 _GROWTH = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A day up to which the models look, and what came after it."""
+    """A day of the history, the predictions made on it, and the actual levels after it."""
 
     day: int
-    truth: Floats  # of the days 1, 2, ... after it; NaN where missing
-    foreseeable: Flags  # the days before a purge or a change that no rule announced
-    said: dict[Model, Floats]  # by each model that fits
+    actual: Floats  # of days 1, 2, ... after it; NaN where missing
+    foreseeable: Flags  # days before an unpredictable purge or change
+    predictions: dict[Model, Floats]  # of each model that fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,101 +47,109 @@ class Backtest:
     origins: tuple[Origin, ...]
 
     def models(self) -> tuple[Model, ...]:
-        """Those that fit at enough origins to be judged."""
+        """Models that fit at enough origins."""
         return tuple(m for m in MODELS if self.times_fitting(m) >= LEAST_ORIGINS)
 
     def times_fitting(self, model: Model) -> int:
-        return sum(model in origin.said for origin in self.origins)
+        return sum(model in origin.predictions for origin in self.origins)
 
     def longest_lead(self, model: Model) -> int:
-        """How many days ahead it could be held against what came."""
-        return max(len(origin.truth) for origin in self.origins if model in origin.said)
+        """The largest number of days ahead with an actual level."""
+        return max(len(origin.actual) for origin in self.origins if model in origin.predictions)
 
     def best(self, among: Iterable[Model]) -> Model | None:
-        """The least wrong one on foreseeable days; of equals the simplest."""
+        """The model with the smallest error on foreseeable days; the simplest of equals."""
         models = [model for model in self.models() if model in among]
         return min(models, key=self._score, default=None)
 
     def error(self, model: Model) -> float:
-        """The mean absolute error on all days, divided by lead^0.8."""
-        errors = (scaled(o.truth - o.said[model]) for o in self.origins if model in o.said)
+        """The mean absolute error over all days, scaled by lead."""
+        errors = (
+            scaled(o.actual - o.predictions[model]) for o in self.origins if model in o.predictions
+        )
         return mean_of_means(errors)
 
     def relative_errors(self, model: Model) -> Floats:
-        """Logarithms of truth by what was said, for a model that multiplies; divided likewise."""
+        """Logarithms of actual by predicted levels, for multiplicative models; scaled by lead."""
         ratios = (
-            np.log(np.maximum(o.truth, 1e-3 * o.said[model]) / o.said[model])
+            np.log(np.maximum(o.actual, 1e-3 * o.predictions[model]) / o.predictions[model])
             for o in self.origins
-            if model in o.said
+            if model in o.predictions
         )
         return _known(scaled(ratio) for ratio in ratios)
 
     def absolute_errors(self, model: Model) -> Floats:
-        errors = (scaled(o.truth - o.said[model]) for o in self.origins if model in o.said)
+        errors = (
+            scaled(o.actual - o.predictions[model]) for o in self.origins if model in o.predictions
+        )
         return _known(errors)
 
     def _score(self, model: Model) -> float:
         errors = [
-            np.where(o.foreseeable, scaled(o.truth - o.said[model]), np.nan)
+            np.where(o.foreseeable, scaled(o.actual - o.predictions[model]), np.nan)
             for o in self.origins
-            if model in o.said
+            if model in o.predictions
         ]
         score = mean_of_means(errors)
-        # A purge right after each origin leaves no foreseeable day: then all of them count.
+        # With a purge right after each origin no day is foreseeable: then all days count.
         return self.error(model) if np.isnan(score) else score
 
 
-def backtest(days: Days, past: Past) -> Backtest:
-    """`past` is that of the newest day: it knows what came without a rule."""
-    purges = past.purges if cycle_of(past) is None else past.purges[:0]
-    sudden = np.union1d(purges, _change(past))
+def backtest(days: Days, history: History) -> Backtest:
+    """`history` is that of the newest day: it has the purges and changes after the origins."""
+    purges = history.purges if cycle_of(history) is None else history.purges[:0]
+    sudden = np.union1d(purges, _change(history))
     return Backtest(tuple(_origin(days, day, sudden) for day in origins_of(days.closes)))
 
 
-def _change(past: Past) -> NDArray[np.intp]:
-    """The place of the last change of growth, if any; steady growth by a share is none."""
-    kept = np.flatnonzero(past.growing)
-    place = last_change(past.increments[kept])
-    if place and past.levels.min() > 0 and not last_change(np.diff(np.log(past.levels))[kept]):
+def _change(history: History) -> NDArray[np.intp]:
+    """The index of the last change of growth, if any; exponential growth is no change."""
+    kept = np.flatnonzero(history.growing)
+    place = last_change(history.increments[kept])
+    if (
+        place
+        and history.levels.min() > 0
+        and not last_change(np.diff(np.log(history.levels))[kept])
+    ):
         place = 0
     return kept[place : place + 1] if place else kept[:0]
 
 
 def origins_of(closes: Floats) -> list[int]:
-    """Days up to which the models look, the newest first; each has a level of its own."""
+    """Days with a level, in steps back from the newest."""
     seen = np.flatnonzero(~np.isnan(closes))
     newest = len(closes) - 1
     found: list[int] = []
-    for turn in range(1, ORIGINS + 1):
-        known = seen[seen <= newest - turn * ORIGIN_STEP_DAYS]
+    for step in range(1, ORIGINS + 1):
+        known = seen[seen <= newest - step * ORIGIN_STEP_DAYS]
         if len(known) >= LEAST_TRAINING_DAYS and int(known[-1]) not in found:
             found.append(int(known[-1]))
     return found
 
 
 def _origin(days: Days, day: int, sudden: NDArray[np.intp]) -> Origin:
-    truth = days.closes[day + 1 : day + 1 + LONGEST_LEAD_DAYS]
-    known = past_of(days.closes[: day + 1], days.highs[: day + 1])
-    paths = {model: draw(known, len(truth)) for model, draw in MODELS.items()}
-    said = {model: path.levels for model, path in paths.items() if path is not None}
-    # Increment number `day` leads from that day to the next, its first lead.
+    actual = days.closes[day + 1 : day + 1 + LONGEST_LEAD_DAYS]
+    known = history_of(days.closes[: day + 1], days.highs[: day + 1])
+    paths = {model: draw(known, len(actual)) for model, draw in MODELS.items()}
+    predictions = {model: path.levels for model, path in paths.items() if path is not None}
+    # increments[day] is the step from that day to the next, its first lead.
     ahead = sudden[sudden >= day]
-    until = int(ahead[0]) - day if len(ahead) else len(truth)
-    return Origin(day, truth, np.arange(len(truth)) < until, said)
+    until = int(ahead[0]) - day if len(ahead) else len(actual)
+    return Origin(day, actual, np.arange(len(actual)) < until, predictions)
 
 
 def predict_linear_errors(
     points: Points, days: Days, origins: Iterable[Origin]
 ) -> dict[int, float]:
-    """predict_linear's mean error by window, at the same origins and on the same days."""
+    """The mean error of predict_linear by window, at the same origins."""
     errors: dict[int, list[Floats]] = {window: [] for window in WINDOWS}
     for origin in origins:
         at = days.end - (len(days.closes) - 1 - origin.day) * DAY
-        leads = np.arange(1.0, len(origin.truth) + 1)
+        leads = np.arange(1.0, len(origin.actual) + 1)
         for window in WINDOWS:
-            said = predict_linear(points, at, window, leads)
-            if said is not None:
-                errors[window].append(scaled(origin.truth - said))
+            predictions = predict_linear(points, at, window, leads)
+            if predictions is not None:
+                errors[window].append(scaled(origin.actual - predictions))
     return {window: mean_of_means(found) for window, found in errors.items() if found}
 
 
@@ -150,12 +158,12 @@ def growth_of_error(leads: Floats | float) -> Floats:
 
 
 def scaled(errors: Floats) -> Floats:
-    """Errors of the leads 1, 2, ... made alike."""
+    """Scales errors of leads 1, 2, ... to lead 1."""
     return np.asarray(errors / _GROWTH_OF_LEADS[: len(errors)])
 
 
 def mean_of_means(errors: Iterable[Floats]) -> float:
-    """Each origin counts once, however many days it can be held against; NaN without any."""
+    """The mean over origins of the mean absolute error; NaN without errors."""
     known = [np.abs(each[~np.isnan(each)]) for each in errors]
     means = [float(each.mean()) for each in known if len(each)]
     return float(np.mean(means)) if means else float("nan")

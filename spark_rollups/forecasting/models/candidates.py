@@ -1,4 +1,4 @@
-"""The candidates: each draws the days ahead from the days that were, or says that it does not fit."""
+"""The forecast models: each projects a history, or returns None if it does not fit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_rollups.forecasting.models.known_history import Past, steps_in
+from spark_rollups.forecasting.models.known_history import History, steps_in
 from spark_rollups.forecasting.models.projected_path import Path
 from spark_rollups.forecasting.models.purge_cycle import LEAST_PURGES, cycle_ahead
 from spark_rollups.forecasting.models.slope import last_change, theil_sen
@@ -21,9 +21,9 @@ from spark_rollups.forecasting.models.weekly_season import (
 Floats = NDArray[np.float64]
 
 _THEIL_SEN_DAYS = 28
-# The weight of an increment halves with as many days: a growth that changed is soon followed.
+# Days after which the weight of an increment halves.
 _HALF_LIFE = 21.0
-# A thousand times more or less is no forecast any more, and must not overflow.
+# Bounds the growth to a factor of 1000 and avoids overflow.
 _FARTHEST = float(np.log(1000.0))
 
 
@@ -35,38 +35,43 @@ class Model(StrEnum):
     PURGE_CYCLE = "purge cycle"
 
 
-def _last_value(past: Past, days: int) -> Path:
-    return Path.over(np.full(days, past.last), past.over)
+def _last_value(history: History, days: int) -> Path:
+    return Path.from_levels(np.full(days, history.last), history.intraday_rise)
 
 
-def _linear(past: Past, days: int) -> Path:
-    return Path.over(past.last + _growth_ahead(past.increments, past.growing, days), past.over)
+def _linear(history: History, days: int) -> Path:
+    return Path.from_levels(
+        history.last + _growth_ahead(history.increments, history.growing, days),
+        history.intraday_rise,
+    )
 
 
-def _logarithmic(past: Past, days: int) -> Path | None:
-    if past.levels.min() <= 0:
+def _logarithmic(history: History, days: int) -> Path | None:
+    if history.levels.min() <= 0:
         return None
-    increments = np.diff(np.log(past.levels))
+    increments = np.diff(np.log(history.levels))
     growth = _growth_ahead(increments, ~steps_in(increments), days)
-    return Path.over(past.last * np.exp(np.clip(growth, -_FARTHEST, _FARTHEST)), past.over)
+    return Path.from_levels(
+        history.last * np.exp(np.clip(growth, -_FARTHEST, _FARTHEST)), history.intraday_rise
+    )
 
 
-def _theil_sen(past: Past, days: int) -> Path:
-    slope = theil_sen(_without_rare_purges(past)[-_THEIL_SEN_DAYS:])
-    return Path.over(past.last + slope * np.arange(1.0, days + 1), past.over)
+def _theil_sen(history: History, days: int) -> Path:
+    slope = theil_sen(_without_rare_purges(history)[-_THEIL_SEN_DAYS:])
+    return Path.from_levels(history.last + slope * np.arange(1.0, days + 1), history.intraday_rise)
 
 
-def _without_rare_purges(past: Past) -> Floats:
-    """The levels as if they had led to the newest one; purges that recur are the way of the series."""
-    if not 0 < len(past.purges) < LEAST_PURGES:
-        return past.levels
-    increments = past.increments.copy()
-    increments[past.purges] = 0.0
-    return past.last - np.append(np.cumsum(increments[::-1])[::-1], 0.0)
+def _without_rare_purges(history: History) -> Floats:
+    """The levels without single purges, ending at the newest level; keeps recurring purges."""
+    if not 0 < len(history.purges) < LEAST_PURGES:
+        return history.levels
+    increments = history.increments.copy()
+    increments[history.purges] = 0.0
+    return history.last - np.append(np.cumsum(increments[::-1])[::-1], 0.0)
 
 
 def _growth_ahead(increments: Floats, kept: NDArray[np.bool_], days: int) -> Floats:
-    """The sum of the days ahead: the recent mean increment and the weekday's share."""
+    """Cumulative growth: the recent mean increment plus the weekday profile."""
     if not kept.any():
         return np.zeros(days)
     profile = weekly_profile(increments, kept)
@@ -77,8 +82,8 @@ def _growth_ahead(increments: Floats, kept: NDArray[np.bool_], days: int) -> Flo
     return np.cumsum(slope + profile_ahead(profile, days))
 
 
-# In the order of preference between equals: the simplest first.
-MODELS: dict[Model, Callable[[Past, int], Path | None]] = {
+# The simplest first: the order decides between equal errors.
+MODELS: dict[Model, Callable[[History, int], Path | None]] = {
     Model.LAST_VALUE: _last_value,
     Model.LINEAR: _linear,
     Model.THEIL_SEN: _theil_sen,

@@ -1,6 +1,6 @@
-"""Points of a series, hourly or daily, to one level a day; what cannot be a level is left out.
+"""Converts hourly or daily points to one level per day; drops invalid values.
 
-Days end where the newest point lies, so the newest day is a whole one.
+Days end at the time of the newest point, so that the newest day is complete.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 DAY = 86_400.0
-# Older days say nothing about next month, and would only cost time.
+# Older days do not help to forecast the next month.
 LONGEST_DAYS = 365
-# Counts and sizes of a NATS server are below; 2^64-1 and its kin mean "none" there.
-_ABSURD = float(1 << 63)
-# From this many points a day on, one of them may be a spike, and the last three are asked.
+# Values of a NATS server are smaller; 2^64-1 and similar values mean "none".
+_TOO_LARGE = float(1 << 63)
+# With this many points per day, the close is the median of the last three: one may be a spike.
 _MANY_A_DAY = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Points that were left out, by reason."""
+    """Dropped points by reason."""
 
     not_a_number: int = 0
     negative: int = 0
@@ -36,13 +36,13 @@ class Dropped:
 
     def __str__(self) -> str:
         counts = ((field.name, getattr(self, field.name)) for field in fields(self))
-        words = [f"{count} {name.replace('_', ' ')}" for name, count in counts if count]
-        return ", ".join(words) or "none"
+        parts = [f"{count} {name.replace('_', ' ')}" for name, count in counts if count]
+        return ", ".join(parts) or "none"
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Finite levels in the order of time; highs are the highest within each point's period."""
+    """Valid levels, sorted by time; `highs` are the maxima of the period of each point."""
 
     times: Floats
     values: Floats
@@ -52,7 +52,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """The level at the end of each day and the highest within it; NaN where there is no point."""
+    """The last and the highest level of each day; NaN for days without points."""
 
     end: float
     closes: Floats
@@ -64,15 +64,17 @@ class Days:
 
 
 def points_of(times: ArrayLike, values: ArrayLike, highs: ArrayLike | None = None) -> Points:
-    """Sorted by time, the impossible ones dropped and counted. Of equal times the last one stays."""
+    """Sorts by time; drops and counts invalid points. The last of points with equal times stays."""
     at = np.asarray(times, np.float64)
     level = np.asarray(values, np.float64)
     high = level if highs is None else np.asarray(highs, np.float64)
     if not at.shape == level.shape == high.shape or at.ndim != 1:
-        raise ValueError(f"times {at.shape}, values {level.shape}, highs {high.shape}: not alike")
+        raise ValueError(
+            f"times {at.shape}, values {level.shape}, highs {high.shape}: shapes differ"
+        )
     numbers = np.isfinite(at) & np.isfinite(level)
     negative = numbers & (level < 0)
-    absurd = numbers & (level >= _ABSURD)
+    absurd = numbers & (level >= _TOO_LARGE)
     good = numbers & ~negative & ~absurd
     at, level, high = at[good], level[good], high[good]
     order = np.argsort(at, kind="stable")
@@ -84,13 +86,13 @@ def points_of(times: ArrayLike, values: ArrayLike, highs: ArrayLike | None = Non
         int(np.count_nonzero(absurd)),
         int(np.count_nonzero(~last)),
     )
-    # A high that is none, or lies below its own point, says nothing beyond the point.
-    high = np.where(np.isfinite(high) & (high < _ABSURD), np.maximum(high, level), level)
+    # An invalid high, or one below its point, is replaced by the point.
+    high = np.where(np.isfinite(high) & (high < _TOO_LARGE), np.maximum(high, level), level)
     return Points(at[last], level[last], high[last], dropped)
 
 
 def days_of(points: Points) -> Days:
-    """At most a year, the oldest first. Needs at least one point."""
+    """At most a year, oldest day first. Needs at least one point."""
     end = float(points.times[-1])
     age = np.floor((end - points.times) / DAY).astype(np.int64)
     first = int(np.searchsorted(-age, -LONGEST_DAYS, side="right"))

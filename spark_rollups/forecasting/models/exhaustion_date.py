@@ -1,4 +1,4 @@
-"""When a limit is reached: the day on which each of the three levels first meets it."""
+"""The date at which a limit is reached, for the low, median and high forecast."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def unknown(reason: str) -> Exhaustion:
 
 
 def exhaustion_of(ahead: Range, level: float, limit: float, now: float) -> Exhaustion:
-    """A limit that the newest level has reached is reached now."""
+    """REACHED if the newest level is at the limit."""
     if level >= limit:
         return Exhaustion(Outlook.REACHED, now, now, now)
     earliest, median, latest = (
-        _date(np.concatenate([[level], quantile + ahead.over]), limit, now)
+        _date(np.concatenate([[level], quantile + ahead.intraday_rise]), limit, now)
         for quantile in (ahead.high, ahead.median, ahead.low)
     )
     not_before = now + len(ahead.median) * DAY if median is None else None
@@ -38,7 +38,7 @@ def _outlook(earliest: float | None, median: float | None, latest: float | None)
 
 
 def _date(tops: Floats, limit: float, now: float) -> float | None:
-    """Where the line through the days' tops meets the limit; the first top, now's, lies below."""
+    """Interpolates between the daily peaks; the first one, now, is below the limit."""
     reached = np.flatnonzero(tops >= limit)
     if not len(reached):
         return None

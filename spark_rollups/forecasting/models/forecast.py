@@ -1,6 +1,6 @@
-"""One series' forecast: the model that its own past speaks for, its levels and its date.
+"""Forecasts one series with the best model of its backtest: levels, and the date of the limit.
 
-Pure: points and a limit in, a frozen result out. Series without a limit get levels and no date.
+Series without a limit get levels and no date.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from spark_rollups.forecasting.models.candidates import MODELS, Model
 from spark_rollups.forecasting.models.daily_levels import DAY, Days, Points, days_of, points_of
 from spark_rollups.forecasting.models.exhaustion_date import exhaustion_of, unknown
 from spark_rollups.forecasting.models.interval import Range, range_of
-from spark_rollups.forecasting.models.known_history import past_of
+from spark_rollups.forecasting.models.known_history import history_of
 from spark_rollups.forecasting.models.result import (
     HORIZONS,
     Accuracy,
@@ -36,9 +36,9 @@ from spark_rollups.forecasting.models.result import (
 )
 
 LEAST_DAYS = LEAST_TRAINING_DAYS + LEAST_ORIGINS * ORIGIN_STEP_DAYS
-# Of the last four weeks at least as many days must be there: a forecast starts from them.
+# Days needed in the last four weeks.
 _RECENT_DAYS, _LEAST_RECENT = 28, 14
-# A series whose newest point is older has ended, or is not measured any more.
+# A series without newer points has ended.
 _STALE_DAYS = 7
 
 
@@ -50,9 +50,9 @@ def forecast(
     highs: ArrayLike | None = None,
     now: float | None = None,
 ) -> Forecast:
-    """Hourly or daily points, seconds since 1970; gaps, any order and impossible values allowed.
+    """Takes hourly or daily points, seconds since 1970, in any order, with gaps and invalid values.
 
-    `highs` are the highest values within each point's period, `now` tells how old the newest is.
+    `highs` are the maxima of the period of each point. `now` is used to detect ended series.
     """
     points = points_of(times, values, highs)
     if not len(points.times):
@@ -62,9 +62,9 @@ def forecast(
         return _unknown(points, days, stale)
     if too_little := _too_little(days):
         return _without_model(points, days, limit, too_little)
-    past = past_of(days.closes, days.highs)
-    tested = backtest(days, past)
-    paths = {model: draw(past, HORIZONS[-1]) for model, draw in MODELS.items()}
+    history = history_of(days.closes, days.highs)
+    tested = backtest(days, history)
+    paths = {model: draw(history, HORIZONS[-1]) for model, draw in MODELS.items()}
     fitting = {model: path for model, path in paths.items() if path is not None}
     model = tested.best(fitting)
     if model is None:
@@ -73,7 +73,7 @@ def forecast(
     ahead = range_of(fitting[model], model, tested)
     newest = float(points.values[-1])
     return Forecast(
-        _exhaustion(ahead, max(newest, past.last), limit, days.end),
+        _exhaustion(ahead, max(newest, history.last), limit, days.end),
         points.dropped,
         days.observed,
         as_of=days.end,
@@ -88,7 +88,7 @@ def _exhaustion(ahead: Range, level: float, limit: float | None, now: float) -> 
     if limit is None:
         return unknown("no limit")
     if not (math.isfinite(limit) and limit > 0):
-        return unknown(f"a limit of {limit:g} is none")
+        return unknown(f"invalid limit {limit:g}")
     return exhaustion_of(ahead, level, limit, now)
 
 
@@ -99,7 +99,7 @@ def _stale(days: Days, now: float | None) -> str:
 
 
 def _too_little(days: Days) -> str:
-    """Why the days are no base for a forecast; "" when they are."""
+    """Why there is too little history; "" if there is enough."""
     if days.observed < LEAST_DAYS:
         return f"{days.observed} days with points, {LEAST_DAYS} are needed"
     recent = int(np.count_nonzero(~np.isnan(days.closes[-_RECENT_DAYS:])))
@@ -109,7 +109,7 @@ def _too_little(days: Days) -> str:
 
 
 def _without_model(points: Points, days: Days, limit: float | None, reason: str) -> Forecast:
-    """That a limit is reached needs no history: the newest level tells."""
+    """Without history only a reached limit is known."""
     found = _unknown(points, days, reason)
     if limit is None or not (math.isfinite(limit) and limit > 0) or points.values[-1] < limit:
         return found
@@ -146,5 +146,5 @@ def _accuracy(points: Points, days: Days, tested: Backtest, model: Model) -> Acc
 
 
 def _size(points: Points) -> float:
-    """What an error is a share of; a series of zeros has errors of 0, whatever divides them."""
+    """The level that errors are relative to; 1 for a series of zeros."""
     return float(points.values[-1]) or float(points.values.mean()) or 1.0

@@ -1,4 +1,4 @@
-"""The range around a path, as wide as the model's own backtest errors say."""
+"""The prediction interval around a path, from the backtest errors of the model."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from spark_rollups.forecasting.models.result import QUANTILES
 
 Floats = NDArray[np.float64]
 
-# The model was chosen for its small errors on these very days, and six origins see less than the
-# future holds. Found on seeds that no published figure uses.
+# The model was selected for small errors on the same days, so these errors are too small. Fitted
+# on seeds that are not in the published figures.
 _WIDENED = 1.5
-# The days after one origin are wrong together, so there are only as many errors as origins. This is
-# the 0.9 quantile of Student's t for so few of them: two see far less than six do.
+# Errors after one origin are correlated, so there are only as many independent errors as origins:
+# the 0.9 quantile of Student's t by number of origins.
 _STUDENT = {2: 3.078, 3: 1.886, 4: 1.638, 5: 1.533, 6: 1.476}
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Day by day ahead: a low, a middle and a high level, and the top of each day above its end."""
+    """By day ahead: low, median and high level, and how far the daily peak lies above the close."""
 
     low: Floats
     median: Floats
     high: Floats
-    over: Floats
+    intraday_rise: Floats
 
 
 def range_of(path: Path, model: Model, tested: Backtest) -> Range:
@@ -42,7 +42,7 @@ def range_of(path: Path, model: Model, tested: Backtest) -> Range:
         below, above = _offsets(tested.absolute_errors(model), widened)
         low, high = path.levels + below * growth, path.levels + above * growth
     low = np.maximum(low, path.floor)
-    # On the day before a purge the path itself may pass what earlier turns reached.
+    # On the day before a purge the path may exceed the peaks of earlier cycles.
     high = np.maximum(np.minimum(high, path.ceiling), path.levels)
     return Range(low, path.levels, high, path.tops - path.levels)
 
@@ -52,12 +52,12 @@ def _widened(origins: int) -> float:
 
 
 def _growth(days: int, tested: int) -> Floats:
-    """As the backtest's errors grow; beyond its longest lead in proportion, as a wrong slope does."""
+    """Like the errors of the backtest; linear beyond its longest lead."""
     leads = np.arange(1.0, days + 1)
     return np.asarray(growth_of_error(np.minimum(leads, tested)) * np.maximum(leads / tested, 1.0))
 
 
 def _offsets(errors: Floats, widened: float) -> tuple[float, float]:
-    """What to add for the low and the high level at the first day; on both sides of the path."""
+    """Offsets of the low and the high level at lead 1; the first is at most 0, the second at least 0."""
     below, above = np.quantile(errors, (QUANTILES[0], QUANTILES[-1])) * widened
     return min(0.0, float(below)), max(0.0, float(above))

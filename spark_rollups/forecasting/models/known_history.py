@@ -1,6 +1,6 @@
-"""What was known at the end of a day: levels without gaps, their increments, and the steps in them.
+"""The history of a series up to a day: levels without gaps, increments, and steps.
 
-A step is a purge, a bulk load or a reset: it moved the level and says nothing about growth.
+A step is a purge, a bulk load or a reset. It changes the level and is no growth.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from spark_rollups.forecasting.models.weekly_season import weekday_medians
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-# An increment is a step when it leaves its weekday's median by as many robust deviations and by
-# as many usual increments: the first alone would call the noise of a quiet series steps.
+# An increment is a step if it differs from the median of its weekday by this many robust deviations
+# and by this many median increments. The second condition excludes noise of quiet series.
 _DEVIATIONS = 6.0
 _USUAL = 3.0
 _SIGMA = 1.4826
-# A level that comes back within so many days was an excursion (a restart, a repair), no level.
+# A level that returns within this many days was an excursion, like a restart or a repair.
 _EXCURSION_DAYS = 2
-# More of them are the way of the series.
+# More excursions than this are normal for the series.
 _EXCURSIONS = 3
-# As many bulk loads are a part of the growth.
+# From this many on, bulk loads count as growth.
 _RECURRING = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """Days of one series up to a day, the newest last."""
+class History:
+    """Days of one series up to a day, newest last."""
 
     levels: Floats
-    highs: Floats  # within each day; the level itself on days without points
+    highs: Floats  # within each day; the level on days without points
     increments: Floats
     steps: Flags  # which increments are steps
-    over: float  # how far the top of a usual day lies above its end
+    intraday_rise: float  # how far the peak of a usual day lies above its close
 
     @property
     def last(self) -> float:
@@ -45,29 +45,29 @@ class Past:
 
     @property
     def purges(self) -> NDArray[np.intp]:
-        """The days whose increment is a step down, as places in `increments`."""
+        """Indexes in `increments` of the steps down."""
         return np.flatnonzero(self.steps & (self.increments < 0))
 
     @property
     def growing(self) -> Flags:
-        """Which increments tell of growth: all but steps; bulk loads that recur belong to it."""
+        """Which increments are growth: all except steps; recurring bulk loads are growth."""
         loads = self.steps & (self.increments > 0)
         if np.count_nonzero(loads) >= _RECURRING:
             return ~self.steps | loads
         return ~self.steps
 
 
-def past_of(closes: Floats, highs: Floats) -> Past:
-    """Of the days given and no others. The first and the last must be observed."""
+def history_of(closes: Floats, highs: Floats) -> History:
+    """The first and the last day must be observed."""
     levels = without_gaps(_without_excursions(closes))
     increments = np.diff(levels)
     steps = steps_in(increments)
     known = np.where(np.isnan(highs), levels, highs)
-    return Past(levels, known, increments, steps, _over(closes, highs))
+    return History(levels, known, increments, steps, _intraday_rise(closes, highs))
 
 
 def without_gaps(closes: Floats) -> Floats:
-    """Missing days lie on the line between their neighbours."""
+    """Interpolates missing days linearly."""
     seen = ~np.isnan(closes)
     if seen.all():
         return closes
@@ -86,7 +86,7 @@ def steps_in(increments: Floats) -> Flags:
 
 
 def _without_excursions(closes: Floats) -> Floats:
-    """A few days that left and came back become missing ones."""
+    """Marks the days of a few excursions as missing."""
     seen = np.flatnonzero(~np.isnan(closes))
     increments = np.diff(closes[seen])
     steps = np.flatnonzero(steps_in(increments))
@@ -103,7 +103,7 @@ def _without_excursions(closes: Floats) -> Floats:
     return cleaned
 
 
-def _over(closes: Floats, highs: Floats) -> float:
-    """The median of the last four weeks: neither spikes nor the tops before purges are usual."""
+def _intraday_rise(closes: Floats, highs: Floats) -> float:
+    """The median over the last four weeks, which ignores spikes and the peaks before purges."""
     above = (highs - closes)[~np.isnan(closes)][-28:]
     return max(0.0, float(np.median(above)))

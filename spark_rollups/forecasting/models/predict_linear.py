@@ -1,4 +1,4 @@
-"""Prometheus' predict_linear, to be held against: a least-squares line through a range of points."""
+"""predict_linear of Prometheus, for comparison: a least-squares line through a range of points."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WINDOWS = (1, 7, 28)
 
 
 def predict_linear(points: Points, at: float, window_days: int, leads: Floats) -> Floats | None:
-    """The line over (at - window, at], read so many days after `at`; None below two points."""
+    """The line through (at - window, at], evaluated `leads` days after `at`; None below two points."""
     first, last = np.searchsorted(points.times, [at - window_days * DAY, at], side="right")
     if last - first < 2:
         return None

@@ -1,4 +1,4 @@
-"""The days ahead as one model draws them."""
+"""The projection of one model."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The level at the end of each day ahead and the top within it; never below 0."""
+    """The close and the peak of each day ahead; never below 0."""
 
     levels: Floats
     tops: Floats
-    # A cycle cannot leave what purges leave to it, whatever its backtest says.
+    # Bounds of the interval: a purge cycle stays between its lowest and highest level.
     floor: float = 0.0
     ceiling: float = np.inf
 
     @classmethod
-    def over(cls, levels: Floats, over: float) -> Path:
-        """Of usual days, whose top lies so far above their end."""
+    def from_levels(cls, levels: Floats, intraday_rise: float) -> Path:
+        """A path whose daily peaks lie `intraday_rise` above the close."""
         levels = np.maximum(levels, 0.0)
-        return cls(levels, levels + over)
+        return cls(levels, levels + intraday_rise)

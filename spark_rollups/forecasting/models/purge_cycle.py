@@ -1,4 +1,4 @@
-"""The purge cycle: a level that grows and is purged again and again, by the calendar or by size."""
+"""The purge cycle model: a level that grows and is purged regularly, by calendar or by size."""
 
 from __future__ import annotations
 
@@ -7,73 +7,73 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_rollups.forecasting.models.known_history import Past
+from spark_rollups.forecasting.models.known_history import History
 from spark_rollups.forecasting.models.projected_path import Path
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-# Fewer purges are events; only their repetition is a rule.
+# Fewer purges are single events.
 LEAST_PURGES = 3
-# The latest ones; older turns may have had another rule.
-_TURNS = 8
-# Neither the calendar nor the size repeats itself to this share: somebody purges now and then.
+# Older cycles may have followed another rule.
+_CYCLES = 8
+# Variation above which purges are irregular.
 _IRREGULAR = 0.35
-# A purge that is as many times overdue will not come.
+# A purge overdue by this factor will not happen.
 _LATE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """How a series goes from purge to purge, from its last few turns."""
+    """The parameters of the last few cycles."""
 
-    growth: float  # a day
-    trough: float  # what a purge leaves at the end of its day
-    peak: float  # the level of the day before
+    growth: float  # per day
+    trough: float  # the level after a purge
+    peak: float  # the level before a purge
     length: float  # days between purges
-    last_rise: float  # from the end of that day to the purge
-    by_length: bool  # the calendar keeps time better than the size does
+    last_rise: float  # growth between the peak and the purge
+    by_length: bool  # purges follow the calendar rather than the size
     since: int  # days since the last purge
     lowest: float
     highest: float
 
 
-def cycle_ahead(past: Past, days: int) -> Path | None:
-    cycle = cycle_of(past)
+def cycle_ahead(history: History, days: int) -> Path | None:
+    cycle = cycle_of(history)
     if cycle is None:
         return None
     levels, tops = np.empty(days), np.empty(days)
-    level, since = past.last, float(cycle.since)
+    level, since = history.last, float(cycle.since)
     for day in range(days):
         level, since = level + cycle.growth, since + 1
-        tops[day] = level + past.over
+        tops[day] = level + history.intraday_rise
         if since >= cycle.length if cycle.by_length else level > cycle.peak + cycle.growth / 2:
             tops[day] = level - cycle.growth + cycle.last_rise
-            # The calendar's fraction of a day is carried over, or long runs would drift.
+            # Carries over the fraction of a day, so that long projections do not drift.
             level, since = cycle.trough, max(0.0, since - cycle.length)
         levels[day] = level
     return Path(levels, tops, cycle.lowest, cycle.highest)
 
 
-def cycle_of(past: Past) -> Cycle | None:
-    """None when purges are rare or irregular, or the next one is long overdue."""
-    starts, ends = _purges(past)
+def cycle_of(history: History) -> Cycle | None:
+    """None if purges are rare or irregular, or the next one is long overdue."""
+    starts, ends = _purges(history)
     if len(starts) < LEAST_PURGES:
         return None
     lengths = np.diff(starts).astype(np.float64)
-    peaks, troughs = past.levels[starts], past.levels[ends + 1]
+    peaks, troughs = history.levels[starts], history.levels[ends + 1]
     calendar, size = _variation(lengths), _variation(peaks - troughs)
-    since = len(past.increments) - 1 - int(ends[-1])
-    growth = _growth(past, int(starts[0]))
+    since = len(history.increments) - 1 - int(ends[-1])
+    growth = _growth(history, int(starts[0]))
     if min(calendar, size) > _IRREGULAR or since > _LATE * lengths.max() or growth <= 0:
         return None
-    window = past.levels[starts[0] :]
+    window = history.levels[starts[0] :]
     return Cycle(
         growth=growth,
         trough=float(np.median(troughs)),
         peak=float(np.median(peaks)),
         length=float(lengths.mean()),
-        last_rise=max(0.0, float(np.median(past.highs[starts + 1] - peaks))),
+        last_rise=max(0.0, float(np.median(history.highs[starts + 1] - peaks))),
         by_length=calendar <= size,
         since=since,
         lowest=float(window.min()),
@@ -81,19 +81,19 @@ def cycle_of(past: Past) -> Cycle | None:
     )
 
 
-def _growth(past: Past, since: int) -> float:
-    growing = past.increments[since:][past.growing[since:]]
+def _growth(history: History, since: int) -> float:
+    growing = history.increments[since:][history.growing[since:]]
     return float(growing.mean()) if len(growing) else 0.0
 
 
-def _purges(past: Past) -> tuple[Places, Places]:
-    """First and last day of the latest purges; neighbours are one, seen across missing days."""
-    days = past.purges
+def _purges(history: History) -> tuple[Places, Places]:
+    """First and last day of the latest purges; adjacent days are one purge."""
+    days = history.purges
     if not len(days):
         return days, days
     apart = np.diff(days) > 1
     starts, ends = days[np.append(True, apart)], days[np.append(apart, True)]
-    return starts[-_TURNS:], ends[-_TURNS:]
+    return starts[-_CYCLES:], ends[-_CYCLES:]
 
 
 def _variation(values: Floats) -> float:

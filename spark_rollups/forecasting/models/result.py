@@ -1,4 +1,4 @@
-"""What a forecast says: levels ahead, the date of exhaustion, and how far it can be trusted."""
+"""The result of a forecast: levels, date of exhaustion and accuracy."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ QUANTILES = (0.1, 0.5, 0.9)
 
 
 class Outlook(StrEnum):
-    """The first that holds, from the most urgent on."""
+    """The first that applies, from the most urgent on."""
 
     REACHED = "reached"  # the newest level is at the limit or above
-    ACT = "act"  # even the low level reaches it within the horizon
-    EXPECTED = "expected"  # the middle one does
-    WATCH = "watch"  # only the high one does
+    ACT = "act"  # even the low forecast reaches it within the horizon
+    EXPECTED = "expected"  # the median forecast does
+    WATCH = "watch"  # only the high forecast does
     NOT_BEFORE = "not before"  # none does
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The level at the end of a day ahead. A low, a middle and a high one: QUANTILES."""
+    """The forecast for a day ahead: the QUANTILES."""
 
     days: int
     low: float
@@ -35,36 +35,36 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Exhaustion:
-    """When the limit is reached, in seconds since 1970. None: not before the horizon's end."""
+    """When the limit is reached, in seconds since 1970. None: not within the horizon."""
 
     outlook: Outlook
     earliest: float | None = None
     median: float | None = None
     latest: float | None = None
     not_before: float | None = (
-        None  # the horizon's end, where the level is not expected to reach it
+        None  # the end of the horizon, if the median does not reach the limit
     )
-    reason: str = ""  # of an unknown one
+    reason: str = ""  # why it is unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """How the chosen model and predict_linear did on the series' own past.
+    """Backtest errors of the selected model and of predict_linear.
 
-    Errors are mean absolute ones over all origins and leads, expressed at 30 days, as shares of
-    the newest level (of the mean level where that is 0).
+    Mean absolute errors over all origins and leads, scaled to 30 days, as shares of the newest
+    level (of the mean level if that is 0).
     """
 
     origins: int
     longest_lead_days: int
     error: float
-    predict_linear_error: float | None  # None: too few points for it
+    predict_linear_error: float | None  # None: too few points
     predict_linear_days: int | None  # the best of its windows: 1, 7 or 28 days
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Of one series. Without a model there are no levels, and `reason` says why."""
+    """The forecast of one series. Without a model there are no levels; `reason` explains why."""
 
     exhaustion: Exhaustion
     dropped: Dropped

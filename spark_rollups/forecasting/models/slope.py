@@ -1,4 +1,4 @@
-"""Slopes: the median of all pairs, with the range in which chance alone may have put it."""
+"""Theil-Sen slopes with confidence intervals, and changes of growth."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# Growth counts as changed when it held for as many days and lies as many standard errors apart.
+# Growth has changed if it differs by this many standard errors for this many days.
 _LEAST_DAYS = 5
 _CLEAR = 4.0
 _WEEK = 7
-_Z95 = 1.96  # of the normal distribution: a fortieth lies beyond on each side
+_Z95 = 1.96  # 0.975 quantile of the normal distribution
 
 
 def theil_sen(levels: Floats) -> float:
-    """A day's change: the median over all pairs of days. Needs no gaps; 0 for a single day."""
+    """The change per day: the median over all pairs of days. Expects no gaps; 0 for one day."""
     slopes = pair_slopes(levels)
     return float(np.median(slopes)) if len(slopes) else 0.0
 
@@ -28,9 +28,9 @@ def pair_slopes(levels: Floats) -> Floats:
 
 
 def slope_range(levels: Floats) -> tuple[float, float, float]:
-    """The slope, and the range that holds it with 95 %: Sen's, for days that resemble each other.
+    """The slope and its 95 % confidence interval by Sen, corrected for autocorrelation.
 
-    Days a week apart are compared where there are enough, so that the week is not taken for a trend.
+    Compares days that are weeks apart if there are enough, so that the week is no trend.
     """
     count, season = len(levels), _WEEK if len(levels) >= 3 * _WEEK else 1
     earlier, later, apart = _pairs(count)
@@ -38,27 +38,27 @@ def slope_range(levels: Floats) -> tuple[float, float, float]:
     slopes = (levels[later] - levels[earlier])[chosen] / apart[chosen]
     slope = float(np.median(slopes))
     variance = sum(_variance(len(range(day, count, season))) for day in range(season))
-    share = _Z95 * np.sqrt(variance * _resemblance(levels, slope)) / len(slopes) / 2
+    share = _Z95 * np.sqrt(variance * _variance_inflation(levels, slope)) / len(slopes) / 2
     low, high = np.quantile(slopes, (max(0.0, 0.5 - share), min(1.0, 0.5 + share)))
     return slope, float(low), float(high)
 
 
 def _variance(count: int) -> float:
-    """Of Kendall's score among so many days without a trend."""
+    """The variance of Kendall's score without a trend."""
     return count * (count - 1) * (2 * count + 5) / 18
 
 
-def _resemblance(levels: Floats, slope: float) -> float:
-    """How many days say as much as one that stands for itself: 1 when none resembles the next."""
+def _variance_inflation(levels: Floats, slope: float) -> float:
+    """The factor by which autocorrelation increases the variance; 1 without autocorrelation."""
     count = len(levels)
-    rest = levels - slope * np.arange(count)
-    rest = rest - rest.mean()
-    whole = float(rest @ rest)
-    # What rounding leaves of a straight line resembles itself by accident.
+    residuals = levels - slope * np.arange(count)
+    residuals = residuals - residuals.mean()
+    whole = float(residuals @ residuals)
+    # The residuals of a straight line are rounding errors.
     if whole <= 1e-18 * float(levels @ levels):
         return 1.0
-    near = float(rest[1:] @ rest[:-1]) / whole
-    # In few days the likeness looks smaller than it is.
+    near = float(residuals[1:] @ residuals[:-1]) / whole
+    # Corrects the bias of few days.
     near = min(0.97, max(0.0, near + (1 + 4 * near) / count))
     return (1 + near) / (1 - near)
 
@@ -70,7 +70,7 @@ def _pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
 
 
 def last_change(increments: Floats) -> int:
-    """The place from which on growth is another than before; 0 when it never clearly changed."""
+    """The index of the last significant change of growth; 0 without one."""
     place = 0
     while (found := _clearest_change(increments[place:])) > 0:
         place += found

@@ -1,6 +1,6 @@
-"""Where a series is going: a robust slope, whether chance explains it, and what steps added.
+"""The trend of a series: a robust slope, its significance, and the sum of steps.
 
-For series without a limit (backlogs, redeliveries, numbers of assets), and beside every forecast.
+For series without a limit (backlogs, redeliveries, numbers of assets), and for every forecast.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spark_rollups.forecasting.models.daily_levels import Dropped, days_of, points_of
-from spark_rollups.forecasting.models.known_history import Past, past_of
+from spark_rollups.forecasting.models.known_history import History, history_of
 from spark_rollups.forecasting.models.slope import slope_range
 
 Floats = NDArray[np.float64]
@@ -24,13 +24,13 @@ _LEAST_DAYS = 14
 class Direction(StrEnum):
     GROWING = "growing"
     FALLING = "falling"
-    STEADY = "steady"  # chance alone explains what moved
+    STEADY = "steady"  # no significant change
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """Change a day over the last four weeks, steps left out; low to high holds it with 95 %."""
+    """Change per day over the last four weeks without steps; low to high is the 95 % interval."""
 
     direction: Direction
     dropped: Dropped
@@ -39,12 +39,12 @@ class Trend:
     low: float | None = None
     high: float | None = None
     level: float | None = None
-    stepped: float = 0.0  # the sum of the steps left out: purges below 0, bulk loads above
-    reason: str = ""  # of an unknown one
+    stepped: float = 0.0  # the sum of the steps: purges are negative, bulk loads positive
+    reason: str = ""  # why it is unknown
 
 
 def trend(times: ArrayLike, values: ArrayLike) -> Trend:
-    """Of hourly or daily points, seconds since 1970; gaps and impossible values allowed."""
+    """Takes hourly or daily points, seconds since 1970, with gaps and invalid values."""
     points = points_of(times, values)
     if not len(points.times):
         return Trend(Direction.UNKNOWN, points.dropped, 0, reason="no points")
@@ -55,8 +55,8 @@ def trend(times: ArrayLike, values: ArrayLike) -> Trend:
     if observed < _LEAST_DAYS:
         reason = f"points on {observed} of the last {TREND_DAYS} days, {_LEAST_DAYS} are needed"
         return Trend(Direction.UNKNOWN, points.dropped, observed, reason=reason)
-    past = past_of(closes[first:], highs[first:])
-    per_day, low, high = slope_range(_without_steps(past))
+    history = history_of(closes[first:], highs[first:])
+    per_day, low, high = slope_range(_without_steps(history))
     return Trend(
         _direction(low, high),
         points.dropped,
@@ -65,15 +65,15 @@ def trend(times: ArrayLike, values: ArrayLike) -> Trend:
         low,
         high,
         level=float(points.values[-1]),
-        stepped=float(past.increments[~past.growing].sum()),
+        stepped=float(history.increments[~history.growing].sum()),
     )
 
 
-def _without_steps(past: Past) -> Floats:
-    """The levels as if each step had been a usual day."""
-    usual = float(np.median(past.increments[past.growing])) if past.growing.any() else 0.0
-    grown = np.where(past.growing, past.increments, usual)
-    return np.concatenate([[0.0], np.cumsum(grown)])
+def _without_steps(history: History) -> Floats:
+    """The levels with each step replaced by the median increment."""
+    usual = float(np.median(history.increments[history.growing])) if history.growing.any() else 0.0
+    stream_growth = np.where(history.growing, history.increments, usual)
+    return np.concatenate([[0.0], np.cumsum(stream_growth)])
 
 
 def _direction(low: float, high: float) -> Direction:

@@ -1,6 +1,6 @@
-"""The week in a series: how the increments of one weekday differ from the others'.
+"""The weekly season: how the increments of each weekday differ from the mean.
 
-Weekdays are counted from the newest day: 0 is its own, and `lead % 7` that of a day ahead.
+Weekday 0 is that of the newest day; a day ahead has weekday `lead % 7`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 WEEK = 7
-# Older weeks say little about the next ones.
+# Older weeks are ignored.
 _WEEKS = 8
 
 
 def weekday_medians(increments: Floats) -> Floats:
-    """For each increment the median of its weekday; of all of them where no week is full."""
+    """The median of the weekday of each increment; of all increments below one week."""
     if len(increments) < WEEK:
         return np.full(len(increments), np.median(increments))
     typical = np.median(increments[len(increments) % WEEK :].reshape(-1, WEEK), axis=0)
@@ -25,7 +25,7 @@ def weekday_medians(increments: Floats) -> Floats:
 
 
 def weekly_profile(increments: Floats, kept: Flags) -> Floats:
-    """What each weekday adds to the mean increment: seven numbers whose sum is 0."""
+    """The difference of each weekday from the mean increment: seven numbers with sum 0."""
     if np.count_nonzero(kept) < 2 * WEEK:
         return np.zeros(WEEK)
     recent = slice(-_WEEKS * WEEK, None)
@@ -36,15 +36,15 @@ def weekly_profile(increments: Floats, kept: Flags) -> Floats:
         return np.zeros(WEEK)
     mean = np.bincount(weekday, values, WEEK) / seen
     profile = mean - mean.mean()
-    chance = _chance(values - mean[weekday], seen)
+    noise = _noise_variance(values - mean[weekday], seen)
     between = float(np.mean(profile**2))
-    # So much of it as the restlessness of single days does not explain.
-    share = max(0.0, 1 - chance / between) if between > 0 else 0.0
+    # Shrinks the profile by the share that noise explains.
+    share = max(0.0, 1 - noise / between) if between > 0 else 0.0
     return np.asarray(share * profile)
 
 
-def _chance(apart: Floats, seen: NDArray[np.intp]) -> float:
-    """The variance that the mean of a weekday would have if all weekdays were alike."""
+def _noise_variance(apart: Floats, seen: NDArray[np.intp]) -> float:
+    """The variance of weekday means without a season."""
     return float(apart @ apart) / (len(apart) - WEEK) * float(np.mean(1 / seen))
 
 
@@ -54,5 +54,5 @@ def profile_ahead(profile: Floats, days: int) -> Floats:
 
 
 def profile_behind(profile: Floats, days: int) -> Floats:
-    """The profile of so many days up to the newest."""
+    """The profile of the last `days` days."""
     return np.asarray(profile[np.arange(1 - days, 1) % WEEK])

@@ -1,31 +1,28 @@
-"""The chapter on abandoned messages: delivered max_deliver times, never acknowledged, still there."""
+"""The chapter on abandoned messages: delivered max_deliver times and never acknowledged."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from exporter import catalog as c
-from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind
-from spark_rollups.report.facts.assets import Mask, Of
+from spark_rollups.report import formatting as fmt
+from spark_rollups.report.cell_values import (
+    Kind,
+)
+from spark_rollups.report.facts.arithmetic import limit_of
+from spark_rollups.report.facts.assets import Mask, Statistic
+from spark_rollups.report.facts.consumers import (
+    with_abandoned_messages,
+)
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.model import Chapter, Column, Table, sorted_rows
-from spark_rollups.report.table_rows import by_column, identity, limit_of, rows_of
-
-
-def given_up(facts: Facts) -> Mask:
-    """Consumers with anything abandoned, lying there or told by an advisory."""
-    now = facts.consumers.now
-    peak = now.of(c.CONSUMER_EXHAUSTED_MESSAGES, Of.HIGH)
-    told = now.of(c.CONSUMER_EXHAUSTED, Of.INCREASE)
-    found: Mask = (np.nan_to_num(peak) > 0) | (np.nan_to_num(told) > 0)
-    return found
+from spark_rollups.report.table_rows import by_column, identity, rows_of
 
 
 def abandoned_chapter(facts: Facts) -> Chapter:
-    mask = given_up(facts)
-    said = (_found(facts, mask), *_delivered_once(facts))
-    return Chapter("abandoned", "Abandoned messages", said, (_table(facts, mask),))
+    mask = with_abandoned_messages(facts)
+    sentences = (_found(facts, mask), *_delivered_once(facts))
+    return Chapter("abandoned", "Abandoned messages", sentences, (_table(facts, mask),))
 
 
 def _found(facts: Facts, mask: Mask) -> str:
@@ -33,51 +30,51 @@ def _found(facts: Facts, mask: Mask) -> str:
     if mask.any():
         left = now.at_end(c.CONSUMER_EXHAUSTED_MESSAGES)[mask]
         return (
-            f"{words.plural(int(mask.sum()), 'consumer')} gave up on messages; at least "
-            f"{words.count(float(np.nansum(left)))} of them still lay in their streams at the end. "
-            "Nobody will get them again by themselves."
+            f"{fmt.plural(int(mask.sum()), 'consumer')} abandoned messages; at least "
+            f"{fmt.count(float(np.nansum(left)))} of them remained in their streams at the end. "
+            "The servers do not deliver them again."
         )
     if now.has(c.CONSUMER_MAX_DELIVER) or now.has(c.CONSUMER_EXHAUSTED_MESSAGES):
-        return "No message was seen to run out of max_deliver."
-    return "No consumer with a finite max_deliver was seen, so nothing can be abandoned."
+        return "No message reached max_deliver."
+    return "No consumer has a finite max_deliver, so no message can be abandoned."
 
 
 def _delivered_once(facts: Facts) -> list[str]:
-    """Of these no server counts what was given up."""
-    once = int((facts.consumers.now.of(c.CONSUMER_MAX_DELIVER, Of.LAST) == 1).sum())
+    """The servers do not count abandoned messages of consumers with max_deliver 1."""
+    once = int((facts.consumers.now.column(c.CONSUMER_MAX_DELIVER, Statistic.LAST) == 1).sum())
     if not once:
         return []
     return [
-        f"{words.plural(once, 'consumer delivers', 'consumers deliver')} each message once (max_deliver 1): "
-        "what is not acknowledged then is abandoned, and only advisories tell of it."
+        f"{fmt.plural(once, 'consumer delivers', 'consumers deliver')} each message once (max_deliver 1): "
+        "a message without an acknowledgement is abandoned, and only advisories report it."
     ]
 
 
 def _table(facts: Facts, mask: Mask) -> Table:
     now, before = facts.consumers.now, facts.consumers.before
     left = now.at_end(c.CONSUMER_EXHAUSTED_MESSAGES)
-    listens = now.of(c.CONSUMER_DEAD_LETTER_CAPTURED, Of.LAST)
-    deliver = now.of(c.CONSUMER_MAX_DELIVER, Of.LAST)
+    captured = now.column(c.CONSUMER_DEAD_LETTER_CAPTURED, Statistic.LAST)
+    deliver = now.column(c.CONSUMER_MAX_DELIVER, Statistic.LAST)
     columns = (
         left, before.at_end(c.CONSUMER_EXHAUSTED_MESSAGES),
-        now.of(c.CONSUMER_EXHAUSTED_MESSAGES, Of.HIGH), now.of(c.CONSUMER_EXHAUSTED, Of.INCREASE),
-        now.of(c.CONSUMER_NAKS, Of.INCREASE), now.of(c.CONSUMER_TERMS, Of.INCREASE),
-        limit_of(deliver, now.of(c.CONSUMER_UP, Of.LAST)),
-        [None if np.isnan(value) else "yes" if value >= 1 else "nobody" for value in listens],
+        now.column(c.CONSUMER_EXHAUSTED_MESSAGES, Statistic.MAX), now.column(c.CONSUMER_EXHAUSTED, Statistic.INCREASE),
+        now.column(c.CONSUMER_NAKS, Statistic.INCREASE), now.column(c.CONSUMER_TERMS, Statistic.INCREASE),
+        limit_of(deliver, now.column(c.CONSUMER_UP, Statistic.LAST)),
+        [None if np.isnan(value) else "yes" if value >= 1 else "no" for value in captured],
     )  # fmt: skip
     return Table(
         "abandoned",
         "By consumer",
         identity(now.labels),
         (
-            Column("lying", "Lying there", Kind.COUNT, "at the end; at least so many", line=1),
+            Column("lying", "In the stream", Kind.COUNT, "at the end; a lower bound", line=1),
             Column("lying_before", "Month before", Kind.COUNT),
             Column("lying_peak", "Peak", Kind.COUNT, shown=False),
-            Column("told", "Given up", Kind.COUNT, "in the month, as advisories told"),
-            Column("naks", "Refused", Kind.COUNT, "naks, as advisories told"),
-            Column("terms", "Ended", Kind.COUNT, "terms, as advisories told", shown=False),
+            Column("exhausted", "Exhausted", Kind.COUNT, "in the month, from advisories"),
+            Column("naks", "Naks", Kind.COUNT, "from advisories"),
+            Column("terms", "Terms", Kind.COUNT, "from advisories", shown=False),
             Column("max_deliver", "Max deliver", Kind.COUNT),
-            Column("dead_letters", "Somebody listens", hint="to the advisory that tells of them"),
+            Column("dead_letters", "Captured", hint="a stream or subscriber gets the advisory"),
         ),
         sorted_rows(rows_of(now, mask, columns), by_column(len(now.labels))),
         empty="None.",

@@ -1,28 +1,32 @@
-"""The chapter on limits: what will be full and when, and how that date has moved."""
+"""The chapter on limits: when each is reached, and how that date has moved."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import timedelta
 
 from alerts import thresholds as t
 from exporter import catalog as c
 from exporter.metric import Metric
 from spark_rollups.forecasting.forecast_batch import BY_DESIGN
 from spark_rollups.forecasting.models.result import Outlook
-from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind, Level, Measured, text_of
+from spark_rollups.report import formatting as fmt
+from spark_rollups.report.cell_values import (
+    Kind,
+    Level,
+    amount,
+    amount_text,
+)
 from spark_rollups.report.facts.assets import Assets, days_of
+from spark_rollups.report.facts.capacity import URGENT, discards_old, most_urgent_first
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.figure_data import Fan, Fans, FullRange, FullRanges, Name
 from spark_rollups.report.model import Chapter, Column, Row, Table
 
-_FANS = 6  # pictures of single limits
-_RANGES = 8  # rows of the picture on the first page
+_FAN_LIMIT = 6  # figures of single limits
+_RANGE_LIMIT = 8  # rows of the figure on the first page
 _HORIZON_DAYS = 90
-_URGENT = (Outlook.REACHED, Outlook.ACT, Outlook.EXPECTED)
-_ORDER = {outlook.value: place for place, outlook in enumerate(Outlook)}
 _LEVEL_METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
@@ -32,46 +36,29 @@ _LEVEL_METRICS: dict[str, Metric] = {
 }  # fmt: skip
 
 
-def drops_old(facts: Facts, forecast: Forecast) -> bool:
-    """A stream that drops its oldest messages stands at its limit by design."""
-    name = (forecast.system, forecast.account, forecast.stream)
-    return bool(forecast.stream) and facts.stream_info.get(name, {}).get("discard") == "old"
-
-
-def ordered(forecasts: Sequence[Forecast]) -> list[Forecast]:
-    """The most urgent first; among equals the soonest, then the fullest."""
-
-    def order(each: Forecast) -> tuple[date, int, float, str]:
-        fill = each.level / each.limit if each.level is not None and each.limit else 0.0
-        when = each.likely or each.earliest or date.max
-        return (when, _ORDER.get(each.outlook, len(_ORDER)), -fill, each.name)
-
-    return sorted(forecasts, key=order)
-
-
 def capacity_chapter(facts: Facts) -> Chapter:
-    forecasts = ordered(facts.forecasts)
-    pictures = [fans] if (fans := _fans(facts, forecasts)).fans else []
+    forecasts = most_urgent_first(facts.forecasts)
+    figures = [fans] if (fans := _fans(facts, forecasts)).fans else []
     return Chapter(
         "limits",
         "Limits and their dates",
         tuple(_sentences(facts)),
         (_table(facts, forecasts),),
-        tuple(pictures),
+        tuple(figures),
     )
 
 
 def _sentences(facts: Facts) -> list[str]:
     if facts.forecasts_as_of is None:
-        return ["No forecast was made for this month: every date is unknown."]
-    said = [
-        f"As of {words.day(facts.forecasts_as_of)}. A date is a range: the earliest if growth is high, "
-        "the likely one, the latest if growth is low. Eight of ten should fall inside.",
+        return ["There is no forecast for this month: every date is unknown."]
+    sentences = [
+        f"As of {fmt.day(facts.forecasts_as_of)}. Each date is a range: the earliest with high growth, "
+        "the likely one, the latest with low growth. Eight of ten should fall inside.",
     ]
     age = (facts.as_of - facts.forecasts_as_of).days
     if age > 1:
-        said.append(f"The forecast is {words.plural(age, 'day')} older than the newest data.")
-    return said
+        sentences.append(f"The forecast is {fmt.plural(age, 'day')} older than the newest data.")
+    return sentences
 
 
 def _table(facts: Facts, forecasts: Sequence[Forecast]) -> Table:
@@ -90,18 +77,17 @@ def _table(facts: Facts, forecasts: Sequence[Forecast]) -> Table:
             Column("level", "Used", Kind.COUNT),
             Column("limit", "Limit", Kind.COUNT),
             Column("fill", "Filled", Kind.SHARE),
-            Column("growth_per_day", "Growth a day", Kind.COUNT),
+            Column("growth_per_day", "Growth per day", Kind.COUNT),
             Column("outlook", "Outlook"),
             Column("likely", "Likely full", Kind.DAY),
             Column("earliest", "Earliest", Kind.DAY),
             Column("latest", "Latest", Kind.DAY),
-            Column("likely_before", "Said a month ago", Kind.DAY, shown=False),
+            Column("likely_before", "Forecast a month ago", Kind.DAY, shown=False),
             Column("reason", "Reason", shown=False),
         ),
         [_row(facts, each, earlier.get(each.key)) for each in forecasts],
-        note="Nothing in the columns of dates means: not within the 90 days that the forecast looks "
-        "ahead, unless the outlook says unknown.",
-        empty="No stream, server or account has a limit, or no forecast was made.",
+        note="An empty date means: not within the 90 days of the forecast, unless the outlook is unknown.",
+        empty="No stream, server or account has a limit, or there is no forecast.",
     )
 
 
@@ -110,8 +96,8 @@ def _row(facts: Facts, each: Forecast, before: Forecast | None) -> Row:
     return Row(
         (
             each.system, each.account if each.stream else "", each.name, each.subject,
-            each.limit_name, amount(each, each.level), amount(each, each.limit), fill,
-            amount(each, each.growth_per_day), outlook_words(facts, each),
+            each.limit_name, amount(each.level, each.is_bytes), amount(each.limit, each.is_bytes), fill,
+            amount(each.growth_per_day, each.is_bytes), outlook_words(facts, each),
             each.likely or _beyond(each), each.earliest or _beyond(each),
             each.latest or _beyond(each), None if before is None else before.likely, each.reason,
         ),
@@ -123,54 +109,45 @@ def _beyond(each: Forecast) -> str | None:
     return None if each.outlook == Outlook.UNKNOWN else ""
 
 
-def amount(each: Forecast, value: float | None) -> float | None:
-    """Bytes and messages stand in one column, so each brings its unit along."""
-    return None if value is None else Measured(value, Kind.BYTES) if each.is_bytes else value
-
-
-def amount_text(each: Forecast, value: float | None) -> str:
-    return text_of(Kind.COUNT, amount(each, value))
-
-
 def outlook_words(facts: Facts, each: Forecast) -> str:
     if each.outlook == Outlook.UNKNOWN:
         return f"unknown: {each.reason}" if each.reason else "unknown"
-    if each.outlook == BY_DESIGN or (drops_old(facts, each) and each.outlook == Outlook.REACHED):
-        return "full by design: drops the oldest"
+    if each.outlook == BY_DESIGN or (discards_old(facts, each) and each.outlook == Outlook.REACHED):
+        return "full by design: discards the oldest"
     if each.outlook == Outlook.NOT_BEFORE and each.not_before is not None:
-        return f"not before {words.day(each.not_before)}"
+        return f"not before {fmt.day(each.not_before)}"
     return {"act": "certain", "reached": "full now", "watch": "possible"}.get(
         each.outlook, each.outlook
     )
 
 
 def level_of(facts: Facts, each: Forecast) -> Level:
-    if drops_old(facts, each) or each.outlook not in _URGENT:
-        return Level.CALM
-    horizon = timedelta(seconds=facts.value(t.FORECAST_HORIZON))
+    if discards_old(facts, each) or each.outlook not in URGENT:
+        return Level.NORMAL
+    horizon = timedelta(seconds=facts.threshold(t.FORECAST_HORIZON))
     if each.outlook == Outlook.REACHED:
-        return Level.WRONG
+        return Level.CRITICAL
     soon = each.likely is not None and each.likely <= each.as_of + horizon
-    return Level.WRONG if soon else Level.LOOK
+    return Level.CRITICAL if soon else Level.WARNING
 
 
-def full_picture(facts: Facts) -> FullRanges | None:
-    """What will be full and when, for the first page."""
+def full_figure(facts: Facts) -> FullRanges | None:
+    """When limits are reached, for the first page."""
     rows = [
         _range(facts, each)
-        for each in ordered(facts.forecasts)
-        if each.fills and each.first_date is not None and not drops_old(facts, each)
+        for each in most_urgent_first(facts.forecasts)
+        if each.fills and each.first_date is not None and not discards_old(facts, each)
     ]
     if not rows or facts.forecasts_as_of is None:
         return None
-    more = f" The {_RANGES} soonest of {len(rows)}." if len(rows) > _RANGES else ""
+    more = f" The {_RANGE_LIMIT} soonest of {len(rows)}." if len(rows) > _RANGE_LIMIT else ""
     start = facts.forecasts_as_of
     return FullRanges(
         "What will be full, and when",
-        f"The bar goes from the earliest to the latest date, the mark is the likely one.{more}",
+        f"The bar spans the earliest to the latest date; the mark is the likely date.{more}",
         start,
         start + timedelta(days=_HORIZON_DAYS),
-        tuple(rows[:_RANGES]),
+        tuple(rows[:_RANGE_LIMIT]),
     )
 
 
@@ -181,8 +158,8 @@ def _range(facts: Facts, each: Forecast) -> FullRange:
         first,
         each.likely,
         each.latest,
-        level_of(facts, each) is Level.WRONG,
-        f"{amount_text(each, each.level)} of {amount_text(each, each.limit)}",
+        level_of(facts, each) is Level.CRITICAL,
+        f"{amount_text(each.level, each.is_bytes)} of {amount_text(each.limit, each.is_bytes)}",
     )
 
 
@@ -193,13 +170,13 @@ def path_of(facts: Facts, each: Forecast) -> str:
 
 
 def _fans(facts: Facts, forecasts: Sequence[Forecast]) -> Fans:
-    """The soonest, then the fullest; one that is full by design comes last."""
+    """The soonest first; limits that are full by design come last."""
     drawn = [each for each in forecasts if each.ahead and each.metric in _LEVEL_METRICS]
-    drawn.sort(key=lambda each: drops_old(facts, each))
-    fans = [_fan(facts, each) for each in drawn[:_FANS]]
+    drawn.sort(key=lambda each: discards_old(facts, each))
+    fans = [_fan(facts, each) for each in drawn[:_FAN_LIMIT]]
     return Fans(
-        "How they got there, and where they go",
-        "The line is the level at the end of each day, the fan holds eight of ten outcomes, the dashed "
+        "History and forecast",
+        "The line is the level at the end of each day, the band covers eight of ten outcomes, the dashed "
         "line is the limit. A gap is a day without data.",
         tuple(fan for fan in fans if fan is not None),
     )
@@ -207,19 +184,19 @@ def _fans(facts: Facts, forecasts: Sequence[Forecast]) -> Fans:
 
 def _fan(facts: Facts, each: Forecast) -> Fan | None:
     assets = _assets(facts, each.subject)
-    place = _place(assets, each)
-    if place is None:
+    index = _index_of(assets, each)
+    if index is None:
         return None
     days = days_of(
-        facts.source, assets, _LEVEL_METRICS[each.metric], [place], "last",
+        facts.source, assets, _LEVEL_METRICS[each.metric], [index], "last",
         (*facts.days_before, *facts.days),
     )  # fmt: skip
     when = each.likely or each.earliest
-    caption = f"full around {words.day(when)}" if when is not None else outlook_words(facts, each)
-    if drops_old(facts, each):
-        caption = "drops the oldest by design"
+    caption = f"full around {fmt.day(when)}" if when is not None else outlook_words(facts, each)
+    if discards_old(facts, each):
+        caption = "discards the oldest by design"
     return Fan(
-        Name(each.name, path_of(facts, each)), caption, tuple(days[place]), each.ahead, each.limit,
+        Name(each.name, path_of(facts, each)), caption, tuple(days[index]), each.ahead, each.limit,
         each.is_bytes,
     )  # fmt: skip
 
@@ -229,7 +206,7 @@ def _assets(facts: Facts, subject: str) -> Assets:
     return pairs[subject].now
 
 
-def _place(assets: Assets, each: Forecast) -> int | None:
+def _index_of(assets: Assets, each: Forecast) -> int | None:
     values = {name: getattr(each, name, "") for name in assets.labels}
     wanted = tuple(values.values())
-    return next((place for place, name in enumerate(assets.names) if name == wanted), None)
+    return next((index for index, name in enumerate(assets.names) if name == wanted), None)

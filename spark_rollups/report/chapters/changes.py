@@ -1,21 +1,24 @@
-"""The chapter on changes: what was made again, removed, restored, restarted and elected."""
+"""The chapter on changes: recreated, removed and restored assets, restarts and elections."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind, Level
+from spark_rollups.report import formatting as fmt
+from spark_rollups.report.cell_values import (
+    Kind,
+    Level,
+)
 from spark_rollups.report.facts.events import Event
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.model import Chapter, Column, Row, Table
 
-# Everyday business: summed up in one table, and not listed day by day.
+# Frequent events: summed up in one table instead of listed by day.
 FREQUENT = ("elections", "messages purged")
-_GRAVE = ("went back", "lost its quorum")
-_LOOK = ("recreated", "restored", "durable consumers removed", "recreated or reset")
-_PLACE = ("system", "account", "stream", "consumer", "server")
+_CRITICAL = ("went back", "lost its quorum")
+_WARNING = ("recreated", "restored", "durable consumers removed", "recreated or reset")
+_LABELS = ("system", "account", "stream", "consumer", "server")
 
 
 def changes_chapter(facts: Facts, events: Sequence[Event]) -> Chapter:
@@ -27,63 +30,65 @@ def changes_chapter(facts: Facts, events: Sequence[Event]) -> Chapter:
 
 def _sentence(events: Sequence[Event]) -> str:
     if not events:
-        return "Nothing was made again, removed, restored or restarted, as far as could be seen."
+        return "No asset was seen to be recreated, removed, restored or restarted."
     counted = Counter(event.what for event in events if event.what not in FREQUENT)
     parts = [f"{what} {number:,}" for what, number in counted.most_common()]
     if not parts:
         return "Only elections and purges were seen."
-    return f"Counted by days: {words.listed(parts, shown=8)}."
+    return f"Events by day: {fmt.listed(parts, shown=8)}."
 
 
 def _table(events: Sequence[Event]) -> Table:
     return Table(
         "changes",
         "Day by day",
-        tuple(Column(label, label.capitalize()) for label in _PLACE),
+        tuple(Column(label, label.capitalize()) for label in _LABELS),
         (
-            Column("what", "What happened"),
+            Column("what", "Event"),
             Column("day", "Day", Kind.DAY),
             Column("number", "Times", Kind.COUNT),
-            Column("note", "More"),
+            Column("note", "Details"),
         ),
         [_row(event) for event in events],
-        note="The newest first. Several on one day stand in one row.",
-        empty="Nothing was seen.",
+        note="Newest first. Several on one day share a row.",
+        empty="No events.",
     )
 
 
 def _row(event: Event) -> Row:
-    place = tuple(getattr(event.subject, label) for label in _PLACE)
+    index = tuple(getattr(event.subject, label) for label in _LABELS)
     number = "" if event.number is None else event.number
-    return Row((*place, event.what, event.day, number, event.note), _level(event.what))
+    return Row((*index, event.what, event.day, number, event.note), _level(event.what))
 
 
 def _level(what: str) -> Level:
-    return Level.WRONG if what in _GRAVE else Level.LOOK if what in _LOOK else Level.CALM
+    return (
+        Level.CRITICAL if what in _CRITICAL else Level.WARNING if what in _WARNING else Level.NORMAL
+    )
 
 
 def _frequent_table(facts: Facts, events: Sequence[Event]) -> Table:
     totals: dict[tuple[tuple[str, ...], str], list[Event]] = {}
     for event in events:
         if event.what in FREQUENT:
-            place = tuple(getattr(event.subject, label) for label in _PLACE)
-            totals.setdefault((place, event.what), []).append(event)
+            index = tuple(getattr(event.subject, label) for label in _LABELS)
+            totals.setdefault((index, event.what), []).append(event)
     rows = [
-        Row((*place, what, sum(each.number or 0 for each in group), float(len(group)),
+        Row((*index, what, sum(each.number or 0 for each in group), float(len(group)),
              max(group, key=lambda each: each.number or 0).day))
-        for (place, what), group in totals.items()
+        for (index, what), group in totals.items()
     ]  # fmt: skip
     rows.sort(key=lambda row: (str(row.values[5]), -float(str(row.values[6]))))
     return Table(
         "elections",
         "Elections and purges",
-        tuple(Column(label, label.capitalize()) for label in _PLACE),
+        tuple(Column(label, label.capitalize()) for label in _LABELS),
         (
-            Column("what", "What"),
+            Column("what", "Event"),
             Column("number", "In the month", Kind.COUNT),
-            Column("days", "On days", Kind.COUNT),
+            Column("days", "Days", Kind.COUNT),
             Column("worst_day", "Most on", Kind.DAY),
         ),
         rows,
-        empty="None was seen.",
+        empty="None.",
     )

@@ -1,4 +1,4 @@
-"""The chapter on clocks: how far off each server's was, and how surely that is known."""
+"""The chapter on clocks: the offset of each server, and its uncertainty."""
 
 from __future__ import annotations
 
@@ -6,62 +6,56 @@ import numpy as np
 
 from alerts import thresholds as t
 from exporter import catalog as c
-from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind
-from spark_rollups.report.facts.assets import Of
+from spark_rollups.report import formatting as fmt
+from spark_rollups.report.cell_values import (
+    Kind,
+)
+from spark_rollups.report.facts.assets import Statistic
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import Floats
+from spark_rollups.report.facts.servers import certain_offset
 from spark_rollups.report.figure_data import Name, Offset, Offsets
 from spark_rollups.report.model import Chapter, Column, Table, sorted_rows
 from spark_rollups.report.table_rows import by_column, identity, rows_of
 
-_PICTURED = 12
-
-
-def certain_offset(facts: Facts) -> Floats:
-    """The worst offset of each server less all that the measurement may have been wrong."""
-    now = facts.servers.now
-    low, high = (now.of(c.SERVER_CLOCK_OFFSET_SECONDS, number) for number in (Of.LOW, Of.HIGH))
-    worst = np.fmax(np.abs(low), np.abs(high))
-    unsure = now.of(c.SERVER_CLOCK_UNCERTAINTY_SECONDS, Of.HIGH)
-    sure: Floats = np.maximum(worst - np.nan_to_num(unsure), 0.0)
-    return sure
+_SHOWN = 12
 
 
 def clocks_chapter(facts: Facts) -> Chapter:
     now = facts.servers.now
     offsets = _offsets(facts)
     if not now.has(c.SERVER_CLOCK_OFFSET_SECONDS):
-        unknown = "No clock was measured in this month: all offsets are unknown."
+        unknown = "No clock offset was measured in this month: all are unknown."
         return Chapter("clocks", "Clocks", (unknown,))
-    line = facts.value(t.CLOCK_OFFSET)
+    line = facts.threshold(t.CLOCK_OFFSET)
     beyond = int((certain_offset(facts) > line).sum())
-    said = (
-        f"{words.plural(beyond, 'server was', 'servers were')} off by more than {words.span(line)} for "
-        "certain." if beyond else f"No server was off by more than {words.span(line)} for certain.",
-        "What depends on a server's clock: max_age, message TTL, the duplicate window and the times in a "
-        "stream. What does not: the order of messages, and whether a message is a duplicate.",
+    sentences = (
+        f"{fmt.plural(beyond, 'server was', 'servers were')} certainly off by more than "
+        f"{fmt.span(line)}." if beyond else f"No server was certainly off by more than {fmt.span(line)}.",
+        "max_age, message TTL, the duplicate window and the timestamps in a stream depend on the clock of "
+        "a server. The order of messages does not.",
     )  # fmt: skip
-    return Chapter("clocks", "Clocks", said, (_table(facts),), (offsets,) if offsets.rows else ())
+    return Chapter(
+        "clocks", "Clocks", sentences, (_table(facts),), (offsets,) if offsets.rows else ()
+    )
 
 
 def _table(facts: Facts) -> Table:
     now, before = facts.servers.now, facts.servers.before
     offset = c.SERVER_CLOCK_OFFSET_SECONDS
     columns = (
-        certain_offset(facts), now.of(offset, Of.LOW), now.of(offset, Of.HIGH), now.mean(offset),
-        now.of(c.SERVER_CLOCK_UNCERTAINTY_SECONDS, Of.HIGH), before.of(offset, Of.LOW),
-        before.of(offset, Of.HIGH),
+        certain_offset(facts), now.column(offset, Statistic.MIN), now.column(offset, Statistic.MAX), now.mean(offset),
+        now.column(c.SERVER_CLOCK_UNCERTAINTY_SECONDS, Statistic.MAX), before.column(offset, Statistic.MIN),
+        before.column(offset, Statistic.MAX),
     )  # fmt: skip
-    rows = rows_of(now, ~np.isnan(now.of(offset, Of.HIGH)), columns)
+    rows = rows_of(now, ~np.isnan(now.column(offset, Statistic.MAX)), columns)
     return Table(
         "clocks",
         "Offsets from the exporter's clock",
         identity(now.labels),
         (
-            Column("certain_seconds", "Off for certain", Kind.SECONDS,
-                   "the worst offset less the uncertainty", line=facts.value(t.CLOCK_OFFSET)),
-            Column("offset_low", "Lowest", Kind.SECONDS, "below 0 the server is behind"),
+            Column("certain_seconds", "Certainly off", Kind.SECONDS,
+                   "the largest offset minus the uncertainty", line=facts.threshold(t.CLOCK_OFFSET)),
+            Column("offset_low", "Lowest", Kind.SECONDS, "negative: the server is behind"),
             Column("offset_high", "Highest", Kind.SECONDS),
             Column("offset_mean", "Mean", Kind.SECONDS),
             Column("uncertainty", "Uncertainty", Kind.SECONDS, "the largest of the month"),
@@ -69,25 +63,28 @@ def _table(facts: Facts) -> Table:
             Column("offset_high_before", "Highest before", Kind.SECONDS, shown=False),
         ),
         sorted_rows(rows, by_column(len(now.labels))),
-        note="All off by the same amount: then it is the exporter's clock.",
+        note="If all are off by the same amount, the clock of the exporter is wrong.",
     )  # fmt: skip
 
 
 def _offsets(facts: Facts) -> Offsets:
     now = facts.servers.now
-    low, high = (now.of(c.SERVER_CLOCK_OFFSET_SECONDS, number) for number in (Of.LOW, Of.HIGH))
-    unsure = np.nan_to_num(now.of(c.SERVER_CLOCK_UNCERTAINTY_SECONDS, Of.HIGH))
+    low, high = (
+        now.column(c.SERVER_CLOCK_OFFSET_SECONDS, number)
+        for number in (Statistic.MIN, Statistic.MAX)
+    )
+    uncertainty = np.nan_to_num(now.column(c.SERVER_CLOCK_UNCERTAINTY_SECONDS, Statistic.MAX))
     order = np.argsort(-certain_offset(facts), kind="stable")
     rows = [
-        Offset(Name(now.names[place][-1], facts.path(now.names[place][:-1])), float(low[place]), float(high[place]),
-               float(unsure[place]))
-        for place in order[:_PICTURED].tolist()
-        if not np.isnan(low[place])
+        Offset(Name(now.names[index][-1], facts.path(now.names[index][:-1])), float(low[index]), float(high[index]),
+               float(uncertainty[index]))
+        for index in order[:_SHOWN].tolist()
+        if not np.isnan(low[index])
     ]  # fmt: skip
     return Offsets(
-        "Where the clocks were",
-        "From the lowest to the highest offset of the month; pale is the uncertainty, the dashed lines are "
-        "those of the alert.",
-        facts.value(t.CLOCK_OFFSET),
+        "Clock offsets",
+        "From the lowest to the highest offset of the month; pale: the uncertainty, dashed: the threshold "
+        "of the alert.",
+        facts.threshold(t.CLOCK_OFFSET),
         tuple(rows),
     )

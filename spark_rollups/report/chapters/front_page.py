@@ -1,4 +1,4 @@
-"""The first page: what will be full and when, what got worse, what to do by when, in plain sentences."""
+"""The first page: limits, changes for the worse, and actions with dates."""
 
 from __future__ import annotations
 
@@ -8,35 +8,38 @@ import numpy as np
 
 from exporter import catalog as c
 from spark_rollups.forecasting.models.result import Outlook
-from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Level
-from spark_rollups.report.chapters.capacity import drops_old, full_picture, ordered
-from spark_rollups.report.chapters.consumers import ConsumerMonth
+from spark_rollups.report import formatting as fmt
+from spark_rollups.report.cell_values import (
+    Level,
+)
+from spark_rollups.report.chapters.capacity import full_figure
 from spark_rollups.report.chapters.data_quality import unknowns
 from spark_rollups.report.chapters.month_over_month import compared, comparisons, is_better
-from spark_rollups.report.chapters.streams import grown
+from spark_rollups.report.facts.arithmetic import highest, total
+from spark_rollups.report.facts.capacity import discards_old, filling, stream_growth
+from spark_rollups.report.facts.consumers import (
+    ConsumerMonth,
+)
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
 from spark_rollups.report.findings import codes
 from spark_rollups.report.findings.finding import Finding, Severity
-from spark_rollups.report.model import Front
-from spark_rollups.report.table_rows import highest, total
+from spark_rollups.report.model import FrontPage
 
-_URGENT = (Outlook.REACHED, Outlook.ACT, Outlook.EXPECTED)
 _UNKNOWN_SHOWN = 3
 _WORSE_SHOWN = 2
 
 
-def front_page(facts: Facts, month: ConsumerMonth, findings: Sequence[Finding]) -> Front:
+def front_page(facts: Facts, month: ConsumerMonth, findings: Sequence[Finding]) -> FrontPage:
     numbers = comparisons(facts, month)
     level, headline = _headline(facts, findings)
-    worse = [each for each in numbers if each.level is Level.LOOK]
+    worse = [each for each in numbers if each.level is Level.WARNING]
     better = [each for each in numbers if is_better(each)]
-    return Front(
+    return FrontPage(
         headline=headline,
         level=level,
         sentences=tuple(_sentences(facts, month, findings)),
-        full=full_picture(facts),
+        full=full_figure(facts),
         comparisons=tuple(numbers),
         worse=(*(compared(each) for each in worse), *_worse_consumers(findings)),
         better=tuple(compared(each) for each in better),
@@ -45,17 +48,8 @@ def front_page(facts: Facts, month: ConsumerMonth, findings: Sequence[Finding]) 
 
 
 def _worse_consumers(findings: Sequence[Finding]) -> list[str]:
-    found = [each.says for each in findings if each.code == codes.LAG_WORSE.code]
+    found = [each.summary for each in findings if each.code == codes.LAG_WORSE.code]
     return found[:_WORSE_SHOWN]
-
-
-def filling(facts: Facts) -> list[Forecast]:
-    """Limits that matter and that will be reached, or are; the soonest first."""
-    return [
-        each
-        for each in ordered(facts.forecasts)
-        if each.outlook in _URGENT and not drops_old(facts, each)
-    ]
 
 
 def _headline(facts: Facts, findings: Sequence[Finding]) -> tuple[Level, str]:
@@ -64,111 +58,111 @@ def _headline(facts: Facts, findings: Sequence[Finding]) -> tuple[Level, str]:
     if full:
         first = full[0]
         when = "is full now" if first.outlook == Outlook.REACHED else _will_be_full(first)
-        more = f", and {words.plural(len(full) - 1, 'other limit')} will be reached within 90 days"
-        level = Level.WRONG if grave else Level.LOOK
+        more = f", and {fmt.plural(len(full) - 1, 'other limit')} will be reached within 90 days"
+        level = Level.CRITICAL if grave else Level.WARNING
         return (
             level,
-            f"{words.capital(first.subject)} {first.name} {when}{more if len(full) > 1 else ''}.",
+            f"{fmt.capital(first.subject)} {first.name} {when}{more if len(full) > 1 else ''}.",
         )
-    doubt = _in_doubt(facts)
-    room = doubt or "No limit will be reached within 90 days"
+    doubt = _uncertainty(facts)
+    limits = doubt or "No limit will be reached within 90 days"
     if grave:
-        return Level.WRONG, f"{room}; {_count(grave)} must be looked at now."
+        return (
+            Level.CRITICAL,
+            f"{limits}; {fmt.plural(len(grave), 'finding needs', 'findings need')} action now.",
+        )
     warned = [each for each in findings if each.severity is Severity.WARNING]
     if warned:
-        return Level.LOOK, f"{room}; {_count(warned)} should be looked at."
+        return (
+            Level.WARNING,
+            f"{limits}; {fmt.plural(len(warned), 'finding needs', 'findings need')} attention.",
+        )
     if doubt:
-        return Level.LOOK, f"{doubt}."
-    return Level.CALM, f"{room}, and nothing needs attention."
+        return Level.WARNING, f"{doubt}."
+    return Level.NORMAL, f"{limits}, and nothing needs attention."
 
 
-def _in_doubt(facts: Facts) -> str:
-    """Why nobody can say that there is room; "" when the forecasts say it of every limit."""
+def _uncertainty(facts: Facts) -> str:
+    """Why it is uncertain whether limits will be reached; "" if the forecasts cover every limit."""
     if facts.forecasts_as_of is None:
-        return "When anything will be full is unknown: no forecast was made"
-    open_ones = [each for each in facts.forecasts if not drops_old(facts, each)]
-    possible = sum(each.outlook == Outlook.WATCH for each in open_ones)
-    dateless = sum(each.outlook == Outlook.UNKNOWN for each in open_ones)
-    said = []
+        return "It is unknown when limits will be reached: there is no forecast"
+    open_limits = [each for each in facts.forecasts if not discards_old(facts, each)]
+    possible = sum(each.outlook == Outlook.WATCH for each in open_limits)
+    dateless = sum(each.outlook == Outlook.UNKNOWN for each in open_limits)
+    sentences = []
     if possible:
-        said.append(f"{words.plural(possible, 'limit')} may be reached within 90 days")
+        sentences.append(f"{fmt.plural(possible, 'limit')} may be reached within 90 days")
     if dateless:
-        said.append(f"{words.plural(dateless, 'limit has', 'limits have')} no date yet")
-    return " and ".join(said)
+        sentences.append(f"{fmt.plural(dateless, 'limit has', 'limits have')} no date yet")
+    return " and ".join(sentences)
 
 
 def _will_be_full(each: Forecast) -> str:
-    return f"will be full around {words.day(each.likely)}" if each.likely else "will be full"
-
-
-def _count(findings: Sequence[Finding]) -> str:
-    return words.plural(len(findings), "finding")
+    return f"will be full around {fmt.day(each.likely)}" if each.likely else "will be full"
 
 
 def _sentences(facts: Facts, month: ConsumerMonth, findings: Sequence[Finding]) -> list[str]:
     lost = total(month.lost)
-    said = [*_about_loss(month, lost), *_about_room(facts), *_about_growth(facts)]
+    sentences = [*_about_loss(month, lost), *_about_limits(facts), *_about_growth(facts)]
     if lost == 0:
-        said.append("No consumer was seen to lose messages.")
-    said += _about_consumers(facts, month)
+        sentences.append("No consumer lost messages.")
+    sentences += _about_consumers(facts, month)
     grave = sum(each.severity is Severity.CRITICAL for each in findings)
     warned = sum(each.severity is Severity.WARNING for each in findings)
-    said.append(
-        f"{words.plural(len(findings), 'finding')}: {grave} critical, {warned} to be dealt with within a month."
+    sentences.append(
+        f"{fmt.plural(len(findings), 'finding')}: {grave} critical, {warned} warnings to handle within a month."
     )
-    return said
+    return sentences
 
 
 def _about_loss(month: ConsumerMonth, lost: float | None) -> list[str]:
-    """The gravest news comes first."""
+    """The first sentence of the page."""
     if not lost:
         return []
-    losers = words.plural(int((month.lost > 0).sum()), "consumer")
-    return [
-        f"{losers} lost messages: limits removed at least {words.count(lost)} before they were read."
-    ]
+    losers = fmt.plural(int((month.lost > 0).sum()), "consumer")
+    return [f"{losers} lost messages: limits removed at least {fmt.count(lost)} before delivery."]
 
 
-def _about_room(facts: Facts) -> list[str]:
-    said = []
+def _about_limits(facts: Facts) -> list[str]:
+    sentences = []
     earlier = {each.key: each for each in facts.forecasts_before}
     for each in filling(facts)[:3]:
         if each.likely is None or each.outlook == Outlook.REACHED:
             continue
         text = (
-            f"{words.capital(each.subject)} {each.name} reaches its limit around {words.day(each.likely)} "
-            f"({words.day_range(each.earliest, each.latest)})"
+            f"{fmt.capital(each.subject)} {each.name} reaches its limit around {fmt.day(each.likely)} "
+            f"({fmt.day_range(each.earliest, each.latest)})"
         )
-        said.append(f"{text}{_moved(each, earlier.get(each.key))}.")
-    return said
+        sentences.append(f"{text}{_moved(each, earlier.get(each.key))}.")
+    return sentences
 
 
 def _moved(each: Forecast, before: Forecast | None) -> str:
-    """How the date changed since the month before."""
+    """How the date moved since the month before."""
     if before is None or each.likely is None:
         return ""
     if before.likely is None:
-        return "; a month ago no date was in sight" if before.outlook != Outlook.UNKNOWN else ""
+        return "; a month ago it had no date" if before.outlook != Outlook.UNKNOWN else ""
     days = (each.likely - before.likely).days
     if abs(days) <= 2:
         return "; a month ago the date was the same"
-    moved = words.plural(abs(days), "day")
-    return f"; a month ago it was {words.day(before.likely)}, {moved} {'later' if days < 0 else 'earlier'}"
+    moved = fmt.plural(abs(days), "day")
+    return f"; a month ago it was {fmt.day(before.likely)}, {moved} {'later' if days < 0 else 'earlier'}"
 
 
 def _about_growth(facts: Facts) -> list[str]:
     size = total(facts.streams.now.at_end(c.STREAM_BYTES))
-    now, before = (total(each) for each in grown(facts))
+    now, before = (total(each) for each in stream_growth(facts))
     if size is None or now is None:
-        return ["How much the streams hold is unknown."]
-    text = f"Streams {_grew(now)} to {words.bytes_text(size)}"
+        return ["The size of the streams is unknown."]
+    text = f"Streams {_grew(now)} to {fmt.bytes_text(size)}"
     if before is not None and facts.days_before:
         text += f"; the month before they {_grew(before)}"
     return [f"{text}."]
 
 
 def _grew(change: float) -> str:
-    return f"{'grew' if change >= 0 else 'shrank'} by {words.bytes_text(abs(change))}"
+    return f"{'grew' if change >= 0 else 'shrank'} by {fmt.bytes_text(abs(change))}"
 
 
 def _about_consumers(facts: Facts, month: ConsumerMonth) -> list[str]:
@@ -178,10 +172,8 @@ def _about_consumers(facts: Facts, month: ConsumerMonth) -> list[str]:
     worst = highest(month.lag)
     if worst is None or worst <= 0:
         return []
-    place = int(np.nanargmax(month.lag))
-    _, _, stream, consumer = now.names[place]
-    day = month.lag_day[place]
-    on = f" on {words.day(day)}" if day is not None else ""
-    return [
-        f"The longest anybody was behind was {words.span(worst)}: consumer {consumer} of {stream}{on}."
-    ]
+    index = int(np.nanargmax(month.lag))
+    _, _, stream, consumer = now.names[index]
+    day = month.lag_day[index]
+    on = f" on {fmt.day(day)}" if day is not None else ""
+    return [f"The worst lag was {fmt.span(worst)}: consumer {consumer} of {stream}{on}."]

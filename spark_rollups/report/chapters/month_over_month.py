@@ -1,4 +1,4 @@
-"""The chapter month over month: numbers of the whole system beside those of the month before."""
+"""The chapter month over month: totals of all systems against the month before, and trends."""
 
 from __future__ import annotations
 
@@ -6,21 +6,30 @@ import numpy as np
 
 from exporter import catalog as c
 from exporter.metric import Metric
-from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind, Level, Measured, Value, text_of
-from spark_rollups.report.chapters.consumers import WELL, ConsumerMonth
-from spark_rollups.report.facts.assets import Assets, Of
+from spark_rollups.report import formatting as fmt
+from spark_rollups.report.cell_values import (
+    Kind,
+    Level,
+    Measured,
+    Value,
+    text_of,
+)
+from spark_rollups.report.facts.arithmetic import highest, total
+from spark_rollups.report.facts.assets import Statistic
+from spark_rollups.report.facts.consumers import (
+    ConsumerMonth,
+    redelivered,
+    share_not_well,
+)
 from spark_rollups.report.facts.forecasts import Trend
 from spark_rollups.report.facts.monthly_facts import Facts, Pair
-from spark_rollups.report.facts.source import Floats
-from spark_rollups.report.model import Chapter, Column, Comparison, Front, Row, Table
-from spark_rollups.report.table_rows import highest, total
+from spark_rollups.report.model import Chapter, Column, Comparison, FrontPage, Row, Table
 
-_A_DAY, _WORST, _OVER = "a day", "at its worst", "over the month"
-_WORSE_WHEN_GROWING = (c.CONSUMER_NUM_PENDING, c.CONSUMER_LAG_SECONDS, c.CONSUMER_REDELIVERY_RATIO,
+_PER_DAY, _WORST, _OVER = "per day", "worst", "over the month"
+_BAD_WHEN_GROWING = (c.CONSUMER_NUM_PENDING, c.CONSUMER_LAG_SECONDS, c.CONSUMER_REDELIVERY_RATIO,
                        c.CONSUMER_EXHAUSTED_MESSAGES, c.STREAM_EPHEMERAL_CONSUMERS)  # fmt: skip
-_BAD_TRENDS = {metric.name for metric in _WORSE_WHEN_GROWING}
-# Below these levels nobody cares which way it goes.
+_BAD_TRENDS = {metric.name for metric in _BAD_WHEN_GROWING}
+# Trends below these levels are not shown.
 _LEAST = {
     c.CONSUMER_NUM_PENDING.name: 100.0,
     c.CONSUMER_NUM_ACK_PENDING.name: 100.0,
@@ -29,13 +38,13 @@ _LEAST = {
     c.STREAM_DEDUPE_IDS.name: 10_000.0,
     c.SERVER_PROCESS_MEMORY_BYTES.name: float(64 << 20),
 }
-_MOVED = 0.05  # of the level, within a month
+_MOVED = 0.05  # least change in a month, as a share of the level
 _KINDS = {"_bytes": Kind.BYTES, "_seconds": Kind.SECONDS, "_ratio": Kind.SHARE}
-_TREND_WORDS = {
+_TREND_NAMES = {
     c.CONSUMER_NUM_PENDING.name: "messages pending",
     c.CONSUMER_NUM_ACK_PENDING.name: "messages unacknowledged",
     c.CONSUMER_LAG_SECONDS.name: "lag",
-    c.CONSUMER_REDELIVERY_RATIO.name: "share of repeated deliveries",
+    c.CONSUMER_REDELIVERY_RATIO.name: "share of redeliveries",
     c.CONSUMER_EXHAUSTED_MESSAGES.name: "abandoned messages",
     c.STREAM_DEDUPE_IDS.name: "ids in the duplicate window",
     c.STREAM_CONSUMERS.name: "consumers",
@@ -52,26 +61,26 @@ _TREND_WORDS = {
 def comparisons(facts: Facts, month: ConsumerMonth) -> list[Comparison]:
     streams, consumers, servers = facts.streams, facts.consumers, facts.servers
     return [
-        Comparison("bytes", "Held by streams", Kind.BYTES, *_at_end(streams, c.STREAM_BYTES)),
-        _a_day(facts, "stored", "Messages stored", streams, c.STREAM_STORED_MESSAGES, None),
-        _a_day(facts, "deliveries", "Deliveries", consumers, c.CONSUMER_DELIVERIES, None),
+        Comparison("bytes", "Size of streams", Kind.BYTES, *_at_end(streams, c.STREAM_BYTES)),
+        _per_day(facts, "stored", "Messages stored", streams, c.STREAM_STORED_MESSAGES, None),
+        _per_day(facts, "deliveries", "Deliveries", consumers, c.CONSUMER_DELIVERIES, None),
         Comparison(
-            "redelivery", "Repeated deliveries", Kind.SHARE, _redelivered(consumers.now),
-            _redelivered(consumers.before), True, _OVER,
+            "redelivery", "Redeliveries", Kind.SHARE, redelivered(consumers.now),
+            redelivered(consumers.before), True, _OVER,
         ),
-        _a_day(facts, "lost", "Messages lost", consumers, c.CONSUMER_LOST_MESSAGES, True),
+        _per_day(facts, "lost", "Messages lost", consumers, c.CONSUMER_LOST_MESSAGES, True),
         Comparison(
-            "abandoned", "Abandoned messages lying in streams", Kind.COUNT,
+            "abandoned", "Abandoned messages in streams", Kind.COUNT,
             *_at_end(consumers, c.CONSUMER_EXHAUSTED_MESSAGES), True,
         ),
         Comparison(
-            "not_well", "Consumers' time not well", Kind.SHARE, _ill(month.verdicts),
-            _ill(month.verdicts_before), True, _OVER,
+            "not_well", "Time of consumers not well", Kind.SHARE, share_not_well(month.verdicts),
+            share_not_well(month.verdicts_before), True, _OVER,
         ),
         Comparison(
             "lag", "Worst lag", Kind.SECONDS, highest(month.lag), highest(month.lag_before), True, _WORST,
         ),
-        _a_day(facts, "unstored", "Publishes not stored", streams, c.STREAM_PUBLISHES_UNSTORED, True),
+        _per_day(facts, "unstored", "Publishes not stored", streams, c.STREAM_PUBLISHES_UNSTORED, True),
         Comparison(
             "storage", "Storage used on servers", Kind.BYTES,
             *_at_end(servers, c.SERVER_STORAGE_USED_BYTES),
@@ -86,8 +95,8 @@ def comparisons(facts: Facts, month: ConsumerMonth) -> list[Comparison]:
     ]  # fmt: skip
 
 
-def _both(pair: Pair, metric: Metric, number: Of) -> tuple[float | None, float | None]:
-    return total(pair.now.of(metric, number)), total(pair.before.of(metric, number))
+def _both(pair: Pair, metric: Metric, number: Statistic) -> tuple[float | None, float | None]:
+    return total(pair.now.column(metric, number)), total(pair.before.column(metric, number))
 
 
 def _at_end(pair: Pair, metric: Metric) -> tuple[float | None, float | None]:
@@ -99,35 +108,22 @@ def _seen(pair: Pair) -> tuple[float | None, float | None]:
     return now, before
 
 
-def _a_day(
+def _per_day(
     facts: Facts, key: str, title: str, pair: Pair, metric: Metric, bad: bool | None
 ) -> Comparison:
-    """Months differ in their days with data, so sums are divided by them."""
-    now, before = _both(pair, metric, Of.INCREASE)
+    """Sums are divided by the days with data, which differ between months."""
+    now, before = _both(pair, metric, Statistic.INCREASE)
     return Comparison(
         key, title, Kind.COUNT, None if now is None else now / len(facts.days),
-        None if before is None else before / len(facts.days_before), bad, _A_DAY,
+        None if before is None else before / len(facts.days_before), bad, _PER_DAY,
     )  # fmt: skip
 
 
-def _redelivered(assets: Assets) -> float | None:
-    again = total(assets.of(c.CONSUMER_REDELIVERIES, Of.INCREASE))
-    whole = total(assets.of(c.CONSUMER_DELIVERIES, Of.INCREASE))
-    return again / whole if again is not None and whole else None
-
-
-def _ill(seconds: Floats) -> float | None:
-    """Share of all consumers' time in a state that is not well."""
-    whole = float(seconds.sum())
-    bad = [place for place, verdict in enumerate(c.VERDICTS) if verdict not in WELL]
-    return float(seconds[:, bad].sum()) / whole if whole else None
-
-
 def compared(each: Comparison) -> str:
-    """One sentence about a number that moved."""
+    """One sentence about a change."""
     now, before = text_of(each.kind, each.now), text_of(each.kind, each.before)
-    change = words.change(each.now, each.before)
-    by_day = f" {_A_DAY}" if each.basis == _A_DAY else ""
+    change = fmt.change(each.now, each.before)
+    by_day = f" {_PER_DAY}" if each.basis == _PER_DAY else ""
     return f"{each.title}: {now}{by_day} after {before}{f' ({change})' if change else ''}."
 
 
@@ -138,43 +134,43 @@ def is_better(each: Comparison) -> bool:
     return gain > 0 and gain >= 0.1 * abs(each.before)
 
 
-def months_chapter(facts: Facts, front: Front) -> Chapter:
-    """Every number that the first page compares, moved or not, and where single assets go."""
+def months_chapter(facts: Facts, front: FrontPage) -> Chapter:
+    """All comparisons of the first page, and the trends of single assets."""
     before = facts.month.before.title
-    said = (
+    sentences = (
         f"{facts.month.title} against {before}. Sums are divided by the days with data, "
         f"{len(facts.days)} and {len(facts.days_before)}, so that months can be compared."
         if facts.days_before
         else f"There is no data of {before}, so nothing can be compared."
     )
     tables = (_table(facts, front), _trend_table(facts))
-    return Chapter("months", "Month over month", (said,), tables)
+    return Chapter("months", "Month over month", (sentences,), tables)
 
 
-def _table(facts: Facts, front: Front) -> Table:
+def _table(facts: Facts, front: FrontPage) -> Table:
     rows = [
         Row((each.title, each.basis, _sized(each, each.now), _sized(each, each.before),
-             words.change(each.now, each.before)), each.level)
+             fmt.change(each.now, each.before)), each.level)
         for each in front.comparisons
     ]  # fmt: skip
     return Table(
         "months",
-        "The whole system",
+        "Totals",
         (),
         (
             Column("what", "What"),
-            Column("basis", "Taken"),
+            Column("basis", "Basis"),
             Column("now", facts.month.title, Kind.COUNT),
             Column("before", facts.month.before.title, Kind.COUNT),
             Column("change", "Change"),
         ),
         rows,
-        note="Marked: worse by a tenth or more.",
+        note="Marked: worse by 10 % or more.",
     )
 
 
 def _sized(each: Comparison, value: float | None) -> Value:
-    """One column holds shares, bytes and times, so each value brings its unit along."""
+    """The column mixes shares, bytes and times, so each value carries its kind."""
     return None if value is None else Measured(value, each.kind)
 
 
@@ -185,27 +181,27 @@ def _trend_table(facts: Facts) -> Table:
     moving.sort(key=lambda each: (not _is_bad(each), -_weight(each), each.name, each.metric))
     return Table(
         "trends",
-        "What grew or fell over the last four weeks",
-        tuple(Column(label, label.capitalize()) for label in _PLACE),
+        "Trends of the last four weeks",
+        tuple(Column(label, label.capitalize()) for label in _LABELS),
         (
             Column("what", "What"),
             Column("direction", "Direction"),
             Column("level", "Level", Kind.COUNT),
-            Column("per_day", "A day", Kind.COUNT),
-            Column("low", "At least", Kind.COUNT, "the slope lies between these with 95 %"),
+            Column("per_day", "Per day", Kind.COUNT),
+            Column("low", "At least", Kind.COUNT, "95 % confidence interval of the slope"),
             Column("high", "At most", Kind.COUNT),
             Column("days", "Days", Kind.COUNT, shown=False),
         ),
         [_trend_row(each) for each in moving],
-        note="Steps are left out, and so is what is too small to matter. Noise alone is called a trend in "
-        "about one series of ten: read the range.",
-        empty="Nothing moved more than chance explains, or no trend was made."
+        note="Without steps and without small changes. Noise alone looks like a trend in about one series of "
+        "ten: see the interval.",
+        empty="No significant trend."
         if facts.forecasts_as_of is not None
-        else "No trend was made for this month: unknown.",
+        else "Unknown: there are no trends for this month.",
     )
 
 
-_PLACE = ("system", "account", "stream", "consumer", "server")
+_LABELS = ("system", "account", "stream", "consumer", "server")
 
 
 def _matters(each: Trend) -> bool:
@@ -217,7 +213,7 @@ def _is_bad(each: Trend) -> bool:
 
 
 def _weight(each: Trend) -> float:
-    """A month's change as a share of the level."""
+    """The change in a month as a share of the level."""
     change = abs(each.per_day or 0.0) * 30
     return change / abs(each.level) if each.level else float(np.sign(change))
 
@@ -227,9 +223,9 @@ def _trend_row(each: Trend) -> Row:
     numbers = (each.level, each.per_day, each.low, each.high)
     return Row(
         (
-            *each.name, _TREND_WORDS.get(each.metric, each.metric), each.direction,
+            *each.name, _TREND_NAMES.get(each.metric, each.metric), each.direction,
             *(None if number is None else Measured(number, kind) for number in numbers),
             float(each.days),
         ),
-        Level.LOOK if _is_bad(each) else Level.CALM,
+        Level.WARNING if _is_bad(each) else Level.NORMAL,
     )  # fmt: skip

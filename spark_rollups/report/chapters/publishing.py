@@ -1,72 +1,22 @@
-"""The chapter on publishing: what reached a stream, what was stored, and what was not and why."""
+"""The chapter on publishing: received, stored, duplicate and rejected publishes."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
 from alerts import thresholds as t
 from exporter import catalog as c
-from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind
-from spark_rollups.report.facts.assets import Assets, Of
+from spark_rollups.report import formatting as fmt
+from spark_rollups.report.cell_values import (
+    Kind,
+)
+from spark_rollups.report.facts.arithmetic import total
+from spark_rollups.report.facts.assets import Statistic
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import STREAM, Floats, folded, names_in
+from spark_rollups.report.facts.publishing import CODES, Rejections, dedupe_memory, unstored_ratio
+from spark_rollups.report.facts.source import STREAM
 from spark_rollups.report.model import Chapter, Column, Row, Table, sorted_rows
-from spark_rollups.report.table_rows import by_column, divided, identity, rows_of, total
-
-# What the codes that publishers meet mean, in a few words.
-CODES = {
-    "10023": "insufficient resources",
-    "10028": "account resources exceeded",
-    "10047": "storage resources exceeded",
-    "10054": "message too large",
-    "10060": "expected stream does not match",
-    "10063": "expected stream sequence does not match",
-    "10070": "wrong last message id",
-    "10071": "wrong last sequence",
-    "10077": "not stored, mostly because the stream is full",
-    "10109": "the stream is sealed",
-    "10158": "the same message id is in process",
-    "10164": "a conflict with a publish in flight",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Rejections:
-    name: tuple[str, ...]  # system, account, stream
-    code: str
-    number: float
-
-
-def rejections_of(facts: Facts) -> list[Rejections]:
-    """Of this month, by stream and error code; the most first."""
-    metric = c.STREAM_PUBLISH_REJECTIONS.name
-    table = folded(facts.source, [metric], STREAM, facts.days, ("code",))
-    if not table.num_rows:
-        return []
-    rows = zip(
-        names_in(table, STREAM),
-        table["code"].to_pylist(),
-        table["increase"].to_pylist(),
-        strict=True,
-    )
-    made = [Rejections(name, code, number) for name, code, number in rows if number]
-    return sorted(made, key=lambda each: (-each.number, each.name, each.code))
-
-
-def unstored_ratio(assets: Assets) -> Floats:
-    return divided(
-        assets.of(c.STREAM_PUBLISHES_UNSTORED, Of.INCREASE),
-        assets.of(c.STREAM_PUBLISHES_RECEIVED, Of.INCREASE),
-    )
-
-
-def dedupe_memory(facts: Facts, assets: Assets) -> Floats:
-    """Bytes that the ids of the window take at the most, on each replica."""
-    memory: Floats = assets.of(c.STREAM_DEDUPE_IDS, Of.HIGH) * facts.value(t.DEDUPE_ID_MEMORY)
-    return memory
+from spark_rollups.report.table_rows import by_column, identity, rows_of
 
 
 def publishing_chapter(facts: Facts, rejections: list[Rejections]) -> Chapter:
@@ -80,36 +30,36 @@ def publishing_chapter(facts: Facts, rejections: list[Rejections]) -> Chapter:
 
 def _sentences(facts: Facts, rejections: list[Rejections]) -> list[str]:
     now = facts.streams.now
-    stored = total(now.of(c.STREAM_STORED_MESSAGES, Of.INCREASE))
-    unstored = total(now.of(c.STREAM_PUBLISHES_UNSTORED, Of.INCREASE))
-    said = []
+    stored = total(now.column(c.STREAM_STORED_MESSAGES, Statistic.INCREASE))
+    unstored = total(now.column(c.STREAM_PUBLISHES_UNSTORED, Statistic.INCREASE))
+    sentences = []
     if stored is not None:
-        said.append(f"{words.count(stored)} messages were stored.")
+        sentences.append(f"{fmt.count(stored)} messages were stored.")
     if unstored is None:
-        said.append(
-            "How many publishes were not stored is unknown: it takes the system or monitor source and "
-            "publish accounting."
+        sentences.append(
+            "The number of publishes that were not stored is unknown: it needs the system or monitor source "
+            "and publish accounting."
         )
     else:
-        said.append(f"{words.count(unstored)} publishes reached a stream and were not stored.")
+        sentences.append(f"{fmt.count(unstored)} publishes reached a stream and were not stored.")
     if not rejections and not now.has(c.STREAM_PUBLISH_REJECTIONS):
-        said.append(
-            "Rejections are unknown, or there were none: only the publish-ack tap hears them."
+        sentences.append(
+            "Rejections are unknown, or there were none: only the publish-ack tap counts them."
         )
-    return said
+    return sentences
 
 
 def _table(facts: Facts) -> Table:
     now, before = facts.streams.now, facts.streams.before
-    exact = now.of(c.STREAM_DEDUPE_EXACT, Of.LOW)
+    exact = now.column(c.STREAM_DEDUPE_EXACT, Statistic.MIN)
     columns = (
-        now.of(c.STREAM_PUBLISHES_RECEIVED, Of.INCREASE),
-        now.of(c.STREAM_STORED_MESSAGES, Of.INCREASE),
-        now.of(c.STREAM_PUBLISHES_UNSTORED, Of.INCREASE), unstored_ratio(now), unstored_ratio(before),
-        now.of(c.STREAM_DEDUPE_HITS, Of.INCREASE), before.of(c.STREAM_DEDUPE_HITS, Of.INCREASE),
+        now.column(c.STREAM_PUBLISHES_RECEIVED, Statistic.INCREASE),
+        now.column(c.STREAM_STORED_MESSAGES, Statistic.INCREASE),
+        now.column(c.STREAM_PUBLISHES_UNSTORED, Statistic.INCREASE), unstored_ratio(now), unstored_ratio(before),
+        now.column(c.STREAM_DEDUPE_HITS, Statistic.INCREASE), before.column(c.STREAM_DEDUPE_HITS, Statistic.INCREASE),
         [None if np.isnan(value) else "exact" if value >= 1 else "at most" for value in exact],
-        now.of(c.STREAM_PUBLISH_REJECTIONS, Of.INCREASE),
-        now.of(c.STREAM_DUPLICATE_WINDOW_SECONDS, Of.LAST), now.of(c.STREAM_DEDUPE_IDS, Of.HIGH),
+        now.column(c.STREAM_PUBLISH_REJECTIONS, Statistic.INCREASE),
+        now.column(c.STREAM_DUPLICATE_WINDOW_SECONDS, Statistic.LAST), now.column(c.STREAM_DEDUPE_IDS, Statistic.MAX),
         dedupe_memory(facts, now),
     )  # fmt: skip
     rows = rows_of(now, now.seen, columns)
@@ -119,8 +69,7 @@ def _table(facts: Facts) -> Table:
         identity(now.labels),
         _columns(facts),
         sorted_rows(rows, by_column(len(now.labels) + 2)),
-        note="Duplicates are counted exactly by the publish-ack tap; without it they are at most what was "
-        "not stored.",
+        note="Only the publish-ack tap counts duplicates exactly; without it the number is an upper bound.",
     )
 
 
@@ -129,17 +78,17 @@ def _columns(facts: Facts) -> tuple[Column, ...]:
         Column("received", "Received", Kind.COUNT, "publishes that reached the stream"),
         Column("stored", "Stored", Kind.COUNT),
         Column("unstored", "Not stored", Kind.COUNT),
-        Column("unstored_ratio", "Share", Kind.SHARE, "not stored, of what was received"),
-        Column("unstored_ratio_before", "Month before", Kind.SHARE, "share then"),
+        Column("unstored_ratio", "Share", Kind.SHARE, "not stored, as a share of received"),
+        Column("unstored_ratio_before", "Month before", Kind.SHARE, "share in the month before"),
         Column("duplicates", "Duplicates", Kind.COUNT),
         Column("duplicates_before", "Duplicates before", Kind.COUNT, shown=False),
-        Column("duplicates_counted", "Counted", hint="exact, or at most"),
+        Column("duplicates_counted", "Counted", hint="exact, or an upper bound"),
         Column("rejections", "Rejected", Kind.COUNT, line=1),
         Column("duplicate_window_seconds", "Window", Kind.SECONDS, shown=False),
-        Column("ids_peak", "Ids held", Kind.COUNT, "the most in the duplicate window, an estimate",
+        Column("ids_peak", "Message ids", Kind.COUNT, "peak in the duplicate window, an estimate",
                shown=False),
-        Column("ids_memory", "Ids' memory", Kind.BYTES, "on each replica, an estimate",
-               line=facts.value(t.DEDUPE_MEMORY)),
+        Column("ids_memory", "Id memory", Kind.BYTES, "per replica, an estimate",
+               line=facts.threshold(t.DEDUPE_MEMORY)),
     )  # fmt: skip
 
 
@@ -157,5 +106,5 @@ def _rejection_table(facts: Facts, rejections: list[Rejections]) -> Table:
             Column("number", "Rejected", Kind.COUNT),
         ),
         rows,
-        empty="None was heard. Without the publish-ack tap that says nothing.",
+        empty="None was counted. Without the publish-ack tap rejections are unknown.",
     )

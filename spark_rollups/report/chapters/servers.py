@@ -1,101 +1,27 @@
-"""The chapter on servers and accounts: what they use of what they may, and how they behaved."""
+"""The chapter on servers and accounts: usage, limits, errors and restarts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from typing import Any
 
 import numpy as np
 
 from alerts import thresholds as t
 from exporter import catalog as c
-from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind, known
-from spark_rollups.report.facts.assets import Of, rows_between
+from spark_rollups.report import formatting as fmt
+from spark_rollups.report.cell_values import (
+    Kind,
+)
+from spark_rollups.report.facts.arithmetic import divided, known, limit_of
+from spark_rollups.report.facts.assets import Statistic
 from spark_rollups.report.facts.monthly_facts import Facts
-from spark_rollups.report.facts.source import Floats, slices
+from spark_rollups.report.facts.servers import api_error_ratio, response_ratio
 from spark_rollups.report.figure_data import Fill, Fills, Name
 from spark_rollups.report.model import Chapter, Column, Table, sorted_rows
-from spark_rollups.report.table_rows import by_column, divided, identity, limit_of, rows_of
+from spark_rollups.report.table_rows import by_column, identity, rows_of
 
-_SAME_START = 60.0  # the start is corrected by the clock's offset and may wander by seconds
-_PICTURED = 12
-
-
-def restarts(facts: Facts) -> dict[int, list[date]]:
-    """By server, the days on which it began anew; two on one day count once."""
-    now = facts.servers.now
-    found: dict[int, list[date]] = {place: [] for place in range(len(now))}
-    before: dict[int, float] = {
-        place: start
-        for place, start in enumerate(
-            facts.servers.before.of(c.SERVER_START_TIMESTAMP_SECONDS, Of.LAST).tolist()
-        )
-        if not np.isnan(start)
-    }
-    for first, last in slices(facts.days):
-        table = rows_between(
-            facts.source,
-            now,
-            c.SERVER_START_TIMESTAMP_SECONDS,
-            first,
-            last,
-            ("day", "min", "max", "last"),
-        )
-        columns = (table[name].to_pylist() for name in ("day", "min", "max", "last"))
-        rows = sorted(zip(now.places(table).tolist(), *columns, strict=True))
-        for place, day, low, high, end in sorted(rows, key=lambda row: row[1]):
-            if place < 0 or low is None or high is None:
-                continue
-            earlier = before.get(place, low)
-            if max(high, earlier) - min(low, earlier) > _SAME_START:
-                found[place].append(day)
-            before[place] = end
-    return found
-
-
-def answered(facts: Facts) -> Floats:
-    """Share of its system's polls that a server answered, since it was first seen in the month.
-
-    The series of a dead server goes after an hour; the polls that it misses from then on count.
-    """
-    now = facts.servers.now
-    expected = np.fmax(_polls_since_seen(facts), now.of(c.SERVER_UP, Of.COUNT))
-    return divided(now.of(c.SERVER_UP, Of.SUM), expected)
-
-
-def _polls_since_seen(facts: Facts) -> Floats:
-    """On its first day only its own samples count: it may have come at noon."""
-    now, systems = facts.servers.now, facts.systems.now
-    seen = now.day(c.SERVER_UP, last=False)
-    polls = np.zeros(len(now))
-    for first, last in slices(facts.days):
-        own = rows_between(facts.source, now, c.SERVER_UP, first, last, ("day", "count"))
-        told = zip(now.places(own).tolist(), *_day_counts(own), strict=True)
-        for place, day, count in told:
-            if place >= 0 and day == seen[place]:
-                polls[place] += count
-        whole = rows_between(facts.source, systems, c.UP, first, last, ("day", "count"))
-        for system, day, count in zip(
-            whole["system"].to_pylist(), *_day_counts(whole), strict=True
-        ):
-            for place, name in enumerate(now.names):
-                since = seen[place]
-                if name[0] == system and since is not None and day > since:
-                    polls[place] += count
-    return polls
-
-
-def _day_counts(table: Any) -> tuple[list[date], list[int]]:
-    return table["day"].to_pylist(), table["count"].to_pylist()
-
-
-def api_error_ratio(facts: Facts) -> Floats:
-    now = facts.servers.now
-    return divided(
-        now.of(c.SERVER_API_ERRORS, Of.INCREASE), now.of(c.SERVER_API_REQUESTS, Of.INCREASE)
-    )
+_SHOWN = 12
 
 
 def servers_chapter(facts: Facts, started: Mapping[int, list[date]]) -> Chapter:
@@ -114,12 +40,12 @@ def _sentences(facts: Facts, started: Mapping[int, list[date]]) -> list[str]:
     there = int(now.seen.sum())
     if not there:
         return [
-            "Nothing is known of the servers: the account source does not see them. Storage, clocks and "
-            "restarts are unknown."
+            "Servers are unknown: the account source does not see them. Storage, clocks and restarts are "
+            "unknown."
         ]
     again = sum(bool(days) for days in started.values())
     restarted = f"{again} of them restarted" if again else "none restarted"
-    return [f"{words.plural(there, 'server')}; {restarted}."]
+    return [f"{fmt.plural(there, 'server')}; {restarted}."]
 
 
 def _server_table(facts: Facts, started: Mapping[int, list[date]]) -> Table:
@@ -132,17 +58,17 @@ def _server_table(facts: Facts, started: Mapping[int, list[date]]) -> Table:
         now.at_end(c.SERVER_MEMORY_USED_BYTES),
         now.limit(c.SERVER_MEMORY_MAX_BYTES, c.SERVER_MEMORY_USED_BYTES),
     )
-    known_start = now.of(c.SERVER_START_TIMESTAMP_SECONDS, Of.LAST)
+    known_start = now.column(c.SERVER_START_TIMESTAMP_SECONDS, Statistic.LAST)
     columns = (
-        answered(facts), used, most, divided(used, most),
+        response_ratio(facts), used, most, divided(used, most),
         facts.servers.before.at_end(c.SERVER_STORAGE_USED_BYTES),
         now.at_end(c.SERVER_STORAGE_RESERVED_BYTES), memory, limit_of(most_memory, memory),
-        now.of(c.SERVER_CPU_RATIO, Of.HIGH), now.mean(c.SERVER_CPU_RATIO),
-        now.of(c.SERVER_PROCESS_MEMORY_BYTES, Of.HIGH), now.at_end(c.SERVER_HA_ASSETS),
+        now.column(c.SERVER_CPU_RATIO, Statistic.MAX), now.mean(c.SERVER_CPU_RATIO),
+        now.column(c.SERVER_PROCESS_MEMORY_BYTES, Statistic.MAX), now.at_end(c.SERVER_HA_ASSETS),
         facts.servers.before.at_end(c.SERVER_HA_ASSETS),
         now.at_end(c.SERVER_STREAM_LEADERS), api_error_ratio(facts),
-        now.of(c.SERVER_SLOW_CONSUMERS, Of.INCREASE),
-        [None if np.isnan(known_start[place]) else float(len(started[place])) for place in range(len(now))],
+        now.column(c.SERVER_SLOW_CONSUMERS, Statistic.INCREASE),
+        [None if np.isnan(known_start[index]) else float(len(started[index])) for index in range(len(now))],
         [facts.server_info.get(name, {}).get("version") for name in now.names],
     )  # fmt: skip
     rows = sorted_rows(rows_of(now, now.seen, columns), by_column(len(now.labels) + 3))
@@ -152,29 +78,29 @@ def _server_table(facts: Facts, started: Mapping[int, list[date]]) -> Table:
         identity(now.labels),
         _server_columns(facts),
         rows,
-        note="The fullest first. Cores and memory are those of the server process.",
-        empty="No server was seen: all of this is unknown.",
+        note="Fullest first. CPU and memory are those of the server process.",
+        empty="Unknown: no server was seen.",
     )
 
 
 def _server_columns(facts: Facts) -> tuple[Column, ...]:
     return (
-        Column("up_ratio", "Answered", Kind.SHARE, "share of the polls", line=0.999, falling=True),
+        Column("up_ratio", "Responses", Kind.SHARE, "share of the polls", line=0.999, falling=True),
         Column("storage_bytes", "Storage used", Kind.BYTES, "JetStream, at the end of the month"),
         Column("storage_max_bytes", "Maximum", Kind.BYTES),
-        Column("storage_fill", "Filled", Kind.SHARE, line=facts.value(t.SERVER_STORAGE_RATIO)),
+        Column("storage_fill", "Filled", Kind.SHARE, line=facts.threshold(t.SERVER_STORAGE_RATIO)),
         Column("storage_bytes_before", "Month before", Kind.BYTES, "storage used then"),
         Column("storage_reserved_bytes", "Reserved", Kind.BYTES, shown=False),
         Column("memory_bytes", "Memory storage", Kind.BYTES, shown=False),
         Column("memory_max_bytes", "Maximum", Kind.BYTES, shown=False),
-        Column("cpu_peak", "Cores, peak", Kind.SHARE),
-        Column("cpu_mean", "Cores, mean", Kind.SHARE, shown=False),
+        Column("cpu_peak", "CPU, peak", Kind.SHARE),
+        Column("cpu_mean", "CPU, mean", Kind.SHARE, shown=False),
         Column("process_memory_peak", "Memory, peak", Kind.BYTES),
         Column("ha_assets", "HA assets", Kind.COUNT, "Raft groups with a member there"),
         Column("ha_assets_before", "HA assets before", Kind.COUNT, shown=False),
-        Column("stream_leaders", "Leads streams", Kind.COUNT, shown=False),
-        Column("api_error_ratio", "API errors", Kind.SHARE, line=facts.value(t.API_ERROR_RATIO)),
-        Column("clients_cut", "Clients cut", Kind.COUNT, "connections that did not read fast enough", line=1),
+        Column("stream_leaders", "Stream leaders", Kind.COUNT, shown=False),
+        Column("api_error_ratio", "API errors", Kind.SHARE, line=facts.threshold(t.API_ERROR_RATIO)),
+        Column("clients_cut", "Slow clients", Kind.COUNT, "connections that the server closed", line=1),
         Column("restarts", "Restarts", Kind.COUNT, "days with one; several on one day count once"),
         Column("version", "Version"),
     )  # fmt: skip
@@ -211,10 +137,13 @@ def _account_columns(facts: Facts) -> tuple[Column, ...]:
     return (
         Column("storage_bytes", "Storage used", Kind.BYTES),
         Column("storage_limit_bytes", "Limit", Kind.BYTES),
-        Column("storage_fill", "Filled", Kind.SHARE, line=facts.value(t.ACCOUNT_HIGH_RATIO)),
+        Column("storage_fill", "Filled", Kind.SHARE, line=facts.threshold(t.ACCOUNT_HIGH_RATIO)),
         Column("storage_bytes_before", "Month before", Kind.BYTES),
         Column(
-            "storage_reserved_bytes", "Reserved", Kind.BYTES, "promised to its streams by max_bytes"
+            "storage_reserved_bytes",
+            "Reserved",
+            Kind.BYTES,
+            "reserved for its streams by max_bytes",
         ),
         Column("memory_bytes", "Memory storage", Kind.BYTES, shown=False),
         Column("memory_limit_bytes", "Limit", Kind.BYTES, shown=False),
@@ -235,18 +164,18 @@ def _fills(facts: Facts) -> Fills:
              if each.metric == c.SERVER_STORAGE_USED_BYTES.name}  # fmt: skip
     rows = []
     order = np.argsort(-divided(used, most), kind="stable")
-    for place in order[:_PICTURED].tolist():
-        size, limit = known(used[place]), known(most[place])
+    for index in order[:_SHOWN].tolist():
+        size, limit = known(used[index]), known(most[index])
         if size is None or not limit:
             continue
-        expected = ahead.get(now.names[place])
+        expected = ahead.get(now.names[index])
         rows.append(
-            Fill(Name(now.names[place][-1], facts.path(now.names[place][:-1])), size, limit,
+            Fill(Name(now.names[index][-1], facts.path(now.names[index][:-1])), size, limit,
                  None if expected is None else expected.middle)
         )  # fmt: skip
     return Fills(
         "Storage of the servers",
-        "Used at the end of the month, the level expected 30 days later (pale), and the line of the alert.",
-        facts.value(t.SERVER_STORAGE_RATIO),
+        "Used at the end of the month, expected 30 days later (pale), and the threshold of the alert.",
+        facts.threshold(t.SERVER_STORAGE_RATIO),
         tuple(rows),
     )

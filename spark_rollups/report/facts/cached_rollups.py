@@ -1,4 +1,4 @@
-"""Rollups that keep what is small: the report asks for the same days of many metrics one by one."""
+"""A cache in front of the rollups: the report reads the same days for many metrics."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from spark_rollups.rollup.tables.reader import Rollups
 
-_MOST_ROWS = 1_000_000  # kept at once; two months of some hundred consumers fit
+_MOST_ROWS = 1_000_000  # in the cache; two months of some hundred consumers fit
 
 
-class RememberedRollups:
-    """As Rollups, but a span of days that is small is read once, with all its metrics."""
+class CachedRollups:
+    """Rollups that read a small span of days once, with all its metrics."""
 
     def __init__(self, rollups: Rollups, most_rows: int = _MOST_ROWS) -> None:
         self._rollups = rollups
-        self._room = most_rows
-        self._kept: dict[tuple[str, date, date], pa.Table] = {}
+        self._rows_left = most_rows
+        self._cached: dict[tuple[str, date, date], pa.Table] = {}
 
     def days(self) -> list[date]:
         return self._rollups.days()
@@ -28,11 +28,11 @@ class RememberedRollups:
     def hours(self, day: date) -> int:
         return self._rollups.hours(day)
 
-    def asof_days(self) -> list[date]:
-        return self._rollups.asof_days()
+    def snapshot_days(self) -> list[date]:
+        return self._rollups.snapshot_days()
 
-    def asof_table(self, name: str, day: date) -> Any:
-        return self._rollups.asof_table(name, day)
+    def snapshot_table(self, name: str, day: date) -> Any:
+        return self._rollups.snapshot_table(name, day)
 
     def table(
         self,
@@ -42,24 +42,24 @@ class RememberedRollups:
         columns: Sequence[str] | None = None,
         metrics: Collection[str] | None = None,
     ) -> Any:
-        kept = self._whole(name, first_day, last_day)
-        if kept is None:
+        cached = self._whole(name, first_day, last_day)
+        if cached is None:
             return self._rollups.table(name, first_day, last_day, columns, metrics)
         if metrics is not None:
-            kept = kept.filter(pc.is_in(kept["metric"], pa.array(list(metrics), pa.string())))
-        return kept if columns is None else kept.select(list(columns))
+            cached = cached.filter(pc.is_in(cached["metric"], pa.array(list(metrics), pa.string())))
+        return cached if columns is None else cached.select(list(columns))
 
     def _whole(self, name: str, first_day: date, last_day: date) -> pa.Table | None:
         key = (name, first_day, last_day)
-        if key not in self._kept:
+        if key not in self._cached:
             rows = self._rows(*key)
-            if rows > self._room:
+            if rows > self._rows_left:
                 return None
-            self._room -= rows
-            self._kept[key] = self._rollups.table(*key)
-        return self._kept[key]
+            self._rows_left -= rows
+            self._cached[key] = self._rollups.table(*key)
+        return self._cached[key]
 
     def _rows(self, name: str, first_day: date, last_day: date) -> int:
-        """By the manifest, without reading anything."""
+        """From the manifest, without reading files."""
         days = (self._rollups.day(day) for day in self.days() if first_day <= day <= last_day)
         return sum(each.rows for day in days if day for each in day.tables.get(name, ()))

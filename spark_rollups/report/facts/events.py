@@ -1,4 +1,4 @@
-"""What happened on which day: from counters that rose, names that came and went, and versions."""
+"""Events by day: from counters, from assets seen first or last, and from versions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from exporter import catalog as c
 from exporter.metric import Metric
-from spark_rollups.report import formatting as words
-from spark_rollups.report.facts.assets import Assets, Of, rows_between
+from spark_rollups.report import formatting as fmt
+from spark_rollups.report.facts.assets import Assets, Statistic, rows_between
 from spark_rollups.report.facts.monthly_facts import Facts, Pair
 from spark_rollups.report.facts.source import SERVER, names_in, slices
-from spark_rollups.report.findings.finding import Subject
-from spark_rollups.report.table_rows import subject_of
+from spark_rollups.report.facts.subject import Subject, subject_of
 
-# Metric and what a rise of it means.
+# Each counter and the event that its increase means.
 _STREAM_COUNTERS: tuple[tuple[Metric, str], ...] = (
     (c.STREAM_RECREATED, "recreated"),
     (c.STREAM_SEQUENCE_REGRESSIONS, "went back"),
@@ -48,7 +47,7 @@ class Event:
 
 
 def events_of(facts: Facts, started: Mapping[int, list[date]]) -> list[Event]:
-    """The newest first."""
+    """Newest first."""
     found = [
         *_rises(facts, facts.streams.now, _STREAM_COUNTERS),
         *_rises(facts, facts.consumers.now, _CONSUMER_COUNTERS),
@@ -58,8 +57,8 @@ def events_of(facts: Facts, started: Mapping[int, list[date]]) -> list[Event]:
         *_versions_changed(facts),
     ]
     found += [
-        Event(day, "server restarted", subject_of(facts.servers.now, place))
-        for place, days in started.items()
+        Event(day, "server restarted", subject_of(facts.servers.now, index))
+        for index, days in started.items()
         for day in days
     ]
     return sorted(found, key=lambda each: (-each.day.toordinal(), each.what, each.subject.parts))
@@ -76,67 +75,67 @@ def _rises(
             rising = pc.greater(pc.fill_null(table["increase"], 0.0), 0.0)
             rows = table.filter(rising)
             columns = (rows["day"].to_pylist(), rows["increase"].to_pylist())
-            for place, day, number in zip(assets.places(rows).tolist(), *columns, strict=True):
-                if place >= 0:
-                    yield Event(day, what, subject_of(assets, place), number)
+            for index, day, number in zip(assets.indexes(rows).tolist(), *columns, strict=True):
+                if index >= 0:
+                    yield Event(day, what, subject_of(assets, index), number)
 
 
 def _came_and_went(facts: Facts, pair: Pair, metric: Metric, what: str) -> Iterator[Event]:
-    """Only where the month before is known can somebody be new."""
+    """An asset counts as new only if the month before has data."""
     firsts, lasts = pair.now.day(metric, last=False), pair.now.day(metric, last=True)
     began = facts.days[0] + timedelta(days=1)
-    for place in np.flatnonzero(pair.now.seen).tolist():
-        first, last = firsts[place], lasts[place]
+    for index in np.flatnonzero(pair.now.seen).tolist():
+        first, last = firsts[index], lasts[index]
         if first is None or last is None:
             continue
-        if facts.days_before and not pair.before.seen[place] and first >= began:
-            yield Event(first, f"{what} first seen", subject_of(pair.now, place))
+        if facts.days_before and not pair.before.seen[index] and first >= began:
+            yield Event(first, f"{what} first seen", subject_of(pair.now, index))
         if last < facts.as_of - timedelta(days=1):
-            yield Event(last, f"{what} last seen", subject_of(pair.now, place))
+            yield Event(last, f"{what} last seen", subject_of(pair.now, index))
 
 
 def _limits_changed(facts: Facts) -> Iterator[Event]:
     now, before = facts.streams.now, facts.streams.before
     for metric, name in _LIMITS:
-        old = before.of(metric, Of.LAST)
-        old = np.where(np.isnan(old), now.of(metric, Of.FIRST), old)
-        new = now.of(metric, Of.LAST)
+        old = before.column(metric, Statistic.LAST)
+        old = np.where(np.isnan(old), now.column(metric, Statistic.FIRST), old)
+        new = now.column(metric, Statistic.LAST)
         changed = np.flatnonzero(~np.isnan(old) & ~np.isnan(new) & (old != new))
         days = _days_of_change(facts, metric, set(changed.tolist()))
-        for place in changed.tolist():
-            note = f"{name} from {_value(metric, old[place])} to {_value(metric, new[place])}"
+        for index in changed.tolist():
+            note = f"{name} from {_value(metric, old[index])} to {_value(metric, new[index])}"
             yield Event(
-                days.get(place, facts.as_of), "limit changed", subject_of(now, place), note=note
+                days.get(index, facts.as_of), "limit changed", subject_of(now, index), note=note
             )
 
 
 def _days_of_change(facts: Facts, metric: Metric, wanted: set[int]) -> dict[int, date]:
-    """The day on which the value became the final one; the last such day if it came and went."""
+    """The last day on which the value changed to the final one."""
     found: dict[int, date] = {}
     if not wanted:
         return found
     now = facts.streams.now
-    final = now.of(metric, Of.LAST)
+    final = now.column(metric, Statistic.LAST)
     for first, last in slices(facts.days):
         table = rows_between(facts.source, now, metric, first, last, ("day", "first", "last"))
-        places = now.places(table)
+        indexes = now.indexes(table)
         columns = (table[name].to_pylist() for name in ("day", "first", "last"))
-        rows = zip(places.tolist(), *columns, strict=True)
-        for place, day, start, end in sorted(rows, key=lambda row: row[1]):
-            became = end == final[place] if place in wanted else False
-            if became and (start != end or place not in found):
-                found[place] = day
+        rows = zip(indexes.tolist(), *columns, strict=True)
+        for index, day, start, end in sorted(rows, key=lambda row: row[1]):
+            became = end == final[index] if index in wanted else False
+            if became and (start != end or index not in found):
+                found[index] = day
     return found
 
 
 def _value(metric: Metric, value: float) -> str:
     if metric.name.endswith("_bytes"):
-        return words.bytes_text(value)
-    return words.span(value) if metric.name.endswith("_seconds") else words.count(value)
+        return fmt.bytes_text(value)
+    return fmt.span(value) if metric.name.endswith("_seconds") else fmt.count(value)
 
 
 def _versions_changed(facts: Facts) -> Iterator[Event]:
-    """A server whose version is another one than on the day before that it was seen."""
+    """Servers whose version differs from the last one seen."""
     known: dict[tuple[str, ...], str] = {}
     spans = [*slices(facts.days_before[-1:]), *slices(facts.days)]
     for first, last in spans:

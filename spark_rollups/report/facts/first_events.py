@@ -1,6 +1,6 @@
-"""Counters whose series appears with its first event: what their first value adds.
+"""Adds the first value of counters whose series appears with its first event.
 
-An increase knows no value before the first sample, so a single restore in a month would be none.
+An increase needs two samples, so a single restore in a month would count as none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 
 from exporter import catalog as c
 from exporter.metric import Kind, Origin, Subject
-from spark_rollups.rollup.tables.schemas import PLACE
+from spark_rollups.rollup.tables.schemas import SUBJECT_LABELS
 
 APPEARING = frozenset(
     metric.name
@@ -22,16 +22,16 @@ APPEARING = frozenset(
     and metric.origin is Origin.EVENT
     and metric.subject in (Subject.CONSUMER, Subject.STREAM)
 )
-_Series = tuple[Any, ...]  # the metric, its place, its other labels
-_SYSTEM = 1 + PLACE.index("system")
+_Series = tuple[Any, ...]  # metric, subject labels, other labels
+_SYSTEM = 1 + SUBJECT_LABELS.index("system")
 
 
 def with_first_events(table: Any, before: Any, watched: Collection[tuple[str, date]]) -> Any:
-    """Increases of a span of days with the first values of series that came within it.
+    """Increases of a span of days, with the first values of series that appeared in it.
 
-    A series came when no earlier row of it was read and its system was watched the day before;
-    one that returns adds what it grew by meanwhile. `before` holds the rows of the days before the
-    span, `watched` the systems and days of which there are polls.
+    A series appeared if it has no earlier row and its system was polled the day before. A series
+    that returns adds its growth in between. `before` holds the rows of the days before the span,
+    `watched` the systems and days with polls.
     """
     rows = _rows(table)
     lasts = _last_values(before, _rows(before)) | _last_values(table, rows)
@@ -50,8 +50,8 @@ def with_first_events(table: Any, before: Any, watched: Collection[tuple[str, da
         else:
             is_new = (series[_SYSTEM], yesterday) in watched
             added.append((rise or 0.0) + first if is_new else rise)
-    place = table.column_names.index("increase")
-    return table.set_column(place, "increase", pa.array(added, pa.float64()))
+    index = table.column_names.index("increase")
+    return table.set_column(index, "increase", pa.array(added, pa.float64()))
 
 
 def _last_values(
@@ -61,11 +61,11 @@ def _last_values(
 
 
 def _grown_meanwhile(last: float | None, first: float) -> float:
-    """A lower value began anew at an unknown time: how much of it is new is not known."""
+    """0 after a reset: the time of the reset is unknown."""
     return first - last if last is not None and last <= first else 0.0
 
 
 def _rows(table: Any) -> list[tuple[_Series, date]]:
-    names = [table[label].to_pylist() for label in ("metric", *PLACE)]
+    names = [table[label].to_pylist() for label in ("metric", *SUBJECT_LABELS)]
     labels = [tuple(sorted(each)) for each in table["labels"].to_pylist()]
     return list(zip(zip(*names, labels, strict=True), table["day"].to_pylist(), strict=True))

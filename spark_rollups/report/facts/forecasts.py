@@ -1,4 +1,4 @@
-"""The forecasts and trends that belong to a month, as rows with names. Pure but for the reading."""
+"""Forecasts and trends of a snapshot."""
 
 from __future__ import annotations
 
@@ -8,15 +8,24 @@ from typing import Any
 
 from spark_rollups.forecasting.models.result import Outlook
 from spark_rollups.report.facts.source import Source
-from spark_rollups.report.figure_data import Ahead
 from spark_rollups.rollup.tables.schemas import HORIZONS
 
-_BAD_NEWS = (Outlook.REACHED, Outlook.ACT, Outlook.EXPECTED, Outlook.WATCH)
+_FILLING = (Outlook.REACHED, Outlook.ACT, Outlook.EXPECTED, Outlook.WATCH)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedLevel:
+    """A level expected on a day: low, middle, high."""
+
+    day: date
+    low: float
+    middle: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """One level against one limit; the words are those of docs/forecast.md."""
+    """One level against one limit; docs/forecast.md explains the columns."""
 
     as_of: date
     subject: str  # stream, server or account
@@ -40,7 +49,7 @@ class Forecast:
     growth_per_day: float | None
     days: int
     dropped: int
-    ahead: tuple[Ahead, ...]
+    ahead: tuple[ExpectedLevel, ...]
 
     @property
     def name(self) -> str:
@@ -52,7 +61,7 @@ class Forecast:
 
     @property
     def tier(self) -> str:
-        """Of an account with a limit for each tier, as in "storage R3"; else ""."""
+        """The tier of an account limit, as in "storage R3"; else ""."""
         return self.limit_name.partition(" ")[2]
 
     @property
@@ -61,14 +70,14 @@ class Forecast:
 
     @property
     def fills(self) -> bool:
-        """It is at its limit, or may be within the forecast's horizon."""
-        return self.outlook in _BAD_NEWS
+        """Whether the limit is reached, or may be within the forecast horizon."""
+        return self.outlook in _FILLING
 
     @property
     def first_date(self) -> date | None:
         return self.earliest or self.likely or self.latest
 
-    def at(self, days: int) -> Ahead | None:
+    def at(self, days: int) -> ExpectedLevel | None:
         wanted = self.as_of + timedelta(days=days)
         return next((ahead for ahead in self.ahead if ahead.day == wanted), None)
 
@@ -86,22 +95,22 @@ class Trend:
     days: int
 
 
-def newest_asof(source: Source, last: date) -> date | None:
-    """The newest day up to this one for which forecasts were made."""
-    return max((day for day in source.asof_days() if day <= last), default=None)
+def newest_snapshot(source: Source, last: date) -> date | None:
+    """The newest snapshot up to this day."""
+    return max((day for day in source.snapshot_days() if day <= last), default=None)
 
 
 def forecasts_of(source: Source, as_of: date | None) -> list[Forecast]:
     if as_of is None:
         return []
-    rows = source.asof_table("forecasts", as_of).to_pylist()
-    # Levels without a limit are forecast too; they reach nothing.
+    rows = source.snapshot_table("forecasts", as_of).to_pylist()
+    # Levels without a limit are forecast too.
     return [_forecast(row) for row in rows if row["limit"] is not None]
 
 
 def _forecast(row: dict[str, Any]) -> Forecast:
     ahead = tuple(
-        Ahead(
+        ExpectedLevel(
             row["as_of"] + timedelta(days=days), *(row[f"level_{days}d_q{q}"] for q in (10, 50, 90))
         )
         for days in HORIZONS
@@ -114,11 +123,11 @@ def _forecast(row: dict[str, Any]) -> Forecast:
 def trends_of(source: Source, as_of: date | None) -> list[Trend]:
     if as_of is None:
         return []
-    place = ("system", "account", "stream", "consumer", "server")
+    index = ("system", "account", "stream", "consumer", "server")
     return [
         Trend(
-            row["metric"], tuple(row[name] for name in place), dict(row["labels"]), row["level"], row["per_day"],
+            row["metric"], tuple(row[name] for name in index), dict(row["labels"]), row["level"], row["per_day"],
             row["low"], row["high"], row["direction"], row["days"],
         )
-        for row in source.asof_table("trends", as_of).to_pylist()
+        for row in source.snapshot_table("trends", as_of).to_pylist()
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Everything that the report knows of a month and the one before: read once, then only looked at."""
+"""The data of a month and the month before, read once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_rollups.report.facts.forecasts import (
     Forecast,
     Trend,
     forecasts_of,
-    newest_asof,
+    newest_snapshot,
     trends_of,
 )
 from spark_rollups.report.facts.source import (
@@ -29,7 +29,7 @@ from spark_rollups.report.facts.source import (
 )
 from spark_rollups.report.month import Month, ReportError
 
-# What the chapters look at; a metric that is in no list here is never read.
+# The metrics that the report reads.
 CONSUMER_METRICS = (
     c.CONSUMER_UP, c.CONSUMER_NUM_PENDING, c.CONSUMER_NUM_ACK_PENDING, c.CONSUMER_LAG_SECONDS,
     c.CONSUMER_DELIVERIES, c.CONSUMER_REDELIVERIES, c.CONSUMER_REDELIVERY_EXACT,
@@ -90,7 +90,7 @@ class Facts:
     systems: Pair
     forecasts_as_of: date | None
     forecasts: tuple[Forecast, ...]
-    forecasts_before: tuple[Forecast, ...]  # as they stood at the end of the month before
+    forecasts_before: tuple[Forecast, ...]  # of the snapshot at the end of the month before
     trends: tuple[Trend, ...]
     stream_info: Mapping[Name, Mapping[str, str]]
     server_info: Mapping[Name, Mapping[str, str]]
@@ -101,13 +101,13 @@ class Facts:
 
     @property
     def missing(self) -> tuple[date, ...]:
-        """Days of the month without any data; the month goes on after its newest ones are in."""
+        """Days of the month without data. While the month is not over, only up to the newest day."""
         there, last = set(self.days), self.month.last if self.is_over else self.as_of
         return tuple(day for day in self.month.all_days() if day not in there and day <= last)
 
     @property
     def is_over(self) -> bool:
-        """There are data of later months, so that what is missing will not come."""
+        """Whether a later month has data."""
         return any(day > self.month.last and self.source.hours(day) for day in self.source.days())
 
     @property
@@ -115,7 +115,7 @@ class Facts:
         return self.as_of == self.month.last or self.is_over
 
     def path(self, parts: Sequence[str]) -> str:
-        """Where something belongs, from the outside in; the only system need not be named."""
+        """The parents of an asset, joined by slashes; omits the system if there is only one."""
         alone = tuple(parts[:1]) == self._only_system()
         return " / ".join(filter(None, parts[1:] if alone else parts))
 
@@ -123,21 +123,23 @@ class Facts:
         names = {name[0] for pair in (self.systems, self.streams) for name in pair.now.names}
         return tuple(names) if len(names) == 1 else ()
 
-    def value(self, threshold: Threshold) -> float:
+    def threshold(self, threshold: Threshold) -> float:
         return self.thresholds[threshold.name].value
 
 
 def read_facts(source: Source, month: Month, thresholds: Mapping[str, Threshold]) -> Facts:
     days, before = _days_of(source, month), _days_of(source, month.before)
     if not days:
-        raise ReportError(f"month {month}: the rollups have no day of it; {_what_there_is(source)}")
+        raise ReportError(
+            f"month {month}: the rollups have no data of this month; {_available_days(source)}"
+        )
 
     def pair(labels: Name, metrics: Sequence[Metric], extra: Sequence[str] = ()) -> Pair:
         return Pair(*two_months(source, labels, metrics, days, before, extra))
 
-    as_of = newest_asof(source, month.last)
+    as_of = newest_snapshot(source, month.last)
     as_of = as_of if as_of is not None and as_of >= month.first else None
-    as_of_before = newest_asof(source, month.before.last)
+    as_of_before = newest_snapshot(source, month.before.last)
     if as_of_before is not None and as_of_before < month.before.first:
         as_of_before = None
     return Facts(
@@ -161,11 +163,11 @@ def read_facts(source: Source, month: Month, thresholds: Mapping[str, Threshold]
 
 
 def _days_of(source: Source, month: Month) -> tuple[date, ...]:
-    """A day of the manifest without an hour of data is a missing one."""
+    """Days with at least one hour of data."""
     inside = (day for day in source.days() if month.first <= day <= month.last)
     return tuple(day for day in inside if source.hours(day))
 
 
-def _what_there_is(source: Source) -> str:
+def _available_days(source: Source) -> str:
     days = [day for day in source.days() if source.hours(day)]
-    return f"they go from {days[0]} to {days[-1]}" if days else "they hold no day at all"
+    return f"they have {days[0]} to {days[-1]}" if days else "they are empty"

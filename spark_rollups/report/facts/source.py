@@ -1,7 +1,4 @@
-"""What the report asks of the rollups, and the shape in which it keeps the answer.
-
-The one module of the report that touches Arrow tables by the row; it reads a week at a time.
-"""
+"""Reads the rollups for the report, a week at a time, and aggregates days to months."""
 
 from __future__ import annotations
 
@@ -27,9 +24,9 @@ CONSUMER = ("system", "account", "stream", "consumer")
 SERVER = ("system", "server")
 
 _SLICE_DAYS = 7
-_SOME = pc.ScalarAggregateOptions(min_count=1)  # nothing known adds up to unknown, not to 0
+_SOME = pc.ScalarAggregateOptions(min_count=1)  # a sum of nothing is null, not 0
 _NUMBERS = ("min", "max", "sum", "first", "last", "increase")
-# How each number of two spans of one series becomes that of both; the order of days matters.
+# How to combine each column over the days of a series, in the order of days.
 _FOLDS = (
     ("min", "min"), ("max", "max"), ("sum", "sum"), ("count", "sum"), ("first", "first"),
     ("last", "last"), ("increase", "sum"), ("resets", "sum"), ("days", "sum"),
@@ -38,7 +35,7 @@ _FOLDS = (
 
 
 class Source(Protocol):
-    """What `spark_rollups.rollup.tables.reader.Rollups` offers."""
+    """The part of `spark_rollups.rollup.tables.reader.Rollups` that the report uses."""
 
     def days(self) -> list[date]: ...
     def hours(self, day: date) -> int: ...
@@ -50,8 +47,8 @@ class Source(Protocol):
         columns: Sequence[str] | None = None,
         metrics: Collection[str] | None = None,
     ) -> Any: ...
-    def asof_days(self) -> list[date]: ...
-    def asof_table(self, name: str, day: date) -> Any: ...
+    def snapshot_days(self) -> list[date]: ...
+    def snapshot_table(self, name: str, day: date) -> Any: ...
 
 
 def folded(
@@ -61,7 +58,7 @@ def folded(
     days: Sequence[date],
     extra: Sequence[str] = (),
 ) -> pa.Table:
-    """The month's numbers of each metric and identity; `extra` names labels that tell rows apart."""
+    """Aggregates days by metric and labels; `extra` are labels from the map `labels`."""
     keys = ["metric", *by, *extra]
     parts = [
         _aggregated(_prepared(part, extra), keys)
@@ -85,7 +82,7 @@ def _weeks(
 def daily_rows(
     source: Source, first: date, last: date, columns: Sequence[str], metrics: Collection[str]
 ) -> pa.Table:
-    """Rows of the daily table; counters that appear with an event count their first value too."""
+    """Rows of the daily table. Counters that appear with their first event count that value too."""
     appearing = sorted(APPEARING.intersection(metrics))
     plain = sorted(set(metrics) - set(appearing))
     parts = []
@@ -97,7 +94,7 @@ def daily_rows(
 
 
 def _appearing(source: Source, first: date, last: date, metrics: list[str]) -> pa.Table:
-    """A week before the span is read too: who was there in it does not come anew."""
+    """Reads the week before too: series seen there have not just appeared."""
     since, eve = first - timedelta(days=_SLICE_DAYS), first - timedelta(days=1)
     table = source.table("daily", first, last, metrics=metrics)
     before = source.table("daily", since, eve, metrics=metrics)
@@ -109,7 +106,7 @@ def _appearing(source: Source, first: date, last: date, metrics: list[str]) -> p
 
 
 def slices(days: Sequence[date]) -> Iterator[tuple[date, date]]:
-    """Spans of at most a week that cover the days, so that memory is bounded by a week."""
+    """Spans of at most a week that cover the days; this bounds memory."""
     first = min(days, default=None)
     while first is not None and first <= max(days):
         last = min(first + timedelta(days=_SLICE_DAYS - 1), max(days))
@@ -125,7 +122,7 @@ def _prepared(part: pa.Table, extra: Sequence[str]) -> pa.Table:
 
 
 def with_labels(table: pa.Table, extra: Sequence[str]) -> pa.Table:
-    """Columns out of the map of labels, "" where a series has none; the map itself goes."""
+    """Replaces the map of labels by a column per label, "" where a series has none."""
     for label in extra:
         values = pc.fill_null(pc.map_lookup(table["labels"], pa.scalar(label), "first"), "")
         table = table.append_column(label, values)
@@ -133,10 +130,10 @@ def with_labels(table: pa.Table, extra: Sequence[str]) -> pa.Table:
 
 
 def _aggregated(table: pa.Table, keys: list[str]) -> pa.Table:
-    """First and last go by the order of rows, so they must be in the order of days."""
+    """Sorts by day first: `first` and `last` depend on the order of rows."""
     ordered = table.sort_by("first_day")
-    asked = [(name, how, _SOME if how == "sum" else None) for name, how in _FOLDS]
-    grouped = ordered.group_by(keys, use_threads=False).aggregate(asked)
+    aggregations = [(name, how, _SOME if how == "sum" else None) for name, how in _FOLDS]
+    grouped = ordered.group_by(keys, use_threads=False).aggregate(aggregations)
     made = grouped.select([*keys, *(f"{name}_{how}" for name, how in _FOLDS)])
     return made.rename_columns([*keys, *(name for name, _ in _FOLDS)])
 
@@ -147,14 +144,14 @@ def names_in(table: pa.Table, labels: Sequence[str]) -> list[Name]:
 
 
 def floats(column: Any) -> Floats:
-    """NaN is unknown."""
+    """NaN for null."""
     return np.asarray(pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False), dtype=float)
 
 
 def latest_labels(
     source: Source, metric: str, by: Sequence[str], days: Sequence[date]
 ) -> dict[Name, dict[str, str]]:
-    """The labels of an info series as they stood last, by who it is about."""
+    """The newest labels of an info series, by asset."""
     newest: dict[Name, tuple[Any, dict[str, str]]] = {}
     for first, last in slices(days):
         table = source.table(
@@ -164,7 +161,7 @@ def latest_labels(
             names_in(table, by), table["last_hour"].to_pylist(), table["labels"].to_pylist(),
             strict=True,
         )  # fmt: skip
-        for name, moment, labels in rows:
-            if name not in newest or moment >= newest[name][0]:
-                newest[name] = (moment, dict(labels))
+        for name, hour, labels in rows:
+            if name not in newest or hour >= newest[name][0]:
+                newest[name] = (hour, dict(labels))
     return {name: labels for name, (_, labels) in newest.items()}

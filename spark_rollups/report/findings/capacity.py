@@ -1,4 +1,4 @@
-"""Findings about room: limits that are reached or will be, and dates that cannot be told."""
+"""Findings about capacity: limits that are reached or will be, and unknown dates."""
 
 from __future__ import annotations
 
@@ -11,28 +11,34 @@ import numpy as np
 from alerts import thresholds as t
 from exporter import catalog as c
 from spark_rollups.forecasting.models.result import Outlook
-from spark_rollups.report import formatting as words
-from spark_rollups.report.cell_values import Kind
-from spark_rollups.report.chapters.capacity import amount, amount_text, drops_old
+from spark_rollups.report import formatting as fmt
+from spark_rollups.report.cell_values import (
+    Kind,
+    amount,
+    amount_text,
+)
+from spark_rollups.report.facts.arithmetic import divided
+from spark_rollups.report.facts.capacity import discards_old
 from spark_rollups.report.facts.forecasts import Forecast
 from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.subject import Subject, subject_of
 from spark_rollups.report.findings import codes
 from spark_rollups.report.findings.finding import (
     Definition,
     Evidence,
     Finding,
     Severity,
-    Subject,
-    found,
+    make_finding,
 )
-from spark_rollups.report.table_rows import divided, subject_of
 
 _SOON = {"stream": codes.STREAM_FULL_SOON, "server": codes.SERVER_FULL_SOON,
          "account": codes.ACCOUNT_FULL_SOON}  # fmt: skip
-# Room must be there before the earliest date: orders, approvals and disks take time.
+# Act this long before the earliest date: orders, approvals and disks take time.
 LEAD = timedelta(days=7)
 _ROUND = 1 << 30
-_MORE = 1.25  # above what is expected at most, so that the next report need not say the same
+_MORE = (
+    1.25  # above the highest expected level, so that the next report does not repeat the finding
+)
 _FORMS = {"bytes": "max_bytes", "messages": "max_messages"}
 
 
@@ -48,49 +54,49 @@ def _of_forecast(facts: Facts, each: Forecast) -> Iterator[Finding]:
     if not each.fills or each.level is None or each.limit is None:
         return
     if each.outlook == Outlook.REACHED:
-        if each.stream and not drops_old(facts, each):
+        if each.stream and not discards_old(facts, each):
             yield _full(each)
         return
     severity = _severity(facts, each)
     when = _when(each)
     verb = "may" if each.outlook == Outlook.WATCH else "will"
-    says = (
-        f"{words.capital(each.subject)} {each.name} {verb} reach its limit of "
-        f"{amount_text(each, each.limit)} {when}: it holds {amount_text(each, each.level)} "
-        f"({words.share(each.level / each.limit)}){_speed(each)}."
+    summary = (
+        f"{fmt.capital(each.subject)} {each.name} {verb} reach its limit of "
+        f"{amount_text(each.limit, each.is_bytes)} {when}: it holds {amount_text(each.level, each.is_bytes)} "
+        f"({fmt.share(each.level / each.limit)}){_growth(each)}."
     )
-    if drops_old(facts, each):
-        says += " From then on it drops its oldest messages."
+    if discards_old(facts, each):
+        summary += " From then on it drops its oldest messages."
     first = each.earliest or each.likely or each.as_of
     by = max(first - LEAD, each.as_of) if severity is not Severity.NOTE else None
-    yield _made(_SOON[each.subject], severity, each, says, by)
+    yield _finding(_SOON[each.subject], severity, each, summary, by)
 
 
 def _full(each: Forecast) -> Finding:
-    says = (
-        f"Stream {each.name} is full: {amount_text(each, each.level)} of {amount_text(each, each.limit)}. "
+    summary = (
+        f"Stream {each.name} is full: {amount_text(each.level, each.is_bytes)} of {amount_text(each.limit, each.is_bytes)}. "
         "It refuses new messages."
     )
-    return _made(codes.STREAM_FULL, Severity.CRITICAL, each, says, each.as_of)
+    return _finding(codes.STREAM_FULL, Severity.CRITICAL, each, summary, each.as_of)
 
 
-def _made(
-    definition: Definition, severity: Severity, each: Forecast, says: str, by: date | None
+def _finding(
+    definition: Definition, severity: Severity, each: Forecast, summary: str, by: date | None
 ) -> Finding:
     subject = Subject(each.system, each.account, each.stream, "", each.server)
     form = _FORMS.get(each.limit_name) if each.stream else None
     values = {} if form is None else {form: wanted_limit(each)}
-    return found(
-        definition, severity, subject, says, [*_evidence(each), *_room(each, form)], each.as_of, by=by,
+    return make_finding(
+        definition, severity, subject, summary, [*_evidence(each), *_wanted_limit_evidence(each, form)], each.as_of, by=by,
         weight=(each.level or 0.0) / (each.limit or math.inf), values=values,
     )  # fmt: skip
 
 
 def _evidence(each: Forecast) -> list[Evidence]:
     return [
-        Evidence("used", amount(each, each.level), Kind.COUNT),
-        Evidence("limit", amount(each, each.limit), Kind.COUNT),
-        Evidence("growth a day", amount(each, each.growth_per_day), Kind.COUNT),
+        Evidence("used", amount(each.level, each.is_bytes), Kind.COUNT),
+        Evidence("limit", amount(each.limit, each.is_bytes), Kind.COUNT),
+        Evidence("growth a day", amount(each.growth_per_day, each.is_bytes), Kind.COUNT),
         Evidence("earliest", each.earliest, Kind.DAY),
         Evidence("likely", each.likely, Kind.DAY),
         Evidence("latest", each.latest, Kind.DAY),
@@ -98,18 +104,20 @@ def _evidence(each: Forecast) -> list[Evidence]:
     ]
 
 
-def _room(each: Forecast, form: str | None) -> list[Evidence]:
-    """The limit that the command asks for, in words."""
+def _wanted_limit_evidence(each: Forecast, form: str | None) -> list[Evidence]:
+    """The limit that the command sets, for people."""
     if form is None:
         return []
-    return [Evidence("limit to ask for", amount(each, float(wanted_limit(each))), Kind.COUNT)]
+    return [
+        Evidence("suggested limit", amount(float(wanted_limit(each)), each.is_bytes), Kind.COUNT)
+    ]
 
 
 def _severity(facts: Facts, each: Forecast) -> Severity:
-    """Certain and within the alert's horizon: critical. Only possible, or by design: a note."""
-    if each.outlook == Outlook.WATCH or drops_old(facts, each):
+    """Critical within the horizon of the alert; a note if only possible, or full by design."""
+    if each.outlook == Outlook.WATCH or discards_old(facts, each):
         return Severity.NOTE
-    horizon = timedelta(seconds=facts.value(t.FORECAST_HORIZON))
+    horizon = timedelta(seconds=facts.threshold(t.FORECAST_HORIZON))
     soon = each.likely is not None and each.likely <= each.as_of + horizon
     return Severity.CRITICAL if soon else Severity.WARNING
 
@@ -117,93 +125,93 @@ def _severity(facts: Facts, each: Forecast) -> Severity:
 def _when(each: Forecast) -> str:
     if each.likely is None:
         return (
-            f"on {words.day(each.earliest)} at the earliest"
+            f"on {fmt.day(each.earliest)} at the earliest"
             if each.earliest
-            else "at a date unknown"
+            else "on an unknown date"
         )
-    around = f"around {words.day(each.likely)}"
+    around = f"around {fmt.day(each.likely)}"
     if each.earliest is None or each.earliest == each.likely:
         return around
-    return f"{around} ({words.day_range(each.earliest, each.latest)})"
+    return f"{around} ({fmt.day_range(each.earliest, each.latest)})"
 
 
-def _speed(each: Forecast) -> str:
+def _growth(each: Forecast) -> str:
     if not each.growth_per_day or each.growth_per_day < 0:
         return ""
-    return f" and grows by {amount_text(each, each.growth_per_day)} a day"
+    return f" and grows by {amount_text(each.growth_per_day, each.is_bytes)} a day"
 
 
 def wanted_limit(each: Forecast) -> int:
-    """Room for the highest level expected in 90 days, and some: whole GiB, or two digits."""
+    """The highest level expected in 90 days plus 25 %, rounded up to GiB or two digits."""
     highest = max((ahead.high for ahead in each.ahead), default=each.limit or 0.0)
-    room = max(highest, each.limit or 0.0) * _MORE
+    needed = max(highest, each.limit or 0.0) * _MORE
     if each.is_bytes:
-        step = _ROUND if room >= _ROUND else 1 << 20
-        return math.ceil(room / step) * step
-    digits: int = 10 ** max(math.floor(math.log10(max(room, 1))) - 1, 0)
-    return math.ceil(room / digits) * digits
+        step = _ROUND if needed >= _ROUND else 1 << 20
+        return math.ceil(needed / step) * step
+    digits: int = 10 ** max(math.floor(math.log10(max(needed, 1))) - 1, 0)
+    return math.ceil(needed / digits) * digits
 
 
 def _unknown_dates(facts: Facts) -> Iterator[Finding]:
-    """One finding for all of them: each is told in the table of limits."""
+    """One finding for all of them; the table of limits lists each."""
     dateless = [each for each in facts.forecasts if each.outlook == Outlook.UNKNOWN]
     if not dateless:
         return
     reasons = {each.reason for each in dateless}
-    says = (
-        f"The date of {words.plural(len(dateless), 'limit')} is unknown "
-        f"({words.listed(sorted(each.name for each in dateless))}): {words.listed(sorted(reasons))}."
+    summary = (
+        f"The date of {fmt.plural(len(dateless), 'limit')} is unknown "
+        f"({fmt.listed(sorted(each.name for each in dateless))}): {fmt.listed(sorted(reasons))}."
     )
-    yield found(
-        codes.FORECAST_UNKNOWN, Severity.NOTE, Subject(), says,
+    yield make_finding(
+        codes.FORECAST_UNKNOWN, Severity.NOTE, Subject(), summary,
         [Evidence("limits without a date", len(dateless), Kind.COUNT)], facts.as_of,
     )  # fmt: skip
 
 
 def _servers_high(facts: Facts) -> Iterator[Finding]:
     now = facts.servers.now
-    line = facts.value(t.SERVER_STORAGE_RATIO)
+    line = facts.threshold(t.SERVER_STORAGE_RATIO)
     for used, most, what in (
         (c.SERVER_STORAGE_USED_BYTES, c.SERVER_STORAGE_MAX_BYTES, "file storage"),
         (c.SERVER_MEMORY_USED_BYTES, c.SERVER_MEMORY_MAX_BYTES, "memory storage"),
     ):
         size, limit = now.at_end(used), now.limit(most, used)
         fill = divided(size, limit)
-        for place in np.flatnonzero(fill > line).tolist():
-            says = (
-                f"Server {now.names[place][-1]} used {words.share(fill[place])} of its JetStream {what} at "
+        for index in np.flatnonzero(fill > line).tolist():
+            summary = (
+                f"Server {now.names[index][-1]} used {fmt.share(fill[index])} of its JetStream {what} at "
                 f"the end of the month."
             )
             evidence = [
-                Evidence("used", float(size[place]), Kind.BYTES),
-                Evidence("maximum", float(limit[place]), Kind.BYTES),
+                Evidence("used", float(size[index]), Kind.BYTES),
+                Evidence("maximum", float(limit[index]), Kind.BYTES),
             ]
-            yield found(
-                codes.SERVER_STORAGE_HIGH, Severity.CRITICAL, subject_of(now, place), says, evidence,
-                facts.as_of, weight=float(fill[place]),
+            yield make_finding(
+                codes.SERVER_STORAGE_HIGH, Severity.CRITICAL, subject_of(now, index), summary, evidence,
+                facts.as_of, weight=float(fill[index]),
             )  # fmt: skip
 
 
 def _accounts_high(facts: Facts) -> Iterator[Finding]:
     now = facts.accounts.now
-    high, full = facts.value(t.ACCOUNT_HIGH_RATIO), facts.value(t.ACCOUNT_FULL_RATIO)
+    high, full = facts.threshold(t.ACCOUNT_HIGH_RATIO), facts.threshold(t.ACCOUNT_FULL_RATIO)
     for used, most, what in (
         (c.ACCOUNT_STORAGE_USED_BYTES, c.ACCOUNT_STORAGE_LIMIT_BYTES, "storage"),
         (c.ACCOUNT_MEMORY_USED_BYTES, c.ACCOUNT_MEMORY_LIMIT_BYTES, "memory"),
     ):
         size, limit = now.at_end(used), now.limit(most, used)
         fill = divided(size, limit)
-        for place in np.flatnonzero(fill >= high).tolist():
-            says = (
-                f"Account {now.names[place][1]} used {words.share(fill[place])} of its {what} limit of "
-                f"{words.bytes_text(limit[place])} at the end of the month."
+        for index in np.flatnonzero(fill >= high).tolist():
+            summary = (
+                f"Account {now.names[index][1]} used {fmt.share(fill[index])} of its {what} limit of "
+                f"{fmt.bytes_text(limit[index])} at the end of the month."
             )
             evidence = [
-                Evidence("used", float(size[place]), Kind.BYTES),
-                Evidence("limit", float(limit[place]), Kind.BYTES),
+                Evidence("used", float(size[index]), Kind.BYTES),
+                Evidence("limit", float(limit[index]), Kind.BYTES),
             ]
-            severity = Severity.CRITICAL if fill[place] >= full else Severity.WARNING
-            yield found(
-                codes.ACCOUNT_HIGH, severity, subject_of(now, place), says, evidence, facts.as_of,
-                weight=float(fill[place]),
+            severity = Severity.CRITICAL if fill[index] >= full else Severity.WARNING
+            yield make_finding(
+                codes.ACCOUNT_HIGH, severity, subject_of(now, index), summary, evidence, facts.as_of,
+                weight=float(fill[index]),
             )  # fmt: skip

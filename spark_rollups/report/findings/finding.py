@@ -1,4 +1,4 @@
-"""What a finding of the report is: a permanent code, a subject, evidence, and what to do. Pure."""
+"""Findings of the report: code, severity, subject, evidence and remedy."""
 
 from __future__ import annotations
 
@@ -9,67 +9,49 @@ from datetime import date, timedelta
 from enum import StrEnum
 from string import Formatter
 
-from spark_rollups.report.cell_values import Kind, Level, Value, text_of
+from spark_rollups.report.cell_values import (
+    Kind,
+    Level,
+    Value,
+    text_of,
+)
+from spark_rollups.report.facts.subject import Subject
 
 
 class Severity(StrEnum):
-    """From the gravest on; the word stands in files: never rename."""
+    """In descending order; the values are in CSV and JSON."""
 
-    CRITICAL = "critical"  # harm is done, or is certain soon
-    WARNING = "warning"  # harm is likely unless somebody acts
+    CRITICAL = "critical"  # data is lost or will be soon
+    WARNING = "warning"  # needs action within a month
     NOTE = "note"  # worth knowing
 
 
 ORDER = tuple(Severity)
 LEVELS = {
-    Severity.CRITICAL: Level.WRONG,
-    Severity.WARNING: Level.LOOK,
-    Severity.NOTE: Level.CALM,
+    Severity.CRITICAL: Level.CRITICAL,
+    Severity.WARNING: Level.WARNING,
+    Severity.NOTE: Level.NORMAL,
 }
-# Until when something should be done, counted from the newest day of the report.
+# Days to act, counted from the newest day of the report.
 _DAYS = {Severity.CRITICAL: 7, Severity.WARNING: 30}
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What every finding of one code shares. Commands name their values in braces."""
+    """What all findings of a code share. Commands have placeholders in braces."""
 
-    code: str  # CAP-STREAM-FULL-SOON: permanent
+    code: str  # like CAP-STREAM-FULL-SOON
     title: str
-    action: str  # what to do, in a few words, for the first page
+    action: str  # a short instruction for the first page
     why: str
     remedy: str
     commands: tuple[str, ...] = ()
-    runbook: str = ""  # the alert whose runbook goes deeper
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    system: str = ""
-    account: str = ""
-    stream: str = ""
-    consumer: str = ""
-    server: str = ""
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """From the outside in; a server stands directly in its system."""
-        return tuple(
-            filter(None, (self.system, self.account, self.stream, self.consumer, self.server))
-        )
-
-    @property
-    def name(self) -> str:
-        return self.parts[-1] if self.parts else "the whole system"
-
-    @property
-    def path(self) -> str:
-        return " / ".join(self.parts[:-1])
+    runbook: str = ""  # the alert with the matching runbook
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One number, or the words that stand for one."""
+    """One value that supports a finding."""
 
     name: str
     value: Value
@@ -85,22 +67,22 @@ class Finding:
     definition: Definition
     severity: Severity
     subject: Subject
-    says: str  # one whole sentence with its numbers
+    summary: str  # one sentence with the numbers
     evidence: tuple[Evidence, ...]
-    by: date | None  # until when to act
-    commands: tuple[str, ...]  # ready for a shell
-    weight: float = 0.0  # among findings of one severity the heavier come first
+    by: date | None  # act until this day
+    commands: tuple[str, ...]  # quoted for a shell
+    weight: float = 0.0  # within a severity the largest weight comes first
 
     @property
     def code(self) -> str:
         return self.definition.code
 
 
-def found(
+def make_finding(
     definition: Definition,
     severity: Severity,
     subject: Subject,
-    says: str,
+    summary: str,
     evidence: Sequence[Evidence],
     as_of: date,
     *,
@@ -108,11 +90,11 @@ def found(
     weight: float = 0.0,
     values: Mapping[str, object] | None = None,
 ) -> Finding:
-    """A finding with its commands filled in; a command whose values are not known is left out."""
+    """Fills in the commands; omits a command whose values are unknown."""
     if by is None and severity in _DAYS:
         by = as_of + timedelta(days=_DAYS[severity])
     return Finding(
-        definition, severity, subject, says, tuple(evidence), by,
+        definition, severity, subject, summary, tuple(evidence), by,
         _filled(definition.commands, subject, values or {}), weight,
     )  # fmt: skip
 
@@ -131,7 +113,7 @@ def _fields(command: str) -> set[str]:
 
 
 def by_urgency(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The gravest first, then the soonest, then the heaviest; equal ones by name."""
+    """By severity, then by date, then by weight, then by name."""
 
     def order(finding: Finding) -> tuple[int, date, float, str, tuple[str, ...]]:
         return (

@@ -1,4 +1,4 @@
-"""The report as files for programs: one CSV for each table, and all of it as JSON. Pure."""
+"""Renders the report as CSV files, one per table, and as JSON."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from spark_rollups.report.model import Column, Report, Table
 from spark_rollups.report.rendering.markup import clean
 
 REPORT_FORMAT = 1
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the start of one
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of formulas in spreadsheets
 _FINDING_COLUMNS = (
-    "code", "severity", "system", "account", "stream", "consumer", "server", "by", "says", "evidence",
+    "code", "severity", "system", "account", "stream", "consumer", "server", "by", "summary", "evidence",
     "remedy", "commands",
 )  # fmt: skip
 
 
 def csv_files(report: Report) -> dict[str, str]:
-    """Text by file name. An empty cell is unknown."""
+    """Content by file name. An empty cell is unknown."""
     texts = {f"{table.key}.csv": _table_csv(table) for table in report.tables()}
     return {"findings.csv": _findings_csv(report.findings), **texts}
 
 
 def _table_csv(table: Table) -> str:
     heads = [column.key for column in table.all_columns]
-    return _written(heads, ([_cell(value) for value in row.values] for row in table.rows))
+    return _csv(heads, ([_cell(value) for value in row.values] for row in table.rows))
 
 
 def _findings_csv(findings: Iterable[Finding]) -> str:
-    return _written(_FINDING_COLUMNS, (_finding_cells(finding) for finding in findings))
+    return _csv(_FINDING_COLUMNS, (_finding_cells(finding) for finding in findings))
 
 
 def _finding_cells(finding: Finding) -> list[str]:
@@ -41,13 +41,13 @@ def _finding_cells(finding: Finding) -> list[str]:
     subject = finding.subject
     values: tuple[Value, ...] = (
         finding.code, finding.severity.value, subject.system, subject.account, subject.stream,
-        subject.consumer, subject.server, finding.by, finding.says, evidence,
+        subject.consumer, subject.server, finding.by, finding.summary, evidence,
         finding.definition.remedy, "\n".join(finding.commands),
     )  # fmt: skip
     return [_cell(value) for value in values]
 
 
-def _written(heads: Iterable[str], rows: Iterable[list[str]]) -> str:
+def _csv(heads: Iterable[str], rows: Iterable[list[str]]) -> str:
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\r\n")
     writer.writerow(heads)
@@ -94,7 +94,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "code": finding.code,
         "severity": finding.severity.value,
         "subject": {name: value for name, value in subject.items() if value},
-        "says": clean(finding.says),
+        "summary": clean(finding.summary),
         "evidence": {each.name: _plain(each.value) for each in finding.evidence},
         "by": None if finding.by is None else finding.by.isoformat(),
         "why": finding.definition.why,

@@ -1,6 +1,6 @@
-"""One small picture of a level: the days behind, the range ahead, and the limit. SVG, pure.
+"""Draws a level as SVG: past days, forecast range and limit.
 
-Colours are classes of report.css, so that light, dark and paper each have their own.
+Colours are CSS classes of report.css, for light, dark and print.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from spark_rollups.report import formatting as words
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.figure_data import Fan
 from spark_rollups.report.rendering.markup import escaped
 
 _WIDTH, _HEIGHT = 320, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 6, 314, 18, 130
-_FAR = 4.0  # a limit so many times above everything else would flatten the picture
+_FAR = 4.0  # a limit this many times above all levels is not drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def draw_fan(fan: Fan) -> str:
     body = "".join((_axis(fan, scale), _band(fan, scale), _past(fan, scale), _limit(fan, scale)))
     return (
         f'<svg class="fan" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'aria-label="{escaped(_spoken(fan))}">{body}</svg>'
+        f'aria-label="{escaped(_aria_label(fan))}">{body}</svg>'
     )
 
 
@@ -57,13 +57,13 @@ def _scale(fan: Fan) -> _Scale:
 
 
 def amount(fan: Fan, value: float) -> str:
-    return words.bytes_text(value) if fan.is_bytes else words.count(value)
+    return fmt.bytes_text(value) if fan.is_bytes else fmt.count(value)
 
 
-def _spoken(fan: Fan) -> str:
+def _aria_label(fan: Fan) -> str:
     day, level = fan.days[-1]
     limit = f", limit {amount(fan, fan.limit)}" if fan.limit is not None else ""
-    return f"{fan.name.text}: {amount(fan, level)} on {words.day(day)}{limit}; {fan.caption}"
+    return f"{fan.name.text}: {amount(fan, level)} on {fmt.day(day)}{limit}; {fan.caption}"
 
 
 def _axis(fan: Fan, scale: _Scale) -> str:
@@ -98,12 +98,12 @@ def _band(fan: Fan, scale: _Scale) -> str:
 
 def _past(fan: Fan, scale: _Scale) -> str:
     lines = []
-    for run in _runs(fan.days):
+    for run in _spans(fan.days):
         points = " ".join(scale.point(day, value) for day, value in run)
         lines.append(f'<polyline class="past" points="{points}"/>')
     day, level = fan.days[-1]
     x, y = scale.x(day), scale.y(level)
-    # Left of the point and above the line: the fan lies to the right.
+    # Left of the point and above the line: the band is on the right.
     anchor, shift = ("end", -5) if x > _LEFT + 60 else ("start", 5)
     above = y - 8 if y > _TOP + 12 else y + 16
     lines.append(
@@ -114,8 +114,8 @@ def _past(fan: Fan, scale: _Scale) -> str:
     return "".join(lines)
 
 
-def _runs(days: Sequence[tuple[date, float]]) -> Iterator[list[tuple[date, float]]]:
-    """Days that follow one another; a gap is not drawn over."""
+def _spans(days: Sequence[tuple[date, float]]) -> Iterator[list[tuple[date, float]]]:
+    """Spans of consecutive days."""
     run: list[tuple[date, float]] = []
     for day, value in days:
         if run and day - run[-1][0] > timedelta(days=1):
@@ -130,9 +130,9 @@ def _limit(fan: Fan, scale: _Scale) -> str:
         return ""
     text = f"limit {amount(fan, fan.limit)}"
     if fan.limit > scale.top:
-        return f'<text class="tick" x="{_LEFT}" y="{_TOP - 6}">{text}, above the picture</text>'
+        return f'<text class="tick" x="{_LEFT}" y="{_TOP - 6}">{text}, above the chart</text>'
     y = scale.y(fan.limit)
-    # Above its line on the left, unless the number of today stands there.
+    # Above its line on the left, unless the current value is there.
     if y < scale.y(fan.days[-1][1]) - 26:
         spot = f'x="{_LEFT}" y="{y - 4}"'
     else:

@@ -1,19 +1,19 @@
-"""The report as one self-contained HTML document: no script, no request, escaped names. Pure."""
+"""Renders the report as one self-contained HTML document, without scripts or requests."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from importlib.resources import files
 
-from spark_rollups.report import formatting as words
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import Level
-from spark_rollups.report.model import Chapter, Front, Report
-from spark_rollups.report.rendering.figures import figure
+from spark_rollups.report.model import Chapter, FrontPage, Report
+from spark_rollups.report.rendering.figures import figure_html
 from spark_rollups.report.rendering.html_findings import actions_html, findings_html
 from spark_rollups.report.rendering.html_tables import CLASSES, Page, mark, table_html
 from spark_rollups.report.rendering.markup import escaped
 
-# A page that carries everything needs nothing; a browser then refuses what a hostile name might add.
+# The page loads nothing, so the browser can block all that a hostile name might add.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
@@ -49,13 +49,13 @@ def html_report(report: Report, rows: int, csv_folder: str) -> str:
 
 def _style(report: Report) -> str:
     css = files("spark_rollups.report.rendering").joinpath("report.css").read_text(encoding="utf-8")
-    # What stands at the foot of each printed page; letters and digits only, so it needs no escape.
+    # The footer of printed pages; letters and digits only, so it needs no escape.
     foot = f'@page {{ @bottom-left {{ content: "Capacity report {report.month.title}"; }} }}\n'
     return css + foot
 
 
 def _of_systems(report: Report) -> str:
-    return f" · {words.listed(report.systems)}" if report.systems else ""
+    return f" · {fmt.listed(report.systems)}" if report.systems else ""
 
 
 def _header(report: Report) -> str:
@@ -64,10 +64,10 @@ def _header(report: Report) -> str:
     facts = (
         (
             "System" if len(report.systems) == 1 else "Systems",
-            words.listed(report.systems) or words.UNKNOWN,
+            fmt.listed(report.systems) or fmt.UNKNOWN,
         ),
-        ("Data", f"{words.day_range(first, last)}, {len(report.covered)} of {whole} days"),
-        ("Made", f"{words.day(report.made.date())}, {report.made:%H:%M} UTC"),
+        ("Data", f"{fmt.day_range(first, last)}, {len(report.covered)} of {whole} days"),
+        ("Created", f"{fmt.day(report.made.date())}, {report.made:%H:%M} UTC"),
     )
     pairs = "".join(f"<div><dt>{title}</dt><dd>{escaped(text)}</dd></div>" for title, text in facts)
     return (
@@ -79,22 +79,22 @@ def _header(report: Report) -> str:
 def _front(report: Report) -> str:
     front = report.front
     sentences = "".join(f"<li>{escaped(sentence)}</li>" for sentence in front.sentences)
-    picture = figure(front.full) if front.full is not None else ""
+    figure = figure_html(front.full) if front.full is not None else ""
     return f"""<section class="front" id="summary">
 <div class="headline {CLASSES[front.level]}"><h2>{mark(front.level)}{escaped(front.headline)}</h2>
 <ul>{sentences}</ul></div>
-{picture}
-<div class="pair"><section><h3>What to do, by when</h3>{actions_html(report.findings)}</section>
+{figure}
+<div class="pair"><section><h3>Actions</h3>{actions_html(report.findings)}</section>
 <section><h3>Compared with {escaped(report.month.before.title)}</h3>{_moved(front)}</section></div>
 {_unknown(front)}
 </section>"""
 
 
-def _moved(front: Front) -> str:
+def _moved(front: FrontPage) -> str:
     parts = []
     for title, level, sentences in (
-        ("Worse", Level.LOOK, front.worse),
-        ("Better", Level.CALM, front.better),
+        ("Worse", Level.WARNING, front.worse),
+        ("Better", Level.NORMAL, front.better),
     ):
         if sentences:
             items = "".join(f"<li>{escaped(sentence)}</li>" for sentence in sentences)
@@ -103,18 +103,18 @@ def _moved(front: Front) -> str:
         return "".join(parts)
     known = any(each.before is not None for each in front.comparisons)
     text = (
-        "No number moved by a tenth or more." if known else "Unknown: the month before has no data."
+        "No number changed by 10 % or more." if known else "Unknown: the month before has no data."
     )
     return f'<p class="empty">{text}</p>'
 
 
-def _unknown(front: Front) -> str:
+def _unknown(front: FrontPage) -> str:
     if not front.unknown:
         return ""
     items = "".join(f"<li>{escaped(sentence)}</li>" for sentence in front.unknown)
     return (
-        f'<div class="unknown"><h3>What is not known</h3><ul>{items}</ul>'
-        '<p><a href="#data-quality">All of it</a></p></div>'
+        f'<div class="unknown"><h3>Unknown</h3><ul>{items}</ul>'
+        '<p><a href="#data-quality">Data quality</a></p></div>'
     )
 
 
@@ -128,10 +128,9 @@ def _findings_line(report: Report) -> str:
     if not report.findings:
         return "None."
     return (
-        f"{words.plural(len(report.findings), 'finding')}, the gravest first. Codes are permanent. Dates count "
-        f"from {words.day(report.covered[-1])}: critical ones within {timedelta(days=7).days} days, warnings "
-        "within 30, room a week before the earliest date. Commands show what they would change (dry run) "
-        "where they change anything."
+        f"{fmt.plural(len(report.findings), 'finding')}, the most severe first. Dates count from "
+        f"{fmt.day(report.covered[-1])}: critical findings within {timedelta(days=7).days} days, warnings "
+        "within 30, capacity a week before the earliest date. Commands that change something are dry runs."
     )
 
 
@@ -140,16 +139,16 @@ def _chapter(chapter: Chapter, page: Page) -> str:
         sentences = "".join(f"<p>{escaped(sentence)}</p>" for sentence in chapter.sentences)
     else:
         sentences = f"<p>{escaped(' '.join(chapter.sentences))}</p>"
-    pictures = "".join(figure(picture) for picture in chapter.pictures)
+    figures = "".join(figure_html(figure) for figure in chapter.figures)
     tables = "".join(table_html(table, page) for table in chapter.tables)
     return (
         f'<section class="chapter" id="{chapter.key}"><h2>{escaped(chapter.title)}</h2>'
-        f'<div class="said">{sentences}</div>{pictures}{tables}</section>'
+        f'<div class="sentences">{sentences}</div>{figures}{tables}</section>'
     )
 
 
 def _footer(report: Report) -> str:
     return (
-        "<footer><p>Unknown is said as unknown and is never 0. The words of the method and the numbers behind "
-        f"every line stand in the last chapter. {escaped(report.month.title)}, made by Streamgauge.</p></footer>"
+        "<footer><p>Unknown values never appear as 0. The last chapter describes the method and the thresholds. "
+        f"{escaped(report.month.title)}, created by Streamgauge.</p></footer>"
     )

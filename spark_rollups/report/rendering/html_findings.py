@@ -1,24 +1,24 @@
-"""The findings as HTML: what to do on the first page, then each code with its evidence. Pure."""
+"""Renders findings as HTML: actions for the first page, then each code with evidence."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spark_rollups.report import formatting as words
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import Level
 from spark_rollups.report.findings.finding import LEVELS, Finding
 from spark_rollups.report.rendering.html_tables import CLASSES, Page, mark
 from spark_rollups.report.rendering.markup import escaped
 
 _ACTIONS = 7  # lines on the first page
-_SUBJECTS = 10  # of one code, in the chapter on findings
-_COMMANDS = 3  # subjects whose commands are written out
+_SUBJECTS = 10  # per code, in the chapter on findings
+_COMMANDS = 3  # subjects with commands
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """All findings of one code, the gravest first."""
+    """All findings of one code, the most severe first."""
 
     findings: tuple[Finding, ...]
 
@@ -32,7 +32,7 @@ class Group:
 
 
 def grouped(findings: Sequence[Finding]) -> list[Group]:
-    """In the order of their gravest ones; findings come sorted."""
+    """Groups by code; expects sorted findings."""
     codes: dict[str, list[Finding]] = {}
     for finding in findings:
         codes.setdefault(finding.code, []).append(finding)
@@ -40,15 +40,15 @@ def grouped(findings: Sequence[Finding]) -> list[Group]:
 
 
 def actions_html(findings: Sequence[Finding]) -> str:
-    """What to do, by when: one line for each code that asks for something."""
-    groups = [group for group in grouped(findings) if group.level is not Level.CALM]
-    # The gravest first; then room, which takes others' time and money; then the rest.
+    """One line per code that needs action."""
+    groups = [group for group in grouped(findings) if group.level is not Level.NORMAL]
+    # By severity; within one, capacity comes first: it takes time and money.
     groups.sort(key=lambda group: (-group.level, not group.first.code.startswith("CAP-")))
     if not groups:
-        return '<p class="empty">Nothing that cannot wait.</p>'
+        return '<p class="empty">No action is needed.</p>'
     lines = "".join(_action(group) for group in groups[:_ACTIONS])
     more = (
-        f'<p class="more">And {words.plural(len(groups) - _ACTIONS, "more kind")} of finding below.</p>'
+        f'<p class="more">And {fmt.plural(len(groups) - _ACTIONS, "more kind")} of findings below.</p>'
         if len(groups) > _ACTIONS
         else ""
     )
@@ -56,10 +56,10 @@ def actions_html(findings: Sequence[Finding]) -> str:
 
 
 def _action(group: Group) -> str:
-    grave = [finding for finding in group.findings if LEVELS[finding.severity] is not Level.CALM]
+    grave = [finding for finding in group.findings if LEVELS[finding.severity] is not Level.NORMAL]
     days = [finding.by for finding in grave if finding.by is not None]
-    by = f"by {words.day(min(days))}" if days else "when you can"
-    names = words.listed(list(dict.fromkeys(finding.subject.name for finding in grave)))
+    by = f"by {fmt.day(min(days))}" if days else "when you can"
+    names = fmt.listed(list(dict.fromkeys(finding.subject.name for finding in grave)))
     return (
         f'<li class="{CLASSES[group.level]}"><span class="by">{mark(group.level)}{escaped(by)}</span>'
         f'<span><a href="#{escaped(group.first.code)}">{escaped(group.first.definition.action)}</a>: '
@@ -69,7 +69,7 @@ def _action(group: Group) -> str:
 
 def findings_html(findings: Sequence[Finding], page: Page) -> str:
     if not findings:
-        return '<p class="empty">Nothing was found. What is unknown stands under data quality.</p>'
+        return '<p class="empty">No findings. See data quality for what is unknown.</p>'
     return "".join(_group(group, page) for group in grouped(findings))
 
 
@@ -94,11 +94,11 @@ def _group(group: Group, page: Page) -> str:
 
 def _runbook(group: Group) -> str:
     name = group.first.definition.runbook
-    return f" More in the runbook {escaped(name)}." if name else ""
+    return f" See the runbook {escaped(name)}." if name else ""
 
 
 def _item(finding: Finding, page: Page) -> str:
-    by = f' <span class="by">by {escaped(words.day(finding.by))}</span>' if finding.by else ""
+    by = f' <span class="by">by {escaped(fmt.day(finding.by))}</span>' if finding.by else ""
     facts = "".join(
         f"<div><dt>{escaped(each.name)}</dt><dd>{escaped(each.text)}</dd></div>"
         for each in finding.evidence
@@ -107,7 +107,7 @@ def _item(finding: Finding, page: Page) -> str:
     where = f" <small>{escaped(' / '.join(path))}</small>" if path else ""
     return (
         f'<li class="{CLASSES[LEVELS[finding.severity]]}"><p>{mark(LEVELS[finding.severity])}'
-        f"{escaped(finding.says)}{where}{by}</p>{f'<dl>{facts}</dl>' if facts else ''}</li>"
+        f"{escaped(finding.summary)}{where}{by}</p>{f'<dl>{facts}</dl>' if facts else ''}</li>"
     )
 
 

@@ -1,34 +1,34 @@
-"""A table of the model as HTML: bounded in rows, names in one cell, a card a row on a phone. Pure."""
+"""Renders tables as HTML, with a limited number of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spark_rollups.report import formatting as words
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import Kind, Level, Value, is_unknown, text_of
 from spark_rollups.report.model import Column, Row, Table
 from spark_rollups.report.rendering.markup import escaped
 
-SYMBOLS = {Level.CALM: "", Level.LOOK: "▲", Level.WRONG: "✕"}
-_ON_A_PHONE = 8  # rows; report.css hides the others there
-CLASSES = {Level.CALM: "calm", Level.LOOK: "look", Level.WRONG: "wrong"}
+SYMBOLS = {Level.NORMAL: "", Level.WARNING: "▲", Level.CRITICAL: "✕"}
+_NARROW_ROWS = 8  # rows; report.css hides the others on narrow screens
+CLASSES = {Level.NORMAL: "normal", Level.WARNING: "warning", Level.CRITICAL: "critical"}
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What holds for all tables of one page."""
+    """Settings of all tables of a page."""
 
-    rows: int  # at most so many in each table
-    one_system: bool  # then its name need not stand in every row
-    files: str  # where the CSV files are, as the reader of the page finds them
+    rows: int  # per table, at most
+    one_system: bool  # then rows omit its name
+    files: str  # relative path of the CSV files
 
 
 def mark(level: Level) -> str:
-    """A colour alone says nothing to many, and a symbol nothing to those who listen."""
-    if level is Level.CALM:
+    """A symbol for people who do not see the colour, and a label for screen readers."""
+    if level is Level.NORMAL:
         return ""
-    word = "critical" if level is Level.WRONG else "attention"
+    word = "critical" if level is Level.CRITICAL else "attention"
     return f'<span class="mark" role="img" aria-label="{word}">{SYMBOLS[level]}</span> '
 
 
@@ -49,7 +49,7 @@ def table_html(table: Table, page: Page) -> str:
 
 def _heads(table: Table, shown: Sequence[Column]) -> str:
     first = f'<th scope="col">{escaped(table.identity[-1].title)}</th>' if table.identity else ""
-    if len(table.identity) > 4:  # of several kinds
+    if len(table.identity) > 4:  # events and trends of different subjects
         first = '<th scope="col">Subject</th>'
     return first + "".join(
         f'<th scope="col"{_class(column)}{_hint(column)}>{escaped(column.title)}</th>'
@@ -58,7 +58,7 @@ def _heads(table: Table, shown: Sequence[Column]) -> str:
 
 
 def _hint(column: Column) -> str:
-    return f' title="{escaped(words.capital(column.hint))}"' if column.hint else ""
+    return f' title="{escaped(fmt.capital(column.hint))}"' if column.hint else ""
 
 
 def _class(column: Column, extra: str = "") -> str:
@@ -70,13 +70,13 @@ def _class(column: Column, extra: str = "") -> str:
 def _more(table: Table, page: Page) -> str:
     hidden = len(table.rows) - page.rows
     where = f"{page.files}/{table.key}.csv"
-    if len(table.rows) > _ON_A_PHONE:
-        phone = f"A narrow screen shows {_ON_A_PHONE} rows; a wider one, and the file, show more."
-        return f'<p class="more phone">{phone}</p>{_rest(hidden, where)}'
-    return _rest(hidden, where)
+    if len(table.rows) > _NARROW_ROWS:
+        narrow = f"A narrow screen shows {_NARROW_ROWS} rows; a wider one, and the file, show more."
+        return f'<p class="more narrow">{narrow}</p>{_file_note(hidden, where)}'
+    return _file_note(hidden, where)
 
 
-def _rest(hidden: int, where: str) -> str:
+def _file_note(hidden: int, where: str) -> str:
     if hidden <= 0:
         return f'<p class="more">All columns are in <code>{escaped(where)}</code>.</p>'
     return f'<p class="more">And {hidden:,} more in <code>{escaped(where)}</code>.</p>'
@@ -90,12 +90,12 @@ def _row(table: Table, row: Row, page: Page) -> str:
         (first, name), *shown = shown
         lead = f'<th scope="row">{mark(row.level)}{_value(first, name)}</th>'
     else:
-        lead = f'<th scope="row">{mark(row.level)}{_who(table, names, page)}</th>'
+        lead = f'<th scope="row">{mark(row.level)}{_identity(table, names, page)}</th>'
     body = "".join(_cell(column, value) for column, value in shown)
     return f'<tr class="{CLASSES[row.level]}">{lead}{body}</tr>'
 
 
-def _who(table: Table, names: Sequence[Value], page: Page) -> str:
+def _identity(table: Table, names: Sequence[Value], page: Page) -> str:
     parts = [
         str(name)
         for column, name in zip(table.identity, names, strict=True)
@@ -109,7 +109,7 @@ def _who(table: Table, names: Sequence[Value], page: Page) -> str:
 
 def _cell(column: Column, value: Value) -> str:
     beyond = column.is_beyond(value)
-    sign = f"{mark(Level.LOOK)}" if beyond else ""
+    sign = f"{mark(Level.WARNING)}" if beyond else ""
     label = f' data-label="{escaped(column.title)}"'
     return (
         f"<td{_class(column, 'beyond' if beyond else '')}{label}>{sign}{_value(column, value)}</td>"
@@ -118,5 +118,5 @@ def _cell(column: Column, value: Value) -> str:
 
 def _value(column: Column, value: Value) -> str:
     text = escaped(text_of(column.kind, value))
-    quiet = is_unknown(value) or text == words.NO_LIMIT
+    quiet = is_unknown(value) or text == fmt.NO_LIMIT
     return f"<i>{text}</i>" if quiet else text

@@ -1,15 +1,15 @@
-"""Text into markup: the only door through which names from outside reach a page. Pure."""
+"""Escapes text for HTML and SVG."""
 
 from __future__ import annotations
 
 import re
 from html import escape
 
-# Characters that no page shows, and those that turn the direction of the text after them.
-_UNSEEN = re.compile(
+# Control characters, and characters that change the direction of text.
+_INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
 )
-_LONE = re.compile("[\ud800-\udfff]")  # half a character, which no file may hold
+_LONE = re.compile("[\ud800-\udfff]")  # half of a surrogate pair cannot be encoded
 _REPLACED = "\ufffd"
 
 
@@ -18,4 +18,4 @@ def escaped(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    return _LONE.sub(_REPLACED, _UNSEEN.sub(_REPLACED, text))
+    return _LONE.sub(_REPLACED, _INVISIBLE.sub(_REPLACED, text))

@@ -1,6 +1,6 @@
-"""The list of files that are the rollups: what it says, and its form on the disk.
+"""The manifest of the rollups: the list of their files.
 
-Numbered files in `rollup/`; the one with the highest number is the result. Written last.
+Manifests are numbered files in `rollup/`; the highest number is the current one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
-from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.rollup.tables.schemas import ROLLUP_FORMAT
 
 FOLDER: Final = "rollup"
@@ -24,14 +24,14 @@ class RollupFile:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """One day: what it was made from and its files by table."""
+    """One day: its inputs, and its files by table."""
 
-    fingerprint: str  # of the archive's files and of the settings it was made with
-    hours: int  # bit n is set when hour n (UTC) has data
-    rows: int  # of the archive that were read for it
+    fingerprint: str  # of the files of the archive and the settings
+    hours: int  # bit n is set if hour n (UTC) has data
+    rows: int  # read from the archive
     tables: dict[str, tuple[RollupFile, ...]]
-    raw: bool = False  # made from the samples, not from the archive's hourly statistics
-    samples: bool = True  # False: the archive has no samples of it, so no shares and quantiles
+    raw: bool = False  # computed from samples, not from the hourly table
+    samples: bool = True  # False: the archive has no samples, so there are no shares and quantiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,15 @@ class Manifest:
     format: int = ROLLUP_FORMAT
     days: dict[str, Day] = field(default_factory=dict)
     asof: dict[str, dict[str, tuple[RollupFile, ...]]] = field(default_factory=dict)
-    asof_marks: dict[str, str] = field(default_factory=dict)  # of the days each was made from
+    asof_marks: dict[str, str] = field(default_factory=dict)  # hash of the inputs of each snapshot
 
     def paths(self) -> set[str]:
-        """Every file that it names."""
+        """All files of the manifest."""
         tables = [*(day.tables for day in self.days.values()), *self.asof.values()]
         return {each.path for files in tables for group in files.values() for each in group}
 
     def after(self, written: int) -> Manifest:
-        """The next one, to be filled."""
+        """The next manifest."""
         return replace(self, number=self.number + 1, written=written)
 
 
@@ -57,22 +57,22 @@ def manifest_path(number: int) -> str:
     return f"{FOLDER}/{number:010d}.json"
 
 
-def numbers(place: Place) -> list[int]:
-    """Of the manifests that are there, ascending."""
-    stems = (name.removesuffix(".json") for name in place.names(FOLDER) if name.endswith(".json"))
+def numbers(root: Root) -> list[int]:
+    """The numbers of all manifests, ascending."""
+    stems = (name.removesuffix(".json") for name in root.names(FOLDER) if name.endswith(".json"))
     return sorted(int(stem) for stem in stems if stem.isdecimal())
 
 
-def newest_manifest(place: Place) -> Manifest | None:
-    found = numbers(place)
+def newest_manifest(root: Root) -> Manifest | None:
+    found = numbers(root)
     if not found:
         return None
     path = manifest_path(found[-1])
-    return decoded(place.read(path), f"{place}/{path}")
+    return decoded(root.read(path), f"{root}/{path}")
 
 
-def write_manifest(place: Place, manifest: Manifest) -> None:
-    place.write(manifest_path(manifest.number), encoded(manifest))
+def write_manifest(root: Root, manifest: Manifest) -> None:
+    root.write(manifest_path(manifest.number), encoded(manifest))
 
 
 def encoded(manifest: Manifest) -> bytes:
@@ -89,11 +89,11 @@ def decoded(data: bytes, where: str) -> Manifest:
             )
         days = {day: day_from(entry) for day, entry in read["days"].items()}
         asof = {day: _tables(entry) for day, entry in read["asof"].items()}
-        # Without marks, as earlier versions wrote it, all of them are made again.
+        # Snapshots without marks are computed again.
         marks = {day: str(mark) for day, mark in read.get("asof_marks", {}).items()}
         return Manifest(read["number"], read["written"], version, days, asof, marks)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RollupError(f"{where}: is no rollup manifest ({error!r})") from error
+        raise RollupError(f"{where}: not a rollup manifest ({error!r})") from error
 
 
 def day_from(entry: dict[str, Any]) -> Day:

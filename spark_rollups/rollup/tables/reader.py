@@ -1,4 +1,4 @@
-"""Reading the rollups: `open_rollups(path)` and the tables by day. Needs pyarrow alone, no Spark."""
+"""Reads the rollups with pyarrow, without Spark."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.rollup.tables.manifest import Day, Manifest, RollupFile, newest_manifest
-from spark_rollups.rollup.tables.schemas import ASOF_TABLES, DAY_TABLES
+from spark_rollups.rollup.tables.schemas import DAY_TABLES, SNAPSHOT_TABLES
 
 
 class Rollups:
-    """One result: it keeps to the manifest that it was opened with."""
+    """The rollups of one manifest."""
 
-    def __init__(self, place: Place, manifest: Manifest) -> None:
-        self.place = place
+    def __init__(self, root: Root, manifest: Manifest) -> None:
+        self.root = root
         self.manifest = manifest
 
     def days(self) -> list[date]:
-        """The days that are there, oldest first. A day between them may be missing."""
+        """Days with data, oldest first."""
         return [date.fromisoformat(day) for day in sorted(self.manifest.days)]
 
     def day(self, day: date) -> Day | None:
-        """What the manifest says of a day: its hours with data, and whether samples were there."""
+        """The manifest entry of a day."""
         return self.manifest.days.get(day.isoformat())
 
     def hours(self, day: date) -> int:
-        """Bit n is set when hour n (UTC) of the day has data; 0 for a day that is missing."""
+        """Bit n is set if hour n (UTC) has data; 0 for a missing day."""
         found = self.day(day)
         return 0 if found is None else found.hours
 
@@ -43,9 +43,9 @@ class Rollups:
         columns: Sequence[str] | None = None,
         metrics: Collection[str] | None = None,
     ) -> pa.Table:
-        """The rows of these days, both included; all days of the archive that are missing have none."""
+        """The rows of these days, both included."""
         if name not in DAY_TABLES:
-            raise RollupError(f"there is no table {name}; there are {', '.join(DAY_TABLES)}")
+            raise RollupError(f"unknown table {name}; the tables are {', '.join(DAY_TABLES)}")
         files = [
             each
             for day in self.days()
@@ -54,18 +54,18 @@ class Rollups:
         ]
         return self._read(files, DAY_TABLES[name], columns, metrics)
 
-    def asof_days(self) -> list[date]:
-        """The days for which forecasts and trends were made, oldest first."""
+    def snapshot_days(self) -> list[date]:
+        """Days with a snapshot of forecasts and trends, oldest first."""
         return [date.fromisoformat(day) for day in sorted(self.manifest.asof)]
 
-    def asof_table(self, name: str, day: date) -> pa.Table:
-        """`forecasts` or `trends` as they were on a day; an error when none were made for it."""
-        if name not in ASOF_TABLES:
-            raise RollupError(f"there is no table {name}; there are {', '.join(ASOF_TABLES)}")
+    def snapshot_table(self, name: str, day: date) -> pa.Table:
+        """`forecasts` or `trends` of a snapshot; raises without one."""
+        if name not in SNAPSHOT_TABLES:
+            raise RollupError(f"unknown table {name}; the tables are {', '.join(SNAPSHOT_TABLES)}")
         found = self.manifest.asof.get(day.isoformat())
         if found is None:
-            raise RollupError(f"{self.place}: no {name} as of {day}")
-        return self._read(found.get(name, ()), ASOF_TABLES[name], None, None)
+            raise RollupError(f"{self.root}: no {name} as of {day}")
+        return self._read(found.get(name, ()), SNAPSHOT_TABLES[name], None, None)
 
     def _read(
         self,
@@ -79,22 +79,24 @@ class Rollups:
         return pa.concat_tables([wanted.remove_metadata().empty_table(), *parts])
 
     def _part(self, path: str, wanted: Any, metrics: Collection[str] | None) -> pa.Table:
-        asked = None if metrics is None else pc.field("metric").isin(pa.array(metrics, pa.string()))
-        with self.place.told("read", path):
+        wanted_metrics = (
+            None if metrics is None else pc.field("metric").isin(pa.array(metrics, pa.string()))
+        )
+        with self.root.named_errors("read", path):
             found = pq.read_table(
-                self.place.at(path),
-                filesystem=self.place.files,
+                self.root.at(path),
+                filesystem=self.root.files,
                 columns=wanted.names,
-                filters=asked,
+                filters=wanted_metrics,
                 partitioning=None,
             )
             return found.select(wanted.names).cast(wanted.remove_metadata())
 
 
 def open_rollups(path: str) -> Rollups:
-    """The newest result; an error when there is none, or a newer program wrote it."""
-    place = Place(str(path))
-    manifest = newest_manifest(place)
+    """Opens the newest manifest; raises without one, or for a newer format."""
+    root = Root(str(path))
+    manifest = newest_manifest(root)
     if manifest is None:
-        raise RollupError(f"{place}: there are no rollups here; `streamgauge rollup` makes them")
-    return Rollups(place, manifest)
+        raise RollupError(f"{root}: no rollups here; `streamgauge rollup` writes them")
+    return Rollups(root, manifest)

@@ -1,4 +1,4 @@
-"""The tables of the rollups: columns and types, once. docs/rollups.md says the same in words."""
+"""The schemas of the rollup tables; docs/rollups.md describes them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ META_TABLE: Final = b"streamgauge.rollup_table"
 
 TIME: Final = pa.timestamp("ms", tz="UTC")
 LABELS: Final = pa.map_(pa.string(), pa.string())
-# What a series is about, apart from its metric; "" where it has no such label.
-PLACE: Final = ("system", "account", "stream", "consumer", "server")
-IDENTITY: Final = ("metric", "kind", *PLACE, "labels")
+# The labels that identify the subject of a series; "" where absent.
+SUBJECT_LABELS: Final = ("system", "account", "stream", "consumer", "server")
+IDENTITY: Final = ("metric", "kind", *SUBJECT_LABELS, "labels")
 HORIZONS: Final = (7, 30, 90)
 QUANTILES_AHEAD: Final = (10, 50, 90)
 
 _WHO: Final = (
-    *(pa.field(name, pa.string(), nullable=False) for name in ("metric", "kind", *PLACE)),
+    *(pa.field(name, pa.string(), nullable=False) for name in ("metric", "kind", *SUBJECT_LABELS)),
     pa.field("labels", LABELS, nullable=False),
 )
 
@@ -102,5 +102,5 @@ TRENDS: Final = _described(
 )
 
 DAY_TABLES: Final = {"daily": DAILY, "hourly": HOURLY, "shares": SHARES, "quantiles": QUANTILES}
-ASOF_TABLES: Final = {"forecasts": FORECASTS, "trends": TRENDS}
-TABLES: Final = {**DAY_TABLES, **ASOF_TABLES}
+SNAPSHOT_TABLES: Final = {"forecasts": FORECASTS, "trends": TRENDS}
+TABLES: Final = {**DAY_TABLES, **SNAPSHOT_TABLES}

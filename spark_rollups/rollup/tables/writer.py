@@ -1,4 +1,4 @@
-"""Numpy columns to the rollups' Parquet files, in the schemas of schemas.py."""
+"""Writes the rollup tables as Parquet files."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
+from archive.tables.chunk_statistics import Floats
 from archive.tables.schema import DAY_MS, day_time
-from spark_rollups.filesystem import Place
+from spark_rollups.filesystem import Root
 from spark_rollups.rollup.identity_index import Identities
-from spark_rollups.rollup.kernel import Floats
 from spark_rollups.rollup.rows import DayRows, HourRows
 from spark_rollups.rollup.state_durations import Shares
 from spark_rollups.rollup.tables.manifest import RollupFile
@@ -25,14 +25,14 @@ _NAMES: Final = (*(name for name in IDENTITY if name != "labels"), "subject", "o
 def daily_table(rows: DayRows, identities: Identities, day: str) -> Any:
     return pa.table(
         {
-            **identities.columns(rows.who),
+            **identities.columns(rows.rank),
             "day": _days(day, len(rows)),
             "count": rows.count,
             "hours": rows.hours.astype(np.int32),
             **{name: getattr(rows, name) for name in ("min", "max", "sum", "first", "last")},
             "first_hour": _times(rows.first_hour),
             "last_hour": _times(rows.last_hour),
-            "increase": _known(rows.increase, identities.rising[rows.who]),
+            "increase": _known(rows.increase, identities.rising[rows.rank]),
             "resets": rows.resets,
         }
     )
@@ -41,11 +41,11 @@ def daily_table(rows: DayRows, identities: Identities, day: str) -> Any:
 def hourly_table(rows: HourRows, identities: Identities) -> Any:
     return pa.table(
         {
-            **identities.columns(rows.who),
+            **identities.columns(rows.rank),
             "hour": _times(rows.hour),
             "count": rows.count,
             **{name: getattr(rows, name) for name in ("min", "max", "sum", "first", "last", "p95")},
-            "increase": _known(rows.increase, identities.rising[rows.who]),
+            "increase": _known(rows.increase, identities.rising[rows.rank]),
             "resets": rows.resets,
         }
     )
@@ -54,8 +54,8 @@ def hourly_table(rows: HourRows, identities: Identities) -> Any:
 def shares_table(shares: Shares, identities: Identities, day: str) -> Any:
     return pa.table(
         {
-            **identities.columns(shares.who),
-            "day": _days(day, len(shares.who)),
+            **identities.columns(shares.rank),
+            "day": _days(day, len(shares.rank)),
             "value": shares.value,
             "samples": shares.samples,
             "seconds": shares.seconds,
@@ -64,16 +64,16 @@ def shares_table(shares: Shares, identities: Identities, day: str) -> Any:
 
 
 def quantiles_table(
-    who: Any, counts: Any, found: list[Floats], identities: Identities, day: str
+    rank: Any, counts: Any, found: list[Floats], identities: Identities, day: str
 ) -> Any:
     columns = dict(zip(("p50", "p95", "p99"), found, strict=True))
     return pa.table(
-        {**identities.columns(who), "day": _days(day, len(who)), "count": counts, **columns}
+        {**identities.columns(rank), "day": _days(day, len(rank)), "count": counts, **columns}
     )
 
 
-def write_table(place: Place, path: str, name: str, table: Any) -> RollupFile:
-    """Names stay dictionaries in the file; readers cast to the schema."""
+def write_table(root: Root, path: str, name: str, table: Any) -> RollupFile:
+    """Names are dictionary-encoded in the file; readers cast to the schema."""
     schema = TABLES[name]
     described = table.select(schema.names).replace_schema_metadata(schema.metadata)
     sink = pa.BufferOutputStream()
@@ -88,10 +88,12 @@ def write_table(place: Place, path: str, name: str, table: Any) -> RollupFile:
             "labels.key_value.value",
         ],
         column_encoding=_encodings(schema),
-        write_statistics=["metric"],  # what readers choose by; the rest would double the time
+        write_statistics=[
+            "metric"
+        ],  # readers filter by metric; other statistics would double the time
     )
     data = sink.getvalue()
-    with place.create(path) as file:
+    with root.create(path) as file:
         file.write(data)
     return RollupFile(path, table.num_rows, data.size)
 

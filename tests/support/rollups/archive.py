@@ -1,4 +1,4 @@
-"""Archives for the tests of rollups, written by the real archive: log, publication, compaction."""
+"""Writes archives for tests of rollups with the real archive code."""
 
 import asyncio
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ MINUTE = 60_000
 MONDAY = 1_790_553_600_000  # 2026-09-28, a midnight
 
 Labels = tuple[tuple[str, str], ...]
-Told = tuple[Labels, int, float | int]  # an int is the bits of the value
+Sample = tuple[Labels, int, float | int]  # an int is the bits of the value
 
 
 def labels(metric: str, **more: str) -> Labels:
@@ -31,14 +31,14 @@ def labels(metric: str, **more: str) -> Labels:
 
 
 class RollupArchive:
-    """A folder that is written in several goes, as a server does it over days."""
+    """An archive folder that is written in several publications."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def add(self, told: Iterable[Told], *, now: int, whole: bool = True) -> None:
-        """One request and its publication. `whole` merges the days that are over."""
-        rows = list(told)
+    def add(self, samples: Iterable[Sample], *, now: int, whole: bool = True) -> None:
+        """Appends and publishes samples. `whole` merges past days."""
+        rows = list(samples)
         with asyncio.Runner() as runner:
             store = open_storage(self.path)
             least = max(read_manifest(store).least_segment, 1)
@@ -51,11 +51,11 @@ class RollupArchive:
             runner.run(wal.close())
 
 
-def _batch(wal: Wal, rows: list[Told]) -> Batch:
+def _batch(wal: Wal, rows: list[Sample]) -> Batch:
     return Batch(
         "test",
         max(time for _, time, _ in rows),
-        np.array([wal.series.identify(who, "") for who, _, _ in rows], np.uint32),
+        np.array([wal.series.identify(identity, "") for identity, _, _ in rows], np.uint32),
         np.array([time for _, time, _ in rows], np.int64),
         np.array([bits_of(value) for _, _, value in rows], np.uint64),
         None,
@@ -64,15 +64,15 @@ def _batch(wal: Wal, rows: list[Told]) -> Batch:
 
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
-    """Rows in an order of their own, with labels as a dictionary."""
+    """Rows in a stable order, with labels as a dictionary."""
     found = [{**row, "labels": dict(row["labels"])} for row in table.to_pylist()]
     return sorted(found, key=repr)
 
 
 def spoil(path: Path) -> None:
-    """Every page of a Parquet file becomes zeros; the footer stays readable."""
+    """Overwrites all pages of a Parquet file with zeros, except for the footer."""
     group = pq.ParquetFile(path).metadata.row_group(0)
-    columns = [group.column(place) for place in range(group.num_columns)]
+    columns = [group.column(index) for index in range(group.num_columns)]
     data = bytearray(path.read_bytes())
     for column in columns:
         start = column.dictionary_page_offset or column.data_page_offset

@@ -1,4 +1,4 @@
-"""Hours to days by Spark's own functions: a second opinion on the kernel, and a measure of it."""
+"""Aggregates hours to days with Spark functions, as a reference for the rollups."""
 
 import json
 from pathlib import Path
@@ -12,30 +12,30 @@ def newest(archive: Path) -> dict[str, Any]:
 
 
 def days_by_data_frames(spark: Any, archive: Path) -> Any:
-    """One row per metric, consumer, `by` and day; told, hour by hour, by the fullest series."""
+    """One row per metric, consumer, `by` and day; each hour from the series with most samples."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 
     manifest = newest(archive)
     hourly = [str(archive / f["path"]) for day in manifest["days"].values() for f in day["hourly"]]
     series = [str(archive / f["path"]) for f in manifest["series"]]
-    who = spark.read.parquet(*series).select(
+    identity = spark.read.parquet(*series).select(
         "series",
         "fingerprint",
         *(
             F.coalesce(F.col("labels").getItem(name), F.lit("")).alias(alias)
-            for name, alias in (("consumer", "consumer"), ("by", "who"))
+            for name, alias in (("consumer", "consumer"), ("by", "by"))
         ),
     )
-    hours = spark.read.parquet(*hourly).where("count > 0").join(who, "series", "inner")
-    hour = Window.partitionBy("metric", "consumer", "who", "hour")
+    hours = spark.read.parquet(*hourly).where("count > 0").join(identity, "series", "inner")
+    hour = Window.partitionBy("metric", "consumer", "by", "hour")
     of_hour = hour.orderBy(F.col("count").desc(), F.col("fingerprint"))
     # Extremes are those of all series.
     extreme = hours.withColumn("min", F.min("min").over(hour)).withColumn(
         "max", F.max("max").over(hour)
     )
-    telling = extreme.withColumn("place", F.row_number().over(of_hour)).where("place = 1")
-    return telling.groupBy("metric", "consumer", "who", F.to_date("hour").alias("day")).agg(
+    row_per_hour = extreme.withColumn("row", F.row_number().over(of_hour)).where("row = 1")
+    return row_per_hour.groupBy("metric", "consumer", "by", F.to_date("hour").alias("day")).agg(
         F.sum("count").alias("count"),
         F.count("*").cast("int").alias("hours"),
         F.min("min").alias("min"),

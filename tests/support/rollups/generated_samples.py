@@ -1,36 +1,36 @@
-"""Samples with everything that goes wrong: resets, gaps, markers, duplicates, disorder, NaN, pairs."""
+"""Generates samples with resets, gaps, stale markers, duplicates, disorder, NaN and replicas."""
 
 import math
 import random
 
 from support.archive.folder import STALE
-from support.rollups.archive import HOUR, MINUTE, Labels, Told, labels
+from support.rollups.archive import HOUR, MINUTE, Labels, Sample, labels
 
 CONSUMER = "streamgauge_consumer_"
 
 
-def _who(consumer: str, instance: str, **more: str) -> dict[str, str]:
+def _labels(consumer: str, instance: str, **more: str) -> dict[str, str]:
     return {"system": "main", "account": "A", "stream": "S", "consumer": consumer,
             "instance": instance, "job": "nats", **more}  # fmt: skip
 
 
 def _series() -> list[tuple[Labels, str]]:
-    """Labels and the kind of values; two exporters see the same consumers."""
+    """Labels and kind of values; two exporters report the same consumers."""
     found = []
     for instance in ("one:7778", "two:7778"):
         for consumer in ("c1", "c2", "ärger"):
-            who = _who(consumer, instance)
+            identity = _labels(consumer, instance)
             found += [
-                (labels(CONSUMER + "deliveries_total", **who), "counter"),
-                (labels(CONSUMER + "lag_seconds", **who), "decimal"),
-                (labels(CONSUMER + "num_pending", **who), "gauge"),
-                (labels(CONSUMER + "verdict", **who), "state"),
+                (labels(CONSUMER + "deliveries_total", **identity), "counter"),
+                (labels(CONSUMER + "lag_seconds", **identity), "decimal"),
+                (labels(CONSUMER + "num_pending", **identity), "gauge"),
+                (labels(CONSUMER + "verdict", **identity), "state"),
             ]
     found += [
-        (labels(CONSUMER + "redelivery_ratio", **_who("c1", "one:7778")), "ratio"),
-        (labels(CONSUMER + "redelivery_cause", **_who("c1", "one:7778")), "state"),
-        (labels(CONSUMER + "terms_total", **_who("c1", "one:7778", by="client")), "counter"),
-        (labels(CONSUMER + "terms_total", **_who("c1", "one:7778", by="limits")), "counter"),
+        (labels(CONSUMER + "redelivery_ratio", **_labels("c1", "one:7778")), "ratio"),
+        (labels(CONSUMER + "redelivery_cause", **_labels("c1", "one:7778")), "state"),
+        (labels(CONSUMER + "terms_total", **_labels("c1", "one:7778", by="client")), "counter"),
+        (labels(CONSUMER + "terms_total", **_labels("c1", "one:7778", by="limits")), "counter"),
         (labels("streamgauge_stream_bytes", system="main", account="A", stream="S"), "gauge"),
         (labels("streamgauge_server_cpu_ratio", system="main", server="n1", pod="p-1"), "ratio"),
         (labels("foreign_requests_total", path="/a|b", job="x"), "counter"),
@@ -40,21 +40,21 @@ def _series() -> list[tuple[Labels, str]]:
     return found
 
 
-def told_days(seed: int, start: int, days: int) -> list[Told]:
-    """In the order in which they arrive, which is not that of time."""
+def generated_days(seed: int, start: int, days: int) -> list[Sample]:
+    """In the order of arrival, not of time."""
     chance = random.Random(seed)
-    told: list[Told] = []
-    for who, kind in _series():
-        told += _one(chance, who, kind, start, days)
-    chance.shuffle(told)
-    # Sent twice: equal ones count once, of different ones the later counts.
-    again = [each for each in told if chance.random() < 0.02]
-    return told + [(who, time, value if chance.random() < 0.5 else value + 1)
-                   for who, time, value in again if isinstance(value, float)]  # fmt: skip
+    samples: list[Sample] = []
+    for identity, kind in _series():
+        samples += _one(chance, identity, kind, start, days)
+    chance.shuffle(samples)
+    # Sent twice: equal samples count once, of different ones the later counts.
+    again = [each for each in samples if chance.random() < 0.02]
+    return samples + [(identity, time, value if chance.random() < 0.5 else value + 1)
+                   for identity, time, value in again if isinstance(value, float)]  # fmt: skip
 
 
-def _one(chance: random.Random, who: Labels, kind: str, start: int, days: int) -> list[Told]:
-    told: list[Told] = []
+def _one(chance: random.Random, identity: Labels, kind: str, start: int, days: int) -> list[Sample]:
+    samples: list[Sample] = []
     time, level = start + chance.randrange(MINUTE), float(chance.randrange(10**6))
     end = start + days * 24 * HOUR
     while time < end:
@@ -64,11 +64,11 @@ def _one(chance: random.Random, who: Labels, kind: str, start: int, days: int) -
             value = chance.choice([math.nan, STALE, STALE])
         elif kind == "ratio" and chance.random() < 0.005:
             value = math.inf
-        told.append((who, time, value))
+        samples.append((identity, time, value))
         # Most often a few minutes; now and then an hour or more, rarely longer than a day.
         step = chance.choices([5 * MINUTE, HOUR, 30 * HOUR], [400, 3, 1])[0]
         time += step + chance.randrange(-30_000, 30_000)
-    return told
+    return samples
 
 
 def _next(chance: random.Random, kind: str, level: float) -> float:

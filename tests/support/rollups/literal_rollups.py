@@ -1,4 +1,4 @@
-"""Rollups out of literal numbers, in memory or as files: what the tests of the report read."""
+"""Rollups from literal numbers, in memory or as files, for tests of the report."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from exporter.metric import Metric
-from spark_rollups.filesystem import Place
+from spark_rollups.filesystem import Root
 from spark_rollups.rollup.tables.manifest import Day, Manifest, RollupFile, write_manifest
-from spark_rollups.rollup.tables.schemas import ASOF_TABLES, DAY_TABLES, FORECASTS, PLACE
+from spark_rollups.rollup.tables.schemas import (
+    DAY_TABLES,
+    FORECASTS,
+    SNAPSHOT_TABLES,
+    SUBJECT_LABELS,
+)
 
 ALL_HOURS = 2**24 - 1
-Number = float | Callable[[int], float]  # the same every day, or by the day's place
+Number = float | Callable[[int], float]  # constant, or by the index of the day
 
 
 def month_days(year: int, month: int) -> list[date]:
@@ -27,7 +32,7 @@ def month_days(year: int, month: int) -> list[date]:
 
 
 class LiteralRollups:
-    """Rows are added by the month; the reading side is that of spark_rollups.rollup.tables.reader."""
+    """Has the interface of spark_rollups.rollup.tables.reader.Rollups."""
 
     def __init__(self) -> None:
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in DAY_TABLES}
@@ -49,14 +54,14 @@ class LiteralRollups:
         high: Number | None = None,
         low: Number | None = None,
         labels: dict[str, str] | None = None,
-        **place: str,
+        **subject: str,
     ) -> None:
         for number, day in enumerate(days):
             level = _at(value, number)
             top = level if high is None else _at(high, number)
             bottom = level if low is None else _at(low, number)
             numbers = {"min": bottom, "max": top, "sum": level * 24, "first": level, "last": level}
-            self._daily(metric, "gauge", day, numbers, labels, place)
+            self._daily(metric, "gauge", day, numbers, labels, subject)
 
     def counter(
         self,
@@ -66,7 +71,7 @@ class LiteralRollups:
         *,
         labels: dict[str, str] | None = None,
         name: str = "",
-        **place: str,
+        **subject: str,
     ) -> None:
         reached = 0.0
         for number, day in enumerate(days):
@@ -76,20 +81,20 @@ class LiteralRollups:
                 "last": reached + rise, "increase": rise,
             }  # fmt: skip
             reached += rise
-            self._daily(metric, "counter", day, numbers, labels, place, name)
+            self._daily(metric, "counter", day, numbers, labels, subject, name)
 
     def states(
-        self, metric: Metric, days: Sequence[date], seconds: dict[int, float], **place: str
+        self, metric: Metric, days: Sequence[date], seconds: dict[int, float], **subject: str
     ) -> None:
         for day in days:
             for value, held in seconds.items():
                 row = {"day": day, "value": float(value), "samples": 1, "seconds": held}
-                self.rows["shares"].append({**_who(metric, "gauge", None, place), **row})
+                self.rows["shares"].append({**_identity(metric, "gauge", None, subject), **row})
 
-    def quantile(self, metric: Metric, days: Sequence[date], p95: Number, **place: str) -> None:
+    def quantile(self, metric: Metric, days: Sequence[date], p95: Number, **subject: str) -> None:
         for number, day in enumerate(days):
             row = {"day": day, "count": 24, "p50": 0.0, "p95": _at(p95, number), "p99": None}
-            self.rows["quantiles"].append({**_who(metric, "gauge", None, place), **row})
+            self.rows["quantiles"].append({**_identity(metric, "gauge", None, subject), **row})
 
     def forecast(self, as_of: date, **columns: Any) -> None:
         empty: dict[str, Any] = {
@@ -103,15 +108,15 @@ class LiteralRollups:
 
     def _daily(
         self, metric: Metric, kind: str, day: date, numbers: dict[str, float],
-        labels: dict[str, str] | None, place: dict[str, str], name: str = "",
+        labels: dict[str, str] | None, subject: dict[str, str], name: str = "",
     ) -> None:  # fmt: skip
         self.covered.setdefault(day, ALL_HOURS)
-        moment = datetime(day.year, day.month, day.day, tzinfo=UTC)
-        who = _who(metric, kind, labels, place, name)
-        times = {"first_hour": moment, "last_hour": moment + timedelta(hours=23)}
+        midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
+        identity = _identity(metric, kind, labels, subject, name)
+        times = {"first_hour": midnight, "last_hour": midnight + timedelta(hours=23)}
         known = {"increase": None, **numbers}
         self.rows["daily"].append(
-            {**who, "day": day, "count": 24, "hours": 24, **known, **times, "resets": 0}
+            {**identity, "day": day, "count": 24, "hours": 24, **known, **times, "resets": 0}
         )
 
     # --- reading ----------------------------------------------------------------------------------
@@ -140,7 +145,7 @@ class LiteralRollups:
         return table if columns is None else table.select(list(columns))
 
     def _whole(self, name: str) -> Any:
-        """Made again only when rows came or went: a report asks for it many times."""
+        """Cached until the number of rows changes."""
         rows = self.rows[name]
         made = self._made.get(name)
         if made is None or made[0] != hash((id(rows), len(rows))):
@@ -148,47 +153,53 @@ class LiteralRollups:
             made = self._made[name] = (hash((id(rows), len(rows))), table)
         return made[1]
 
-    def asof_days(self) -> list[date]:
+    def snapshot_days(self) -> list[date]:
         return sorted(self.asof)
 
-    def asof_table(self, name: str, day: date) -> Any:
-        return pa.Table.from_pylist(self.asof[day][name], schema=ASOF_TABLES[name])
+    def snapshot_table(self, name: str, day: date) -> Any:
+        return pa.Table.from_pylist(self.asof[day][name], schema=SNAPSHOT_TABLES[name])
 
     # --- as files ---------------------------------------------------------------------------------
 
     def write(self, folder: Path) -> None:
-        """As `streamgauge rollup` leaves them."""
-        place = Place(str(folder))
-        days = {day.isoformat(): self._day(place, day) for day in self.days()}
+        """Writes files like `streamgauge rollup`."""
+        root = Root(str(folder))
+        days = {day.isoformat(): self._day(root, day) for day in self.days()}
         asof = {
             day.isoformat(): {
-                name: (_written(place, f"{name}/asof={day}/a.parquet", self.asof_table(name, day)),)
-                for name in ASOF_TABLES
+                name: (
+                    _written(root, f"{name}/asof={day}/a.parquet", self.snapshot_table(name, day)),
+                )
+                for name in SNAPSHOT_TABLES
             }
             for day in self.asof
         }
-        write_manifest(place, Manifest(number=1, days=days, asof=asof))
+        write_manifest(root, Manifest(number=1, days=days, asof=asof))
 
-    def _day(self, place: Place, day: date) -> Day:
+    def _day(self, root: Root, day: date) -> Day:
         tables = {
-            name: (_written(place, f"{name}/day={day}/a.parquet", self.table(name, day, day)),)
+            name: (_written(root, f"{name}/day={day}/a.parquet", self.table(name, day, day)),)
             for name in ("daily", "shares", "quantiles")
         }
         return Day("made by hand", self.hours(day), 0, tables)
 
 
-def _written(place: Place, path: str, table: Any) -> RollupFile:
+def _written(root: Root, path: str, table: Any) -> RollupFile:
     sink = io.BytesIO()
     pq.write_table(table, sink)
-    place.write(path, sink.getvalue())
+    root.write(path, sink.getvalue())
     return RollupFile(path, table.num_rows, len(sink.getvalue()))
 
 
-def _who(
-    metric: Metric, kind: str, labels: dict[str, str] | None, place: dict[str, str], name: str = ""
+def _identity(
+    metric: Metric,
+    kind: str,
+    labels: dict[str, str] | None,
+    subject: dict[str, str],
+    name: str = "",
 ) -> dict[str, Any]:
-    where = {label: place.get(label, "") for label in PLACE}
-    where["system"] = place.get("system", "prod")
+    where = {label: subject.get(label, "") for label in SUBJECT_LABELS}
+    where["system"] = subject.get("system", "prod")
     other = list((labels or {}).items())
     return {"metric": name or metric.name, "kind": kind, **where, "labels": other}
 

@@ -1,4 +1,4 @@
-"""What the rollups must say, in plain Python: slow, by the words of FORMAT.md and docs/rollups.md."""
+"""A reference implementation of the rollups in plain Python, after FORMAT.md and docs/rollups.md."""
 
 import hashlib
 import math
@@ -9,12 +9,12 @@ from itertools import pairwise
 from typing import Any
 
 from support.archive.folder import STALE, bits_of
-from support.rollups.archive import DAY, HOUR, Labels, Told
+from support.rollups.archive import DAY, HOUR, Labels, Sample
 
 from exporter.catalog import BY_NAME
 from spark_rollups import metric_selection
 
-PLACE = ("system", "account", "stream", "consumer", "server")
+SUBJECT_LABELS = ("system", "account", "stream", "consumer", "server")
 FOLDED = {
     "job", "instance", "pod", "namespace", "endpoint", "container", "service", "prometheus",
     "prometheus_replica", "__name__",
@@ -26,13 +26,13 @@ Samples = dict[int, float | None]  # by time; None is a stale marker
 
 
 class Oracle:
-    def __init__(self, told: Iterable[Told]) -> None:
+    def __init__(self, samples: Iterable[Sample]) -> None:
         self.series: dict[Labels, Samples] = defaultdict(dict)
-        for labels, time, value in told:
+        for labels, time, value in samples:
             self.series[labels][time] = None if bits_of(value) == STALE else float(value)
 
     def hours(self) -> dict[tuple[Identity, int], dict[str, Any]]:
-        """Per identity and hour, told by the series with most numbers; extremes are those of all."""
+        """Per identity and hour, from the series with most samples; extremes are those of all series."""
         found: dict[tuple[Identity, int], tuple[Any, dict[str, Any]]] = {}
         seen: dict[tuple[Identity, int], list[float]] = defaultdict(list)
         for labels, samples in self.series.items():
@@ -49,7 +49,7 @@ class Oracle:
 
     def hourly(self) -> list[dict[str, Any]]:
         return _sorted(
-            {**who(key), "hour": _moment(hour), **_rising_only(key, row)}
+            {**identity_columns(key), "hour": _moment(hour), **_rising_only(key, row)}
             for (key, hour), row in self.hours().items()
             if key[0] in metric_selection.HOURLY
         )
@@ -59,7 +59,11 @@ class Oracle:
         for (key, hour), row in self.hours().items():
             days[key, hour // DAY].append((hour, row))
         return _sorted(
-            {**who(key), "day": _day(day), **_rising_only(key, _day_row(sorted(rows, key=_first)))}
+            {
+                **identity_columns(key),
+                "day": _day(day),
+                **_rising_only(key, _day_row(sorted(rows, key=_first))),
+            }
             for (key, day), rows in days.items()
         )
 
@@ -68,8 +72,10 @@ class Oracle:
         for (key, day), samples in self._days(metric_selection.QUANTILES).items():
             numbers = sorted(v for _, v in samples if v is not None and not math.isnan(v))
             if numbers:
-                told = {f"p{round(q * 100)}": quantile(numbers, q) for q in (0.5, 0.95, 0.99)}
-                rows.append({**who(key), "day": _day(day), "count": len(numbers), **told})
+                values = {f"p{round(q * 100)}": quantile(numbers, q) for q in (0.5, 0.95, 0.99)}
+                rows.append(
+                    {**identity_columns(key), "day": _day(day), "count": len(numbers), **values}
+                )
         return _sorted(rows)
 
     def shares(self) -> list[dict[str, Any]]:
@@ -81,14 +87,14 @@ class Oracle:
                 if value is not None and not math.isnan(value):
                     held[value].append(min(end - time, FIVE_MINUTES))
             rows += [
-                {**who(key), "day": _day(day), "value": value,
+                {**identity_columns(key), "day": _day(day), "value": value,
                  "samples": len(times), "seconds": sum(times) / 1000}
                 for value, times in held.items()
             ]  # fmt: skip
         return _sorted(rows)
 
     def _days(self, metrics: tuple[str, ...]) -> dict[tuple[Identity, int], list[Any]]:
-        """The samples of each identity's day, each hour told by one series; markers too."""
+        """The samples of each identity and day, each hour from one series, with stale markers."""
         hours: dict[tuple[Identity, int], tuple[Any, list[Any]]] = {}
         for labels, samples in self.series.items():
             if dict(labels)["__name__"] not in metrics:
@@ -109,7 +115,7 @@ class Oracle:
 
 
 def _hours_of(samples: Samples) -> dict[int, dict[str, Any]]:
-    """Of one series; only hours with a number."""
+    """Of one series; only hours with samples."""
     hours: dict[int, list[float]] = defaultdict(list)
     for time, value in sorted(samples.items(), key=_first):
         if value is not None and not math.isnan(value):
@@ -162,17 +168,19 @@ def quantile(numbers: list[float], q: float) -> float:
 
 
 def identity(labels: Labels) -> Identity:
-    told = dict(labels)
-    others = tuple(sorted((k, v) for k, v in told.items() if k not in PLACE and k not in FOLDED))
-    return (told["__name__"], *(told.get(name, "") for name in PLACE), others)
+    by_name = dict(labels)
+    others = tuple(
+        sorted((k, v) for k, v in by_name.items() if k not in SUBJECT_LABELS and k not in FOLDED)
+    )
+    return (by_name["__name__"], *(by_name.get(name, "") for name in SUBJECT_LABELS), others)
 
 
-def who(key: Identity) -> dict[str, Any]:
+def identity_columns(key: Identity) -> dict[str, Any]:
     metric, *place, others = key
     return {
         "metric": metric,
         "kind": _kind(metric),
-        **dict(zip(PLACE, place, strict=True)),
+        **dict(zip(SUBJECT_LABELS, place, strict=True)),
         "labels": dict(others),
     }
 
@@ -213,25 +221,25 @@ def _sorted(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def order(row: dict[str, Any]) -> str:
-    """An order that the two sides share, whatever the last bits of sums are."""
-    names = ("metric", *PLACE, "labels", "day", "hour", "value")
+    """A sort key without computed values."""
+    names = ("metric", *SUBJECT_LABELS, "labels", "day", "hour", "value")
     return repr([row.get(name) for name in names])
 
 
 def differences(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> list[str]:
-    """In words; none when they are equal. Sums may differ in the last bits, nothing else may."""
+    """Lists the differences. Sums may differ in the last bits."""
     if len(found) != len(wanted):
         return [f"{len(found)} rows, {len(wanted)} wanted"]
-    told = []
+    lines = []
     for ours, theirs in zip(found, wanted, strict=True):
         if ours.keys() != theirs.keys():
-            told.append(f"columns {ours.keys() ^ theirs.keys()}")
-        told += [
+            lines.append(f"columns {ours.keys() ^ theirs.keys()}")
+        lines += [
             f"{order(ours)}: {name} is {ours[name]!r}, not {theirs[name]!r}"
             for name in ours
             if not _same(name, ours[name], theirs.get(name), theirs)
         ]
-    return told
+    return lines
 
 
 def _same(name: str, ours: Any, theirs: Any, row: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""A small month of the report's tests: one stream, one consumer, one server, all of them well."""
+"""A small month for tests of the report: one healthy stream, consumer and server."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ SERVER: Final = {"server": "n1"}
 DAY: Final = 86_400.0
 
 
-def well() -> LiteralRollups:
-    """Two whole months in which nothing is wrong."""
+def healthy() -> LiteralRollups:
+    """Two months without findings."""
     rollups = LiteralRollups()
     _stream(rollups)
     _consumer(rollups)
@@ -81,7 +81,7 @@ def _server(rollups: LiteralRollups) -> None:
 
 
 def forecast(**changes: Any) -> dict[str, Any]:
-    """Of the stream's bytes, which reach nothing; changes make it worse."""
+    """A forecast of the bytes of the stream that reaches no limit; `changes` override columns."""
     ahead = {
         f"level_{h}d_q{q}": (16 + h / 30 + (q - 50) / 40) * GIB
         for h in (7, 30, 90)
@@ -105,22 +105,22 @@ def table_of(report: Report, key: str) -> Table:
 
 
 def rows_of(report: Report, key: str) -> list[dict[str, Any]]:
-    """The rows of a table, each by the keys of its columns."""
+    """The rows of a table as dictionaries."""
     table = table_of(report, key)
     names = [column.key for column in table.all_columns]
     return [dict(zip(names, row.values, strict=True)) for row in table.rows]
 
 
 def with_everything(name: str) -> LiteralRollups:
-    """A bad month with every picture and many tables, in which others bear this name."""
-    rollups = well()
+    """A bad month with every figure and many tables; assets have this name."""
+    rollups = healthy()
     consumer = {"account": name, "stream": name, "consumer": name}
     rollups.gauge(c.CONSUMER_UP, NOVEMBER, 1, **consumer)
     rollups.counter(c.CONSUMER_LOST_MESSAGES, NOVEMBER, 1, **consumer)
     for verdict in range(len(c.VERDICTS)):
-        place = {**consumer, "consumer": f"{name} {verdict}"}
-        rollups.gauge(c.CONSUMER_UP, NOVEMBER, 1, **place)
-        rollups.states(c.CONSUMER_VERDICT, NOVEMBER, {3: 1.0, verdict: 99.0}, **place)
+        index = {**consumer, "consumer": f"{name} {verdict}"}
+        rollups.gauge(c.CONSUMER_UP, NOVEMBER, 1, **index)
+        rollups.states(c.CONSUMER_VERDICT, NOVEMBER, {3: 1.0, verdict: 99.0}, **index)
     rollups.gauge(c.SERVER_UP, NOVEMBER, 0.5, server=name)
     rollups.gauge(c.SERVER_CLOCK_OFFSET_SECONDS, NOVEMBER, 2, server=name)
     rollups.counter(c.STREAM_RECREATED, NOVEMBER, lambda day: day == 4, **STREAM)

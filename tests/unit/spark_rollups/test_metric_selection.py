@@ -1,4 +1,4 @@
-"""What the rollups are asked is in the catalogue, and is what the forecasts can answer."""
+"""The selected metrics are in the catalogue and fit the forecasts."""
 
 import pytest
 
@@ -12,7 +12,7 @@ LISTS = {
     "TRENDED": metric_selection.TRENDED,
     "STATES": metric_selection.STATES,
     "QUANTILES": metric_selection.QUANTILES,
-    "FORECASTED": tuple(name for asked in metric_selection.FORECASTED for name in asked[:2]),
+    "FORECASTED": tuple(name for each in metric_selection.FORECASTED for name in each[:2]),
 }
 
 
@@ -24,15 +24,15 @@ def test_every_name_is_in_the_catalogue_and_stands_once(name: str) -> None:
 
 
 def test_a_level_and_its_limit_speak_of_the_same_thing() -> None:
-    for asked in metric_selection.FORECASTED:
-        level, limit = BY_NAME[asked.metric], BY_NAME[asked.limit]
+    for each in metric_selection.FORECASTED:
+        level, limit = BY_NAME[each.metric], BY_NAME[each.limit]
         assert level.labels == limit.labels
         assert level.unit == limit.unit
-        assert level.subject.value == limit.subject.value == asked.subject
+        assert level.subject.value == limit.subject.value == each.subject
 
 
 def test_what_is_forecast_is_kept_by_the_hour() -> None:
-    assert {asked.metric for asked in metric_selection.FORECASTED} <= set(metric_selection.HOURLY)
+    assert {each.metric for each in metric_selection.FORECASTED} <= set(metric_selection.HOURLY)
 
 
 def test_states_and_quantiles_are_of_gauges() -> None:

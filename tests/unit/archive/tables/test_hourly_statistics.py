@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archive.tables.hourly_statistics import Statistics, statistics
+from archive.tables.chunk_statistics import ChunkStatistics
+from archive.tables.hourly_statistics import statistics
 
 # A slow machine is no fault of the code.
 unhurried = settings(deadline=None)
@@ -19,7 +20,7 @@ chunk_lists = st.lists(st.lists(numbers, max_size=12), max_size=6)
 befores = st.lists(st.just(NAN) | st.floats(-1e9, 1e9), min_size=6, max_size=6)
 
 
-def of(chunks: Sequence[Sequence[float]], before: Sequence[float]) -> Statistics:
+def of(chunks: Sequence[Sequence[float]], before: Sequence[float]) -> ChunkStatistics:
     values = np.array([value for chunk in chunks for value in chunk], np.float64)
     counts = np.array([len(chunk) for chunk in chunks], np.int64)
     return statistics(values, counts, np.array(before[: len(chunks)], np.float64))

@@ -59,7 +59,7 @@ def test_a_spike_in_the_last_hour_is_not_the_level_of_the_day() -> None:
     assert days.highs.tolist() == [10.0, 99.0]
 
 
-def test_days_beyond_a_year_are_left_out() -> None:
+def test_days_beyond_a_year_are_dropped() -> None:
     days = days_of(points_of(np.arange(500) * DAY, np.arange(500.0)))
     assert len(days.closes) == 365
     assert days.closes[0] == 135.0

@@ -15,7 +15,7 @@ from spark_rollups.forecasting.models.backtest import backtest, predict_linear_e
 from spark_rollups.forecasting.models.candidates import Model
 from spark_rollups.forecasting.models.daily_levels import DAY, Dropped, days_of, points_of
 from spark_rollups.forecasting.models.forecast import LEAST_DAYS, forecast
-from spark_rollups.forecasting.models.known_history import past_of
+from spark_rollups.forecasting.models.known_history import history_of
 from spark_rollups.forecasting.models.result import HORIZONS, Exhaustion, Forecast, Outlook
 
 Floats = NDArray[np.float64]
@@ -33,8 +33,8 @@ def noisy(seed: int, hours: int = 70 * 24) -> tuple[Floats, Floats]:
     random = np.random.default_rng(seed)
     hour = np.arange(hours)
     rates = (1 - 0.7 * (hour // 24 % 7 >= 5)) * (1 + 0.5 * np.sin(hour / 24 * 2 * np.pi))
-    grown: Floats = np.cumsum(rates * random.lognormal(0, 0.5, hours))
-    return START + hour.astype(np.float64) * HOUR, 500 + grown
+    stream_growth: Floats = np.cumsum(rates * random.lognormal(0, 0.5, hours))
+    return START + hour.astype(np.float64) * HOUR, 500 + stream_growth
 
 
 def levels(found: Forecast) -> list[tuple[float, float, float]]:
@@ -147,11 +147,11 @@ def test_a_purge_cycle_stays_within_its_turns() -> None:
         assert high <= max(saw.max(), median)
 
 
-def test_the_best_window_of_predict_linear_is_held_against_it() -> None:
+def test_accuracy_compares_with_the_best_window_of_predict_linear() -> None:
     times, values = noisy(2)
     points = points_of(times, values)
     days = days_of(points)
-    origins = backtest(days, past_of(days.closes, days.highs)).origins
+    origins = backtest(days, history_of(days.closes, days.highs)).origins
     errors = predict_linear_errors(points, days, origins)
     accuracy = forecast(times, values).accuracy
     assert accuracy is not None
@@ -211,7 +211,7 @@ def test_missing_days_change_nothing_on_a_line() -> None:
     assert found.exhaustion.median == pytest.approx(END + 21 * DAY)
 
 
-def test_impossible_values_are_left_out_and_counted() -> None:
+def test_invalid_values_are_dropped_and_counted() -> None:
     spoilt = LINE.copy()
     spoilt[[10, 30, 50]] = math.nan, -5.0, float(2**64 - 1)
     found = forecast(TIMES, spoilt, limit=2000.0)
@@ -231,7 +231,7 @@ def test_impossible_values_are_left_out_and_counted() -> None:
         (DAYS < 80, END + 9 * DAY, "the newest point is 9 days old"),
     ],
 )
-def test_too_little_data_is_unknown_and_says_why(
+def test_too_little_data_is_unknown_with_a_reason(
     kept: NDArray[np.bool_], now: float | None, reason: str
 ) -> None:
     found = forecast(TIMES[kept], LINE[kept], limit=2000.0, now=now)
@@ -257,8 +257,8 @@ def test_an_old_level_at_its_limit_is_unknown() -> None:
 
 @pytest.mark.parametrize(
     ("limit", "reason"),
-    [(None, "no limit"), (0.0, "a limit of 0 is none"), (-1.0, "a limit of -1 is none"),
-     (math.nan, "a limit of nan is none"), (math.inf, "a limit of inf is none")],
+    [(None, "no limit"), (0.0, "invalid limit 0"), (-1.0, "invalid limit -1"),
+     (math.nan, "invalid limit nan"), (math.inf, "invalid limit inf")],
 )  # fmt: skip
 def test_without_a_limit_there_are_levels_and_no_date(limit: float | None, reason: str) -> None:
     found = forecast(TIMES, LINE, limit)
@@ -321,9 +321,9 @@ def test_low_middle_and_high_and_their_dates_are_in_order(
     for low, median, high in levels(found):
         assert 0 <= low <= median <= high
     dates = (found.exhaustion.earliest, found.exhaustion.median, found.exhaustion.latest)
-    told = [date for date in dates if date is not None]
-    assert told == sorted(told)
-    assert all(date is None for date in dates[len(told) :])
+    known = [date for date in dates if date is not None]
+    assert known == sorted(known)
+    assert all(date is None for date in dates[len(known) :])
     assert (found.exhaustion.not_before is None) == (found.exhaustion.median is not None)
 
 
@@ -341,8 +341,8 @@ def test_a_lower_limit_is_never_reached_later(seed: int) -> None:
         for factor in (1.05, 1.1, 1.2, 1.4)
     ]
     assert None not in dates[:2]
-    told = [date for date in dates if date is not None]
-    assert told == sorted(told)
+    known = [date for date in dates if date is not None]
+    assert known == sorted(known)
 
 
 @settings(max_examples=25, deadline=None)

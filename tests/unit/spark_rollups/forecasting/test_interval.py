@@ -16,7 +16,7 @@ from spark_rollups.forecasting.models.candidates import MODELS, Model
 from spark_rollups.forecasting.models.daily_levels import DAY, Days
 from spark_rollups.forecasting.models.forecast import forecast
 from spark_rollups.forecasting.models.interval import Range, range_of
-from spark_rollups.forecasting.models.known_history import past_of
+from spark_rollups.forecasting.models.known_history import history_of
 from spark_rollups.forecasting.models.result import Level
 from spark_rollups.metric_selection import FORECASTED
 from streamgauge.demo.history.recording import record
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 AHEAD = 30
 STEP = 600
-LEVELS = {asked.metric: asked.limit for asked in FORECASTED}
+LEVELS = {each.metric: each.limit for each in FORECASTED}
 
 
 def young(series: Series, days: int) -> Series:
@@ -40,15 +40,15 @@ def level_ahead(levels: tuple[Level, ...]) -> Level | None:
 
 def holds(series: Series) -> bool | None:
     """None where there are too few days for a forecast."""
-    said = level_ahead(forecast(series.times, series.values).levels)
-    if said is None:
+    predictions = level_ahead(forecast(series.times, series.values).levels)
+    if predictions is None:
         return None
-    return bool(said.low <= series.future[AHEAD * DAY_HOURS - 1] <= said.high)
+    return bool(predictions.low <= series.future[AHEAD * DAY_HOURS - 1] <= predictions.high)
 
 
 @pytest.fixture(scope="module")
 def foreseeable() -> list[Series]:
-    """Purges that no rule announces are left out: what they do to the level nobody can know."""
+    """Skips series with irregular purges: their effect is unpredictable."""
     return [each for each in series_set(320, 2026) if each.kind != "growth with purges"]
 
 
@@ -56,7 +56,7 @@ def foreseeable() -> list[Series]:
 def test_the_range_of_a_young_series_holds_as_often_as_that_of_an_old_one(
     days: int, foreseeable: list[Series]
 ) -> None:
-    held = [told for each in foreseeable if (told := holds(young(each, days))) is not None]
+    held = [result for each in foreseeable if (result := holds(young(each, days))) is not None]
     assert len(held) > 200
     assert 0.76 <= np.mean(held) <= 0.90
 
@@ -81,9 +81,9 @@ def test_of_the_demos_forecasts_of_a_month_ago_eight_of_ten_hold(until: date) ->
     held = []
     for times, levels in demo_levels(until):
         known = slice(0, len(times) - AHEAD * DAY_HOURS)
-        said = level_ahead(forecast(times[known], levels[known]).levels)
-        assert said is not None
-        held.append(said.low <= levels[-1] <= said.high)
+        predictions = level_ahead(forecast(times[known], levels[known]).levels)
+        assert predictions is not None
+        held.append(predictions.low <= levels[-1] <= predictions.high)
     assert len(held) == 12
     assert sum(held) >= 9
 
@@ -97,9 +97,9 @@ def restless(count: int) -> Floats:
 
 def range_after(levels: Floats, days: int) -> tuple[Range, Floats]:
     """Of the linear model, and the errors that its backtest found."""
-    past = past_of(levels, levels)
-    tested = backtest(Days((len(levels) - 1) * DAY, levels, levels.copy()), past)
-    path = MODELS[Model.LINEAR](past, days)
+    history = history_of(levels, levels)
+    tested = backtest(Days((len(levels) - 1) * DAY, levels, levels.copy()), history)
+    path = MODELS[Model.LINEAR](history, days)
     assert path is not None
     return range_of(path, Model.LINEAR, tested), tested.absolute_errors(Model.LINEAR)
 
@@ -130,7 +130,7 @@ def test_a_single_purge_does_not_bend_the_slope_of_theil_sen(place: int) -> None
     day = np.arange(30)
     levels = 5000 + np.cumsum(np.where(day % 7 >= 5, 2.0, 13.0))
     purged = levels - np.where(day >= place, 4000.0, 0.0)
-    plain, bent = (MODELS[Model.THEIL_SEN](past_of(each, each), 30) for each in (levels, purged))
+    plain, bent = (MODELS[Model.THEIL_SEN](history_of(each, each), 30) for each in (levels, purged))
     assert plain is not None
     assert bent is not None
     assert bent.levels[-1] - purged[-1] == pytest.approx(plain.levels[-1] - levels[-1], rel=0.1)
@@ -139,6 +139,6 @@ def test_a_single_purge_does_not_bend_the_slope_of_theil_sen(place: int) -> None
 def test_purges_that_recur_belong_to_the_slope_of_theil_sen() -> None:
     day = np.arange(40.0)
     levels = 5000 + 10 * (day % 10) + day
-    path = MODELS[Model.THEIL_SEN](past_of(levels, levels), 30)
+    path = MODELS[Model.THEIL_SEN](history_of(levels, levels), 30)
     assert path is not None
     assert path.levels[-1] - levels[-1] < 300

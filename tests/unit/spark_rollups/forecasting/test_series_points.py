@@ -1,4 +1,4 @@
-"""Rows to series, and limits to levels: every label tells one series from another."""
+"""Rows to series, and limits to levels: all labels identify a series."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exporter import catalog
-from spark_rollups.forecasting.limits import InForce, in_force
+from spark_rollups.forecasting.limits import CurrentLimits, current_limits
 from spark_rollups.forecasting.series_points import (
-    Collected,
     Series,
+    SeriesCollector,
     label,
     label_names,
     series_codes,
     series_names,
 )
-from spark_rollups.rollup.tables.schemas import LABELS, PLACE
+from spark_rollups.rollup.tables.schemas import LABELS, SUBJECT_LABELS
 
 Row = tuple[str, str, dict[str, str], int]  # metric, stream, other labels, time
 NAMES = ("a", "b", "")
@@ -29,7 +29,7 @@ def identities(rows: list[Row]) -> Any:
     blank = pa.array([""] * len(rows), pa.string())
     return pa.table(
         {
-            **dict.fromkeys(PLACE, blank),
+            **dict.fromkeys(SUBJECT_LABELS, blank),
             "metric": pa.array([metric for metric, *_ in rows], pa.string()),
             "stream": pa.array([stream for _, stream, *_ in rows], pa.string()),
             "labels": pa.array([list(labels.items()) for *_, labels, _ in rows], LABELS),
@@ -37,14 +37,14 @@ def identities(rows: list[Row]) -> Any:
     )
 
 
-def collected(*days: list[Row]) -> Collected:
+def collected(*days: list[Row]) -> SeriesCollector:
     """Each row's value is unlike any other's."""
-    found, place = Collected(("time", "value")), 0
+    found, start = SeriesCollector(("time", "value")), 0
     for rows in days:
         time = np.array([float(at) for *_, at in rows])
-        values = np.arange(place, place + len(rows), dtype=float)
+        values = np.arange(start, start + len(rows), dtype=float)
         found.add(identities(rows), time, {"time": time, "value": values})
-        place += len(rows)
+        start += len(rows)
     return found
 
 
@@ -65,9 +65,9 @@ def test_series_are_what_a_dictionary_by_all_labels_would_hold(
     today: list[Row], tomorrow: list[Row]
 ) -> None:
     wanted: dict[Any, list[tuple[int, int, float]]] = {}
-    for place, (metric, stream, labels, at) in enumerate([*today, *tomorrow]):
+    for start, (metric, stream, labels, at) in enumerate([*today, *tomorrow]):
         key = metric, stream, tuple(sorted(labels.items()))
-        wanted.setdefault(key, []).append((place >= len(today), at, float(place)))
+        wanted.setdefault(key, []).append((start >= len(today), at, float(start)))
     found = collected(today, tomorrow).series()
     if found is None:
         assert not wanted
@@ -75,7 +75,7 @@ def test_series_are_what_a_dictionary_by_all_labels_would_hold(
     keys = keys_of(found)
     assert len(keys) == len(found) == len(wanted)
     lists = found.lists("value").to_pylist()
-    in_order = {key: [value for *_, value in sorted(told)] for key, told in wanted.items()}
+    in_order = {key: [value for *_, value in sorted(points)] for key, points in wanted.items()}
     assert dict(zip(keys, lists, strict=True)) == in_order
     assert found.newest("value").tolist() == [values[-1] for values in lists]
 
@@ -90,18 +90,18 @@ def test_a_part_and_a_choice_keep_each_series_with_its_points(first: int, more: 
     last = min(first + more, len(found))
     if first >= last:
         return
-    part = found.part(first, last)
+    part = found.slice(first, last)
     assert dict(zip(keys_of(part), part.lists("value").to_pylist(), strict=True)) == dict(
         list(whole.items())[first:last]
     )
-    chosen = found.of(np.arange(len(found)) >= first)
+    chosen = found.select(np.arange(len(found)) >= first)
     assert dict(zip(keys_of(chosen), chosen.lists("value").to_pylist(), strict=True)) == dict(
         list(whole.items())[first:]
     )
 
 
 def keys_of(found: Series) -> list[Any]:
-    rows = found.who.to_pylist()
+    rows = found.identities.to_pylist()
     return [(row["metric"], row["stream"], tuple(sorted(row["labels"]))) for row in rows]
 
 
@@ -132,24 +132,28 @@ def collected_names(table: Any) -> list[str]:
 def test_many_labels_do_not_run_out_of_numbers() -> None:
     """Seven columns of a thousand values each would be 10^21 combinations."""
     numbers = np.arange(1000)
-    columns = {name: pa.array([f"{name}{n}" for n in numbers]) for name in ("metric", *PLACE)}
+    columns = {
+        name: pa.array([f"{name}{n}" for n in numbers]) for name in ("metric", *SUBJECT_LABELS)
+    }
     table = pa.table({**columns, "labels": pa.array([[("l", str(n))] for n in numbers], LABELS)})
     assert len(set(series_codes(table).tolist())) == 1000
 
 
-def limits(*rows: tuple[str, dict[str, Any], float, int]) -> InForce:
+def limits(*rows: tuple[str, dict[str, Any], float, int]) -> CurrentLimits:
     """Metric, what differs from the usual stream, value, and the last hour of it."""
-    found = Collected(("last", "last_hour"))
+    found = SeriesCollector(("last", "last_hour"))
     for metric, changes, value, hour in sorted(rows, key=lambda row: row[3]):
         who = pa.Table.from_pylist([{**WHO, **changes, "metric": metric}], schema=SCHEMA)
         at = np.array([float(hour)])
         found.add(who, at, {"last": np.array([value]), "last_hour": at})
-    return in_force(found.series())
+    return current_limits(found.series())
 
 
 LIMIT, INFO = catalog.STREAM_MAX_BYTES.name, catalog.STREAM_INFO.name
-WHO = {**dict.fromkeys(PLACE, ""), "system": "demo", "stream": "S", "labels": []}
-SCHEMA = pa.schema([*((name, pa.string()) for name in ("metric", *PLACE)), ("labels", LABELS)])
+WHO = {**dict.fromkeys(SUBJECT_LABELS, ""), "system": "demo", "stream": "S", "labels": []}
+SCHEMA = pa.schema(
+    [*((name, pa.string()) for name in ("metric", *SUBJECT_LABELS)), ("labels", LABELS)]
+)
 
 
 def info(discard: str, leader: str) -> dict[str, Any]:
@@ -174,7 +178,7 @@ def test_a_limit_of_another_system_metric_or_label_is_not_ours() -> None:
     assert found.limit(LIMIT, {**WHO, **cluster}, 23) == 2.0
 
 
-def test_the_newest_info_tells_what_a_full_stream_does() -> None:
+def test_the_newest_info_has_the_discard_policy() -> None:
     edited = limits((INFO, info("old", "n1"), 1.0, 5), (INFO, info("new", "n2"), 1.0, 9))
     assert not edited.discards_old(WHO)
     elected = limits((INFO, info("new", "n1"), 1.0, 5), (INFO, info("old", "n2"), 1.0, 9))

@@ -7,12 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.forecasting import snapshot, snapshot_batches
-from spark_rollups.forecasting.trend_batch import TREND_ASKED, trend_batch
-from spark_rollups.jobs.changed_days import missing_spans, month_ends, newest_whole_day
-from spark_rollups.jobs.progress import Silent
-from spark_rollups.jobs.worker_tasks import Here
+from spark_rollups.forecasting.snapshot_days import month_ends, newest_whole_day
+from spark_rollups.forecasting.trend_batch import TREND_INPUT, trend_batch
+from spark_rollups.jobs.changed_days import missing_spans
+from spark_rollups.jobs.worker_tasks import LocalRunner
+from spark_rollups.progress import SilentProgress
 from spark_rollups.rollup.tables.manifest import Day, Manifest
 
 WHOLE = (1 << 24) - 1
@@ -23,7 +24,9 @@ def day(hours: int = WHOLE, mark: str = "mark") -> Day:
 
 
 def made(tmp_path: Path, manifest: Manifest) -> Manifest:
-    return snapshot.make_asof(Place(str(tmp_path)), manifest, "stamp", Here(), Silent())
+    return snapshot.make_snapshots(
+        Root(str(tmp_path)), manifest, "stamp", LocalRunner(), SilentProgress()
+    )
 
 
 def test_the_newest_day_is_whole_when_its_last_hour_is_there() -> None:
@@ -59,7 +62,7 @@ def test_forecasts_are_made_as_of_the_newest_day_and_of_each_month(tmp_path: Pat
     }  # fmt: skip
 
 
-def test_what_no_changed_day_touches_is_kept_and_yesterday_makes_room(tmp_path: Path) -> None:
+def test_unchanged_snapshots_are_kept_and_that_of_yesterday_is_replaced(tmp_path: Path) -> None:
     days = {name: day() for name in ("2026-08-31", "2026-09-29", "2026-09-30")}
     first = made(tmp_path, Manifest(days=days))
     assert sorted(first.asof) == ["2026-08-31", "2026-09-30"]
@@ -83,20 +86,20 @@ def test_what_does_not_say_of_which_days_it_was_made_is_made_again(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
-        (pa.ArrowInvalid("offset overflow\nand more"), "offset overflow; the days are there"),
-        (MemoryError(), "no memory left; the days are there"),
+        (pa.ArrowInvalid("offset overflow\nand more"), "offset overflow; the days are written"),
+        (MemoryError(), "out of memory; the days are written"),
     ],
 )
-def test_too_many_series_are_told_in_one_line(
-    error: Exception, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_too_many_series_are_reported_in_one_line(
+    error: Exception, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(*_: object) -> None:
         raise error
 
-    monkeypatch.setitem(snapshot._ASKED, "trends", failing)
-    with pytest.raises(RollupError, match=f"forecasts as of 2026-09-30 cannot be made: {told}"):
+    monkeypatch.setitem(snapshot._INPUTS, "trends", failing)
+    with pytest.raises(RollupError, match=f"cannot compute forecasts as of 2026-09-30: {message}"):
         made(tmp_path, Manifest(days={"2026-09-30": day()}))
 
 
@@ -107,15 +110,19 @@ def trend_rows(number: int) -> pa.Table:
         "consumer": "", "server": "", "labels": [],
         "times": [each * 86_400.0 for each in points], "levels": [each * number for each in points],
     }  # fmt: skip
-    return pa.Table.from_pylist([row], schema=TREND_ASKED)
+    return pa.Table.from_pylist([row], schema=TREND_INPUT)
 
 
-@pytest.mark.parametrize("count", [0, 1, snapshot_batches.FEW, snapshot_batches.FEW + 3])
+@pytest.mark.parametrize(
+    "count", [0, 1, snapshot_batches.FEW_BATCHES, snapshot_batches.FEW_BATCHES + 3]
+)
 def test_many_batches_go_to_workers_and_say_the_same_in_the_same_order(
     count: int, tmp_path: Path
 ) -> None:
     batches = [trend_rows(number) for number in range(count)]
-    as_of, place = date(2026, 9, 28), Place(str(tmp_path))
-    found = list(snapshot_batches.worked_out("trends", batches, as_of, place, "stamp", Here()))
+    as_of, root = date(2026, 9, 28), Root(str(tmp_path))
+    found = list(
+        snapshot_batches.compute_batches("trends", batches, as_of, root, "stamp", LocalRunner())
+    )
     assert found == [trend_batch(batch, as_of) for batch in batches]
-    assert place.walk("") == [], "what was asked is taken away again"
+    assert root.walk("") == [], "inputs are deleted again"

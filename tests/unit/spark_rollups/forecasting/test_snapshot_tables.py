@@ -17,14 +17,14 @@ import pytest
 
 from exporter import catalog
 from exporter.metric import Metric
-from spark_rollups.filesystem import Place
-from spark_rollups.forecasting.forecast_batch import ASKED, BY_DESIGN, forecast_batch
+from spark_rollups.filesystem import Root
+from spark_rollups.forecasting.forecast_batch import BY_DESIGN, FORECAST_INPUT, forecast_batch
 from spark_rollups.forecasting.models.forecast import forecast
-from spark_rollups.forecasting.snapshot_tables import capacity_tables, forecasts_asked, trends_asked
+from spark_rollups.forecasting.snapshot_tables import capacity_tables, forecast_inputs, trend_inputs
 from spark_rollups.forecasting.trend_batch import trend_batch
 from spark_rollups.rollup.tables.manifest import Day, Manifest, RollupFile, write_manifest
 from spark_rollups.rollup.tables.reader import Rollups, open_rollups
-from spark_rollups.rollup.tables.schemas import DAILY, FORECASTS, HOURLY, PLACE, TRENDS
+from spark_rollups.rollup.tables.schemas import DAILY, FORECASTS, HOURLY, SUBJECT_LABELS, TRENDS
 
 AS_OF = date(2026, 11, 15)
 DAYS = 50
@@ -49,15 +49,15 @@ def always(value: float) -> Level:
 def stream(
     level: Level, *, limit: Level | None = None, discard: str = "new", **who: str
 ) -> list[Series]:
-    place = {"system": "demo", "account": "APP", "stream": "S", **who}
-    told = [("discard", discard), ("leader", "n1")]
-    found = [(catalog.STREAM_BYTES, place, level),
-             (catalog.STREAM_INFO, {**place, "labels": told}, always(1.0))]  # fmt: skip
-    return [*found, (catalog.STREAM_MAX_BYTES, place, limit)] if limit else found
+    subject = {"system": "demo", "account": "APP", "stream": "S", **who}
+    labels = [("discard", discard), ("leader", "n1")]
+    found = [(catalog.STREAM_BYTES, subject, level),
+             (catalog.STREAM_INFO, {**subject, "labels": labels}, always(1.0))]  # fmt: skip
+    return [*found, (catalog.STREAM_MAX_BYTES, subject, limit)] if limit else found
 
 
 class MemoryRollups(Rollups):
-    """Tables that stand in memory; test_a_folder_says_the_same holds it to the real thing."""
+    """Tables that stand in memory; test_a_folder_gives_the_same holds it to the real thing."""
 
     def __init__(self, series: Iterable[Series], missing: Iterable[int] = ()) -> None:
         """`missing` are days before the end."""
@@ -126,7 +126,7 @@ def folder_of(made: MemoryRollups, folder: Path) -> Rollups:
             for name, schema in (("hourly", HOURLY), ("daily", DAILY))
         }
         days[day.isoformat()] = Day("", (1 << 24) - 1, 1, tables)
-    write_manifest(Place(str(folder)), Manifest(number=1, written=1, days=days))
+    write_manifest(Root(str(folder)), Manifest(number=1, written=1, days=days))
     return open_rollups(str(folder))
 
 
@@ -139,7 +139,7 @@ def _file(folder: Path, path: str, rows: list[dict[str, Any]], schema: Any) -> R
 def _row(metric: Metric, who: dict[str, Any], value: float, **more: Any) -> dict[str, Any]:
     """Two samples an hour or a day, the value and half of it before."""
     return {
-        **dict.fromkeys(PLACE, ""), "labels": [], "metric": metric.name, "kind": metric.kind.value,
+        **dict.fromkeys(SUBJECT_LABELS, ""), "labels": [], "metric": metric.name, "kind": metric.kind.value,
         **who, "count": 2, "min": value / 2, "max": value, "sum": 1.5 * value, "first": value / 2,
         "last": value, "resets": 0, **more,
     }  # fmt: skip
@@ -172,7 +172,7 @@ def test_a_stream_that_grows_has_a_date_around_the_true_one() -> None:
     assert (row["subject"], row["limit_name"], row["stream"]) == ("stream", "bytes", "S")
 
 
-def test_a_folder_says_the_same(tmp_path: Path) -> None:
+def test_a_folder_gives_the_same(tmp_path: Path) -> None:
     made = rollups([
         *stream(growing(80 * GB, GB), limit=always(LIMIT)),
         *stream(always(LIMIT), limit=always(LIMIT), discard="old", stream="T"),
@@ -206,7 +206,7 @@ def test_a_stream_that_drops_old_messages_is_full_by_design() -> None:
     full = stream(always(0.999 * LIMIT), limit=always(LIMIT), discard="old")
     row = the_forecast(rollups(full))
     assert row["outlook"] == BY_DESIGN
-    assert "drops its oldest" in row["reason"]
+    assert "discards its oldest" in row["reason"]
     assert [row[name] for name in ("earliest", "likely", "latest", "not_before")] == [None] * 4
     assert row["level_30d_q50"] == pytest.approx(0.999 * LIMIT)
 
@@ -215,7 +215,7 @@ def test_a_young_stream_that_drops_old_messages_is_full_by_design_too() -> None:
     young: Level = lambda ago: LIMIT if ago < 3 else None  # noqa: E731
     row = the_forecast(rollups(stream(young, limit=always(LIMIT), discard="old")))
     assert (row["outlook"], row["model"]) == (BY_DESIGN, "")
-    assert "drops its oldest" in row["reason"]
+    assert "discards its oldest" in row["reason"]
     gone: Level = lambda ago: LIMIT if ago > 9 else None  # noqa: E731
     row = the_forecast(rollups(stream(gone, limit=always(LIMIT), discard="old")))
     assert (row["outlook"], row["reason"]) == ("unknown", "the newest point is 9 days old")
@@ -237,7 +237,7 @@ def test_a_stream_that_will_drop_old_messages_has_a_date_and_a_word_about_it() -
     series = stream(growing(80 * GB, GB), limit=always(LIMIT), discard="old")
     row = the_forecast(rollups(series))
     assert row["outlook"] == "act"
-    assert row["reason"] == "when full it drops its oldest messages (discard old)"
+    assert row["reason"] == "when full it discards its oldest messages (discard old)"
 
 
 def test_without_a_limit_there_are_levels_and_no_date() -> None:
@@ -282,7 +282,7 @@ def test_a_stream_that_is_gone_is_unknown_for_a_while_and_then_not_spoken_of() -
     assert row["reason"] == "the newest point is 10 days old"
 
 
-def test_a_young_stream_is_unknown_and_says_how_many_days_are_needed() -> None:
+def test_a_young_stream_is_unknown_with_the_number_of_days_needed() -> None:
     young: Level = lambda ago: GB if ago < 10 else None  # noqa: E731
     row = the_forecast(rollups(stream(young, limit=always(LIMIT))))
     assert (row["outlook"], row["model"]) == ("unknown", "")
@@ -308,8 +308,8 @@ def test_servers_and_accounts_have_their_limits() -> None:
         *((catalog.ACCOUNT_STORAGE_USED_BYTES, tier, growing(80 * GB, GB)) for tier in tiers),
         (catalog.ACCOUNT_STORAGE_LIMIT_BYTES, tiers[1], always(LIMIT)),
     ]))  # fmt: skip
-    told = {(row["subject"], row["limit_name"], row["outlook"]) for row in found}
-    assert told == {
+    labels = {(row["subject"], row["limit_name"], row["outlook"]) for row in found}
+    assert labels == {
         ("server", "storage", "act"),
         ("server", "memory", "not before"),
         ("account", "storage R1", "unknown"),
@@ -327,12 +327,12 @@ def test_an_earlier_day_knows_nothing_of_what_came_after() -> None:
 
 def test_it_is_the_forecast_of_one_series_for_each() -> None:
     found = rollups(stream(growing(80 * GB, GB), limit=always(LIMIT)))
-    (batch,) = forecasts_asked(found, AS_OF)
-    (asked,) = batch.to_pylist()
-    assert len(asked["times"]) == 24 * DAYS
+    (batch,) = forecast_inputs(found, AS_OF)
+    (row,) = batch.to_pylist()
+    assert len(row["times"]) == 24 * DAYS
     end = datetime(2026, 11, 16, tzinfo=UTC).timestamp()
-    assert asked["times"][-1] == end
-    plain = forecast(np.array(asked["times"]), np.array(asked["levels"]), LIMIT)
+    assert row["times"][-1] == end
+    plain = forecast(np.array(row["times"]), np.array(row["levels"]), LIMIT)
     row = the_forecast(found)
     assert [level.median for level in plain.levels] == [row[f"level_{n}d_q50"] for n in (7, 30, 90)]
     assert plain.accuracy is not None
@@ -344,10 +344,10 @@ def test_a_batch_gives_the_same_whole_or_in_pieces() -> None:
         *stream(growing(80 * GB, GB), limit=always(LIMIT)),
         *stream(growing(50 * GB, GB / 2), limit=always(LIMIT), stream="T"),
     ])  # fmt: skip
-    (batch,) = forecasts_asked(found, AS_OF)
-    assert batch.schema.equals(ASKED)
-    pieces = [forecast_batch(batch.slice(place, 1), AS_OF) for place in range(2)]
-    assert pa.concat_tables(pieces).equals(forecast_batch(batch, AS_OF))
+    (batch,) = forecast_inputs(found, AS_OF)
+    assert batch.schema.equals(FORECAST_INPUT)
+    parts = [forecast_batch(batch.slice(index, 1), AS_OF) for index in range(2)]
+    assert pa.concat_tables(parts).equals(forecast_batch(batch, AS_OF))
     workers = batch.to_batches()[0]
     assert forecast_batch(workers, AS_OF).equals(forecast_batch(batch, AS_OF))
 
@@ -371,7 +371,7 @@ def test_rollups_without_such_metrics_give_empty_tables() -> None:
     assert trended.schema.equals(TRENDS)
 
 
-def test_what_swings_is_told_by_its_mean_and_what_is_counted_by_its_last() -> None:
+def test_varying_metrics_use_the_mean_and_counts_the_last_value() -> None:
     found = rollups([
         (catalog.CONSUMER_NUM_PENDING, CONSUMER, growing(1000, 10)),
         (catalog.SERVER_HA_ASSETS, {"system": "demo", "server": "n1"}, growing(1000, 10)),
@@ -399,7 +399,7 @@ def test_trends_keep_the_labels_that_tell_series_apart() -> None:
          always(3.0))
         for t in ("R1", "R3")
     ])  # fmt: skip
-    (batch,) = trends_asked(found, AS_OF)
+    (batch,) = trend_inputs(found, AS_OF)
     rows = trend_batch(batch, AS_OF).to_pylist()
     assert [row["labels"] for row in rows] == [[("tier", "R1")], [("tier", "R3")]]
     assert {row["direction"] for row in rows} == {"steady"}

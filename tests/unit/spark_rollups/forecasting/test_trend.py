@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from spark_rollups.forecasting.models.daily_levels import DAY
-from spark_rollups.forecasting.models.known_history import past_of, steps_in
+from spark_rollups.forecasting.models.known_history import history_of, steps_in
 from spark_rollups.forecasting.models.slope import last_change, slope_range, theil_sen
 from spark_rollups.forecasting.models.trend import Direction, trend
 from spark_rollups.forecasting.models.weekly_season import profile_ahead, weekly_profile
@@ -27,7 +27,7 @@ def test_a_line_grows_by_its_slope() -> None:
 
 
 @pytest.mark.parametrize("size", [-900.0, 5000.0])
-def test_a_purge_or_a_load_does_not_bend_the_trend_and_is_told(size: float) -> None:
+def test_a_purge_or_a_load_does_not_change_the_trend_and_is_reported(size: float) -> None:
     found = trend(DAYS * DAY, LINE + np.where(DAYS >= 25, size, 0) + 1000)
     assert found.per_day == pytest.approx(10)
     assert found.stepped == pytest.approx(size + 10)
@@ -99,7 +99,7 @@ def test_a_growth_that_changed_is_counted_from_its_last_change() -> None:
     assert last_change(random.normal(0, 1, 60)) == 0
 
 
-def test_steps_are_told_from_the_quiet_days_of_a_week() -> None:
+def test_steps_are_distinguished_from_the_quiet_days_of_a_week() -> None:
     week = np.tile([10.0, 11, 9, 10, 12, 0, 1], 6)
     assert not steps_in(week).any()
     week[20], week[30] = -200, 150
@@ -111,7 +111,7 @@ def test_loads_that_recur_belong_to_the_growth_and_a_single_one_does_not() -> No
         increments = np.ones(50)
         increments[loads] = 100
         levels = np.concatenate([[0.0], np.cumsum(increments)])
-        return int(past_of(levels, levels).growing.sum())
+        return int(history_of(levels, levels).growing.sum())
 
     assert growing([12]) == 49
     assert growing([10, 22, 35]) == 50

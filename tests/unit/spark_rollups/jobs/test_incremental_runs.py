@@ -9,16 +9,16 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from support.rollups.archive import DAY, HOUR, MINUTE, MONDAY, RollupArchive, Told, labels, spoil
+from support.rollups.archive import DAY, HOUR, MINUTE, MONDAY, RollupArchive, Sample, labels, spoil
 
-from spark_rollups.filesystem import Place, RollupError
+from spark_rollups.filesystem import RollupError, Root
 from spark_rollups.forecasting import snapshot_batches
 from spark_rollups.jobs import cleanup
 from spark_rollups.jobs import rollup as rollup_run
-from spark_rollups.jobs.progress import Silent
 from spark_rollups.jobs.rollup import Result, rollup
 from spark_rollups.jobs.settings import RollupSettings
-from spark_rollups.jobs.worker_tasks import Here
+from spark_rollups.jobs.worker_tasks import LocalRunner
+from spark_rollups.progress import SilentProgress
 from spark_rollups.rollup.tables.manifest import newest_manifest
 from spark_rollups.rollup.tables.reader import open_rollups
 from spark_rollups.spark_errors import SparkFailedError
@@ -27,10 +27,10 @@ EVER = date(2000, 1, 1), date(2100, 1, 1)
 NAMES = ("2026-09-28", "2026-09-29", "2026-09-30")
 
 
-def day_of(number: int, consumer: str = "c") -> list[Told]:
-    who = {"system": "s", "account": "A", "stream": "S", "consumer": consumer}
+def day_of(number: int, consumer: str = "c") -> list[Sample]:
+    identity = {"system": "s", "account": "A", "stream": "S", "consumer": consumer}
     return [
-        (labels(metric, **who), MONDAY + number * DAY + step * 30 * MINUTE, float(step))
+        (labels(metric, **identity), MONDAY + number * DAY + step * 30 * MINUTE, float(step))
         for metric in ("streamgauge_consumer_deliveries_total", "streamgauge_consumer_verdict",
                        "streamgauge_consumer_lag_seconds")
         for step in range(48)
@@ -58,26 +58,26 @@ def file_of(archive: RollupArchive, table: str, day: str) -> Path:
     return archive.path / entry["path"]
 
 
-class Recorded(Here):
-    """Remembers the days that it was given, and fails where it is told to."""
+class Recorded(LocalRunner):
+    """Records the days of its tasks, and fails for a given day."""
 
     def __init__(self, fails: str = "") -> None:
         self.days: set[str] = set()
         self._fails = fails
 
     def run(self, tasks: Sequence[str]) -> Iterator[tuple[int, str]]:
-        for place, answer in super().run(tasks):
-            days = {json.loads(each)["day"] for each in json.loads(answer)}
+        for index, result in super().run(tasks):
+            days = {json.loads(each)["day"] for each in json.loads(result)}
             self.days |= days
             if self._fails in days:
                 raise KeyboardInterrupt
-            yield place, answer
+            yield index, result
 
 
-def run(archive: RollupArchive, runner: Here | None = None, **more: object) -> Result:
+def run(archive: RollupArchive, runner: LocalRunner | None = None, **more: object) -> Result:
     out = str(archive.path.parent / "out")
     settings = RollupSettings(str(archive.path), out, **more)  # type: ignore[arg-type]
-    return rollup(settings, lambda: runner or Here(), Silent())
+    return rollup(settings, lambda: runner or LocalRunner(), SilentProgress())
 
 
 def tables(archive: RollupArchive) -> dict[str, object]:
@@ -85,7 +85,7 @@ def tables(archive: RollupArchive) -> dict[str, object]:
     return {name: rollups.table(name, *EVER) for name in ("daily", "hourly", "shares", "quantiles")}
 
 
-def never() -> Here:
+def never() -> LocalRunner:
     raise AssertionError("Spark must not be started")
 
 
@@ -94,7 +94,7 @@ def test_where_nothing_changed_nothing_is_read_and_spark_is_not_started(
 ) -> None:
     first = run(archive)
     out = str(archive.path.parent / "out")
-    second = rollup(RollupSettings(str(archive.path), out), never, Silent())
+    second = rollup(RollupSettings(str(archive.path), out), never, SilentProgress())
     assert first.read == list(NAMES)
     assert second.read == []
     assert second.manifest == first.manifest
@@ -102,7 +102,7 @@ def test_where_nothing_changed_nothing_is_read_and_spark_is_not_started(
 
 def test_only_days_that_changed_are_read_again(archive: RollupArchive) -> None:
     run(archive)
-    late = [(who, time + MINUTE, value) for who, time, value in day_of(1)[:3]]
+    late = [(identity, time + MINUTE, value) for identity, time, value in day_of(1)[:3]]
     archive.add(late, now=MONDAY + 5 * DAY)
     runner = Recorded()
     again = run(archive, runner)
@@ -139,9 +139,9 @@ def test_running_days_again_gives_the_same_tables(archive: RollupArchive, tmp_pa
 def test_days_that_left_the_archive_stay_in_the_rollups(archive: RollupArchive) -> None:
     run(archive)
     path = max((archive.path / "manifest").glob("*.json"))
-    told = json.loads(path.read_text())
-    del told["manifest"]["days"][NAMES[0]]
-    path.write_text(json.dumps(told))
+    data = json.loads(path.read_text())
+    del data["manifest"]["days"][NAMES[0]]
+    path.write_text(json.dumps(data))
     assert sorted(run(archive).manifest.days) == list(NAMES)
 
 
@@ -156,7 +156,7 @@ def test_a_broken_run_leaves_the_old_result_and_the_next_takes_it_up(
     assert tables(archive) == old
     runner = Recorded()
     again = run(archive, runner)
-    assert again.taken_up == [NAMES[1]]
+    assert again.resumed == [NAMES[1]]
     assert runner.days - {""} == {NAMES[2]}
     assert sorted(again.manifest.days) == list(NAMES)
 
@@ -168,7 +168,7 @@ def test_what_a_broken_run_finished_is_read_again_when_its_files_are_gone(
         run(archive, Recorded(fails=NAMES[2]))
     for path in (archive.path.parent / "out" / "daily").rglob("*.parquet"):
         path.unlink()
-    assert run(archive).taken_up == []
+    assert run(archive).resumed == []
 
 
 def test_an_unreadable_file_is_named_and_leaves_the_old_result(archive: RollupArchive) -> None:
@@ -187,8 +187,8 @@ def test_a_fault_within_a_file_is_found_by_the_work_and_other_days_are_kept(
     spoil(path)
     with pytest.raises(RollupError, match=f"{path.name}.*; there is no result yet"):
         run(archive)
-    assert newest_manifest(Place(str(archive.path.parent / "out"))) is None
-    assert run(archive, first=date(2026, 9, 30)).taken_up == [NAMES[2]]
+    assert newest_manifest(Root(str(archive.path.parent / "out"))) is None
+    assert run(archive, first=date(2026, 9, 30)).resumed == [NAMES[2]]
 
 
 def test_a_missing_file_is_named(archive: RollupArchive) -> None:
@@ -199,7 +199,7 @@ def test_a_missing_file_is_named(archive: RollupArchive) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "last", "told"),
+    ("first", "last", "message"),
     [
         (date(2026, 9, 1), None, "has no day 2026-09-01 .it has 2026-09-28 to 2026-09-30"),
         (None, date(2026, 10, 9), "has no day 2026-10-09"),
@@ -207,39 +207,39 @@ def test_a_missing_file_is_named(archive: RollupArchive) -> None:
     ],
 )
 def test_a_day_that_the_archive_does_not_have_is_an_error(
-    archive: RollupArchive, first: date | None, last: date | None, told: str
+    archive: RollupArchive, first: date | None, last: date | None, message: str
 ) -> None:
-    with pytest.raises(RollupError, match=told):
+    with pytest.raises(RollupError, match=message):
         run(archive, first=first, last=last)
 
 
-class Said(Silent):
+class RecordedProgress(SilentProgress):
     def __init__(self) -> None:
         super().__init__()
         self.lines: list[str] = []
 
-    def say(self, line: str) -> None:
+    def log(self, line: str) -> None:
         self.lines.append(line)
 
 
-def test_days_missing_in_between_are_told(archive: RollupArchive) -> None:
+def test_days_missing_in_between_are_reported(archive: RollupArchive) -> None:
     archive.add(day_of(5), now=MONDAY + 8 * DAY)
-    said = Said()
+    progress = RecordedProgress()
     out = str(archive.path.parent / "out")
-    rollup(RollupSettings(str(archive.path), out), Here, said)
-    assert said.lines == ["missing in the archive: 2026-10-01 to 2026-10-02"]
+    rollup(RollupSettings(str(archive.path), out), LocalRunner, progress)
+    assert progress.lines == ["missing in the archive: 2026-10-01 to 2026-10-02"]
 
 
 def test_no_archive_is_an_error_that_names_the_place(tmp_path: Path) -> None:
-    with pytest.raises(RollupError, match=f"{tmp_path}: there is no archive here"):
-        rollup(RollupSettings(str(tmp_path), str(tmp_path / "out")), Here, Silent())
+    with pytest.raises(RollupError, match=f"{tmp_path}: no archive here"):
+        rollup(RollupSettings(str(tmp_path), str(tmp_path / "out")), LocalRunner, SilentProgress())
 
 
 def test_an_archive_of_a_newer_program_is_refused(archive: RollupArchive) -> None:
     path = max((archive.path / "manifest").glob("*.json"))
-    told = json.loads(path.read_text())
-    told["manifest"]["format"] = 2
-    path.write_text(json.dumps(told))
+    data = json.loads(path.read_text())
+    data["manifest"]["format"] = 2
+    path.write_text(json.dumps(data))
     with pytest.raises(RollupError, match="format 2 is newer than this program"):
         run(archive)
 
@@ -263,16 +263,16 @@ def test_rollups_of_a_newer_program_are_refused(archive: RollupArchive) -> None:
 
 
 def test_two_runs_at_once_do_not_overwrite_each_other(archive: RollupArchive) -> None:
-    class Overtaken(Here):
+    class Overtaken(LocalRunner):
         def run(self, tasks: Sequence[str]) -> Iterator[tuple[int, str]]:
             run(archive)
             yield from super().run(tasks)
 
-    with pytest.raises(RollupError, match="another rollup wrote here meanwhile"):
+    with pytest.raises(RollupError, match="another rollup wrote here at the same time"):
         run(archive, Overtaken())
 
 
-def test_files_of_earlier_results_go_when_nobody_can_read_them_any_more(
+def test_files_of_earlier_results_are_deleted_when_no_reader_can_use_them(
     archive: RollupArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(archive)
@@ -280,7 +280,9 @@ def test_files_of_earlier_results_go_when_nobody_can_read_them_any_more(
     first = set(out.glob("daily/*/*.parquet"))
     for turn in range(3):
         run(archive, from_raw=turn % 2 == 0)
-    assert first <= set(out.glob("daily/*/*.parquet")), "a young file is nobody's yet"
+    assert first <= set(out.glob("daily/*/*.parquet")), (
+        "a young file may belong to a running rollup"
+    )
     monkeypatch.setattr(cleanup, "GRACE_MS", -HOUR)
     last = run(archive, from_raw=True, folded=())
     left = {path.relative_to(out).as_posix() for path in out.glob("daily/*/*.parquet")}
@@ -297,15 +299,15 @@ def test_what_killed_runs_left_half_done_goes_when_it_is_old(archive: RollupArch
     left, kept = [
         [
             f"daily/day=2026-09-28/{scratch}{stamp}-0.parquet",
-            f"asked/{stamp}-trends-2026-09-28-00000.arrow",
-            f"asked/{scratch}{stamp}-trends-2026-09-28-00001.arrow",
+            f"inputs/{stamp}-trends-2026-09-28-00000.arrow",
+            f"inputs/{scratch}{stamp}-trends-2026-09-28-00001.arrow",
             f"rollup/{scratch}{stamp}.json",
             f"{scratch}{stamp}.prom",
         ]
         for stamp in (old, young)
     ]
     plain = ["rollup/.tmp-0a1b2c3d-unfinished.json", ".tmp-0a1b2c3d-streamgauge_rollup.prom"]
-    recent = ["rollup/.tmp-ffffffff-unfinished.json", "rollup/notes.txt", "asked/notes.txt"]
+    recent = ["rollup/.tmp-ffffffff-unfinished.json", "rollup/notes.txt", "inputs/notes.txt"]
     for path in (*left, *kept, *plain, *recent):
         (out / path).parent.mkdir(exist_ok=True)
         (out / path).write_bytes(b"half")
@@ -320,15 +322,15 @@ def test_days_that_changed_without_forecasts_are_not_hidden_from_later_runs(
     archive: RollupArchive,
 ) -> None:
     first = run(archive)
-    late = [(who, time + MINUTE, value) for who, time, value in day_of(1)[:3]]
+    late = [(identity, time + MINUTE, value) for identity, time, value in day_of(1)[:3]]
     archive.add(late, now=MONDAY + 5 * DAY)
     between = run(archive, forecasts=False)
-    assert between.asof == []
+    assert between.snapshots == []
     assert between.manifest.asof == first.manifest.asof
     last = run(archive)
     assert last.read == []
-    assert last.asof == [NAMES[2]]
-    assert run(archive).asof == []
+    assert last.snapshots == [NAMES[2]]
+    assert run(archive).snapshots == []
 
 
 def test_days_are_there_for_readers_even_when_no_forecast_can_be_made(
@@ -338,18 +340,18 @@ def test_days_are_there_for_readers_even_when_no_forecast_can_be_made(
         raise RollupError("cannot be made")
 
     with monkeypatch.context() as patched:
-        patched.setattr(rollup_run, "make_asof", failing)
+        patched.setattr(rollup_run, "make_snapshots", failing)
         with pytest.raises(RollupError, match="cannot be made"):
             run(archive)
     opened = open_rollups(str(archive.path.parent / "out"))
     assert [day.isoformat() for day in opened.days()] == list(NAMES)
-    assert opened.asof_days() == []
+    assert opened.snapshot_days() == []
     again = run(archive)
-    assert again.read == again.taken_up == []
-    assert again.asof == [NAMES[2]]
+    assert again.read == again.resumed == []
+    assert again.snapshots == [NAMES[2]]
 
 
-class SparkFails(Here):
+class SparkFails(LocalRunner):
     """At the tasks that have this word."""
 
     def __init__(self, at: str) -> None:
@@ -368,22 +370,22 @@ def told_of_failure(archive: RollupArchive, at: str, **more: object) -> str:
     return str(raised.value).partition("; ")[2]
 
 
-def test_a_failure_of_spark_says_what_is_left_to_readers(
+def test_a_failure_of_spark_reports_the_result_that_readers_see(
     archive: RollupArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot_batches, "FEW", 0)
+    monkeypatch.setattr(snapshot_batches, "FEW_BATCHES", 0)
     assert told_of_failure(archive, "units") == "there is no result yet"
     first = run(archive, last=date(2026, 9, 28), forecasts=False).manifest
-    assert told_of_failure(archive, "units") == "the old result stays"
-    place = Place(str(archive.path.parent / "out"))
-    assert newest_manifest(place) == first
-    left = "the days are there, forecasts stay as they were"
+    assert told_of_failure(archive, "units") == "the old result is unchanged"
+    root = Root(str(archive.path.parent / "out"))
+    assert newest_manifest(root) == first
+    left = "the days are written, forecasts are unchanged"
     assert told_of_failure(archive, "batch") == left
-    found = newest_manifest(place)
+    found = newest_manifest(root)
     assert found is not None
     assert (sorted(found.days), found.asof) == (list(NAMES), {})
     assert told_of_failure(archive, "batch") == left  # no day has changed since
-    assert newest_manifest(place) == found
+    assert newest_manifest(root) == found
 
 
 def test_days_without_statistics_are_made_from_the_samples(archive: RollupArchive) -> None:
@@ -391,10 +393,10 @@ def test_days_without_statistics_are_made_from_the_samples(archive: RollupArchiv
     run(archive)
     wanted = tables(archive)
     path = max((archive.path / "manifest").glob("*.json"))
-    told = json.loads(path.read_text())
-    for day in told["manifest"]["days"].values():
+    data = json.loads(path.read_text())
+    for day in data["manifest"]["days"].values():
         day["hourly"] = []
-    path.write_text(json.dumps(told))
+    path.write_text(json.dumps(data))
     again = run(archive)
     assert again.read == list(NAMES)
     assert all(day.raw for day in again.manifest.days.values())
@@ -405,9 +407,9 @@ def test_days_without_samples_have_days_and_say_that_quantiles_are_not_known(
     archive: RollupArchive,
 ) -> None:
     path = max((archive.path / "manifest").glob("*.json"))
-    told = json.loads(path.read_text())
-    told["manifest"]["days"][NAMES[1]]["samples"] = []
-    path.write_text(json.dumps(told))
+    data = json.loads(path.read_text())
+    data["manifest"]["days"][NAMES[1]]["samples"] = []
+    path.write_text(json.dumps(data))
     found = run(archive).manifest.days[NAMES[1]]
     assert not found.samples
     assert found.tables["daily"]

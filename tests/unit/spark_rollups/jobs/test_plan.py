@@ -1,4 +1,4 @@
-"""Pieces of work: whole metrics, bounded, and every row in exactly one of them."""
+"""Units of work: whole metrics, bounded, and every row in exactly one of them."""
 
 from datetime import date
 from pathlib import Path
@@ -12,12 +12,12 @@ from support.rollups.archive import DAY, MINUTE, MONDAY, RollupArchive, labels
 from spark_rollups.datasource import parquet_reader
 from spark_rollups.datasource.archive_files import Archive, open_archive
 from spark_rollups.jobs import plan as plan_module
-from spark_rollups.jobs.plan import Asked, groups, plan
-from spark_rollups.jobs.progress import Silent
+from spark_rollups.jobs.plan import RollupRequest, groups, plan
 from spark_rollups.jobs.rollup import rollup
 from spark_rollups.jobs.settings import RollupSettings
 from spark_rollups.jobs.unit import Unit, units_from, units_text
-from spark_rollups.jobs.worker_tasks import Here
+from spark_rollups.jobs.worker_tasks import LocalRunner
+from spark_rollups.progress import SilentProgress
 from spark_rollups.rollup.tables.reader import open_rollups
 
 ORDER = ("metric", "consumer", "day", "hour", "value")
@@ -32,20 +32,22 @@ METRICS = tuple(
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Archive:
     path = tmp_path_factory.mktemp("plan") / "archive"
-    told = [
+    samples = [
         (labels(metric, system="s", consumer=f"c{number}", instance=instance),
          MONDAY + step * 20 * MINUTE, float(step * number))
         for metric in METRICS for number in range(3) for instance in "ab" for step in range(144)
     ]  # fmt: skip
-    RollupArchive(path).add(told, now=MONDAY + 5 * DAY)
+    RollupArchive(path).add(samples, now=MONDAY + 5 * DAY)
     return open_archive(str(path))
 
 
-ASKED = Asked(METRICS, ("streamgauge_consumer_verdict",), METRICS[1:2], from_raw=False)
+FORECAST_INPUT = RollupRequest(
+    METRICS, ("streamgauge_consumer_verdict",), METRICS[1:2], from_raw=False
+)
 
 
 def test_a_small_day_is_one_piece_of_each_kind(archive: Archive) -> None:
-    units = plan(archive, DAYS, ASKED, slots=2)
+    units = plan(archive, DAYS, FORECAST_INPUT, slots=2)
     assert [(unit.day, unit.source, unit.makes) for unit in units] == [
         (day, source, makes)
         for day in DAYS
@@ -58,7 +60,7 @@ def test_a_small_day_is_one_piece_of_each_kind(archive: Archive) -> None:
 
 
 def test_from_raw_reads_samples_and_where_counters_stood_the_day_before(archive: Archive) -> None:
-    raw = Asked(METRICS, (), (), from_raw=True)
+    raw = RollupRequest(METRICS, (), (), from_raw=True)
     first, second = plan(archive, DAYS, raw, slots=2)
     assert (first.source, first.before) == ("samples", ())
     assert second.before == tuple(each.path for each in archive.days[DAYS[0]].hourly)
@@ -66,8 +68,8 @@ def test_from_raw_reads_samples_and_where_counters_stood_the_day_before(archive:
 
 
 def test_a_state_that_the_archive_does_not_know_makes_no_piece(archive: Archive) -> None:
-    asked = Asked(METRICS, ("streamgauge_consumer_redelivery_cause",), (), from_raw=False)
-    assert {unit.makes for unit in plan(archive, DAYS, asked, slots=2)} == {"days"}
+    request = RollupRequest(METRICS, ("streamgauge_consumer_redelivery_cause",), (), from_raw=False)
+    assert {unit.makes for unit in plan(archive, DAYS, request, slots=2)} == {"days"}
 
 
 @pytest.mark.parametrize("from_raw", [False, True])
@@ -77,8 +79,8 @@ def test_cut_as_small_as_can_be_the_tables_are_the_same(
     """By metrics, then by identities, with a batch for each row group."""
 
     def tables(name: str) -> list[object]:
-        settings = RollupSettings(archive.place.text, str(tmp_path / name), from_raw=from_raw)
-        rollup(settings, Here, Silent())
+        settings = RollupSettings(archive.root.text, str(tmp_path / name), from_raw=from_raw)
+        rollup(settings, LocalRunner, SilentProgress())
         rollups = open_rollups(str(tmp_path / name))
         found = [rollups.table(each, *EVER) for each in ("daily", "hourly", "shares", "quantiles")]
         return [
@@ -90,7 +92,7 @@ def test_cut_as_small_as_can_be_the_tables_are_the_same(
     for name in ("MOST_ROWS", "LEAST_ROWS", "MOST_SAMPLES", "LEAST_SAMPLES"):
         monkeypatch.setattr(plan_module, name, 50)
     monkeypatch.setattr(parquet_reader, "_BATCH_ROWS", 1)
-    units = plan(archive, DAYS, ASKED, slots=2)
+    units = plan(archive, DAYS, FORECAST_INPUT, slots=2)
     assert min(unit.buckets for unit in units) > 1
     assert all(len(unit.metrics or ()) == 1 for unit in units)
     assert tables("cut") == whole

@@ -1,4 +1,4 @@
-"""Forecasts as gauges and as text: names and labels of the catalogue, valid for whoever reads it."""
+"""Forecasts as gauges and as text: names and labels of the catalogue, valid in both formats."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_two_systems_stay_two() -> None:
     assert found.merged == 0
 
 
-def test_what_is_published_is_what_the_catalogue_says_of_rollups() -> None:
+def test_the_published_metrics_are_those_of_the_catalogue() -> None:
     assert set(PUBLISHED) == {m for m in catalog.ALL if m.origin is Origin.ROLLUP}
     assert {metric.kind for metric in PUBLISHED} == {Kind.GAUGE}
 
@@ -165,7 +165,7 @@ def everything() -> bytes:
 
 
 @pytest.mark.parametrize("parse", [openmetrics, plain_text])
-def test_the_text_is_valid_in_both_formats_and_says_the_same(parse: Any) -> None:
+def test_the_text_is_valid_and_equal_in_both_formats(parse: Any) -> None:
     read = {
         (sample.name, tuple(sample.labels[name] for name in catalog.BY_NAME[sample.name].labels)): (
             sample.value
@@ -225,7 +225,7 @@ def test_a_file_is_replaced_whole_and_others_may_read_it(tmp_path: Path) -> None
     assert [each.name for each in tmp_path.iterdir()] == ["streamgauge.prom"]
 
 
-def test_a_file_that_cannot_be_written_is_told_in_one_line_and_leaves_nothing(
+def test_a_write_error_is_reported_in_one_line_and_leaves_no_file(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(RollupError, match=r"cannot write .*gone/x\.prom: No such file"):

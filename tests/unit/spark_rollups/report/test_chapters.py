@@ -1,4 +1,4 @@
-"""What the chapters of the report say about literal months: the numbers, and what is unknown."""
+"""The chapters of the report for literal months: numbers, and what is unknown."""
 
 from datetime import date
 from typing import Any
@@ -16,14 +16,14 @@ from support.rollups.report_month import (
     SERVER,
     STREAM,
     forecast,
+    healthy,
     report_of,
     rows_of,
-    well,
 )
 
 from exporter import catalog as c
 from spark_rollups.report.cell_values import Kind, Level
-from spark_rollups.report.chapters.right_sizing import quantile
+from spark_rollups.report.facts.sizing import quantile
 from spark_rollups.report.figure_data import DayStrip, Fans, FullRanges, Shares
 from spark_rollups.report.model import Chapter, Comparison, Report
 
@@ -37,7 +37,7 @@ def chapter(report: Report, key: str) -> Chapter:
 
 @pytest.fixture(scope="module")
 def good() -> Report:
-    return report_of(well())
+    return report_of(healthy())
 
 
 def test_the_chapters_are_all_there_in_order(good: Report) -> None:
@@ -56,8 +56,8 @@ def test_every_table_has_its_own_name_and_rows_as_long_as_its_columns(good: Repo
         assert {len(row.values) for row in table.rows} <= {len(keys)}, table.key
 
 
-def test_a_good_month_says_that_it_is_good(good: Report) -> None:
-    assert good.front.level is Level.CALM
+def test_a_good_month_has_a_good_headline(good: Report) -> None:
+    assert good.front.level is Level.NORMAL
     assert good.front.headline == (
         "No limit will be reached within 90 days, and nothing needs attention."
     )
@@ -75,7 +75,7 @@ def test_a_stream_has_its_size_growth_and_limits(good: Report) -> None:
 
 
 def test_only_a_stream_that_refuses_is_marked_when_it_is_full() -> None:
-    for discard, level in (("new", Level.WRONG), ("old", Level.CALM)):
+    for discard, level in (("new", Level.CRITICAL), ("old", Level.NORMAL)):
         rollups = LiteralRollups()
         rollups.gauge(c.STREAM_INFO, NOVEMBER, 1, labels={"discard": discard}, **STREAM)
         rollups.gauge(c.STREAM_BYTES, NOVEMBER, 99, **STREAM)
@@ -85,7 +85,7 @@ def test_only_a_stream_that_refuses_is_marked_when_it_is_full() -> None:
 
 
 def test_a_consumer_has_its_worst_day_and_its_share_of_repeats() -> None:
-    rollups = well()
+    rollups = healthy()
     rollups.gauge(c.CONSUMER_LAG_SECONDS, [NOVEMBER[6]], 50, high=5000, **CONSUMER)
     (row,) = rows_of(report_of(rollups), "consumers")
     assert (row["lag_seconds"], row["lag_day"], row["lag_seconds_before"]) == (5000, NOVEMBER[6], 5)
@@ -95,7 +95,7 @@ def test_a_consumer_has_its_worst_day_and_its_share_of_repeats() -> None:
 
 
 def test_shares_of_time_are_by_state_and_the_month_before_stands_beside() -> None:
-    rollups = well()
+    rollups = healthy()
     rollups.rows["shares"].clear()
     rollups.states(c.CONSUMER_VERDICT, OCTOBER, {0: 90, 5: 10}, **CONSUMER)
     rollups.states(c.CONSUMER_VERDICT, NOVEMBER, {0: 50, 2: 10, 3: 15, 7: 25}, **CONSUMER)
@@ -103,9 +103,9 @@ def test_shares_of_time_are_by_state_and_the_month_before_stands_beside() -> Non
     (row,) = rows_of(report, "verdicts")
     assert (row["not_well"], row["not_well_before"]) == (pytest.approx(0.4), pytest.approx(0.1))
     assert (row["ack_floor_stuck"], row["paused"]) == (pytest.approx(0.25), pytest.approx(0.1))
-    (picture,) = chapter(report, "consumers").pictures
-    assert isinstance(picture, Shares)
-    assert sum(picture.rows[0].shares) == pytest.approx(1)
+    (figure,) = chapter(report, "consumers").figures
+    assert isinstance(figure, Shares)
+    assert sum(figure.rows[0].shares) == pytest.approx(1)
     assert rows_of(report, "consumers")[0]["worst_state"] == "ack floor stuck"
 
 
@@ -121,16 +121,18 @@ def test_who_was_not_measured_is_unknown_and_not_zero() -> None:
     for key in ("bytes", "growth", "max_bytes", "fill", "stored", "discard"):
         assert stream[key] is None, key
     assert rows_of(report, "servers") == []
-    assert "Nothing is known of the servers" in chapter(report, "servers").sentences[0]
-    assert report.front.headline == "When anything will be full is unknown: no forecast was made."
-    assert "Every comparison: there is no data of October 2026." in [
+    assert "Servers are unknown" in chapter(report, "servers").sentences[0]
+    assert (
+        report.front.headline == "It is unknown when limits will be reached: there is no forecast."
+    )
+    assert "All comparisons: there is no data of October 2026." in [
         row["what"] for row in rows_of(report, "unknown")
     ]
     assert all(each.before is None for each in report.front.comparisons)
 
 
 def test_a_server_has_its_fill_errors_and_restarts() -> None:
-    rollups = well()
+    rollups = healthy()
     rollups.rows["daily"] = [
         row
         for row in rollups.rows["daily"]
@@ -143,15 +145,15 @@ def test_a_server_has_its_fill_errors_and_restarts() -> None:
     assert (row["version"], row["api_error_ratio"]) == ("2.15.1", 0)
 
 
-def test_an_account_without_a_limit_says_so() -> None:
-    rollups = well()
+def test_an_account_without_a_limit_shows_no_limit() -> None:
+    rollups = healthy()
     rollups.gauge(c.ACCOUNT_STORAGE_USED_BYTES, NOVEMBER, 7, labels={"tier": ""}, account="APP")
     (row,) = rows_of(report_of(rollups), "accounts")
     assert (row["storage_limit_bytes"], row["storage_fill"]) == (float("inf"), float("inf"))
 
 
 def test_a_clock_is_off_only_beyond_its_uncertainty() -> None:
-    rollups = well()
+    rollups = healthy()
     for metric, value in (
         (c.SERVER_CLOCK_OFFSET_SECONDS, -3.0),
         (c.SERVER_CLOCK_UNCERTAINTY_SECONDS, 2.5),
@@ -163,7 +165,7 @@ def test_a_clock_is_off_only_beyond_its_uncertainty() -> None:
 
 
 def test_publishes_tell_whether_duplicates_are_exact() -> None:
-    rollups = well()
+    rollups = healthy()
     rollups.gauge(c.STREAM_DEDUPE_EXACT, NOVEMBER, lambda day: 0 if day == 3 else 1, **STREAM)
     rollups.counter(c.STREAM_DEDUPE_HITS, NOVEMBER, 2, **STREAM)
     (row,) = rows_of(report_of(rollups), "publishing")
@@ -172,7 +174,7 @@ def test_publishes_tell_whether_duplicates_are_exact() -> None:
 
 
 def test_rejections_stand_by_code_with_their_meaning() -> None:
-    rollups = well()
+    rollups = healthy()
     for code, number in (("10071", 1), ("10077", 3), ("19999", 2)):
         labels = {"code": code}
         rollups.counter(c.STREAM_PUBLISH_REJECTIONS, BOTH, number, labels=labels, **STREAM)
@@ -185,24 +187,24 @@ def test_rejections_stand_by_code_with_their_meaning() -> None:
     assert (rows[1]["meaning"], rows[2]["meaning"]) == ("", "wrong last sequence")
 
 
-def test_checks_of_the_audit_are_new_open_or_mended() -> None:
-    rollups = well()
+def test_checks_of_the_audit_are_new_open_or_fixed() -> None:
+    rollups = healthy()
     for check, days in (
         ("old-one", BOTH),
         ("new-one", NOVEMBER[9:]),
-        ("mended-one", BOTH[:45]),
+        ("fixed-one", BOTH[:45]),
     ):
         labels = {"check": check, "severity": "warn"}
         rollups.gauge(c.STREAM_CONFIG_FINDINGS, days, 2, labels=labels, **STREAM)
     rows = {row["check"]: row for row in rows_of(report_of(rollups), "configuration")}
     assert {check: row["state"] for check, row in rows.items()} == {
-        "old-one": "open", "new-one": "new", "mended-one": "mended",
+        "old-one": "open", "new-one": "new", "fixed-one": "fixed",
     }  # fmt: skip
     assert rows["new-one"]["since"] == NOVEMBER[9]
 
 
 def test_right_sizing_takes_the_slow_acknowledgements_from_the_histogram() -> None:
-    rollups = well()
+    rollups = healthy()
     for bound, number in (("1.0", 90), ("2.0", 100), ("+Inf", 100)):
         rollups.counter(
             c.CONSUMER_ACK_SECONDS, NOVEMBER, number, labels={"le": bound}, name=BUCKET, **CONSUMER
@@ -230,15 +232,15 @@ def test_a_histogram_without_its_last_bucket_is_unknown() -> None:
 
 
 def test_changes_stand_on_their_day_the_newest_first() -> None:
-    rollups = well()
+    rollups = healthy()
     rollups.counter(c.STREAM_RECREATED, NOVEMBER, lambda day: day == 4, **STREAM)
     rollups.counter(c.CONSUMER_RECREATED, NOVEMBER, lambda day: 2 * (day == 20), **CONSUMER)
     rollups.gauge(c.STREAM_UP, NOVEMBER[7:12], 1, account="APP", stream="SHORT")
     rollups.gauge(c.SERVER_INFO, NOVEMBER[25:], 1, labels={"version": "2.16.0"}, server="n9")
     rollups.gauge(c.SERVER_INFO, NOVEMBER[:25], 1, labels={"version": "2.15.9"}, server="n9")
     rows = rows_of(report_of(rollups), "changes")
-    told = [(row["day"].day, row["what"], row["stream"] or row["server"]) for row in rows]
-    assert told == [
+    events = [(row["day"].day, row["what"], row["stream"] or row["server"]) for row in rows]
+    assert events == [
         (26, "version changed", "n9"),
         (21, "recreated or reset", "ORDERS"),
         (12, "stream last seen", "SHORT"),
@@ -249,8 +251,8 @@ def test_changes_stand_on_their_day_the_newest_first() -> None:
     assert rows[1]["number"] == 2
 
 
-def test_a_changed_limit_is_told_with_both_values() -> None:
-    rollups = well()
+def test_a_changed_limit_is_reported_with_both_values() -> None:
+    rollups = healthy()
     rollups.rows["daily"] = [
         row for row in rollups.rows["daily"] if row["metric"] != c.STREAM_MAX_BYTES.name
     ]
@@ -261,7 +263,7 @@ def test_a_changed_limit_is_told_with_both_values() -> None:
 
 
 def test_elections_are_summed_up_by_stream() -> None:
-    rollups = well()
+    rollups = healthy()
     rollups.counter(
         c.STREAM_LEADER_CHANGES, NOVEMBER, lambda day: (day == 3) + 2 * (day == 9), **STREAM
     )
@@ -271,44 +273,44 @@ def test_elections_are_summed_up_by_stream() -> None:
     assert (row["number"], row["days"], row["worst_day"]) == (3, 2, NOVEMBER[9])
 
 
-def test_missing_days_and_hours_are_told_and_drawn() -> None:
-    rollups = well()
+def test_missing_days_and_hours_are_reported_and_drawn() -> None:
+    rollups = healthy()
     for day in NOVEMBER[6:8]:
         del rollups.covered[day]
     rollups.cover([NOVEMBER[9]], hours=0b1111)
     report = report_of(rollups)
     what = [row["what"].replace("\u00a0", " ") for row in rows_of(report, "unknown")]
     assert what[:2] == ["Everything on 7 to 8 Nov: no data.", "Some hours on 10 Nov."]
-    (strip,) = chapter(report, "data-quality").pictures
+    (strip,) = chapter(report, "data-quality").figures
     assert isinstance(strip, DayStrip)
     assert strip.rows[0].days[6:10] == (None, None, 1.0, pytest.approx(4 / 24))
     assert "28 of 30 days have data, 652 of 720 hours." in chapter(report, "data-quality").sentences
 
 
-def test_a_month_that_is_not_over_says_so() -> None:
-    rollups = well()
+def test_a_month_that_is_not_over_is_reported() -> None:
+    rollups = healthy()
     for day in NOVEMBER[12:]:
         del rollups.covered[day]
     report = report_of(rollups)
     assert report.covered[-1] == date(2026, 11, 12)
     what = [row["what"].replace("\u00a0", " ") for row in rows_of(report, "unknown")]
-    assert "Everything after 12 Nov 2026: the data end there, the month does not." in what
+    assert "Everything after 12 Nov 2026: the data ends before the month." in what
 
 
-def test_a_question_left_out_is_told_with_its_reason() -> None:
-    rollups = well()
+def test_a_skipped_request_is_reported_with_its_reason() -> None:
+    rollups = healthy()
     labels = {"request": "subsz", "reason": "ceiling"}
     rollups.gauge(c.REQUEST_SKIPPED, NOVEMBER, lambda day: day >= 15, labels=labels)
     rollups.gauge(c.REQUEST_SUCCESS, NOVEMBER, 0.9, labels={"request": "jsz"})
     rows = rows_of(report_of(rollups), "requests")
     assert [(row["request"], row["why"]) for row in rows] == [
-        ("subsz", "left out: ceiling"), ("jsz", "not answered in full"),
+        ("subsz", "skipped: ceiling"), ("jsz", "failed"),
     ]  # fmt: skip
     assert [row["share"] for row in rows] == [pytest.approx(0.5), pytest.approx(0.1)]
 
 
 def filling(**changes: object) -> LiteralRollups:
-    rollups = well()
+    rollups = healthy()
     rollups.asof.clear()
     dates = {
         "earliest": date(2026, 12, 20),
@@ -320,7 +322,7 @@ def filling(**changes: object) -> LiteralRollups:
     return rollups
 
 
-def test_the_first_page_says_what_will_be_full_and_how_the_date_moved() -> None:
+def test_the_first_page_has_the_date_of_a_limit_and_how_it_moved() -> None:
     rollups = filling()
     before = {"outlook": "act", "likely": date(2027, 1, 12), "not_before": None}
     rollups.forecast(date(2026, 10, 31), **forecast(**before))
@@ -339,7 +341,7 @@ def test_a_stream_that_drops_its_oldest_is_no_bad_news() -> None:
     report = report_of(rollups)
     assert report.findings == ()
     assert report.front.full is None
-    assert rows_of(report, "limits")[0]["outlook"] == "full by design: drops the oldest"
+    assert rows_of(report, "limits")[0]["outlook"] == "full by design: discards the oldest"
 
 
 def test_a_limit_has_its_history_drawn_with_a_gap_where_days_are_missing() -> None:
@@ -349,35 +351,37 @@ def test_a_limit_has_its_history_drawn_with_a_gap_where_days_are_missing() -> No
     rollups.rows["daily"] = [
         row for row in rollups.rows["daily"] if row["day"] not in NOVEMBER[6:8]
     ]
-    (fans,) = chapter(report_of(rollups), "limits").pictures
+    (fans,) = chapter(report_of(rollups), "limits").figures
     assert isinstance(fans, Fans)
     (fan,) = fans.fans
     assert len(fan.days) == 59
     assert (fan.limit, fan.is_bytes, len(fan.ahead)) == (40 * GIB, True, 3)
 
 
-@pytest.mark.parametrize(("came", "verdict"), [(17.0, "held"), (30.0, "did not hold")])
-def test_what_was_said_a_month_ago_is_held_against_what_came(came: float, verdict: str) -> None:
-    rollups = well()
+@pytest.mark.parametrize(("actual", "verdict"), [(17.0, "inside"), (30.0, "outside")])
+def test_forecasts_of_a_month_ago_are_compared_with_actual_levels(
+    actual: float, verdict: str
+) -> None:
+    rollups = healthy()
     rollups.forecast(date(2026, 10, 31), **forecast())
     rollups.rows["daily"] = [
         row
         for row in rollups.rows["daily"]
         if row["metric"] != c.STREAM_BYTES.name or row["day"] != LAST
     ]
-    rollups.gauge(c.STREAM_BYTES, [LAST], came * GIB, **STREAM)
+    rollups.gauge(c.STREAM_BYTES, [LAST], actual * GIB, **STREAM)
     (row,) = rows_of(report_of(rollups), "forecast_check")
-    assert (row["day"], row["verdict"], row["came"]) == (LAST, verdict, came * GIB)
+    assert (row["day"], row["verdict"], row["came"]) == (LAST, verdict, actual * GIB)
     assert (row["low"], row["high"]) == (16 * GIB, 18 * GIB)
 
 
-def test_what_came_is_read_once_however_many_forecasts_are_held_against_it(
+def test_actual_levels_are_read_once_for_all_forecasts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One reading for each of thousands of limits took minutes."""
     readings = []
     for streams in (1, 40):
-        rollups, reads = well(), 0
+        rollups, reads = healthy(), 0
         for number in range(streams):
             named = {**STREAM, "stream": f"S{number}"}
             rollups.forecast(date(2026, 10, 31), **{**forecast(), **named})
@@ -396,7 +400,7 @@ def test_what_came_is_read_once_however_many_forecasts_are_held_against_it(
 
 
 def test_sums_are_compared_by_covered_day() -> None:
-    rollups = well()
+    rollups = healthy()
     for day in NOVEMBER[15:]:
         del rollups.covered[day]
     rollups.rows["daily"] = [
@@ -410,18 +414,18 @@ def test_worse_is_a_tenth_more_of_something_bad() -> None:
     def level(now: float | None, before: float | None, bad: bool | None = True) -> Level:
         return Comparison("x", "X", Kind.COUNT, now, before, bad).level
 
-    assert level(110, 100) is Level.LOOK
-    assert level(109, 100) is Level.CALM
-    assert level(1, 0) is Level.LOOK
-    assert level(0, 0) is Level.CALM
-    assert level(200, 100, None) is Level.CALM
-    assert level(None, 100) is Level.CALM
-    assert level(80, 100, False) is Level.LOOK
+    assert level(110, 100) is Level.WARNING
+    assert level(109, 100) is Level.NORMAL
+    assert level(1, 0) is Level.WARNING
+    assert level(0, 0) is Level.NORMAL
+    assert level(200, 100, None) is Level.NORMAL
+    assert level(None, 100) is Level.NORMAL
+    assert level(80, 100, False) is Level.WARNING
 
 
-def test_trends_that_matter_are_told_and_small_ones_are_not() -> None:
-    rollups = well()
-    place = {"account": "APP", "stream": "ORDERS", "consumer": "billing", "server": ""}
+def test_large_trends_are_shown_and_small_ones_are_not() -> None:
+    rollups = healthy()
+    index = {"account": "APP", "stream": "ORDERS", "consumer": "billing", "server": ""}
     for metric, level, per_day, direction in (
         (c.CONSUMER_NUM_PENDING, 5000.0, 100.0, "growing"),
         (c.CONSUMER_LAG_SECONDS, 2.0, 1.0, "growing"),
@@ -429,7 +433,7 @@ def test_trends_that_matter_are_told_and_small_ones_are_not() -> None:
         (c.SERVER_HA_ASSETS, 10.0, 0.0, "steady"),
     ):
         rollups.asof[LAST]["trends"].append({
-            "as_of": LAST, "metric": metric.name, "kind": "gauge", "system": "prod", **place,
+            "as_of": LAST, "metric": metric.name, "kind": "gauge", "system": "prod", **index,
             "labels": [], "level": level, "per_day": per_day, "low": per_day, "high": per_day,
             "direction": direction, "stepped": 0.0, "days": 28,
         })  # fmt: skip
@@ -440,12 +444,12 @@ def test_trends_that_matter_are_told_and_small_ones_are_not() -> None:
 
 
 def test_two_systems_are_kept_apart() -> None:
-    rollups = well()
+    rollups = healthy()
     rollups.gauge(c.STREAM_BYTES, NOVEMBER, 1, system="test", **STREAM)
     rollups.gauge(c.UP, NOVEMBER, 1, system="test")
     report = report_of(rollups)
     assert report.systems == ("prod", "test")
     assert [row["system"] for row in rows_of(report, "streams")] == ["prod", "test"]
-    (strip,) = chapter(report, "data-quality").pictures
+    (strip,) = chapter(report, "data-quality").figures
     assert isinstance(strip, DayStrip)
     assert [row.name.text for row in strip.rows] == ["any data", "prod", "test"]

@@ -10,10 +10,10 @@ from support.rollups.report_month import BOTH, CONSUMER, MONTH, NOVEMBER, OCTOBE
 
 from alerts import thresholds
 from exporter import catalog as c
-from spark_rollups.report.chapters.servers import restarts
-from spark_rollups.report.facts.assets import Assets, Of, days_of, two_months
+from spark_rollups.report.facts.assets import Assets, Statistic, days_of, two_months
 from spark_rollups.report.facts.first_events import APPEARING
 from spark_rollups.report.facts.monthly_facts import Facts, read_facts
+from spark_rollups.report.facts.servers import restart_days
 from spark_rollups.report.facts.source import ACCOUNT, slices
 from spark_rollups.report.facts.source import CONSUMER as CONSUMER_LABELS
 from spark_rollups.report.facts.source import STREAM as STREAM_LABELS
@@ -32,10 +32,16 @@ def test_first_and_last_go_by_the_days_across_weeks() -> None:
     rollups = LiteralRollups()
     rollups.gauge(c.STREAM_BYTES, BOTH, lambda day: day, high=lambda day: 2 * day, **STREAM)
     now, before = streams(rollups, c.STREAM_BYTES)
-    numbers = [now.of(c.STREAM_BYTES, each)[0] for each in (Of.FIRST, Of.LAST, Of.LOW, Of.HIGH)]
+    numbers = [
+        now.column(c.STREAM_BYTES, each)[0]
+        for each in (Statistic.FIRST, Statistic.LAST, Statistic.MIN, Statistic.MAX)
+    ]
     assert numbers == [31, 60, 31, 120]
-    assert (now.of(c.STREAM_BYTES, Of.DAYS)[0], now.mean(c.STREAM_BYTES)[0]) == (30, 45.5)
-    assert before.of(c.STREAM_BYTES, Of.LAST)[0] == 30
+    assert (now.column(c.STREAM_BYTES, Statistic.DAYS)[0], now.mean(c.STREAM_BYTES)[0]) == (
+        30,
+        45.5,
+    )
+    assert before.column(c.STREAM_BYTES, Statistic.LAST)[0] == 30
 
 
 def test_increases_add_up_and_unknown_ones_stay_unknown() -> None:
@@ -43,10 +49,10 @@ def test_increases_add_up_and_unknown_ones_stay_unknown() -> None:
     rollups.counter(c.STREAM_STORED_MESSAGES, NOVEMBER, 5, **STREAM)
     rollups.gauge(c.STREAM_BYTES, NOVEMBER, 1, **STREAM)
     now, before = streams(rollups, c.STREAM_STORED_MESSAGES, c.STREAM_BYTES)
-    assert now.of(c.STREAM_STORED_MESSAGES, Of.INCREASE).tolist() == [150]
-    assert math.isnan(now.of(c.STREAM_BYTES, Of.INCREASE)[0])
-    assert math.isnan(now.of(c.STREAM_MESSAGES, Of.LAST)[0])
-    assert math.isnan(before.of(c.STREAM_STORED_MESSAGES, Of.INCREASE)[0])
+    assert now.column(c.STREAM_STORED_MESSAGES, Statistic.INCREASE).tolist() == [150]
+    assert math.isnan(now.column(c.STREAM_BYTES, Statistic.INCREASE)[0])
+    assert math.isnan(now.column(c.STREAM_MESSAGES, Statistic.LAST)[0])
+    assert math.isnan(before.column(c.STREAM_STORED_MESSAGES, Statistic.INCREASE)[0])
     assert (now.seen.tolist(), before.seen.tolist()) == ([True], [False])
 
 
@@ -59,7 +65,7 @@ def test_both_months_stand_in_one_order() -> None:
     assert [name[-1] for name in now.names] == ["gone", "kept", "new"]
     assert now.names == before.names
     assert now.seen.tolist() == [False, True, True]
-    np.testing.assert_array_equal(before.of(c.STREAM_BYTES, Of.LAST), [1, 3, np.nan])
+    np.testing.assert_array_equal(before.column(c.STREAM_BYTES, Statistic.LAST), [1, 3, np.nan])
 
 
 def test_names_that_would_run_together_are_kept_apart() -> None:
@@ -67,7 +73,7 @@ def test_names_that_would_run_together_are_kept_apart() -> None:
     rollups.gauge(c.STREAM_BYTES, NOVEMBER, 1, account="a", stream="bc")
     rollups.gauge(c.STREAM_BYTES, NOVEMBER, 2, account="ab", stream="c")
     now, _ = streams(rollups, c.STREAM_BYTES)
-    assert now.of(c.STREAM_BYTES, Of.LAST).tolist() == [1, 2]
+    assert now.column(c.STREAM_BYTES, Statistic.LAST).tolist() == [1, 2]
 
 
 def test_a_label_of_the_map_can_tell_assets_apart() -> None:
@@ -85,7 +91,7 @@ def test_a_label_of_the_map_can_tell_assets_apart() -> None:
 def test_a_rollup_without_a_single_row_has_no_assets() -> None:
     now, before = streams(LiteralRollups(), c.STREAM_BYTES)
     assert (len(now), len(before)) == (0, 0)
-    assert now.of(c.STREAM_BYTES, Of.LAST).tolist() == []
+    assert now.column(c.STREAM_BYTES, Statistic.LAST).tolist() == []
 
 
 def test_slices_cover_every_day_once_and_none_is_longer_than_a_week() -> None:
@@ -101,7 +107,7 @@ def test_slices_cover_every_day_once_and_none_is_longer_than_a_week() -> None:
 
 def restored(rollups: LiteralRollups) -> float:
     now, _ = streams(rollups, c.STREAM_RESTORES, c.STREAM_UP)
-    return float(now.of(c.STREAM_RESTORES, Of.INCREASE)[0])
+    return float(now.column(c.STREAM_RESTORES, Statistic.INCREASE)[0])
 
 
 def appearing(days: list[date], first: float) -> LiteralRollups:
@@ -173,7 +179,7 @@ def test_each_code_of_rejections_appears_by_itself() -> None:
         if row["metric"] == c.STREAM_PUBLISH_REJECTIONS.name:
             row["first"] = row["last"] = 4.0
     now, _ = streams(rollups, c.STREAM_PUBLISH_REJECTIONS)
-    assert now.of(c.STREAM_PUBLISH_REJECTIONS, Of.INCREASE).tolist() == [8]
+    assert now.column(c.STREAM_PUBLISH_REJECTIONS, Statistic.INCREASE).tolist() == [8]
 
 
 def test_only_counters_of_events_appear() -> None:
@@ -185,13 +191,13 @@ def test_only_counters_of_events_appear() -> None:
 # --- facts ----------------------------------------------------------------------------------------
 
 
-def test_a_month_without_data_is_refused_and_says_what_there_is() -> None:
+def test_a_month_without_data_is_an_error_that_names_the_available_days() -> None:
     rollups = LiteralRollups()
     rollups.cover(month_days(2026, 9))
     with pytest.raises(ReportError) as caught:
         read_facts(rollups, MONTH, thresholds.BY_NAME)
     assert str(caught.value) == (
-        "month 2026-11: the rollups have no day of it; they go from 2026-09-01 to 2026-09-30"
+        "month 2026-11: the rollups have no data of this month; they have 2026-09-01 to 2026-09-30"
     )
 
 
@@ -242,14 +248,14 @@ def test_restarts_are_start_times_that_moved_and_wandering_ones_are_none() -> No
     starts = {**dict.fromkeys(BOTH, 1000.0), **dict.fromkeys(NOVEMBER[12:], 5000.0)}
     for number, day in enumerate(BOTH):
         rollups.gauge(c.SERVER_START_TIMESTAMP_SECONDS, [day], starts[day] + number % 3, **SERVER)
-    assert restarts(facts_of(rollups)) == {0: [NOVEMBER[12]]}
+    assert restart_days(facts_of(rollups)) == {0: [NOVEMBER[12]]}
 
 
 def test_a_restart_between_two_months_belongs_to_the_later() -> None:
     rollups = LiteralRollups()
     rollups.gauge(c.SERVER_START_TIMESTAMP_SECONDS, OCTOBER, 1000, **SERVER)
     rollups.gauge(c.SERVER_START_TIMESTAMP_SECONDS, NOVEMBER, 9000, **SERVER)
-    assert restarts(facts_of(rollups)) == {0: [NOVEMBER[0]]}
+    assert restart_days(facts_of(rollups)) == {0: [NOVEMBER[0]]}
 
 
 def test_the_labels_of_consumers_are_four() -> None:

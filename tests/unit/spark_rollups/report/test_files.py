@@ -1,4 +1,4 @@
-"""The report as files: pages that run nothing, tables that end, CSV and JSON that say the same."""
+"""The files of the report: pages without scripts, limited tables, equal content of CSV and JSON."""
 
 import csv
 import io
@@ -15,14 +15,15 @@ from support.rollups.report_month import (
     CONSUMER,
     NOVEMBER,
     STREAM,
+    healthy,
     report_of,
-    well,
     with_everything,
 )
 
 from exporter import catalog as c
-from spark_rollups.report.facts.cached_rollups import RememberedRollups
-from spark_rollups.report.figure_data import Ahead, Fan, Name
+from spark_rollups.report.facts.cached_rollups import CachedRollups
+from spark_rollups.report.facts.forecasts import ExpectedLevel
+from spark_rollups.report.figure_data import Fan, Name
 from spark_rollups.report.main import main
 from spark_rollups.report.model import Column, Report, Row, Table
 from spark_rollups.report.rendering.csv_json import csv_files, json_text
@@ -75,7 +76,7 @@ def bad() -> Report:
     return report_of(with_everything(HOSTILE))
 
 
-def test_a_page_is_whole_and_asks_for_nothing(bad: Report) -> None:
+def test_a_page_is_complete_and_loads_nothing(bad: Report) -> None:
     found = shape(html_report(bad, 25, "csv"))
     assert (found.faults, found.open) == ([], [])
     assert not set(found.seen) & {"script", "link", "img", "iframe", "form", "object", "base"}
@@ -107,7 +108,7 @@ def test_a_page_has_light_dark_and_paper(bad: Report) -> None:
 
 
 def many(rows: int) -> Report:
-    report = report_of(well())
+    report = report_of(healthy())
     table = Table(
         "many", "Many", (Column("name", "Name"),), (Column("n", "N"),),
         [Row((f"row-{number}", str(number))) for number in range(rows)],
@@ -115,7 +116,7 @@ def many(rows: int) -> Report:
     return replace(report, chapters=(replace(report.chapters[0], tables=(table,)),))
 
 
-def test_a_table_ends_and_says_where_the_rest_is() -> None:
+def test_a_long_table_ends_with_a_link_to_its_file() -> None:
     page = html_report(many(337), 25, "report-2026-11-csv")
     assert page.count("<b>row-") == 25
     assert "And 312 more in <code>report-2026-11-csv/many.csv</code>." in page
@@ -124,10 +125,10 @@ def test_a_table_ends_and_says_where_the_rest_is() -> None:
 
 
 def test_findings_of_one_code_end_too() -> None:
-    rollups = well()
+    rollups = healthy()
     for number in range(13):
-        place = {**STREAM, "consumer": f"c{number}"}
-        rollups.counter(c.CONSUMER_LOST_MESSAGES, NOVEMBER, number + 1, **place)
+        index = {**STREAM, "consumer": f"c{number}"}
+        rollups.counter(c.CONSUMER_LOST_MESSAGES, NOVEMBER, number + 1, **index)
     page = html_report(report_of(rollups), 25, "csv")
     block = page[page.index('id="CON-MESSAGES-LOST"') :].split("</article>")[0]
     assert block.count("<li ") == 10
@@ -153,7 +154,7 @@ def test_unknown_is_a_word_on_the_page_and_empty_in_files() -> None:
 
 @pytest.mark.parametrize("name", ["=1+1", "+x", "-x", "@x", "\tx"])
 def test_no_spreadsheet_runs_a_name(name: str) -> None:
-    rollups = well()
+    rollups = healthy()
     rollups.gauge(c.STREAM_BYTES, NOVEMBER, 1, account="APP", stream=name)
     text = csv_files(report_of(rollups))["streams.csv"]
     assert f"'{name}" in [row["stream"] for row in csv.DictReader(io.StringIO(text))]
@@ -163,7 +164,7 @@ def test_numbers_in_csv_stay_numbers(bad: Report) -> None:
     row = next(csv.DictReader(io.StringIO(csv_files(bad)["limits.csv"])))
     assert float(row["level"]) == 16 * 2**30
     assert row["likely"] == "2026-12-10"
-    growth = csv_files(report_of(well()))["streams.csv"]
+    growth = csv_files(report_of(healthy()))["streams.csv"]
     assert "'" not in growth
 
 
@@ -172,14 +173,21 @@ def test_json_has_everything_and_is_strict(bad: Report) -> None:
     assert (loaded["format"], loaded["month"]) == (1, "2026-11")
     assert set(loaded["tables"]) == {table.key for table in bad.tables()}
     first = loaded["findings"][0]
-    assert {"code", "severity", "subject", "says", "evidence", "by", "remedy", "commands"} <= set(
-        first
-    )
+    assert {
+        "code",
+        "severity",
+        "subject",
+        "summary",
+        "evidence",
+        "by",
+        "remedy",
+        "commands",
+    } <= set(first)
     assert loaded["summary"]["headline"].startswith("Stream ")
 
 
 def test_a_report_of_the_same_month_is_the_same_text() -> None:
-    first, second = report_of(well()), report_of(well())
+    first, second = report_of(healthy()), report_of(healthy())
     assert html_report(first, 25, "csv") == html_report(second, 25, "csv")
     assert json_text(first) == json_text(second)
 
@@ -189,7 +197,7 @@ def test_a_report_of_the_same_month_is_the_same_text() -> None:
 
 def fan(limit: float | None) -> str:
     days = tuple((date(2026, 11, day), float(day)) for day in (1, 2, 3, 7, 8))
-    ahead = (Ahead(date(2026, 12, 8), 9.0, 10.0, 12.0),)
+    ahead = (ExpectedLevel(date(2026, 12, 8), 9.0, 10.0, 12.0),)
     return draw_fan(Fan(Name("S"), "soon", days, ahead, limit, is_bytes=False))
 
 
@@ -200,7 +208,7 @@ def test_a_gap_breaks_the_line() -> None:
 def test_a_limit_far_above_does_not_flatten_the_picture() -> None:
     assert 'class="limit"' in fan(40)
     assert 'class="limit"' not in fan(4000)
-    assert "above the picture" in fan(4000)
+    assert "above the chart" in fan(4000)
     assert "limit" not in fan(None)
 
 
@@ -215,9 +223,9 @@ def test_all_points_lie_within_the_picture() -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("rollups")
-    well().write(place)
-    return place
+    index = tmp_path_factory.mktemp("rollups")
+    healthy().write(index)
+    return index
 
 
 def test_the_command_writes_the_page_the_tables_and_the_data(
@@ -225,10 +233,10 @@ def test_the_command_writes_the_page_the_tables_and_the_data(
 ) -> None:
     out = tmp_path / "out"
     assert main(["--rollups", str(folder), "--month", "2026-11", "--out", str(out)]) == 0
-    told = capsys.readouterr().out
-    assert f"wrote {out}/report-2026-11.html" in told
-    assert "findings: 0 critical, 0 warning, 0 note" in told
-    assert max(len(line) for line in told.splitlines() if not line.startswith("wrote")) <= 80
+    output = capsys.readouterr().out
+    assert f"wrote {out}/report-2026-11.html" in output
+    assert "findings: 0 critical, 0 warning, 0 note" in output
+    assert max(len(line) for line in output.splitlines() if not line.startswith("wrote")) <= 80
     page = (out / "report-2026-11.html").read_text()
     named = set(re.findall(r"<code>(report-2026-11-csv/[\w.]+)</code>", page))
     assert len(named) > 5
@@ -237,38 +245,42 @@ def test_the_command_writes_the_page_the_tables_and_the_data(
 
 
 def test_files_and_memory_give_the_same_report(folder: Path) -> None:
-    remembered = RememberedRollups(open_rollups(str(folder)))
-    nothing_kept = RememberedRollups(open_rollups(str(folder)), most_rows=0)
-    expected = json_text(report_of(well()))
+    remembered = CachedRollups(open_rollups(str(folder)))
+    nothing_kept = CachedRollups(open_rollups(str(folder)), most_rows=0)
+    expected = json_text(report_of(healthy()))
     assert json_text(report_of(remembered)) == expected
     assert json_text(report_of(nothing_kept)) == expected
 
 
 @pytest.mark.parametrize(
-    ("words", "fault"),
+    ("arguments", "fault"),
     [
-        (["--month", "2026-13"], "month 2026-13: write it as YYYY-MM, like 2026-11"),
-        (["--month", "2031-01"], "month 2031-01: the rollups have no day of it; they go from "
+        (["--month", "2026-13"], "month 2026-13: not of the form YYYY-MM, like 2026-11"),
+        (["--month", "2031-01"], "month 2031-01: the rollups have no data of this month; they have "
          "2026-10-01 to 2026-11-30"),
         (["--month", "2026-11", "--set", "clock_offset=soon"], "clock_offset=soon: is not a duration"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_one_line_and_exit_code_2(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], fault: str
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    fault: str,
 ) -> None:
-    assert main(["--rollups", str(folder), "--out", str(tmp_path / "out"), *words]) == 2
-    told = capsys.readouterr().err.removeprefix(f"reading {folder}\n")
-    assert told.startswith(f"streamgauge report: {fault}")
-    assert told.count("\n") == 1
+    assert main(["--rollups", str(folder), "--out", str(tmp_path / "out"), *arguments]) == 2
+    output = capsys.readouterr().err.removeprefix(f"reading {folder}\n")
+    assert output.startswith(f"streamgauge report: {fault}")
+    assert output.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_without_rollups_says_what_makes_them(
+def test_a_folder_without_rollups_is_an_error_that_names_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--rollups", str(tmp_path), "--month", "2026-11", "--out", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
-        f"streamgauge report: {tmp_path}: there are no rollups here; `streamgauge rollup` makes them\n"
+        f"streamgauge report: {tmp_path}: no rollups here; `streamgauge rollup` writes them\n"
     )
 
 
@@ -276,16 +288,16 @@ def test_a_place_that_cannot_be_written_is_named(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")
-    words = ["--rollups", str(folder), "--month", "2026-11", "--out", str(tmp_path / "file")]
-    assert main(words) == 2
+    arguments = ["--rollups", str(folder), "--month", "2026-11", "--out", str(tmp_path / "file")]
+    assert main(arguments) == 2
     assert str(tmp_path / "file") in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("rows", ["0", "1001", "many"])
-def test_a_number_of_rows_that_helps_nobody_is_refused(
+def test_an_invalid_number_of_rows_is_an_error(
     rows: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["--rollups", "x", "--month", "2026-11", "--out", "y", "--rows", rows])
     assert caught.value.code == 2
-    assert f"{rows}: is not a number from 1 to 1000" in capsys.readouterr().err
+    assert f"{rows}: not a number from 1 to 1000" in capsys.readouterr().err

@@ -1,5 +1,4 @@
-"""Every finding of the report is found when it should be, stays silent in a good month, and tells
-commands that exist."""
+"""Every finding: yielded when it should be, absent in a good month, with commands that exist."""
 
 import re
 from collections.abc import Callable
@@ -21,15 +20,16 @@ from support.rollups.report_month import (
     SERVER,
     STREAM,
     forecast,
+    healthy,
     report_of,
-    well,
 )
 
 from alerts import thresholds
 from exporter import catalog as c
 from spark_rollups.report.build import build_report
+from spark_rollups.report.facts.subject import Subject
 from spark_rollups.report.findings import codes
-from spark_rollups.report.findings.finding import Finding, Severity, Subject, found
+from spark_rollups.report.findings.finding import Finding, Severity, make_finding
 
 Fault = Callable[[LiteralRollups], None]
 PROGRAMS: Final = {"nats", "chronyc", "timedatectl", "streamgauge"}
@@ -60,23 +60,23 @@ def without(metric: str) -> Fault:
     return fault
 
 
-def replaced(metric: c.Metric, value: float, **place: str) -> Fault:
+def replaced(metric: c.Metric, value: float, **index: str) -> Fault:
     def fault(rollups: LiteralRollups) -> None:
         without(metric.name)(rollups)
-        rollups.gauge(metric, NOVEMBER, value, **place)
+        rollups.gauge(metric, NOVEMBER, value, **index)
 
     return fault
 
 
 def raised(
-    metric: c.Metric, rise: float, labels: dict[str, str] | None = None, **place: str
+    metric: c.Metric, rise: float, labels: dict[str, str] | None = None, **index: str
 ) -> Fault:
     """A counter that rises on the twelfth day of the month."""
 
     def fault(rollups: LiteralRollups) -> None:
         without(metric.name)(rollups)
         rollups.counter(
-            metric, NOVEMBER, lambda day: rise if day == 11 else 0, labels=labels, **place
+            metric, NOVEMBER, lambda day: rise if day == 11 else 0, labels=labels, **index
         )
 
     return fault
@@ -197,7 +197,7 @@ PROVOKED: Final[dict[str, tuple[Severity, Fault]]] = {
         Severity.WARNING, raised(c.STREAM_PUBLISH_REJECTIONS, 20_000, {"code": "10071"}, **STREAM),
     ),
     "PUB-DEDUPE-MEMORY": (Severity.WARNING, replaced(c.STREAM_DEDUPE_IDS, 2_300_000, **STREAM)),
-    "SRV-NOT-ANSWERING": (Severity.WARNING, replaced(c.SERVER_UP, 0.98, **SERVER)),
+    "SRV-NOT-RESPONDING": (Severity.WARNING, replaced(c.SERVER_UP, 0.98, **SERVER)),
     "SRV-API-ERRORS": (Severity.WARNING, raised(c.SERVER_API_ERRORS, 301, **SERVER)),
     "SRV-CLIENTS-CUT": (Severity.NOTE, raised(c.SERVER_SLOW_CONSUMERS, 1, **SERVER)),
     "CLK-OFFSET": (Severity.WARNING, replaced(c.SERVER_CLOCK_OFFSET_SECONDS, -1.1, **SERVER)),
@@ -212,12 +212,12 @@ PROVOKED: Final[dict[str, tuple[Severity, Fault]]] = {
     "CFG-AUDIT": (Severity.WARNING, audit("warn")),
     "DATA-DAYS-MISSING": (Severity.WARNING, days_gone),
     "DATA-SERIES-DROPPED": (Severity.WARNING, raised(c.SERIES_DROPPED, 9)),
-    "DATA-QUESTIONS-UNANSWERED": (Severity.NOTE, skipped),
-    "DATA-EVENTS-UNHEARD": (
+    "DATA-REQUESTS-FAILED": (Severity.NOTE, skipped),
+    "DATA-EVENTS-NOT-RECEIVED": (
         Severity.NOTE, without(c.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS.name),
     ),
 }  # fmt: skip
-# Just as much as is still good: nothing may be said.
+# Values just below the thresholds: no finding.
 HARMLESS: Final[dict[str, Fault]] = {
     "CAP-STREAM-FULL-SOON": again(
         outlook="by design", reason="full, and drops its oldest messages"
@@ -234,21 +234,21 @@ HARMLESS: Final[dict[str, Fault]] = {
     "SIZE-ACK-WAIT-SHORT": acks(15),
     "SIZE-RESERVED-UNUSED": replaced(c.STREAM_MAX_BYTES, 80 * GIB, **STREAM),
     "PUB-NOT-STORED": raised(c.STREAM_PUBLISHES_UNSTORED, 75_000, **STREAM),
-    "SRV-NOT-ANSWERING": replaced(c.SERVER_UP, 0.9995, **SERVER),
+    "SRV-NOT-RESPONDING": replaced(c.SERVER_UP, 0.9995, **SERVER),
     "SRV-API-ERRORS": raised(c.SERVER_API_ERRORS, 300, **SERVER),
     "CLK-OFFSET": replaced(c.SERVER_CLOCK_OFFSET_SECONDS, 1.001, **SERVER),
     "CHG-LEADERS-MANY": raised(c.STREAM_LEADER_CHANGES, 3, **STREAM),
-    "DATA-QUESTIONS-UNANSWERED": replaced(c.REQUEST_SUCCESS, 1),
+    "DATA-REQUESTS-FAILED": replaced(c.REQUEST_SUCCESS, 1),
 }
 
 
 @cache
 def provoked(code: str) -> list[Finding]:
-    return faults(well(), PROVOKED[code][1])
+    return faults(healthy(), PROVOKED[code][1])
 
 
 def test_a_good_month_has_no_finding() -> None:
-    assert faults(well()) == []
+    assert faults(healthy()) == []
 
 
 def test_every_code_has_a_fault_that_raises_it() -> None:
@@ -260,24 +260,24 @@ def test_a_fault_raises_its_finding_with_evidence(code: str) -> None:
     severity = PROVOKED[code][0]
     (finding,) = [finding for finding in provoked(code) if finding.code == code]
     assert finding.severity is severity
-    assert finding.says.endswith(".")
-    assert finding.evidence or code == "DATA-EVENTS-UNHEARD"
+    assert finding.summary.endswith(".")
+    assert finding.evidence or code == "DATA-EVENTS-NOT-RECEIVED"
     assert (finding.by is None) == (severity is Severity.NOTE)
 
 
 @pytest.mark.parametrize("code", HARMLESS)
 def test_what_is_still_good_raises_nothing(code: str) -> None:
-    assert code not in [finding.code for finding in faults(well(), HARMLESS[code])]
+    assert code not in [finding.code for finding in faults(healthy(), HARMLESS[code])]
 
 
 @pytest.mark.parametrize("code", PROVOKED)
 def test_every_command_is_one_that_the_programs_have(code: str) -> None:
     for finding in provoked(code):
         for command in finding.commands:
-            (words,) = programs_called(command)
-            assert words[0] in PROGRAMS, command
-            if words[0] == "nats":
-                assert nats_cli().complaint(words[1:]) is None, command
+            (arguments,) = programs_called(command)
+            assert arguments[0] in PROGRAMS, command
+            if arguments[0] == "nats":
+                assert nats_cli().complaint(arguments[1:]) is None, command
 
 
 def test_commands_that_change_something_only_show_what_they_would_change() -> None:
@@ -300,44 +300,44 @@ def test_a_definition_is_whole(definition: codes.Definition) -> None:
 
 def test_names_are_quoted_for_the_shell() -> None:
     subject = Subject("prod", "APP", "a; rm -rf /", "$(reboot)")
-    finding = found(codes.NOT_WELL, Severity.NOTE, subject, "x.", [], LAST)
+    finding = make_finding(codes.NOT_WELL, Severity.NOTE, subject, "x.", [], LAST)
     assert finding.commands[0] == "nats consumer info 'a; rm -rf /' '$(reboot)'"
 
 
-def test_a_command_without_its_values_is_left_out() -> None:
+def test_a_command_without_its_values_is_omitted() -> None:
     subject = Subject("prod", "APP", "S")
-    finding = found(codes.STREAM_FULL, Severity.CRITICAL, subject, "x.", [], LAST)
+    finding = make_finding(codes.STREAM_FULL, Severity.CRITICAL, subject, "x.", [], LAST)
     assert finding.commands == ("nats consumer report S",)
 
 
-def test_room_is_asked_for_a_week_before_the_earliest_date() -> None:
-    (finding,) = faults(well(), again(outlook="act", **DATES))
+def test_a_limit_must_be_raised_a_week_before_the_earliest_date() -> None:
+    (finding,) = faults(healthy(), again(outlook="act", **DATES))
     assert finding.by == date(2026, 12, 13)
     assert (
         "around 2\u00a0Jan\u00a02027 (20\u00a0Dec\u00a02026 to 20\u00a0Jan\u00a02027)"
-        in finding.says
+        in finding.summary
     )
-    # 16 GiB + 3 + 1 are expected at most; the limit of 40 is larger, and a quarter more is asked.
+    # 16 GiB + 3 + 1 are expected at most; the limit of 40 is larger, plus a quarter.
     assert finding.commands[0] == f"nats stream edit ORDERS --max-bytes {50 * 2**30} --dry-run"
 
 
 @pytest.mark.parametrize(("likely", "severity"), [(14, Severity.CRITICAL), (15, Severity.WARNING)])
 def test_within_the_alerts_horizon_it_is_critical(likely: int, severity: Severity) -> None:
     (finding,) = faults(
-        well(), again(outlook="act", likely=date(2026, 12, likely), not_before=None)
+        healthy(), again(outlook="act", likely=date(2026, 12, likely), not_before=None)
     )
     assert finding.severity is severity
 
 
 def test_a_threshold_of_ones_own_moves_the_line() -> None:
     chosen = thresholds.overridden(["redelivery_ratio=0.0001"])
-    report = build_report(well(), MONTH, MADE, chosen)
+    report = build_report(healthy(), MONTH, MADE, chosen)
     assert [finding.code for finding in report.findings] == ["CON-REDELIVERY-HIGH"]
 
 
 def test_exact_duplicates_are_no_finding() -> None:
-    """What the tap counts as duplicates is explained; what it does not explain is told."""
-    rollups = well()
+    """Duplicates counted by the tap are no finding; the rest is."""
+    rollups = healthy()
     raised(c.STREAM_PUBLISHES_UNSTORED, 200_000, **STREAM)(rollups)
     rollups.gauge(c.STREAM_DEDUPE_EXACT, NOVEMBER, 1, **STREAM)
     rollups.counter(
@@ -348,7 +348,7 @@ def test_exact_duplicates_are_no_finding() -> None:
 
 def test_the_gravest_come_first_and_then_the_soonest() -> None:
     found_ = faults(
-        well(), audit("info"), raised(c.CONSUMER_LOST_MESSAGES, 5, **CONSUMER),
+        healthy(), audit("info"), raised(c.CONSUMER_LOST_MESSAGES, 5, **CONSUMER),
         again(outlook="act", **DATES), days_gone,
     )  # fmt: skip
     assert [finding.code for finding in found_] == [

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from spark_rollups.report import formatting as words
+from spark_rollups.report import formatting as fmt
 from spark_rollups.report.cell_values import Kind, Measured, Value, plain_of, text_of
 from spark_rollups.report.month import Month, ReportError, parse_month
 
@@ -21,8 +21,8 @@ def plain(text: str) -> str:
         (1_234_567, "1.23 M"), (25_000_000_000, "25.0 bn"), (-3.4e6, "-3.40 M"), (3e12, "3.00 tn"),
     ],
 )  # fmt: skip
-def test_a_count_is_short_and_says_its_size(value: float, text: str) -> None:
-    assert plain(words.count(value)) == text
+def test_a_count_is_short_with_its_magnitude(value: float, text: str) -> None:
+    assert plain(fmt.count(value)) == text
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_a_count_is_short_and_says_its_size(value: float, text: str) -> None:
     [(0, "0 B"), (1023, "1023 B"), (1536, "1.50 KiB"), (32 * 2**30, "32.0 GiB"), (-(2**20), "-1.00 MiB")],
 )  # fmt: skip
 def test_a_size_is_binary(value: float, text: str) -> None:
-    assert plain(words.bytes_text(value)) == text
+    assert plain(fmt.bytes_text(value)) == text
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_size_is_binary(value: float, text: str) -> None:
     ],
 )  # fmt: skip
 def test_a_time_has_at_most_two_units(seconds: float, text: str) -> None:
-    assert plain(words.span(seconds)) == text
+    assert plain(fmt.span(seconds)) == text
 
 
 @pytest.mark.parametrize(
@@ -49,41 +49,39 @@ def test_a_time_has_at_most_two_units(seconds: float, text: str) -> None:
     [(0, "0 %"), (0.0004, "< 0.1 %"), (0.0123, "1.2 %"), (0.0999, "10 %"), (1, "100 %"), (-0.05, "-5.0 %")],
 )  # fmt: skip
 def test_a_share_never_rounds_something_to_nothing(ratio: float, text: str) -> None:
-    assert plain(words.share(ratio)) == text
+    assert plain(fmt.share(ratio)) == text
 
 
-def test_a_change_is_told_as_a_share_or_as_times() -> None:
-    assert plain(words.change(110, 100)) == "+10 %"
-    assert plain(words.change(50, 100)) == "-50 %"
-    assert words.change(100.1, 100) == "unchanged"
-    assert words.change(2900, 10) == "290 times as much"
+def test_a_change_is_a_share_or_a_factor() -> None:
+    assert plain(fmt.change(110, 100)) == "+10 %"
+    assert plain(fmt.change(50, 100)) == "-50 %"
+    assert fmt.change(100.1, 100) == "unchanged"
+    assert fmt.change(2900, 10) == "290 times as much"
 
 
 @pytest.mark.parametrize(("now", "before"), [(None, 5), (5, None), (5, 0), (float("inf"), 5)])
-def test_a_change_from_nothing_or_unknown_says_nothing(
-    now: float | None, before: float | None
-) -> None:
-    assert words.change(now, before) == ""
+def test_a_change_from_nothing_or_unknown_is_empty(now: float | None, before: float | None) -> None:
+    assert fmt.change(now, before) == ""
 
 
 def test_a_range_of_days_may_be_open() -> None:
     first, last = date(2026, 12, 6), date(2026, 12, 20)
-    assert plain(words.day_range(first, last)) == "6 Dec 2026 to 20 Dec 2026"
-    assert plain(words.day_range(first, first)) == "6 Dec 2026"
-    assert plain(words.day_range(first, None)) == "6 Dec 2026 or later"
-    assert words.day_range(None, None) == "unknown"
+    assert plain(fmt.day_range(first, last)) == "6 Dec 2026 to 20 Dec 2026"
+    assert plain(fmt.day_range(first, first)) == "6 Dec 2026"
+    assert plain(fmt.day_range(first, None)) == "6 Dec 2026 or later"
+    assert fmt.day_range(None, None) == "unknown"
 
 
-def test_days_in_a_row_are_told_as_a_run() -> None:
+def test_consecutive_days_are_a_range() -> None:
     days = [date(2026, 11, day) for day in (5, 3, 4, 9)] + [date(2026, 11, 30), date(2026, 12, 1)]
-    assert plain(words.days_listed(days)) == "3 to 5 Nov, 9 Nov and 30 Nov to 1 Dec"
+    assert plain(fmt.days_listed(days)) == "3 to 5 Nov, 9 Nov and 30 Nov to 1 Dec"
 
 
 def test_long_lists_are_counted() -> None:
-    assert words.listed(["a"]) == "a"
-    assert words.listed(["a", "b", "c"]) == "a, b and c"
-    assert words.listed(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
-    assert words.listed([]) == ""
+    assert fmt.listed(["a"]) == "a"
+    assert fmt.listed(["a", "b", "c"]) == "a, b and c"
+    assert fmt.listed(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+    assert fmt.listed([]) == ""
 
 
 @pytest.mark.parametrize(
@@ -118,5 +116,5 @@ def test_a_month_knows_its_days_and_the_one_before() -> None:
     "written", ["2026-13", "2026-00", "26-11", "2026-1", "", "November", "0001-01"]
 )
 def test_what_is_no_month_is_refused_by_name(written: str) -> None:
-    with pytest.raises(ReportError, match=f"month {written}: write it as YYYY-MM"):
+    with pytest.raises(ReportError, match=f"month {written}: not of the form YYYY-MM"):
         parse_month(written)

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 from support.nats.servers import long_run
-from support.rollups.archive import DAY, HOUR, RollupArchive, Told, rows_of
-from support.rollups.generated_samples import told_days
+from support.rollups.archive import DAY, HOUR, RollupArchive, Sample, rows_of
+from support.rollups.generated_samples import generated_days
 from support.rollups.oracle import Oracle, differences, order
 
-from spark_rollups.jobs.progress import Silent
 from spark_rollups.jobs.rollup import rollup
 from spark_rollups.jobs.settings import RollupSettings
-from spark_rollups.jobs.worker_tasks import Here
+from spark_rollups.jobs.worker_tasks import LocalRunner
+from spark_rollups.progress import SilentProgress
 from spark_rollups.rollup.tables.reader import Rollups, open_rollups
 
 EVER = date(2000, 1, 1), date(2100, 1, 1)
@@ -40,12 +40,16 @@ def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def rolled(folder: Path, *, from_raw: bool) -> Rollups:
     out = folder / f"out-{from_raw}"
-    rollup(RollupSettings(str(folder / "archive"), str(out), from_raw=from_raw), Here, Silent())
+    rollup(
+        RollupSettings(str(folder / "archive"), str(out), from_raw=from_raw),
+        LocalRunner,
+        SilentProgress(),
+    )
     return open_rollups(str(out))
 
 
-def wrong(rollups: Rollups, told: list[Told]) -> list[str]:
-    oracle = Oracle(told)
+def wrong(rollups: Rollups, samples: list[Sample]) -> list[str]:
+    oracle = Oracle(samples)
     found = []
     for name in ("daily", "hourly", "shares", "quantiles"):
         rows = sorted(rows_of(rollups.table(name, *EVER)), key=order)
@@ -61,18 +65,18 @@ def test_tables_from_statistics_and_from_samples_equal_the_oracle(
     when: str, seed: int, tmp_path: Path
 ) -> None:
     start = round(STARTS[when].timestamp() * 1000)
-    told = told_days(seed, start, 3)
-    RollupArchive(tmp_path / "archive").add(told, now=start + 10 * DAY)
-    assert wrong(rolled(tmp_path, from_raw=False), told) == []
-    assert wrong(rolled(tmp_path, from_raw=True), told) == []
+    samples = generated_days(seed, start, 3)
+    RollupArchive(tmp_path / "archive").add(samples, now=start + 10 * DAY)
+    assert wrong(rolled(tmp_path, from_raw=False), samples) == []
+    assert wrong(rolled(tmp_path, from_raw=True), samples) == []
 
 
 def test_an_open_day_of_single_hours_and_late_samples_equals_the_oracle(tmp_path: Path) -> None:
-    """Files of single hours, one of them written anew for what came late."""
+    """Files of single hours, one of them rewritten for late samples."""
     start = round(STARTS["the year ends"].timestamp() * 1000)
-    told = told_days(99, start, 2)
-    late = [each for each in told if start + 5 * HOUR <= each[1] < start + 30 * HOUR][::3]
-    timely = [each for each in told if each not in late]
+    samples = generated_days(99, start, 2)
+    late = [each for each in samples if start + 5 * HOUR <= each[1] < start + 30 * HOUR][::3]
+    timely = [each for each in samples if each not in late]
     archive = RollupArchive(tmp_path / "archive")
     archive.add(timely, now=start + 2 * DAY, whole=False)
     rolled(tmp_path, from_raw=False)

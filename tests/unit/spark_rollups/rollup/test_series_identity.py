@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.rollups.oracle import identity as wanted_identity
-from support.rollups.oracle import who
+from support.rollups.oracle import identity_columns
 
 from archive.tables.schema import SERIES_SCHEMA
 from spark_rollups.rollup.identity_index import Identities, identities_of
@@ -85,9 +85,9 @@ def test_series_are_one_identity_exactly_when_all_that_counts_is_equal(
 ) -> None:
     found = identities(label_sets)
     rows = columns(found)
-    for place, each in enumerate(label_sets):
-        told = who(wanted_identity(tuple(sorted(each.items()))))
-        assert rows[found.rank_of[place]] == told
+    for index, each in enumerate(label_sets):
+        expected = identity_columns(wanted_identity(tuple(sorted(each.items()))))
+        assert rows[found.rank_of[index]] == expected
     assert len(rows) == len({wanted_identity(tuple(sorted(each.items()))) for each in label_sets})
 
 

@@ -4,8 +4,8 @@ import io
 
 import pytest
 
-from spark_rollups.jobs import progress as module
-from spark_rollups.jobs.progress import WIDTH, Progress
+from spark_rollups import progress as module
+from spark_rollups.progress import WIDTH, Progress
 
 
 class Terminal(io.StringIO):
@@ -26,7 +26,7 @@ def test_a_terminal_gets_a_bar_of_one_line_that_goes_away() -> None:
     assert screen.getvalue().endswith("\r\x1b[K")
 
 
-def test_the_share_and_the_time_left_are_told() -> None:
+def test_the_share_and_the_time_left_are_shown() -> None:
     screen = Terminal()
     shown = Progress(screen)
     shown.begin("days", 4)
@@ -50,9 +50,9 @@ def test_elsewhere_lines_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\r" not in file.getvalue()
 
 
-def test_a_line_is_said_above_the_bar() -> None:
+def test_a_line_is_logged_above_the_bar() -> None:
     screen = Terminal()
     shown = Progress(screen)
     shown.begin("days", 2)
-    shown.say("missing in the archive: 2026-09-28")
+    shown.log("missing in the archive: 2026-09-28")
     assert screen.getvalue().endswith("\r\x1b[Kmissing in the archive: 2026-09-28\n")

@@ -1,4 +1,4 @@
-"""Who does tasks: what every runner promises, and one that starts when it is first asked."""
+"""The protocol of task runners, and a runner that starts on first use."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Protocol
 
 
 class Runner(Protocol):
-    """Does tasks by `tasks.do_task`, many at once where it can."""
+    """Runs tasks by `jobs.worker_tasks.run_task`, in parallel if possible."""
 
     @property
     def slots(self) -> int:
         """How many tasks run at the same time."""
 
     def run(self, tasks: Sequence[str]) -> Iterator[tuple[int, str]]:
-        """The place of each task in the list and its answer, as they come."""
+        """The index and the result of each task, as they complete."""
 
 
-class Lazy:
-    """Where nothing has to be done, Spark is not started."""
+class LazyRunner:
+    """Starts Spark only if there is work."""
 
     def __init__(self, start: Callable[[], Runner]) -> None:
         self._start = start
 
     def begin(self) -> None:
-        """Work is certain: what starts in the background may start now."""
+        """Starts the runner in the background."""
         self._runner  # noqa: B018
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The arithmetic on samples, held to plain Python."""
+"""Statistics of chunks against plain Python."""
 
 import math
 from itertools import pairwise
@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.rollups.oracle import quantile
 
-from spark_rollups.rollup import kernel
-from spark_rollups.rollup.kernel import chunk_statistics, quantiles
-from spark_rollups.rollup.state_durations import state_shares
+from archive.tables import chunk_statistics as kernel
+from archive.tables.chunk_statistics import chunk_statistics, quantiles, rise, with_previous_values
 
 NUMBERS = st.one_of(
     st.integers(-1000, 2**40).map(float),
@@ -56,7 +55,7 @@ def test_each_chunk_has_the_statistics_of_its_own_numbers(chunks: list[list[floa
 
 @settings(deadline=None)
 @given(CHUNKS)
-def test_what_nobody_asks_for_is_left_out_and_changes_nothing_else(
+def test_statistics_that_are_not_selected_are_nan_and_change_no_others(
     chunks: list[list[float]],
 ) -> None:
     full = chunk_statistics(*flat(chunks))
@@ -73,14 +72,14 @@ def test_what_nobody_asks_for_is_left_out_and_changes_nothing_else(
 @given(CHUNKS, st.integers(1, 9))
 def test_the_size_of_a_block_changes_nothing(chunks: list[list[float]], size: int) -> None:
     whole = chunk_statistics(*flat(chunks))
-    asked = np.arange(len(chunks)) % 2 == 0
+    selected = np.arange(len(chunks)) % 2 == 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel, "_BLOCK", size)
-        cut = chunk_statistics(*flat(chunks), rising=asked, p95=asked)
+        cut = chunk_statistics(*flat(chunks), rising=selected, p95=selected)
     for name in ("count", "min", "max", "first", "last"):
         np.testing.assert_array_equal(getattr(cut, name), getattr(whole, name))
-    np.testing.assert_array_equal(cut.p95[asked], whole.p95[asked])
-    np.testing.assert_array_equal(cut.resets[asked], whole.resets[asked])
+    np.testing.assert_array_equal(cut.p95[selected], whole.p95[selected])
+    np.testing.assert_array_equal(cut.resets[selected], whole.resets[selected])
 
 
 @settings(deadline=None)
@@ -106,41 +105,17 @@ def test_a_counter_that_fell_began_again_at_zero() -> None:
     assert (found.increase[0], found.resets[0]) == (9.0, 1)
 
 
-SAMPLES = st.lists(
-    st.tuples(
-        st.integers(0, 2),
-        st.integers(0, 1_000_000),
-        st.sampled_from([0.0, 1.0, 7.0, math.nan]),
-    ),
-    max_size=30,
-    unique_by=lambda each: each[:2],
-).map(sorted)
-
-
 @settings(deadline=None)
-@given(SAMPLES)
-def test_a_state_holds_until_the_next_sample_and_at_most_five_minutes(
-    samples: list[tuple[int, int, float]],
+@given(CHUNKS, st.lists(st.just(math.nan) | st.floats(-1e9, 1e9), min_size=12, max_size=12))
+def test_the_step_into_a_chunk_is_added_where_the_value_before_is_known(
+    chunks: list[list[float]], before: list[float]
 ) -> None:
-    who, times, values = (np.array([row[place] for row in samples]) for place in range(3))
-    found = state_shares(who.astype(np.int32), times.astype(np.int64), values.astype(float), 10**6)
-    wanted: dict[tuple[int, float], list[int]] = {}
-    for place, (whose, time, value) in enumerate(samples):
-        later = [t for w, t, _ in samples[place + 1 :] if w == whose]
-        if not math.isnan(value):
-            held = min((later or [10**6])[0] - time, 300_000)
-            wanted.setdefault((whose, value), []).append(held)
-    told = {
-        (int(w), float(v)): (int(n), float(s))
-        for w, v, n, s in zip(found.who, found.value, found.samples, found.seconds, strict=True)
-    }
-    assert told == {key: (len(held), sum(held) / 1000) for key, held in wanted.items()}
-
-
-@pytest.mark.parametrize("rows", [1, 3])
-def test_minus_zero_and_zero_are_one_state(rows: int) -> None:
-    values = np.array([0.0, -0.0, 0.0][:rows])
-    who, times = np.zeros(rows, np.int32), np.arange(rows, dtype=np.int64) * 1000
-    found = state_shares(who, times, values, 86_400_000)
-    assert found.value.tolist() == [0.0]
-    assert found.samples.tolist() == [rows]
+    previous = np.array(before[: len(chunks)])
+    inside = chunk_statistics(*flat(chunks))
+    found = with_previous_values(inside, previous)
+    steps, fell = rise(previous, inside.first)
+    known = ~np.isnan(previous) & np.isfinite(inside.first)
+    np.testing.assert_array_equal(found.increase[known], (inside.increase + steps)[known])
+    np.testing.assert_array_equal(found.resets[known], (inside.resets + fell)[known])
+    np.testing.assert_array_equal(found.resets[~known & np.isnan(previous)],
+                                  inside.resets[~known & np.isnan(previous)])  # fmt: skip

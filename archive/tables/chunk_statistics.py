@@ -1,12 +1,12 @@
-"""The arithmetic on samples: numbers of many chunks in, statistics of each out. numpy alone.
+"""The nine statistics of each chunk, and quantiles of groups of values. Imports numpy only.
 
-Chunks of one length are the rows of a matrix; a month's chunks have few lengths.
+Chunks of equal length become the rows of a matrix; real chunks have few different lengths.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -17,17 +17,14 @@ Int64s = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 P95: Final = 0.95
-# Numbers of one block, a megabyte of them: what is worked on again and again stays in the cache.
+# Values in one block, about a megabyte: a block is read several times and must fit the cache.
 _BLOCK: Final = 131_072
 _FLOATS: Final = ("min", "max", "sum", "first", "last", "p95", "increase")
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkStatistics:
-    """One entry per chunk; NaN where it means nothing.
-
-    `increase` and `resets` are those within the chunk; the step into it comes with its neighbours.
-    """
+    """One entry per chunk; NaN where the chunk has no number, or the statistic is not computed."""
 
     count: Int64s
     min: Floats
@@ -43,19 +40,19 @@ class ChunkStatistics:
 def chunk_statistics(
     values: Floats, counts: Int64s, *, rising: Mask | None = None, p95: Mask | None = None
 ) -> ChunkStatistics:
-    """NaN counts nowhere. `rising` and `p95` say of which chunks they are asked; None: of all.
+    """Ignores NaN. `increase` and `resets` cover the steps inside the chunk.
 
-    Of the others they may be there or not: chunks are worked on in blocks.
+    `rising` and `p95` select the chunks for which these statistics are needed; None selects all.
+    For other chunks of the same block they may be computed as well.
     """
     numbers, counts = without_nan(values, counts)
     found = {name: np.full(len(counts), np.nan) for name in _FLOATS}
     resets = np.zeros(len(counts), np.int64)
     for chosen, matrix in matrices(numbers, counts):
         if rising is None or rising[chosen].any():
-            found["increase"][chosen], resets[chosen] = _rise(matrix)
+            found["increase"][chosen], resets[chosen] = _increase(matrix)
         found["first"][chosen], found["last"][chosen] = matrix[:, 0], matrix[:, -1]
-        with np.errstate(invalid="ignore", over="ignore"):  # opposite infinities add up to NaN
-            found["sum"][chosen] = matrix.sum(axis=1)
+        found["sum"][chosen] = _sum(matrix)
         if p95 is None or p95[chosen].any():
             ordered = np.sort(matrix, axis=1)
             found["p95"][chosen] = between_ranks(ordered, P95)
@@ -63,6 +60,13 @@ def chunk_statistics(
         else:
             found["min"][chosen], found["max"][chosen] = matrix.min(axis=1), matrix.max(axis=1)
     return ChunkStatistics(counts, resets=resets, **found)
+
+
+def with_previous_values(found: ChunkStatistics, before: Floats) -> ChunkStatistics:
+    """Adds the step into each chunk. `before` is the value before its first one, NaN if unknown."""
+    steps, fell = rise(np.where(np.isnan(before), found.first, before), found.first)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return replace(found, increase=found.increase + steps, resets=found.resets + fell)
 
 
 def quantiles(values: Floats, counts: Int64s, wanted: Sequence[float]) -> list[Floats]:
@@ -77,9 +81,9 @@ def quantiles(values: Floats, counts: Int64s, wanted: Sequence[float]) -> list[F
 
 
 def matrices(numbers: Floats, counts: Int64s) -> Iterator[tuple[Any, Floats]]:
-    """Groups of one length and their numbers as the rows of a matrix, a block that fits the cache.
+    """Groups of equal length, and their numbers as the rows of a matrix, block by block.
 
-    Empty groups are left out.
+    Skips empty groups.
     """
     lengths = np.unique(counts)
     if len(lengths) == 1 and lengths[0] > 0:
@@ -102,7 +106,7 @@ def _blocks(rows: int, length: int) -> Iterator[slice]:
 
 
 def between_ranks(ordered: Floats, quantile: float) -> Floats:
-    """Between the two neighbours of the rank, in proportion, as Prometheus does it."""
+    """Interpolates between the two neighbours of the rank, as Prometheus does."""
     rank = quantile * (ordered.shape[1] - 1)
     lower = int(rank)
     weight = rank - lower
@@ -111,7 +115,7 @@ def between_ranks(ordered: Floats, quantile: float) -> Floats:
         return low.copy()
     with np.errstate(invalid="ignore"):
         mixed = low * (1 - weight) + high * weight
-    # Equal neighbours are the answer themselves: rounding, or two infinities, must not change it.
+    # Equal neighbours are returned as they are: rounding, or two infinities, must not change them.
     return np.where(low == high, low, mixed)
 
 
@@ -124,17 +128,24 @@ def without_nan(values: Floats, counts: Int64s) -> tuple[Floats, Int64s]:
 
 
 def rise(before: Floats, after: Floats) -> tuple[Floats, Mask]:
-    """A counter's steps: where it fell it began anew at zero."""
+    """A counter's steps, and where it was reset: after a drop it started again at zero."""
     fell = after < before
     with np.errstate(invalid="ignore", over="ignore"):
         return np.where(fell, after, after - before), fell
 
 
-def _rise(matrix: Floats) -> tuple[Floats, Int64s]:
-    fell = matrix[:, 1:] < matrix[:, :-1]
+def _sum(matrix: Floats) -> Floats:
+    """The first value is added last: np.add.reduceat adds in this order, to the same bit."""
+    first = matrix[:, 0]
+    if matrix.shape[1] == 1:
+        return first
+    with np.errstate(invalid="ignore", over="ignore"):  # opposite infinities add up to NaN
+        return np.asarray(first + matrix[:, 1:].sum(axis=1))
+
+
+def _increase(matrix: Floats) -> tuple[Floats, Int64s]:
+    before, after = matrix[:, :-1], matrix[:, 1:]
+    fell = after < before
     with np.errstate(invalid="ignore", over="ignore"):
-        climbed = matrix[:, -1] - matrix[:, 0]
-        if not fell.any() and np.isfinite(climbed).all():
-            return climbed, np.zeros(len(matrix), np.int64)
-        steps, _ = rise(matrix[:, :-1], matrix[:, 1:])
+        steps = np.where(fell, after, after - before) if fell.any() else after - before
         return steps.sum(axis=1), np.count_nonzero(fell, axis=1)

@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, now and then a plain line elsewhere. On stderr."""
+"""Progress on stderr: a bar on a terminal, else a line from time to time."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ _LINE_SECONDS: Final = 10.0
 
 
 class Progress:
-    """One piece of work at a time; `say` puts a line of its own above the bar."""
+    """One stage at a time; `log` writes a line above the bar."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
         self._title, self._total, self._done = "", 0.0, 0.0
-        self._began = self._told = time.monotonic()
+        self._began = self._logged = time.monotonic()
         self._shown = False
 
     def begin(self, title: str, total: float) -> None:
         self._title, self._total, self._done = title, total, 0.0
-        self._began = self._told = time.monotonic()
+        self._began = self._logged = time.monotonic()
         if self._terminal:
             self._show()
 
     def step(self, amount: float) -> None:
         self._done += amount
         now = time.monotonic()
-        if self._terminal or now - self._told >= _LINE_SECONDS:
-            self._told = now
+        if self._terminal or now - self._logged >= _LINE_SECONDS:
+            self._logged = now
             self._show()
 
     def end(self) -> None:
@@ -40,7 +40,7 @@ class Progress:
             self._stream.flush()
         self._shown = False
 
-    def say(self, line: str) -> None:
+    def log(self, line: str) -> None:
         self.end()
         self._stream.write(f"{line}\n")
         self._stream.flush()
@@ -59,7 +59,7 @@ class Progress:
         self._shown = True
 
 
-class Silent(Progress):
+class SilentProgress(Progress):
     """For tests and notebooks."""
 
     def begin(self, title: str, total: float) -> None:
@@ -68,5 +68,5 @@ class Silent(Progress):
     def step(self, amount: float) -> None:
         pass
 
-    def say(self, line: str) -> None:
+    def log(self, line: str) -> None:
         pass

@@ -1,0 +1,99 @@
+"""Limits of consumers and streams against what the month used."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from exporter import catalog as c
+from spark_rollups.report.facts.arithmetic import divided, limit_of
+from spark_rollups.report.facts.assets import Assets, Statistic
+from spark_rollups.report.facts.monthly_facts import Facts
+from spark_rollups.report.facts.source import (
+    Floats,
+    folded,
+)
+
+SLOW = 0.99  # the quantile of slow acknowledgements
+
+UNUSED_RATIO = 0.2  # a reservation used less than this is too large
+
+LOOSE_FACTOR = 10  # a limit this many times above the peak protects from nothing
+
+LOOSE_LEAST = 1000  # smaller limits do no harm
+
+_BUCKET = c.CONSUMER_ACK_SECONDS.name + "_bucket"
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """Arrays with one entry per consumer."""
+
+    peak: Floats  # most unacknowledged
+    limit: Floats  # max_ack_pending; infinity when there is none
+    used: Floats  # the peak as a share of the limit
+    slow_ack: Floats  # seconds; infinity: beyond the largest bucket
+    ack_wait: Floats
+    ack_share: Floats
+    wasted: Floats  # deliveries that were repeated
+
+
+def sizing_of(facts: Facts) -> Sizing:
+    now = facts.consumers.now
+    peak = now.column(c.CONSUMER_NUM_ACK_PENDING, Statistic.MAX)
+    limit = limit_of(now.column(c.CONSUMER_MAX_ACK_PENDING, Statistic.LAST), peak)
+    slow, wait = slow_acks(facts, now), now.column(c.CONSUMER_ACK_WAIT_SECONDS, Statistic.LAST)
+    return Sizing(
+        peak=peak,
+        limit=limit,
+        used=divided(peak, np.where(np.isinf(limit), np.nan, limit)),
+        slow_ack=slow,
+        ack_wait=wait,
+        ack_share=divided(slow, wait),
+        wasted=now.column(c.CONSUMER_REDELIVERIES, Statistic.INCREASE),
+    )
+
+
+def slow_acks(facts: Facts, assets: Assets) -> Floats:
+    """The 99th percentile of the time to ack; NaN without ack samples."""
+    result = np.full(len(assets), np.nan)
+    table = folded(facts.source, [_BUCKET], assets.labels, facts.days, ("le",))
+    if not table.num_rows:
+        return result
+    indexes = assets.indexes(table)
+    bounds = np.array([_bound(text) for text in table["le"].to_pylist()])
+    counts = np.nan_to_num(table["increase"].to_numpy(zero_copy_only=False).astype(float))
+    for index in np.unique(indexes[indexes >= 0]).tolist():
+        rows = indexes == index
+        order = np.argsort(bounds[rows])
+        result[index] = quantile(bounds[rows][order], counts[rows][order], SLOW)
+    return result
+
+
+def _bound(text: str) -> float:
+    return math.inf if text in ("+Inf", "Inf") else float(text)
+
+
+def quantile(bounds: Floats, counts: Floats, share: float) -> float:
+    """Like histogram_quantile, from cumulative counts by ascending bound.
+
+    Infinity if the quantile lies above the largest finite bound.
+    """
+    if not len(bounds) or not math.isinf(bounds[-1]) or counts[-1] <= 0:
+        return math.nan
+    rank = share * counts[-1]
+    index = int(np.searchsorted(counts, rank))
+    if math.isinf(bounds[index]):
+        return math.inf
+    low, below = (bounds[index - 1], counts[index - 1]) if index else (0.0, 0.0)
+    inside = counts[index] - below
+    return float(low + (bounds[index] - low) * ((rank - below) / inside if inside else 1.0))
+
+
+def reserved_unused(facts: Facts) -> tuple[Floats, Floats]:
+    """The limit of each stream in bytes, and the largest share used in the month."""
+    now = facts.streams.now
+    limit = now.limit(c.STREAM_MAX_BYTES, c.STREAM_BYTES)
+    return limit, divided(now.column(c.STREAM_BYTES, Statistic.MAX), limit)
