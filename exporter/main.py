@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from aiohttp import web
 
 from exporter.polling.one_shot import run_once
-from exporter.polling.supervisor import Reload, Watch
+from exporter.polling.supervisor import Reload, Supervisor
 from exporter.settings.addresses import listen_address
 from exporter.settings.config import ExporterSettings
 from exporter.settings.options import Options, read_options
@@ -50,15 +50,15 @@ def main(argv: Sequence[str]) -> int:
 
 
 async def _serve(options: Options, settings: ExporterSettings, web_config: LiveWebConfig) -> int:
-    watch = Watch(settings, options.load)
-    app = make_app(watch, options.source)
+    supervisor = Supervisor(settings, options.load)
+    app = make_app(supervisor, options.source)
     web_config.protect(app)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=_GOODBYE_SECONDS)
     await runner.setup()
     try:
         site = await _listen(runner, options, settings.listen, web_config)
-        watch.start()
-        stopping = _signals(watch)
+        supervisor.start()
+        stopping = _signals(supervisor)
         event(logger, logging.INFO, "serving", listen=site.name, systems=len(settings.systems),
               version=VERSION, settings=options.source)  # fmt: skip
         await stopping.wait()
@@ -66,7 +66,7 @@ async def _serve(options: Options, settings: ExporterSettings, web_config: LiveW
     finally:
         # First the listener: a scrape under way must still find its systems.
         await runner.cleanup()
-        await watch.stop()
+        await supervisor.stop()
     return 0
 
 
@@ -82,12 +82,12 @@ async def _listen(
     return site
 
 
-def _signals(watch: Watch) -> asyncio.Event:
+def _signals(supervisor: Supervisor) -> asyncio.Event:
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
     reloads: set[asyncio.Task[Reload]] = set()
 
     def reload() -> None:
-        task = asyncio.create_task(watch.reload())
+        task = asyncio.create_task(supervisor.reload())
         reloads.add(task)  # the loop itself keeps only a weak reference
         task.add_done_callback(reloads.discard)
 

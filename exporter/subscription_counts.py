@@ -20,7 +20,7 @@ CounterId = tuple[str, int, str, str]
 Counters = tuple[tuple[CounterId, int], ...]  # messages received so far
 
 
-class StreamLook(Struct, frozen=True, gc=False):
+class StreamObservation(Struct, frozen=True, gc=False):
     """What the leader of a stream had received on the stream's subjects."""
 
     leader: str
@@ -33,7 +33,7 @@ class StreamLook(Struct, frozen=True, gc=False):
 class SubscriptionCounts(Struct, frozen=True):
     """Assets that are missing here were not looked at; that is not the same as zero."""
 
-    streams: Mapping[StreamKey, StreamLook]
+    streams: Mapping[StreamKey, StreamObservation]
     acks: Mapping[ConsumerKey, Counters]
     pulls: Mapping[ConsumerKey, Counters]
     # By account: the subscriptions that may hear of a message that ran out of deliveries.

@@ -15,9 +15,9 @@ from exporter.metric import Subject
 from exporter.pages.reference.page import REFERENCES, docs_page, docs_policy
 from exporter.pages.status.page import content_security_policy, status_page
 from exporter.pages.status.view_builder import status_view
-from exporter.polling.forecast_file import ForecastFile, Look
+from exporter.polling.forecast_file import ForecastFile, ForecastFileState
 from exporter.polling.scrape_view import ScrapeView
-from exporter.polling.supervisor import Watch
+from exporter.polling.supervisor import Supervisor
 from exporter.samples.self_metrics import SelfMetrics, SelfSample
 from exporter.version import VERSION
 
@@ -28,8 +28,8 @@ SELECTABLE = {
 _VARY = {"Vary": "Accept, Accept-Encoding"}
 
 
-def make_app(watch: Watch, config_source: str) -> web.Application:
-    pages = _Pages(watch, config_source)
+def make_app(supervisor: Supervisor, config_source: str) -> web.Application:
+    pages = _Pages(supervisor, config_source)
     app = web.Application()
     app.router.add_get("/", pages.status)
     app.router.add_get("/metrics", pages.metrics)
@@ -42,8 +42,8 @@ def make_app(watch: Watch, config_source: str) -> web.Application:
 
 
 class _Pages:
-    def __init__(self, watch: Watch, config_source: str) -> None:
-        self._watch = watch
+    def __init__(self, supervisor: Supervisor, config_source: str) -> None:
+        self._supervisor = supervisor
         self._config_source = config_source
         self._forecasts = ForecastFile()
 
@@ -57,22 +57,22 @@ class _Pages:
             return web.Response(status=400, text=text)
         subjects = frozenset(SELECTABLE[name] for name in chosen) if chosen else None
         fmt = choose_format(request.headers.get("Accept", ""))
-        moment = self._watch.moment()
-        look, live = await asyncio.to_thread(self._live, moment, fmt)
-        blocks = [*moment.blocks(), look.blocks(moment.now)]
+        scrape_view = self._supervisor.scrape_view()
+        forecasts, live = await asyncio.to_thread(self._live, scrape_view, fmt)
+        blocks = [*scrape_view.blocks(), forecasts.blocks(scrape_view.now)]
         exposition = assemble(blocks, live, fmt, subjects)
         if accepts_gzip(request.headers.get("Accept-Encoding", "")):
             return _compressed(exposition)
         return await _plain(request, exposition)
 
-    def _live(self, moment: ScrapeView, fmt: Format) -> tuple[Look, bytes]:
+    def _live(self, scrape_view: ScrapeView, fmt: Format) -> tuple[ForecastFileState, bytes]:
         """Reads /proc and a file, which a busy machine may take its time for: runs in a thread."""
-        look = self._forecasts.look(self._watch.settings.forecasts)
-        own = SelfMetrics(_Own(moment, look), VERSION, platform.python_version())
-        return look, own.text(fmt)
+        forecasts = self._forecasts.refresh(self._supervisor.settings.forecasts)
+        own = SelfMetrics(_Own(scrape_view, forecasts), VERSION, platform.python_version())
+        return forecasts, own.text(fmt)
 
     async def status(self, _: web.Request) -> web.Response:
-        view = await asyncio.to_thread(status_view, self._watch, self._config_source)
+        view = await asyncio.to_thread(status_view, self._supervisor, self._config_source)
         return _page(await asyncio.to_thread(status_page, view), content_security_policy())
 
     async def docs(self, request: web.Request) -> web.Response:
@@ -83,18 +83,18 @@ class _Pages:
         return _page(await asyncio.to_thread(docs_page, name), docs_policy())
 
     async def healthy(self, _: web.Request) -> web.Response:
-        dead = self._watch.dead()
+        dead = self._supervisor.dead()
         if dead:
             return web.Response(status=503, text=f"polling ended for {', '.join(dead)}\n")
         return web.Response(text="healthy\n")
 
     async def ready(self, _: web.Request) -> web.Response:
-        if not self._watch.ready():
+        if not self._supervisor.ready():
             return web.Response(status=503, text="the first poll is not over yet\n")
         return web.Response(text="ready\n")
 
     async def reload(self, _: web.Request) -> web.Response:
-        done = await self._watch.reload()
+        done = await self._supervisor.reload()
         return web.Response(status=200 if done.ok else 500, text=f"{done.text}\n")
 
 
@@ -102,12 +102,12 @@ class _Pages:
 class _Own:
     """What the exporter says of itself at one moment."""
 
-    moment: ScrapeView
-    look: Look
+    scrape_view: ScrapeView
+    forecasts: ForecastFileState
 
     def self_samples(self) -> Iterator[SelfSample]:
-        yield from self.moment.self_samples()
-        yield from self.look.self_samples(self.moment.now)
+        yield from self.scrape_view.self_samples()
+        yield from self.forecasts.self_samples(self.scrape_view.now)
 
 
 def _page(html: str, policy: str) -> web.Response:

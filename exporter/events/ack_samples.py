@@ -42,10 +42,10 @@ _decode = msgspec.json.Decoder(_Payload).decode
 def read_ack_sample(payload: bytes) -> AckSample | None:
     """None when the payload is not one that can be measured by."""
     try:
-        said = _decode(payload)
+        fields = _decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    seconds = said.ack_time / _NANOSECONDS
-    if not said.stream or not said.consumer or not 0 <= seconds <= _LONGEST_SECONDS:
+    seconds = fields.ack_time / _NANOSECONDS
+    if not fields.stream or not fields.consumer or not 0 <= seconds <= _LONGEST_SECONDS:
         return None
-    return AckSample(said.stream, said.consumer, seconds, said.domain)
+    return AckSample(fields.stream, fields.consumer, seconds, fields.domain)

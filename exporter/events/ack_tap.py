@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from nats.aio.msg import Msg
 
-from exporter.events.connection import EventSubscription, KeptLink
+from exporter.events.connection import EventConnection, EventSubscription
 from exporter.events.counts import TapState
 from exporter.events.publish_acks import read_publish_ack
 from exporter.events.state import EventState
@@ -34,7 +34,7 @@ class TapLimits:
 
 
 @dataclass(slots=True)
-class Ceiling:
+class RateLimit:
     """Says when too much came within one window. Pure."""
 
     limits: TapLimits
@@ -43,7 +43,7 @@ class Ceiling:
     _messages: int = 0
     _bytes: int = 0
 
-    def passed(self, size: int, messages: int = 1) -> str:
+    def exceeded(self, size: int, messages: int = 1) -> str:
         """What is too much with these, "" while nothing is."""
         now = self.clock()
         if now - self._began >= WINDOW_SECONDS:
@@ -60,39 +60,41 @@ class Ceiling:
 @dataclass(slots=True)
 class AckTap:
     access: NatsAccess
-    book: EventState
+    state: EventState
     system: str
     inbox_prefixes: tuple[str, ...] = ("_INBOX",)
     limits: TapLimits = field(default_factory=TapLimits)
-    ceiling: Ceiling = field(init=False)
-    link: KeptLink = field(init=False)
+    rate_limit: RateLimit = field(init=False)
+    connection: EventConnection = field(init=False)
     off: str = ""  # why it switched itself off; only a reload makes a new one
     _dropped: int = 0  # of the link's drops, those that the ceiling knows of
 
     def __post_init__(self) -> None:
-        self.ceiling = Ceiling(self.limits)
+        self.rate_limit = RateLimit(self.limits)
         name = f"streamgauge publish-ack tap ({self.system})"
         subscriptions = [
-            EventSubscription(f"{prefix}.>", self._hear, self.limits.queue, _MOST_BYTES_WAITING)
+            EventSubscription(
+                f"{prefix}.>", self._on_message, self.limits.queue, _MOST_BYTES_WAITING
+            )
             for prefix in self.inbox_prefixes
         ]
         # A connection of its own: when it is flooded, advisories are heard all the same.
-        self.link = KeptLink(self.access, name, subscriptions)
+        self.connection = EventConnection(self.access, name, subscriptions)
 
     async def run(self) -> None:
-        await self.link.run()
+        await self.connection.run()
 
-    def state(self) -> TapState:
-        link = self.link
-        active = link.connected_since is not None and not link.denied and not self.off
-        return TapState(self.book.own_account, active, link.dropped, link.breaks)
+    def tap_state(self) -> TapState:
+        connection = self.connection
+        active = connection.connected_since is not None and not connection.denied and not self.off
+        return TapState(self.state.own_account, active, connection.dropped, connection.breaks)
 
-    def _hear(self, message: Msg) -> None:
+    def _on_message(self, message: Msg) -> None:
         if self.off:
             return
-        missed = self.link.dropped - self._dropped
+        missed = self.connection.dropped - self._dropped
         self._dropped += missed
-        if too_much := self.ceiling.passed(len(message.data), 1 + missed):
+        if too_much := self.rate_limit.exceeded(len(message.data), 1 + missed):
             self._switch_off(too_much)
             return
         # A publish ack has neither: it is a message on its way to a consumer, or a direct get.
@@ -100,10 +102,10 @@ class AckTap:
             return
         unstored = read_publish_ack(message.data)
         if unstored is not None:
-            self.book.hear_unstored(unstored)
+            self.state.record_unstored(unstored)
 
     def _switch_off(self, too_much: str) -> None:
         self.off = too_much
-        self.link.stop()
+        self.connection.stop()
         event(logger, logging.WARNING, "the publish-ack tap switched itself off until a reload",
               system=self.system, reason=too_much)  # fmt: skip

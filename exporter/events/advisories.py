@@ -8,7 +8,7 @@ from msgspec import Struct
 PREFIX = "$JS.EVENT.ADVISORY."
 
 # What the subject says after the prefix, asset names left out.
-_WORDS = (
+_SUBJECT_TOKENS = (
     "STREAM.CREATED", "STREAM.UPDATED", "STREAM.DELETED",
     "STREAM.SNAPSHOT_CREATE", "STREAM.SNAPSHOT_COMPLETE",
     "STREAM.RESTORE_CREATE", "STREAM.RESTORE_COMPLETE",
@@ -21,7 +21,9 @@ _WORDS = (
     "SERVER.OUT_OF_STORAGE", "SERVER.REMOVED", "SERVER.META_RESCUE",
     "API.LIMIT_REACHED",
 )  # fmt: skip
-_KIND_OF = {tuple(words.split(".")): words.lower().replace(".", "_") for words in _WORDS}
+_KIND_OF = {
+    tuple(tokens.split(".")): tokens.lower().replace(".", "_") for tokens in _SUBJECT_TOKENS
+}
 
 NAKED = "consumer_msg_naked"
 TERMINATED = "consumer_msg_terminated"
@@ -83,41 +85,41 @@ def read_advisory(subject: str, payload: bytes) -> Advisory:
     """A payload that cannot be read makes an advisory of the kind MALFORMED, and no more."""
     kind = kind_of(subject)
     try:
-        said = _decode(payload)
+        fields = _decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return Advisory(MALFORMED)
-    if not _is_whole(kind, said):
+    if not _is_whole(kind, fields):
         return Advisory(MALFORMED)
     return Advisory(
         kind,
-        said.id,
-        said.account,
-        said.domain,
-        said.stream,
-        said.consumer,
-        said.stream_seq,
-        said.reason,
+        fields.id,
+        fields.account,
+        fields.domain,
+        fields.stream,
+        fields.consumer,
+        fields.stream_seq,
+        fields.reason,
     )
 
 
 def kind_of(subject: str) -> str:
-    words = subject.removeprefix(PREFIX).split(".", 2)
-    return _KIND_OF.get(tuple(words[:2]), OTHER)
+    tokens = subject.removeprefix(PREFIX).split(".", 2)
+    return _KIND_OF.get(tuple(tokens[:2]), OTHER)
 
 
-def term_cause(reason: str, *, reasons_told: bool) -> str:
+def term_cause(reason: str, *, reasons_reported: bool) -> str:
     """Who ended a message; `reasons_told`: the server is one that gives its own reasons a text."""
     known = _CAUSE_OF.get(reason)
     if known is not None:
         return known
     # Servers fill in their own reasons; a text of another kind, or none, is the client's.
-    return CLIENT if reason or reasons_told else UNKNOWN
+    return CLIENT if reason or reasons_reported else UNKNOWN
 
 
-def _is_whole(kind: str, said: _Payload) -> bool:
+def _is_whole(kind: str, fields: _Payload) -> bool:
     if kind.startswith("stream_"):
-        return bool(said.stream)
+        return bool(fields.stream)
     if kind.startswith("consumer_"):
         needs_seq = kind in (EXHAUSTED, NAKED, TERMINATED)
-        return bool(said.stream and said.consumer) and (said.stream_seq > 0 or not needs_seq)
+        return bool(fields.stream and fields.consumer) and (fields.stream_seq > 0 or not needs_seq)
     return True

@@ -23,18 +23,18 @@ from exporter.events.state import OWN, EventState
 from exporter.sources.decoding.decode import read_response, version_numbers
 from exporter.sources.decoding.wire import WireApiError
 from exporter.sources.jetstream_api.client import api_prefix
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 from streamgauge.serving.logs import StateLog
 
 logger = logging.getLogger(__name__)
 
 _CONSUMER = advisories.PREFIX + "CONSUMER."
 _NO_MESSAGE = 10037
-_ASK_SECONDS = 2.0
+_REQUEST_SECONDS = 2.0
 # Messages are asked for one by one: no server before 2.11 gives more, and 2.11 only by direct get.
 _AT_ONCE = 32
 # Before 2.14 a restart moves `created` by less than a millisecond.
-_MADE_AGAIN = timedelta(seconds=1)
+_RECREATED = timedelta(seconds=1)
 
 
 class _State(Struct, gc=False):
@@ -63,13 +63,13 @@ class _GotMessage(Struct, gc=False):
 class Capture:
     """Counting begins with what is stored after the first look."""
 
-    link: NatsLink
-    book: EventState
+    connection: NatsConnection
+    state: EventState
     stream: str
     domain: str | None = None
     most_per_poll: int = 10_000
     behind: int = 0  # stored messages not yet read
-    trouble: str = ""
+    problem: str = ""
     _seen: int | None = None  # the last sequence that was counted; None before the first look
     _created: datetime | None = None
     _log: StateLog = field(default_factory=lambda: StateLog(logger))
@@ -79,9 +79,9 @@ class Capture:
         try:
             await self._read_on(deadline)
         except RequestError as error:
-            self._tell(str(error))
+            self._report(str(error))
         else:
-            self._tell("")
+            self._report("")
 
     async def _read_on(self, deadline: float) -> None:
         info = await self._stream_info(deadline)
@@ -101,18 +101,18 @@ class Capture:
         before, self._created = self._created, info.created
         if self._seen is None:
             return info.state.last_seq
-        if before and info.created and abs(info.created - before) > _MADE_AGAIN:
+        if before and info.created and abs(info.created - before) > _RECREATED:
             return 0  # all that it holds is new
         # A server that was killed may have lost the last messages, and gives their numbers again.
         return min(self._seen, info.state.last_seq)
 
     def _count(self, messages: Iterable[_Stored]) -> None:
-        version = version_numbers(str(self.link.server_info.get("version", "")))
-        told = version >= advisories.TERM_REASONS_SINCE
+        version = version_numbers(str(self.connection.server_info.get("version", "")))
+        reported = version >= advisories.TERM_REASONS_SINCE
         for message in messages:
             if message.subject.startswith(_CONSUMER):
                 advisory = read_advisory(message.subject, message.data)
-                self.book.hear(OWN, advisory, reasons_told=told)
+                self.state.record(OWN, advisory, reasons_reported=reported)
 
     async def _messages(self, seqs: range, deadline: float) -> list[_Stored]:
         """All of a batch or an error: what was read in part would be counted twice."""
@@ -128,7 +128,7 @@ class Capture:
         """None when it is no longer there."""
         subject = f"{api_prefix(self.domain)}.STREAM.MSG.GET.{self.stream}"
         payload = msgspec.json.encode({"seq": seq})
-        reply = await self.link.request(subject, payload, timeout=_left(deadline))
+        reply = await self.connection.request(subject, payload, timeout=_left(deadline))
         got = read_response(_GotMessage, reply.data, subject)
         if got.error is not None and got.error.err_code != _NO_MESSAGE:
             raise _refused(subject, got.error)
@@ -136,18 +136,18 @@ class Capture:
 
     async def _stream_info(self, deadline: float) -> _StreamInfo:
         subject = f"{api_prefix(self.domain)}.STREAM.INFO.{self.stream}"
-        reply = await self.link.request(subject, timeout=_left(deadline))
+        reply = await self.connection.request(subject, timeout=_left(deadline))
         info = read_response(_StreamInfo, reply.data, subject)
         if info.error is not None:
             raise _refused(subject, info.error)
         return info
 
-    def _tell(self, trouble: str) -> None:
-        self.trouble = trouble
-        if trouble:
+    def _report(self, problem: str) -> None:
+        self.problem = problem
+        if problem:
             message = "captured advisories cannot be read: consumer events are not counted"
             self._log.report("read", False, logging.WARNING, message, stream=self.stream,
-                             reason=trouble)  # fmt: skip
+                             reason=problem)  # fmt: skip
         else:
             message = "captured advisories are read"
             self._log.report("read", True, logging.INFO, message, stream=self.stream)
@@ -159,4 +159,4 @@ def _refused(subject: str, error: WireApiError) -> RequestError:
 
 
 def _left(deadline: float) -> float:
-    return max(0.05, min(_ASK_SECONDS, deadline - time.monotonic()))
+    return max(0.05, min(_REQUEST_SECONDS, deadline - time.monotonic()))

@@ -35,7 +35,7 @@ _MOST_IDS = 65_536
 _MOST_STREAMS = 200_000
 
 Key = TypeVar("Key", bound=tuple[str, ...])
-Track = TypeVar("Track")
+State = TypeVar("State")
 
 
 @dataclass(slots=True)
@@ -102,48 +102,48 @@ class EventState:
             copy = self._streams.pop((account, stream))
             self._stream((OWN, stream)).quorum_lost += copy.quorum_lost
 
-    def hear(self, account: str, advisory: Advisory, *, reasons_told: bool = True) -> None:
+    def record(self, account: str, advisory: Advisory, *, reasons_reported: bool = True) -> None:
         """`account`: OWN, or the name that the system account's copy gives."""
-        if advisory.kind in advisories.SENT_TWICE and self._heard_before(advisory.id):
+        if advisory.kind in advisories.SENT_TWICE and self._is_duplicate(advisory.id):
             return
         account = self._stored(account)
         self._advisories[account, advisory.kind] += 1
         if advisory.consumer:
-            self._hear_of_consumer(account, advisory, reasons_told=reasons_told)
+            self._record_consumer(account, advisory, reasons_reported=reasons_reported)
         elif advisory.stream:
-            self._hear_of_stream(account, advisory)
+            self._record_stream(account, advisory)
 
-    def hear_unusable(self, account: str, kind: str) -> None:
+    def record_unusable(self, account: str, kind: str) -> None:
         """Something that tells nothing of any asset here: MALFORMED or OTHER_DOMAIN."""
         self._advisories[self._stored(account), kind] += 1
 
-    def hear_ack(self, sample: AckSample) -> None:
-        track = self._consumer((OWN, sample.stream, sample.consumer))
-        if track.ack_times is None:
-            track.ack_times = Tally(BOUNDS_SECONDS)
-        track.ack_times.note(sample.seconds)
+    def record_ack(self, sample: AckSample) -> None:
+        state = self._consumer((OWN, sample.stream, sample.consumer))
+        if state.ack_times is None:
+            state.ack_times = Tally(BOUNDS_SECONDS)
+        state.ack_times.note(sample.seconds)
 
-    def hear_unstored(self, unstored: Unstored) -> None:
+    def record_unstored(self, unstored: Unstored) -> None:
         key = (OWN, unstored.stream)
         if key not in self._streams and len(self._streams) >= _MOST_STREAMS:
             key = (OWN, UNNAMED_STREAM)
-        track = self._stream(key)
+        state = self._stream(key)
         if unstored.code is None:
-            track.duplicates += 1
+            state.duplicates += 1
         else:
-            track.rejections[unstored.code] += 1
+            state.rejections[unstored.code] += 1
 
-    def taken(
+    def counts(
         self, *, connected_since: float | None = None, tap: TapState | None = None
     ) -> EventCounts:
         return EventCounts(
             consumers={
-                (self._shown(account), stream, name): track.counts()
-                for (account, stream, name), track in self._consumers.items()
+                (self._shown(account), stream, name): state.counts()
+                for (account, stream, name), state in self._consumers.items()
             },
             streams={
-                (self._shown(account), stream): track.counts()
-                for (account, stream), track in self._streams.items()
+                (self._shown(account), stream): state.counts()
+                for (account, stream), state in self._streams.items()
             },
             advisories={
                 (self._shown(account), kind): number
@@ -164,33 +164,33 @@ class EventState:
         self._not_named = unnamed
 
     def _named(
-        self, tracks: Mapping[Key, Track], names: Collection[Key], unnamed: set[tuple[str, ...]]
-    ) -> dict[Key, Track]:
-        kept: dict[Key, Track] = {}
-        for key, track in tracks.items():
+        self, states: Mapping[Key, State], names: Collection[Key], unnamed: set[tuple[str, ...]]
+    ) -> dict[Key, State]:
+        kept: dict[Key, State] = {}
+        for key, state in states.items():
             shown = (self._shown(key[0]), *key[1:])
             if shown in names or key[1] == UNNAMED_STREAM:
-                kept[key] = track
+                kept[key] = state
             elif key not in self._not_named:
-                kept[key] = track
+                kept[key] = state
                 unnamed.add(key)
         return kept
 
-    def _hear_of_consumer(self, account: str, advisory: Advisory, *, reasons_told: bool) -> None:
+    def _record_consumer(self, account: str, advisory: Advisory, *, reasons_reported: bool) -> None:
         kind = advisory.kind
         if kind not in (advisories.NAKED, advisories.EXHAUSTED, advisories.TERMINATED):
             return
-        track = self._consumer((account, advisory.stream, advisory.consumer))
+        state = self._consumer((account, advisory.stream, advisory.consumer))
         if kind == advisories.NAKED:
-            track.naks += 1
+            state.naks += 1
         elif kind == advisories.EXHAUSTED:
-            track.exhausted_total += 1
-            track.exhausted.append(advisory.stream_seq)
+            state.exhausted_total += 1
+            state.exhausted.append(advisory.stream_seq)
         else:
-            cause = advisories.term_cause(advisory.reason, reasons_told=reasons_told)
-            track.terms[cause] += 1
+            cause = advisories.term_cause(advisory.reason, reasons_reported=reasons_reported)
+            state.terms[cause] += 1
 
-    def _hear_of_stream(self, account: str, advisory: Advisory) -> None:
+    def _record_stream(self, account: str, advisory: Advisory) -> None:
         if advisory.kind == advisories.QUORUM_LOST:
             self._stream((account, advisory.stream)).quorum_lost += 1
         elif advisory.kind == advisories.RESTORED:
@@ -202,7 +202,7 @@ class EventState:
     def _stream(self, key: StreamKey) -> _StreamState:
         return self._streams.get(key) or self._streams.setdefault(key, _StreamState())
 
-    def _heard_before(self, advisory_id: str) -> bool:
+    def _is_duplicate(self, advisory_id: str) -> bool:
         if advisory_id in self._ids:
             return True
         if advisory_id:

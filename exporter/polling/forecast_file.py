@@ -34,7 +34,7 @@ _AS_OF = catalog.FORECAST_AS_OF_TIMESTAMP_SECONDS
 _END = "# EOF"
 _VALUE = r'"(?:[^"\\\n]|\\[\\"n])*"'
 
-Mark = tuple[int, ...]
+Fingerprint = tuple[int, ...]
 
 
 class ForecastFileError(ValueError):
@@ -59,11 +59,13 @@ class Forecasts:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ForecastFileState:
     """What was found at one look at the file."""
 
     path: Path | None = None
-    mark: Mark | None = None  # None: look again, even if nothing seems to have changed
+    fingerprint: Fingerprint | None = (
+        None  # None: look again, even if nothing seems to have changed
+    )
     forecasts: Forecasts = Forecasts()
     fault: str = ""
 
@@ -72,9 +74,9 @@ class Look:
 
     def self_samples(self, now: float) -> Iterator[SelfSample]:
         if self.path is not None:
-            yield SelfSample(catalog.FORECAST_FILE_SUCCESS, (), float(not self.trouble(now)))
+            yield SelfSample(catalog.FORECAST_FILE_SUCCESS, (), float(not self.problem(now)))
 
-    def trouble(self, now: float) -> str:
+    def problem(self, now: float) -> str:
         if self.fault or self.path is None:
             return self.fault
         days = (now - self.forecasts.known_until) / 86_400
@@ -85,45 +87,47 @@ class ForecastFile:
     """Looked at by each scrape, from any thread; read again only when it is another file."""
 
     def __init__(self) -> None:
-        self._last = Look()
-        self._told = ""
-        self._turn = threading.Lock()
+        self._last = ForecastFileState()
+        self._logged = ""
+        self._lock = threading.Lock()
 
-    def look(self, path: Path | None, now: float | None = None) -> Look:
+    def refresh(self, path: Path | None, now: float | None = None) -> ForecastFileState:
         """Blocks on the disk. While one scrape reads a new file, others get the old forecasts."""
         if path is None:
-            self._last = Look()
+            self._last = ForecastFileState()
             return self._last
-        if self._turn.acquire(blocking=self._last.path != path):
+        if self._lock.acquire(blocking=self._last.path != path):
             try:
-                self._last = self._looked(path)
-                self._tell(self._last, time.time() if now is None else now)
+                self._last = self._read(path)
+                self._log_change(self._last, time.time() if now is None else now)
             finally:
-                self._turn.release()
+                self._lock.release()
         return self._last
 
-    def _looked(self, path: Path) -> Look:
+    def _read(self, path: Path) -> ForecastFileState:
         try:
-            mark = _mark_of(path)
-            if self._last.path == path and self._last.mark == mark:
+            fingerprint = _fingerprint(path)
+            if self._last.path == path and self._last.fingerprint == fingerprint:
                 return self._last
             text = path.read_bytes().decode()
         except (OSError, UnicodeDecodeError, ForecastFileError) as error:
-            return Look(path, fault=_reason(error))
+            return ForecastFileState(path, fault=_reason(error))
         try:
-            return Look(path, mark, read_forecasts(text, made=mark[0] / 1e9))
+            return ForecastFileState(
+                path, fingerprint, read_forecasts(text, made=fingerprint[0] / 1e9)
+            )
         except ForecastFileError as error:
-            return Look(path, mark, fault=str(error))
+            return ForecastFileState(path, fingerprint, fault=str(error))
 
-    def _tell(self, look: Look, now: float) -> None:
+    def _log_change(self, state: ForecastFileState, now: float) -> None:
         """Once for each trouble, and once when it is over."""
-        trouble = look.trouble(now)
-        if trouble and trouble != self._told:
-            event(logger, logging.WARNING, "forecasts are not served", file=look.path,
-                  reason=trouble)  # fmt: skip
-        elif self._told and not trouble:
-            event(logger, logging.INFO, "forecasts are served again", file=look.path)
-        self._told = trouble
+        problem = state.problem(now)
+        if problem and problem != self._logged:
+            event(logger, logging.WARNING, "forecasts are not served", file=state.path,
+                  reason=problem)  # fmt: skip
+        elif self._logged and not problem:
+            event(logger, logging.INFO, "forecasts are served again", file=state.path)
+        self._logged = problem
 
 
 def read_forecasts(text: str, made: float) -> Forecasts:
@@ -179,7 +183,7 @@ def _pattern(labels: Sequence[str]) -> re.Pattern[str]:
 _PATTERNS = {name: _pattern(metric.labels) for name, metric in _ROLLUP.items()}
 
 
-def _mark_of(path: Path) -> Mark:
+def _fingerprint(path: Path) -> Fingerprint:
     """Changes with the file. What is no plain file could keep a scrape waiting for ever."""
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):

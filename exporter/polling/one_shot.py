@@ -57,12 +57,12 @@ def _failures(poller: SystemPoller) -> Iterator[str]:
     state = poller.state
     if state.complete:
         return
-    told = [
+    counts = [
         f"{poller.system}: {request} failed ({record.outcome.reason}): {record.outcome.detail}"
         for request, record in state.requests.items()
         if not record.outcome.ok
     ]
-    yield from told or [f"{poller.system}: {_why_incomplete(poller)}"]
+    yield from counts or [f"{poller.system}: {_why_incomplete(poller)}"]
 
 
 def _why_incomplete(poller: SystemPoller) -> str:

@@ -42,12 +42,12 @@ class SystemState:
     snapshot: Snapshot | None = None  # the last one that any server answered
     signals: Signals = NO_SIGNALS  # of that snapshot
     rendered: Rendered = NOTHING  # likewise
-    silence: Rendered = NOTHING  # what is still true when nobody answers: its servers are down
+    outage: Rendered = NOTHING  # what is still true when nobody answers: its servers are down
     servers: tuple[Server, ...] = ()  # as of the last poll, answered or not
     polls: int = 0
     poll_seconds: float | None = None
     complete: bool = False
-    last_answer: float | None = None  # time.time()
+    last_response: float | None = None  # time.time()
     servers_expected: int | None = None
     servers_responding: int | None = None
     requests: Mapping[str, RequestRecord] = field(default_factory=_empty)
@@ -55,11 +55,11 @@ class SystemState:
     errors: Mapping[tuple[str, str], int] = field(default_factory=_empty)
     series_dropped: int = 0
     events: EventCounts = NO_EVENTS  # as of the last poll
-    troubles: tuple[str, ...] = ()  # why something goes unheard, in words
+    problems: tuple[str, ...] = ()  # why something goes unheard, in words
     report: Report | None = None  # of the last audit; None before the first, or without audits
 
     def age(self, now: float) -> float | None:
-        return None if self.last_answer is None else max(0.0, now - self.last_answer)
+        return None if self.last_response is None else max(0.0, now - self.last_response)
 
     def is_stale(self, now: float) -> bool:
         age = self.age(now)
@@ -67,9 +67,9 @@ class SystemState:
 
     def served(self, now: float) -> Rendered:
         """What a scrape gets: judged at the scrape, for a poll may hang."""
-        return self.silence if self.is_stale(now) else self.rendered
+        return self.outage if self.is_stale(now) else self.rendered
 
-    def asked(self, snapshot: Snapshot, now: float) -> SystemState:
+    def with_outcomes(self, snapshot: Snapshot, now: float) -> SystemState:
         """After the requests of a poll, before its snapshot is rendered."""
         requests, errors = dict(self.requests), Counter(self.errors)
         for outcome in snapshot.outcomes:
@@ -99,8 +99,8 @@ class SystemState:
             snapshot=snapshot,
             signals=signals,
             rendered=rendered,
-            silence=NOTHING,
-            last_answer=snapshot.taken,
+            outage=NOTHING,
+            last_response=snapshot.taken,
             series_dropped=self.series_dropped + rendered.dropped,
         )
 
@@ -113,11 +113,11 @@ class SystemState:
             errors["audit", "internal"] += broken
         return replace(self, report=report, errors=errors)
 
-    def heard(self, events: EventCounts, troubles: tuple[str, ...]) -> SystemState:
-        return replace(self, events=events, troubles=troubles)
+    def with_events(self, events: EventCounts, problems: tuple[str, ...]) -> SystemState:
+        return replace(self, events=events, problems=problems)
 
-    def unanswered(self, silence: Rendered) -> SystemState:
-        return replace(self, silence=silence)
+    def without_response(self, outage: Rendered) -> SystemState:
+        return replace(self, outage=outage)
 
     def failed(self) -> SystemState:
         """After a mistake of ours: counted like any other fault."""

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 _FIXED = ("listen", "web_config")
 # What makes a system's poller a new one although its own settings stayed.
 _SHARED = ("interval", "timeout", "detail", "include_metrics", "exclude_metrics", "max_series")
-_GOODBYE_SECONDS = 5.0
+_SHUTDOWN_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class _Running:
 
 
 @dataclass(slots=True)
-class Watch:
+class Supervisor:
     """Runs the pollers; a reload replaces only those whose settings changed."""
 
     settings: ExporterSettings
@@ -93,14 +93,14 @@ class Watch:
                 return self._refused(exception_text(error))
             self.reload_ok, self.loaded = True, time.time()
             event(logger, logging.INFO, "configuration reloaded", systems=len(new.systems))
-            return Reload(True, "reloaded" + self._tell_fixed(new))
+            return Reload(True, "reloaded" + self._log_restart_needed(new))
 
     def _refused(self, reason: str) -> Reload:
         self.reload_ok = False
         event(logger, logging.ERROR, "reload failed, the old configuration stays", reason=reason)
         return Reload(False, f"not reloaded, the old configuration stays: {reason}")
 
-    def _tell_fixed(self, new: ExporterSettings) -> str:
+    def _log_restart_needed(self, new: ExporterSettings) -> str:
         changed = [key for key in _FIXED if getattr(new, key) != getattr(self._at_start, key)]
         for key in changed:
             event(logger, logging.WARNING, "this setting takes a restart", setting=key)
@@ -152,7 +152,7 @@ class Watch:
             self._was_ready = bool(pollers) and all(poller.state.polls > 0 for poller in pollers)
         return self._was_ready
 
-    def moment(self) -> ScrapeView:
+    def scrape_view(self) -> ScrapeView:
         """What a scrape gets now."""
         systems = tuple((poller.system, poller.state) for poller in self.pollers)
         return ScrapeView(time.time(), systems, self.reload_ok, self.loaded)
@@ -170,7 +170,7 @@ async def _end(ending: Sequence[_Running]) -> None:
         running.ending = True
         running.task.cancel()
     # Bounded: a connection that cannot even be closed must not hold up a stop or a reload.
-    done, late = await asyncio.wait([each.task for each in ending], timeout=_GOODBYE_SECONDS)
+    done, late = await asyncio.wait([each.task for each in ending], timeout=_SHUTDOWN_SECONDS)
     for task in late:
         event(logger, logging.WARNING, "did not end in time", task=task.get_name())
     for task in done:

@@ -58,7 +58,7 @@ class WayIn(Protocol):
     def tls(self) -> TlsSettings | None: ...
 
 
-def chosen_ways_in(settings: WayIn) -> list[str]:
+def chosen_credentials(settings: WayIn) -> list[str]:
     """One way to say who we are: with two of them the server would choose."""
     ways = [key for key in WAYS_IN if getattr(settings, key)]
     for first, second in (("password", "password_file"), ("token", "token_file")):

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from exporter import catalog
 from exporter.metric import PREFIX, Level, Subject
 from exporter.samples.selection import full_name
-from exporter.settings.access import TlsSettings, chosen_ways_in
+from exporter.settings.access import TlsSettings, chosen_credentials
 from exporter.settings.addresses import check_url, listen_address, without_credentials
 from exporter.settings.audit import AuditingSettings
 from exporter.settings.events import EventSettings, check_events
@@ -204,7 +204,7 @@ class SystemSettings:
         return f"{self.name}: {self.source} at {', '.join(map(without_credentials, self.urls))}"
 
     def _check_ways_in(self) -> None:
-        ways = chosen_ways_in(self)
+        ways = chosen_credentials(self)
         for place, url in enumerate(self.urls):
             if ways and urlsplit(url).username:
                 raise InvalidSettingError(

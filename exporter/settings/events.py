@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.settings.access import TlsSettings, chosen_ways_in
+from exporter.settings.access import TlsSettings, chosen_credentials
 from streamgauge.serving.settings.loader import InvalidSettingError, Secret, Size, setting
 
 # The exporter's own requests use this inbox while the tap listens to the usual one.
@@ -48,7 +48,7 @@ class EventAccountSettings:
     )
 
     def __post_init__(self) -> None:
-        chosen_ways_in(self)
+        chosen_credentials(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

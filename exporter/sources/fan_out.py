@@ -13,10 +13,10 @@ from exporter.sources.request_context import RequestContext
 T = TypeVar("T")
 
 # What the next request would meet as well.
-_HOPELESS = frozenset({"disconnected", "connection"})
+_FATAL_REASONS = frozenset({"disconnected", "connection"})
 
 
-async def each_of(
+async def run_each(
     items: Sequence[T], request: Callable[[T], Awaitable[None]], at_once: int
 ) -> list[RequestError]:
     """All are tried, unless one fails in a way that the others would too; gives the failures.
@@ -28,8 +28,8 @@ async def each_of(
     failures: list[RequestError] = []
     allowed = False
 
-    def is_hopeless(failure: RequestError) -> bool:
-        return failure.reason in _HOPELESS or (failure.reason == "permission" and not allowed)
+    def is_fatal(failure: RequestError) -> bool:
+        return failure.reason in _FATAL_REASONS or (failure.reason == "permission" and not allowed)
 
     async def worker() -> None:
         nonlocal allowed
@@ -39,7 +39,7 @@ async def each_of(
                 allowed = True
             except RequestError as error:
                 failures.append(error)
-            if any(map(is_hopeless, failures)):
+            if any(map(is_fatal, failures)):
                 return
 
     await asyncio.gather(*(worker() for _ in range(min(at_once, len(items)))))
@@ -63,7 +63,7 @@ async def fan_out(
             raise RequestError("timeout", "the time of this poll was over")
         await request(item)
 
-    failures = await each_of(items, in_time, at_once)
+    failures = await run_each(items, in_time, at_once)
     if failures:
         first = failures[0]
         number = f"{len(failures)} of {len(items)} {what}".rstrip()

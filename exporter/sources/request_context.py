@@ -14,22 +14,22 @@ from exporter.model import Outcome, Skipped
 RETRY_AFTER_SECONDS = 300.0
 # An answer about all accounts that is too large is asked for again in pages so much smaller.
 _PAGE_SHRINKS_BY = 32
-_WORTH_A_SMALLER_ONE = ("size", "malformed", "api_error", "timeout")
+_RETRY_SMALLER = ("size", "malformed", "api_error", "timeout")
 _SKIP_REASONS = {"permission": "permission", "size": "size"}
 
 
 @dataclass(slots=True)
-class LeftOut:
+class SkippedRequests:
     """Requests that the server refused; they rest for a while, and that is visible."""
 
     _until: dict[str, tuple[float, str]] = field(default_factory=dict)
 
-    def rests(self, request: str, now: float) -> bool:
+    def is_skipped(self, request: str, now: float) -> bool:
         until, _ = self._until.get(request, (0.0, ""))
         return now < until
 
     def note(self, request: str, reason: str, now: float) -> None:
-        if reason in _SKIP_REASONS and not self.rests(request, now):
+        if reason in _SKIP_REASONS and not self.is_skipped(request, now):
             self._until[request] = (now + RETRY_AFTER_SECONDS, _SKIP_REASONS[reason])
 
     def clear(self) -> None:
@@ -55,7 +55,7 @@ class RequestContext:
     """The requests of one poll; a failed one never ends the poll."""
 
     deadline: float  # time.monotonic()
-    left_out: LeftOut
+    skipped_requests: SkippedRequests
     outcomes: list[Outcome] = field(default_factory=list)
 
     def left(self, at_most: float = float("inf")) -> float:
@@ -64,10 +64,12 @@ class RequestContext:
     def within(self, share: float) -> RequestContext:
         """The same requests with less time: so much of what is left."""
         now = time.monotonic()
-        return RequestContext(now + (self.deadline - now) * share, self.left_out, self.outcomes)
+        return RequestContext(
+            now + (self.deadline - now) * share, self.skipped_requests, self.outcomes
+        )
 
-    def rests(self, request: str) -> bool:
-        return self.left_out.rests(request, time.monotonic())
+    def is_skipped(self, request: str) -> bool:
+        return self.skipped_requests.is_skipped(request, time.monotonic())
 
     @contextmanager
     def request(self, name: str) -> Iterator[None]:
@@ -82,7 +84,7 @@ class RequestContext:
                 self.outcomes.append(Outcome(name, True, time.perf_counter() - started))
 
     def failed(self, name: str, seconds: float, error: RequestError) -> None:
-        self.left_out.note(name, error.reason, time.monotonic())
+        self.skipped_requests.note(name, error.reason, time.monotonic())
         self.outcomes[:] = [outcome for outcome in self.outcomes if outcome.request != name]
         self.outcomes.append(Outcome(name, False, seconds, error.reason, error.detail))
 
@@ -92,7 +94,7 @@ class RequestContext:
     def refused(self, name: str) -> bool:
         """Failed for a reason that leaves time and hope for a smaller request."""
         return any(
-            outcome.request == name and outcome.reason in _WORTH_A_SMALLER_ONE
+            outcome.request == name and outcome.reason in _RETRY_SMALLER
             for outcome in self.outcomes
         )
 
@@ -102,5 +104,5 @@ class RequestContext:
     @property
     def complete(self) -> bool:
         """Nothing failed, and nothing that failed before was left out."""
-        rests = self.left_out.skipped(time.monotonic())
-        return all(outcome.ok for outcome in self.outcomes) and not rests
+        skipped = self.skipped_requests.skipped(time.monotonic())
+        return all(outcome.ok for outcome in self.outcomes) and not skipped

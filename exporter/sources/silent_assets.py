@@ -10,7 +10,7 @@ from exporter.model import Consumer, Server, Stream
 from exporter.sources.decoding.decode import silent_consumer, silent_stream
 
 EXPECTED_WINDOW_SECONDS = 3600.0
-_MUM_SECONDS = 60.0
+_EMPTY_LIST_SECONDS = 60.0
 
 
 @dataclass(slots=True)
@@ -21,7 +21,7 @@ class ServerRegistry:
     configured: int | None = None
     _last: dict[str, tuple[float, Server]] = field(default_factory=dict)
     _counts: deque[tuple[float, int]] = field(default_factory=deque)
-    _roll_called: float = float("-inf")
+    _last_discovery: float = float("-inf")
 
     def with_silent(self, now: float, succeeded: Iterable[Server]) -> tuple[Server, ...]:
         present = {server.name: server for server in succeeded}
@@ -47,11 +47,11 @@ class ServerRegistry:
         """Everyone who should answer: who did the last time, and who is missed."""
         return frozenset(self._last)
 
-    def roll_call(self, now: float, every: float) -> bool:
+    def discovery_due(self, now: float, every: float) -> bool:
         """Whether it is time to wait for newcomers, who may be far away."""
-        due = not self._last or now - self._roll_called >= every
+        due = not self._last or now - self._last_discovery >= every
         if due:
-            self._roll_called = now
+            self._last_discovery = now
         return due
 
     def is_down(self, name: str) -> bool:
@@ -98,12 +98,12 @@ class SilentAssets:
         streams: tuple[Stream, ...],
         consumers: tuple[Consumer, ...],
         away: frozenset[str],
-        mum: frozenset[str] = frozenset(),
+        without_streams: frozenset[str] = frozenset(),
     ) -> tuple[tuple[Stream, ...], tuple[Consumer, ...]]:
         """`away`: servers once seen that do not answer now. `mum`: servers that answer but list
         nothing, as one does that is about to go; what they held is kept in mind, but not told."""
-        held_streams = tuple(self._held_streams(now, streams, away, mum))
-        held_consumers = tuple(self._held_consumers(now, consumers, away, mum))
+        held_streams = tuple(self._held_streams(now, streams, away, without_streams))
+        held_consumers = tuple(self._held_consumers(now, consumers, away, without_streams))
         self._streams, self._consumers = streams + held_streams, consumers + held_consumers
         held: set[tuple[str, ...]] = {(row.account, row.name) for row in held_streams}
         held.update((row.account, row.stream, row.name) for row in held_consumers)
@@ -118,25 +118,33 @@ class SilentAssets:
         return Counter((row.account, row.stream) for row in self._consumers)
 
     def _held_streams(
-        self, now: float, present: tuple[Stream, ...], away: frozenset[str], mum: frozenset[str]
+        self,
+        now: float,
+        present: tuple[Stream, ...],
+        away: frozenset[str],
+        without_streams: frozenset[str],
     ) -> Iterator[Stream]:
-        if not away and not mum:
+        if not away and not without_streams:
             return
         named = {(row.account, row.name) for row in present}
         for row in self._streams:
             key = (row.account, row.name)
-            if key not in named and self._is_held(key, row.hosts, now, away, mum):
+            if key not in named and self._is_held(key, row.hosts, now, away, without_streams):
                 yield silent_stream(row.account, row.name, "server_down", row.config, row.hosts)
 
     def _held_consumers(
-        self, now: float, present: tuple[Consumer, ...], away: frozenset[str], mum: frozenset[str]
+        self,
+        now: float,
+        present: tuple[Consumer, ...],
+        away: frozenset[str],
+        without_streams: frozenset[str],
     ) -> Iterator[Consumer]:
-        if not away and not mum:
+        if not away and not without_streams:
             return
         named = {(row.account, row.stream, row.name) for row in present}
         for row in self._consumers:
             key, hosts = (row.account, row.stream, row.name), consumer_hosts(row)
-            if key not in named and self._is_held(key, hosts, now, away, mum):
+            if key not in named and self._is_held(key, hosts, now, away, without_streams):
                 yield silent_consumer(*key, "server_down", row.config, hosts)
 
     def _is_held(
@@ -145,12 +153,12 @@ class SilentAssets:
         hosts: tuple[str, ...],
         now: float,
         away: frozenset[str],
-        mum: frozenset[str],
+        without_streams: frozenset[str],
     ) -> bool:
-        if away.isdisjoint(hosts) and mum.isdisjoint(hosts):
+        if away.isdisjoint(hosts) and without_streams.isdisjoint(hosts):
             return False
         # What a living server lists no more was deleted, unless that server goes away soon.
-        longest = _MUM_SECONDS if away.isdisjoint(hosts) else self.forget_after
+        longest = _EMPTY_LIST_SECONDS if away.isdisjoint(hosts) else self.forget_after
         return now - self._silent_since.setdefault(key, now) <= longest
 
 

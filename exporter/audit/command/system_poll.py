@@ -13,14 +13,14 @@ from exporter.audit.evaluation import judge
 from exporter.audit.output.system_audit import Audited
 from exporter.audit.registry import codes
 from exporter.model import Outcome, Snapshot
-from exporter.polling.pipeline import Found, learn
+from exporter.polling.pipeline import PollExtras, update_signals
 from exporter.polling.wiring import make_source
 from exporter.settings.config import SystemSettings
 from exporter.signals.engine import SignalState
 from exporter.signals.publishes.engine import PublishState
 from exporter.sources.account import AccountSource
 from exporter.sources.jetstream_api.message_ids import MessageIds
-from exporter.sources.request_context import LeftOut, RequestContext
+from exporter.sources.request_context import RequestContext, SkippedRequests
 from exporter.sources.source import Source
 from exporter.sources.subsz.reader import REQUEST as SUBSCRIPTIONS
 
@@ -89,7 +89,9 @@ class SystemLook:
         return replace(later, earlier=scene, seconds=later.now - scene.now)
 
     async def _learnt(self, snapshot: Snapshot) -> AuditContext:
-        return await asyncio.to_thread(learn, self._signals, self._publishes, snapshot, Found())
+        return await asyncio.to_thread(
+            update_signals, self._signals, self._publishes, snapshot, PollExtras()
+        )
 
     async def _poll(self, source: Source) -> Snapshot:
         snapshot = await source.poll(time.monotonic() + self.options.timeout)
@@ -115,7 +117,7 @@ class SystemLook:
         if not self.options.sample_messages or not isinstance(source, AccountSource):
             return None
         self.tell("reading the headers of the last messages")
-        context = RequestContext(time.monotonic() + self.options.timeout, LeftOut())
+        context = RequestContext(time.monotonic() + self.options.timeout, SkippedRequests())
         found, error = await MessageIds(source.assets.api).read(snapshot.streams, context)
         if error is not None:
             self._gaps["messages"] = f"sample of messages ({error.reason}): {error.detail}"

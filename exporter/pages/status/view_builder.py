@@ -21,7 +21,7 @@ from exporter.pages.status.view import (
 )
 from exporter.polling.loop import SystemPoller
 from exporter.polling.state import SystemState
-from exporter.polling.supervisor import Watch
+from exporter.polling.supervisor import Supervisor
 from exporter.samples.consumer import ack_floor_gap
 from exporter.signals.results import Signals
 from exporter.version import VERSION
@@ -30,15 +30,15 @@ MOST_ROWS = 1000
 _SOURCES: dict[str, Source] = {"account": "account", "system": "system", "monitor": "monitor"}
 
 
-def status_view(watch: Watch, config_source: str) -> StatusView:
+def status_view(supervisor: Supervisor, config_source: str) -> StatusView:
     """Sorts up to 100,000 consumers: runs off the event loop."""
     now = time.time()
     return StatusView(
         version=VERSION,
         now=now,
-        interval_seconds=watch.settings.interval,
+        interval_seconds=supervisor.settings.interval,
         config_source=config_source,
-        systems=tuple(system_view(poller, now) for poller in watch.pollers),
+        systems=tuple(system_view(poller, now) for poller in supervisor.pollers),
         docs=doc_links(),
     )
 
@@ -71,7 +71,7 @@ def system_view(poller: SystemPoller, now: float) -> SystemView:
 
 
 def _state(state: SystemState, now: float) -> State:
-    if state.last_answer is None:
+    if state.last_response is None:
         return "waiting"
     if state.is_stale(now):
         return "stale"
@@ -136,7 +136,7 @@ def _notes(state: SystemState, now: float) -> tuple[str, ...]:
     if served.folded:
         notes.append(f"{served.folded:,} ephemeral consumers are summed into one row per stream.")
     notes += [f"{each.request} rests for a while: {each.reason}." for each in state.skipped]
-    notes += [f"Events: {trouble}." for trouble in state.troubles]
+    notes += [f"Events: {trouble}." for trouble in state.problems]
     faults = state.errors.get(("poll", "internal"), 0)
     if faults:
         notes.append(f"{faults:,} polls failed by a mistake of the exporter itself: see its log.")

@@ -18,7 +18,12 @@ from exporter.signals.publishes.dedupe import DedupeHits
 from exporter.signals.publishes.followed_counter import FollowedCounter
 from exporter.signals.publishes.unstored import UnstoredBounds
 from exporter.signals.stream_changes import was_recreated
-from exporter.subscription_counts import ConsumerKey, StreamKey, StreamLook, SubscriptionCounts
+from exporter.subscription_counts import (
+    ConsumerKey,
+    StreamKey,
+    StreamObservation,
+    SubscriptionCounts,
+)
 
 # Three looks, as often as they are made by default: what is older is dropped, never frozen.
 STALE_AFTER_SECONDS = 180.0
@@ -156,7 +161,7 @@ class PublishState:
         self._streams = tracks
         return found
 
-    def _note_look(self, track: _StreamState, look: StreamLook | None, now: float) -> None:
+    def _note_look(self, track: _StreamState, look: StreamObservation | None, now: float) -> None:
         """First what the last look left open, then what this one adds."""
         row = track.row
         if look is not None and not _is_of(look, row):
@@ -248,7 +253,7 @@ def _note_row(track: _StreamState, row: Stream, leader_id: str) -> None:
     track.row, track.leader_id = row, leader_id
 
 
-def _take_look(track: _StreamState, look: StreamLook, last_seq: int, now: float) -> None:
+def _take_look(track: _StreamState, look: StreamObservation, last_seq: int, now: float) -> None:
     row = track.row
     track.received.take(look.counters, now, from_birth=track.from_birth)
     track.in_queue = bool(look.in_queue)
@@ -260,7 +265,7 @@ def _take_look(track: _StreamState, look: StreamLook, last_seq: int, now: float)
     track.bounds.agree(received - row.last_seq if clear else None)
 
 
-def _is_of(look: StreamLook, row: Stream) -> bool:
+def _is_of(look: StreamObservation, row: Stream) -> bool:
     """A leader who was none before or after the look may not have had its subscription then."""
     return look.leader == row.leader and not was_recreated(look.created, row.created)
 

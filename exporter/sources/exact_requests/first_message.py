@@ -73,7 +73,7 @@ class MessageReader:
     ) -> FoundMessage | None:
         subject = f"{self.api.prefix}.DIRECT.GET.{stream}"
         try:
-            reply = await self.api.link.request(
+            reply = await self.api.connection.request(
                 subject, request, timeout=context.left(INFO_SECONDS)
             )
         except RequestError as error:
@@ -86,7 +86,9 @@ class MessageReader:
         self, stream: str, request: bytes, context: RequestContext
     ) -> FoundMessage | None:
         subject = f"{self.api.prefix}.STREAM.MSG.GET.{stream}"
-        reply = await self.api.link.request(subject, request, timeout=context.left(INFO_SECONDS))
+        reply = await self.api.connection.request(
+            subject, request, timeout=context.left(INFO_SECONDS)
+        )
         got = read_response(_GotMessage, reply.data, subject)
         if got.error is not None and got.error.code != NOT_FOUND:
             raise ApiError(subject, got.error)

@@ -55,23 +55,27 @@ class MatchingCounter:
         responses = [await self._info(stream, wanted, context) for wanted in filters]
         if any(response.total > len(response.state.subjects or ()) for response in responses):
             return None
-        said = await self.api.consumer_info(stream, consumer, context)
+        before = await self.api.consumer_info(stream, consumer, context)
         await asyncio.sleep(SETTLE_SECONDS)
-        again = await self.api.consumer_info(stream, consumer, context)
-        after = (await self._info(stream, "", context)).state
-        if not _same(said, again) or any(a.state.position != after.position for a in responses):
+        after = await self.api.consumer_info(stream, consumer, context)
+        stream_after = (await self._info(stream, "", context)).state
+        if not _same(before, after) or any(
+            a.state.position != stream_after.position for a in responses
+        ):
             return None
         return FilteredCount(
             matching=sum(sum((response.state.subjects or {}).values()) for response in responses),
-            removed=after.last_seq - after.messages,
-            deliveries=again.delivered.consumer_seq,
-            num_pending=again.num_pending,
+            removed=stream_after.last_seq - stream_after.messages,
+            deliveries=after.delivered.consumer_seq,
+            num_pending=after.num_pending,
         )
 
     async def _info(self, stream: str, wanted: str, context: RequestContext) -> _StreamInfo:
         subject = f"{self.api.prefix}.STREAM.INFO.{stream}"
         request = msgspec.json.encode({"subjects_filter": wanted}) if wanted else b""
-        reply = await self.api.link.request(subject, request, timeout=context.left(INFO_SECONDS))
+        reply = await self.api.connection.request(
+            subject, request, timeout=context.left(INFO_SECONDS)
+        )
         info = read_response(_StreamInfo, reply.data, subject)
         if info.error is not None:
             raise ApiError(subject, info.error)

@@ -21,10 +21,10 @@ from exporter.sources.decoding.decode import (
 )
 from exporter.sources.decoding.shared_configs import SharedConfigs
 from exporter.sources.decoding.wire import WireConsumer, WireStream
-from exporter.sources.fan_out import each_of, fan_out
+from exporter.sources.fan_out import fan_out, run_each
 from exporter.sources.filters import Filters
 from exporter.sources.jetstream_api.client import NOT_FOUND, AccountApi, ApiError
-from exporter.sources.request_context import LeftOut, RequestContext
+from exporter.sources.request_context import RequestContext, SkippedRequests
 
 
 @dataclass(slots=True)
@@ -42,7 +42,9 @@ class AccountAssets:
     concurrency: int
     streams: tuple[Stream, ...] = ()
     consumers: tuple[Consumer, ...] = ()
-    denied: LeftOut = field(default_factory=LeftOut)  # streams whose consumers may not be listed
+    denied: SkippedRequests = field(
+        default_factory=SkippedRequests
+    )  # streams whose consumers may not be listed
     _known: dict[str, _Known] = field(default_factory=dict)
     _shared: SharedConfigs = field(default_factory=SharedConfigs)
     _account: str = ""
@@ -51,7 +53,7 @@ class AccountAssets:
         """Afterwards `streams` and `consumers` hold what this poll found, and nothing older."""
         self._account = account
         self.clear()
-        if context.rests("stream_list"):
+        if context.is_skipped("stream_list"):
             return
         found: dict[str, Stream] = {}
         error: RequestError | None = None
@@ -69,7 +71,7 @@ class AccountAssets:
             context.failed("consumer_list", time.perf_counter() - started, error)
             return
         self.streams = tuple(found.values())
-        if error is None and not context.rests("consumer_list"):
+        if error is None and not context.is_skipped("consumer_list"):
             with context.request("consumer_list"):
                 await self._list_consumers(found, context)
 
@@ -105,7 +107,7 @@ class AccountAssets:
 
     def _only_server(self) -> str:
         """A stand-alone server before 2.10 does not write that it leads its own streams."""
-        return str(self.api.link.server_info.get("server_name", ""))
+        return str(self.api.connection.server_info.get("server_name", ""))
 
     def _silent_stream(self, name: str, reason: str) -> Stream:
         known = self._known.setdefault(name, _Known(None))
@@ -119,7 +121,7 @@ class AccountAssets:
                 rows += self._silent_consumers(stream.name, "stream_" + stream.reason)
 
         async def one(stream: Stream) -> None:
-            if self.denied.rests(stream.name, time.monotonic()):
+            if self.denied.is_skipped(stream.name, time.monotonic()):
                 raise RequestError("partial", f"consumers of {stream.name}: denied, asked later")
             try:
                 rows.extend(await self._consumers_of(stream, context))
@@ -183,10 +185,10 @@ class AccountAssets:
             try:
                 found[name] = self._stream(name, await self.api.stream_info(name, context))
             except RequestError as error:
-                if not _says_nothing(error):
+                if not _is_inconclusive(error):
                     found[name] = self._silent_stream(name, error.reason)
 
-        await each_of(list(self._known), one, self.concurrency)
+        await run_each(list(self._known), one, self.concurrency)
         return found
 
     async def _consumers_by_name(
@@ -207,18 +209,18 @@ class AccountAssets:
                 wire = await self.api.consumer_info(stream.name, name, context)
                 row = self._consumer(stream, wire, known)
             except RequestError as error:
-                if _says_nothing(error):
+                if _is_inconclusive(error):
                     return
                 config = known.consumers.get(name)
                 row = silent_consumer(self._account, stream.name, name, error.reason, config)
             if row is not None:
                 rows.append(row)
 
-        await each_of(wanted, one, self.concurrency)
+        await run_each(wanted, one, self.concurrency)
         return tuple(rows)
 
 
-def _says_nothing(error: RequestError) -> bool:
+def _is_inconclusive(error: RequestError) -> bool:
     """Gone, or not ours to ask: neither means that it has no leader."""
     gone = isinstance(error, ApiError) and error.code == NOT_FOUND
     return gone or error.reason == "permission"

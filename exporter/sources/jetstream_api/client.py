@@ -19,7 +19,7 @@ from exporter.sources.decoding.wire import (
     WireStreamList,
 )
 from exporter.sources.request_context import RequestContext
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 
 # A server gathers a list from its peers for 4 s before it answers with what it has.
 LIST_SECONDS = 6.0
@@ -56,7 +56,7 @@ def api_prefix(domain: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AccountApi:
-    link: NatsLink
+    connection: NatsConnection
     prefix: str = "$JS.API"
 
     async def account_info(self, context: RequestContext) -> WireAccountInfo:
@@ -98,7 +98,7 @@ class AccountApi:
 
     async def _request(self, kind: type[T], subject: str, payload: bytes, seconds: float) -> T:
         whole = f"{self.prefix}.{subject}"
-        reply = await self.link.request(whole, payload, timeout=seconds)
+        reply = await self.connection.request(whole, payload, timeout=seconds)
         response = read_response(kind, reply.data, whole)
         if response.error is not None:
             raise ApiError(whole, response.error)

@@ -52,12 +52,12 @@ class MessageIds:
         async def one(row: Stream) -> None:
             found[row.account, row.name] = await self._sample(row, context)
 
-        asked = [row for row in streams if _is_asked(row)]
-        left = len(asked) - MOST_STREAMS
+        wanted = [row for row in streams if _is_sampled(row)]
+        left = len(wanted) - MOST_STREAMS
         beyond = f"{left} streams beyond {MOST_STREAMS} were not sampled"
         error = RequestError("partial", beyond) if left > 0 else None
         try:
-            await fan_out(asked[:MOST_STREAMS], one, self.concurrency, context, "streams")
+            await fan_out(wanted[:MOST_STREAMS], one, self.concurrency, context, "streams")
         except RequestError as failure:
             error = failure
         return found, error
@@ -76,14 +76,16 @@ class MessageIds:
         """None when there is no such message any more."""
         subject = f"{self.api.prefix}.STREAM.MSG.GET.{stream}"
         request = msgspec.json.encode({"seq": seq})
-        reply = await self.api.link.request(subject, request, timeout=context.left(INFO_SECONDS))
+        reply = await self.api.connection.request(
+            subject, request, timeout=context.left(INFO_SECONDS)
+        )
         got = read_response(_GotMessage, reply.data, subject)
         if got.error is not None and got.error.code != NOT_FOUND:
             raise ApiError(subject, got.error)
         return base64.b64decode(got.message.hdrs) if got.message else None
 
 
-def _is_asked(row: Stream) -> bool:
+def _is_sampled(row: Stream) -> bool:
     config = row.config
     return (
         row.up

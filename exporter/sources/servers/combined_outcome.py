@@ -13,7 +13,7 @@ from exporter.sources.request_context import RequestContext
 
 
 @dataclass(slots=True)
-class Tally:
+class CombinedOutcome:
     _seconds: dict[str, float] = field(default_factory=dict)
     _errors: dict[str, list[RequestError]] = field(default_factory=dict)
     _succeeded: set[str] = field(default_factory=set)
@@ -34,7 +34,7 @@ class Tally:
         self._seconds.setdefault(name, 0.0)
         self._errors.setdefault(name, []).append(error)
 
-    def tell(self, context: RequestContext) -> None:
+    def report_to(self, context: RequestContext) -> None:
         for name, took in self._seconds.items():
             errors = self._errors.get(name)
             if not errors:

@@ -51,11 +51,11 @@ class JszRequest:
 
 
 # What the servers answered, by server id; who stays silent is not in it.
-Ask = Callable[[JszRequest], Awaitable[dict[str, WireJsz]]]
+RequestJsz = Callable[[JszRequest], Awaitable[dict[str, WireJsz]]]
 
 
 async def read_all_accounts(
-    request: Ask, limit: int, *, config: bool, consumers: bool = True
+    request: RequestJsz, limit: int, *, config: bool, consumers: bool = True
 ) -> dict[str, list[WireJsz]]:
     """The pages of each server that answered every request."""
     pages: dict[str, list[WireJsz]] = {}
@@ -65,7 +65,7 @@ async def read_all_accounts(
         pages = _joined(pages, got, first=offset == 0)
         offset += limit
         most = max((page.account_total for page in got.values()), default=0)
-    for name in await _left_out(request, pages):
+    for name in await _missed_accounts(request, pages):
         got = await request(JszRequest(config, account=name, consumers=consumers))
         pages = _joined(pages, got, first=False)
     return pages
@@ -82,7 +82,7 @@ def _joined(
     }
 
 
-async def _left_out(request: Ask, pages: dict[str, list[WireJsz]]) -> list[str]:
+async def _missed_accounts(request: RequestJsz, pages: dict[str, list[WireJsz]]) -> list[str]:
     """Before 2.11.2 servers sort their accounts for every page but the first, and some fall between."""
     seen = {server: _names(*kept) for server, kept in pages.items()}
     if all(len(seen[server]) >= kept[0].account_total for server, kept in pages.items()):

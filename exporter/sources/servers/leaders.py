@@ -109,7 +109,7 @@ class LeaderRows:
     configs: ConfigCache
     filters: Filters
     # Servers that live but did not list their assets: of what they lead nothing is known.
-    mute: frozenset[str] = frozenset()
+    without_jsz: frozenset[str] = frozenset()
     _streams: dict[StreamKey, _StreamRows] = field(default_factory=dict)
     _led: dict[ConsumerKey, Consumer] = field(default_factory=dict)
     _followed: dict[ConsumerKey, set[str]] = field(default_factory=dict)  # -> its hosts
@@ -177,7 +177,7 @@ class LeaderRows:
         return before is None or not cluster.replicas or (since is not None and since <= before)
 
     def _add_followed(self, key: ConsumerKey, server: str, cluster: WireCluster) -> None:
-        if cluster.leader in self.mute:
+        if cluster.leader in self.without_jsz:
             self._unknown.add(key)
         hosts = self._followed.setdefault(key, set())
         hosts.add(server)
@@ -188,7 +188,7 @@ class LeaderRows:
         for (account, name), rows in self._streams.items():
             config = self.configs.streams.get((account, name))
             if rows.leader_row is None:
-                if not rows.named.isdisjoint(self.mute):
+                if not rows.named.isdisjoint(self.without_jsz):
                     continue
                 hosts = tuple(rows.peers | set(rows.seen_by))
                 reason = "offline" if rows.unsupported else "no_leader"

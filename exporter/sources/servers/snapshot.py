@@ -14,9 +14,9 @@ from exporter.signals.clock import ClockState
 from exporter.sources.api_counters import ApiCounters
 from exporter.sources.decoding.server_decode import (
     ServerResponses,
-    fleet_accounts,
-    fleet_meta,
-    fleet_servers,
+    decode_accounts,
+    decode_meta,
+    decode_servers,
 )
 from exporter.sources.decoding.wire import WireHealth
 from exporter.sources.filters import Filters
@@ -53,7 +53,7 @@ class SourceOptions:
 
 
 @dataclass(slots=True)
-class ServersMemory:
+class ServersState:
     """What such a source keeps between polls."""
 
     options: SourceOptions
@@ -66,9 +66,9 @@ class ServersMemory:
     api_counters: ApiCounters = field(default_factory=ApiCounters)
     publishes: PublishCounting = field(init=False)
     consumers: int = 0  # as many as the last snapshot had
-    strangers: int = 0  # servers of another JetStream domain that answered this poll
+    other_domain_servers: int = 0  # servers of another JetStream domain that answered this poll
     _config_read: float = float("-inf")
-    _config_rests: float = float("-inf")  # until then it is not asked again
+    _config_retry_at: float = float("-inf")  # until then it is not asked again
     _health_read: float = float("-inf")
 
     def __post_init__(self) -> None:
@@ -92,7 +92,7 @@ class ServersMemory:
 
     def config_due(self, now: float) -> bool:
         age = now - self._config_read
-        if now < self._config_rests:
+        if now < self._config_retry_at:
             return False
         if self.over_ceiling and age != float("inf"):
             return False  # once at the start, then no more
@@ -105,7 +105,7 @@ class ServersMemory:
 
     def config_failed(self, now: float) -> None:
         """Asked again at every poll, it could take the time of the smaller request each time."""
-        self._config_rests = now + self.options.config_interval
+        self._config_retry_at = now + self.options.config_interval
 
     def health_due(self, now: float) -> bool:
         return now - self._health_read >= self.options.health_interval
@@ -121,7 +121,7 @@ class ServersMemory:
             taken=now,
             servers=self.servers.with_silent(now, ()),
             outcomes=tuple(context.outcomes),
-            skipped=context.left_out.skipped(time.monotonic()),
+            skipped=context.skipped_requests.skipped(time.monotonic()),
             servers_expected=self.servers.expected(),
             servers_responding=0,
             complete=False,
@@ -129,22 +129,22 @@ class ServersMemory:
 
 
 def build_snapshot(
-    memory: ServersMemory, context: RequestContext, responses: list[ServerResponses]
+    state: ServersState, context: RequestContext, responses: list[ServerResponses]
 ) -> Snapshot:
     """Heavy (a decode's worth of rows): runs in a thread, off the event loop."""
     now = time.time()
     for response in responses:
-        response.health = memory.health.get(response.server.name)
-    starting = memory.startups.starting(responses)
+        response.health = state.health.get(response.server.name)
+    starting = state.startups.starting(responses)
     for response in responses:
         if response.server.name in starting:
             response.jsz.clear()
-    mute = frozenset(response.server.name for response in responses if not response.jsz)
-    rows = LeaderRows(memory.configs, memory.options.filters, mute)
+    without_jsz = frozenset(response.server.name for response in responses if not response.jsz)
+    rows = LeaderRows(state.configs, state.options.filters, without_jsz)
     for response in responses:
         for page in response.jsz:
             if page.limits and page.limits.default_max_consumers > 0:
-                memory.configs.default_max_consumers = page.limits.default_max_consumers
+                state.configs.default_max_consumers = page.limits.default_max_consumers
         rows.add(
             response.server.name,
             response.account_details(),
@@ -153,32 +153,36 @@ def build_snapshot(
         )
     streams, consumers = rows.streams(), rows.consumers()
     if context.succeeded("jsz_config"):
-        memory.configs.keep_only(streams, consumers)
-    succeeded = fleet_servers(responses, streams, consumers, memory.clocks, now)
-    servers = memory.servers.with_silent(now, succeeded)
+        state.configs.keep_only(streams, consumers)
+    succeeded = decode_servers(responses, streams, consumers, state.clocks, now)
+    servers = state.servers.with_silent(now, succeeded)
     away = starting | {server.name for server in servers if not server.up}
-    mum = frozenset(response.server.name for response in responses if not response.lists_streams)
-    streams, consumers = memory.silent.with_silent(now, streams, consumers, away, mum - away)
-    streams = _with_all_consumers(streams, memory.silent)
-    memory.consumers = len(consumers)
-    expected = memory.servers.expected()
+    without_streams = frozenset(
+        response.server.name for response in responses if not response.lists_streams
+    )
+    streams, consumers = state.silent.with_silent(
+        now, streams, consumers, away, without_streams - away
+    )
+    streams = _with_all_consumers(streams, state.silent)
+    state.consumers = len(consumers)
+    expected = state.servers.expected()
     return Snapshot(
-        system=memory.options.system,
+        system=state.options.system,
         taken=now,
         streams=streams,
         consumers=consumers,
         servers=servers,
-        accounts=_wanted_accounts(memory, responses, streams, consumers),
-        meta=fleet_meta(responses),
+        accounts=_wanted_accounts(state, responses, streams, consumers),
+        meta=decode_meta(responses),
         outcomes=tuple(context.outcomes),
         faults=(
-            *_strangers(memory),
-            *_starting(starting),
+            *_other_domain_faults(state),
+            *_starting_faults(starting),
             *unreadable_thresholds("jsz_config", streams, consumers),
         ),
         skipped=(
-            *context.left_out.skipped(time.monotonic()),
-            *([Skipped("jsz_config", "ceiling")] if memory.over_ceiling else []),
+            *context.skipped_requests.skipped(time.monotonic()),
+            *([Skipped("jsz_config", "ceiling")] if state.over_ceiling else []),
         ),
         servers_expected=expected,
         servers_responding=len(succeeded),
@@ -206,25 +210,25 @@ def _with_all_consumers(streams: tuple[Stream, ...], known: SilentAssets) -> tup
 
 
 def _wanted_accounts(
-    memory: ServersMemory,
+    state: ServersState,
     responses: list[ServerResponses],
     streams: tuple[Stream, ...],
     consumers: tuple[Consumer, ...],
 ) -> tuple[Account, ...]:
-    wants = memory.options.filters.accounts.wants
-    found = fleet_accounts(responses, streams, consumers)
+    wants = state.options.filters.accounts.wants
+    found = decode_accounts(responses, streams, consumers)
     ids = frozenset(response.server.id for response in responses)
-    return memory.api_counters.risen(tuple(one for one in found if wants(one.name)), ids)
+    return state.api_counters.risen(tuple(one for one in found if wants(one.name)), ids)
 
 
-def _strangers(memory: ServersMemory) -> tuple[Fault, ...]:
-    if not memory.strangers:
+def _other_domain_faults(state: ServersState) -> tuple[Fault, ...]:
+    if not state.other_domain_servers:
         return ()
     detail = "servers of another JetStream domain answered; a system is one domain"
-    return (Fault("statsz", "other_domain", memory.strangers, detail),)
+    return (Fault("statsz", "other_domain", state.other_domain_servers, detail),)
 
 
-def _starting(servers: frozenset[str]) -> tuple[Fault, ...]:
+def _starting_faults(servers: frozenset[str]) -> tuple[Fault, ...]:
     if not servers:
         return ()
     detail = "not read, for they have just started: " + ", ".join(sorted(servers))

@@ -43,22 +43,22 @@ class StartupCache:
         return names
 
     def _is_starting(self, response: ServerResponses) -> bool:
-        said, meta = response.server, response.meta
-        if not said.jetstream or said.id in self._settled:
+        server, meta = response.server, response.meta
+        if not server.jetstream or server.id in self._settled:
             return False
         # It may hear from the meta leader before it has read its own log to the end.
         error = response.health.error if response.health else ""
         starting = any(word in error for word in _STARTING)
         if meta is not None:
-            self._clustered.add(said.name)
-            came_back = self._lives.setdefault(said.name, said.id) != said.id
+            self._clustered.add(server.name)
+            came_back = self._lives.setdefault(server.name, server.id) != server.id
             uptime = _uptime(response)
             starting |= not meta.leader and uptime < _LONGEST_START_SECONDS
             starting |= came_back and uptime < _COUNTING_SECONDS
         else:
-            starting |= said.name in self._clustered
+            starting |= server.name in self._clustered
         if not starting:
-            self._settled.add(said.id)
+            self._settled.add(server.id)
         return starting
 
 

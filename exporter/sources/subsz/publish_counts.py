@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from exporter.errors import RequestError
 from exporter.model import Skipped, Snapshot
-from exporter.sources.request_context import LeftOut, RequestContext
-from exporter.sources.subsz.reader import CEILING, REQUEST, SubszReader, SubszReading
+from exporter.sources.request_context import RequestContext, SkippedRequests
+from exporter.sources.subsz.reader import CEILING, REQUEST, SubszReader, SubszResult
 from exporter.sources.subsz.transport import SubszTransport
 from exporter.subscription_counts import SubscriptionCounts
 
@@ -33,7 +33,7 @@ class PublishOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class PublishReading:
+class PublishResult:
     """What this poll read, told beside the rest: its failure makes no snapshot incomplete."""
 
     context: RequestContext
@@ -41,12 +41,12 @@ class PublishReading:
     skipped: tuple[Skipped, ...] = ()
 
     def added_to(self, snapshot: Snapshot) -> Snapshot:
-        rests = self.context.left_out.skipped(time.monotonic())
+        skipped = self.context.skipped_requests.skipped(time.monotonic())
         return replace(
             snapshot,
             subscriptions=self.counts,
             outcomes=(*snapshot.outcomes, *self.context.outcomes),
-            skipped=(*snapshot.skipped, *rests, *self.skipped),
+            skipped=(*snapshot.skipped, *skipped, *self.skipped),
         )
 
 
@@ -56,7 +56,7 @@ class PublishCounting:
 
     system: str
     options: PublishOptions = PublishOptions()
-    left_out: LeftOut = field(default_factory=LeftOut)
+    skipped_requests: SkippedRequests = field(default_factory=SkippedRequests)
     _reader: SubszReader = field(init=False)
     _read: float = float("-inf")
     _skipped: tuple[Skipped, ...] = ()
@@ -69,27 +69,27 @@ class PublishCounting:
         transport: Callable[[RequestContext], SubszTransport],
         servers: Mapping[str, str],
         deadline: float,
-    ) -> PublishReading:
+    ) -> PublishResult:
         """`servers`: those with JetStream, id -> name. To be called before the streams are asked
         for: whatever is received and stored in between is then known to be stored.
         """
         now = time.monotonic()
-        context = RequestContext(now + (deadline - now) * _SHARE_OF_TIME, self.left_out)
+        context = RequestContext(now + (deadline - now) * _SHARE_OF_TIME, self.skipped_requests)
         due = self.options.enabled and now - self._read >= self.options.interval
-        if not due or not servers or context.rests(REQUEST):
-            return PublishReading(context, None, self._skipped)
+        if not due or not servers or context.is_skipped(REQUEST):
+            return PublishResult(context, None, self._skipped)
         self._read = now
         counts = None
         with context.request(REQUEST):
-            reading = await self._read_in_time(transport(context), servers, context)
-            counts, self._skipped = reading.counts, reading.skipped
-            if reading.error is not None:
-                raise reading.error
-        return PublishReading(context, counts, self._skipped)
+            result = await self._read_in_time(transport(context), servers, context)
+            counts, self._skipped = result.counts, result.skipped
+            if result.error is not None:
+                raise result.error
+        return PublishResult(context, counts, self._skipped)
 
     async def _read_in_time(
         self, request: SubszTransport, servers: Mapping[str, str], context: RequestContext
-    ) -> SubszReading:
+    ) -> SubszResult:
         """Each answer may be quick and all of them too many."""
         try:
             async with asyncio.timeout(context.left()):

@@ -42,7 +42,7 @@ class OverCeiling:
 
 
 @dataclass(frozen=True, slots=True)
-class SubszReading:
+class SubszResult:
     counts: SubscriptionCounts
     over_ceiling: tuple[OverCeiling, ...] = ()
     error: RequestError | None = None  # of the servers that could not be read
@@ -63,25 +63,27 @@ class SubszReader:
     settle: float = SETTLE_SECONDS
     _owners: dict[tuple[str, StreamKey], int] = field(default_factory=dict)
     _clients: set[tuple[str, int]] = field(default_factory=set)
-    _queues_rest: dict[str, float] = field(default_factory=dict)  # by server id, until when
+    _queues_retry_at: dict[str, float] = field(default_factory=dict)  # by server id, until when
     _queues_denied: set[str] = field(default_factory=set)  # ids of servers
     _log: StateLog = field(default_factory=lambda: StateLog(logger))
     _logged: set[tuple[str, str]] = field(default_factory=set)
 
-    async def read(self, request: SubszTransport, servers: Mapping[str, str]) -> SubszReading:
+    async def read(self, request: SubszTransport, servers: Mapping[str, str]) -> SubszResult:
         """`servers`: those with JetStream, id -> name."""
-        looks = await asyncio.gather(*(self._look(request, *server) for server in servers.items()))
-        read = [rows for rows, _, _ in looks if rows is not None]
-        over = tuple(one for _, left_out, _ in looks for one in left_out)
+        results = await asyncio.gather(
+            *(self._read_server(request, *server) for server in servers.items())
+        )
+        read = [rows for rows, _, _ in results if rows is not None]
+        over = tuple(one for _, over, _ in results for one in over)
         self._remember(read)
-        self._tell(over)
+        self._log_over_ceiling(over)
         await asyncio.sleep(self.settle)
-        complete = all(error is None for _, _, error in looks)
+        complete = all(error is None for _, _, error in results)
         counts = await asyncio.to_thread(counts_of, read, complete=complete)
-        failed = _joined([error for _, _, error in looks if error])
-        return SubszReading(counts, over, failed, bool(self._queues_denied))
+        failed = _joined([error for _, _, error in results if error])
+        return SubszResult(counts, over, failed, bool(self._queues_denied))
 
-    async def _look(
+    async def _read_server(
         self, request: SubszTransport, server_id: str, name: str
     ) -> tuple[ServerRows | None, list[OverCeiling], RequestError | None]:
         over: list[OverCeiling] = []
@@ -115,7 +117,7 @@ class SubszReader:
 
     async def _queues(self, request: SubszTransport, server_id: str) -> Collection[str] | None:
         """It makes the numbers of busy streams come sooner: good to have, nothing to fail for."""
-        if time.monotonic() < self._queues_rest.get(server_id, 0.0):
+        if time.monotonic() < self._queues_retry_at.get(server_id, 0.0):
             return None
         self._queues_denied.discard(server_id)
         try:
@@ -123,7 +125,7 @@ class SubszReader:
         except RequestError as error:  # before 2.10.26 not over NATS
             if error.reason == "permission":
                 self._queues_denied.add(server_id)
-            self._queues_rest[server_id] = time.monotonic() + RETRY_AFTER_SECONDS
+            self._queues_retry_at[server_id] = time.monotonic() + RETRY_AFTER_SECONDS
             return None
 
     async def _find_owners(self, request: SubszTransport, rows: ServerRows) -> None:
@@ -135,9 +137,9 @@ class SubszReader:
                 rows.owners[stream.key] = found.pop()
             elif found:
                 unsure[stream.key] = found
-        await self._look_up(request, rows, unsure)
+        await self._check_candidates(request, rows, unsure)
 
-    async def _look_up(
+    async def _check_candidates(
         self, request: SubszTransport, rows: ServerRows, unsure: Mapping[StreamKey, set[int]]
     ) -> None:
         """Who is a client is not the stream; what is left over waits for the next look."""
@@ -168,11 +170,11 @@ class SubszReader:
         self._clients &= present
         lives = {rows.server_id for rows in read}
         self._queues_denied &= lives
-        self._queues_rest = {
-            life: until for life, until in self._queues_rest.items() if life in lives
+        self._queues_retry_at = {
+            life: until for life, until in self._queues_retry_at.items() if life in lives
         }
 
-    def _tell(self, over: Sequence[OverCeiling]) -> None:
+    def _log_over_ceiling(self, over: Sequence[OverCeiling]) -> None:
         """One line when an account goes over the ceiling, and one when it is back."""
         now = {(one.server, one.account): one for one in over}
         for key, one in now.items():

@@ -13,7 +13,13 @@ from dataclasses import dataclass, field
 from exporter.sources.decoding.wire import WireAccountDetail, WireStream
 from exporter.sources.servers.leaders import leads
 from exporter.sources.subsz.wire import WireSubscription
-from exporter.subscription_counts import EXPORTER_GROUP, CounterId, Counters, StreamKey, StreamLook
+from exporter.subscription_counts import (
+    EXPORTER_GROUP,
+    CounterId,
+    Counters,
+    StreamKey,
+    StreamObservation,
+)
 
 _ACK = "$JS.ACK."
 _PULL = "$JS.API.CONSUMER.MSG.NEXT."
@@ -25,7 +31,7 @@ _ORIGINAL, _ALL_COPIES = "", "*"
 _INGEST_QUEUE = "messages"
 _GROUP_QUEUES = (" entry", " committedEntry")  # proposed; agreed but not stored yet
 _EXHAUSTED = ["$JS", "EVENT", "ADVISORY", "CONSUMER", "MAX_DELIVERIES"]
-_EXHAUSTED_WORDS = len(_EXHAUSTED) + 2  # stream and consumer follow
+_EXHAUSTED_TOKENS = len(_EXHAUSTED) + 2  # stream and consumer follow
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ class LedStream:
     def key(self) -> StreamKey:
         return (self.account, self.name)
 
-    def hears(self, row: WireSubscription) -> bool:
+    def owns(self, row: WireSubscription) -> bool:
         return row.subject in self.subjects and row.account == self.account_id
 
 
@@ -81,9 +87,9 @@ class ServerRows:
 
     def index(self) -> None:
         by_connection, by_subject = defaultdict(list), defaultdict(set)
-        for asked, rows in self.lists.items():
+        for listed_in, rows in self.lists.items():
             for row in rows:
-                by_connection[row.cid].append((asked, row))
+                by_connection[row.cid].append((listed_in, row))
                 if not row.qgroup:  # a stream never shares its messages
                     by_subject[row.account, row.subject].add(row.cid)
         self._by_connection, self._by_subject = by_connection, by_subject
@@ -93,16 +99,16 @@ class ServerRows:
 
         One that listens to something else too is a client. Only a stream with sources does that.
         """
-        heard = [
+        listeners_found = [
             self._by_subject.get((stream.account_id, subject), set()) for subject in stream.subjects
         ]
         return {
             cid
-            for cid in set.intersection(*heard)
-            if stream.sourced or not self._hears_more(cid, stream)
+            for cid in set.intersection(*listeners_found)
+            if stream.sourced or not self._subscribes_to_more(cid, stream)
         }
 
-    def _hears_more(self, cid: int, stream: LedStream) -> bool:
+    def _subscribes_to_more(self, cid: int, stream: LedStream) -> bool:
         own, direct = self._own_sids(cid, stream), _DIRECT_GET + stream.name
         return any(
             row.sid not in own
@@ -112,17 +118,17 @@ class ServerRows:
         )
 
     def _own_sids(self, cid: int, stream: LedStream) -> Counter[str]:
-        return Counter(row.sid for _, row in self._by_connection[cid] if stream.hears(row))
+        return Counter(row.sid for _, row in self._by_connection[cid] if stream.owns(row))
 
-    def stream_look(self, stream: LedStream, cid: int) -> StreamLook:
+    def stream_observation(self, stream: LedStream, cid: int) -> StreamObservation:
         own, received = self._own_sids(cid, stream), defaultdict[CounterId, int](int)
-        for asked, row in self._by_connection[cid]:
+        for listed_in, row in self._by_connection[cid]:
             if row.sid in own:
-                copy = _which_copy(stream, asked, row, own[row.sid])
+                copy = _which_copy(stream, listed_in, row, own[row.sid])
                 received[self.server_id, cid, row.sid, copy] += row.msgs
         wire, waits = stream.wire, self._waits_in_queue(stream)
         counters = tuple(received.items())
-        return StreamLook(self.server, wire.created, wire.state.last_seq, waits, counters)
+        return StreamObservation(self.server, wire.created, wire.state.last_seq, waits, counters)
 
     def _waits_in_queue(self, stream: LedStream) -> bool | None:
         if self.queues is None:
@@ -137,14 +143,14 @@ class ServerRows:
 
     def consumers(self) -> tuple[dict[tuple[str, str, str], Counters], ...]:
         """Acks and pulls, by account id, stream and consumer."""
-        heard: dict[tuple[str, str, str], dict[int, _ConsumerRows]] = {}
+        listeners_found: dict[tuple[str, str, str], dict[int, _ConsumerRows]] = {}
         for row in self._all():
             named = _consumer_of(row.subject)
             if named is not None and not row.qgroup:
-                connections = heard.setdefault((row.account, *named), {})
+                connections = listeners_found.setdefault((row.account, *named), {})
                 connections.setdefault(row.cid, _ConsumerRows()).add(row)
         acks, pulls = {}, {}
-        for key, connections in heard.items():
+        for key, connections in listeners_found.items():
             own = _most_complete(connections)
             if own is not None:
                 acks[key] = self._counters(own, connections[own].acks)
@@ -154,14 +160,14 @@ class ServerRows:
     def listeners(self) -> Listeners:
         """Who may hear the advisory of a message that ran out of deliveries, but for exporters."""
         found = Listeners()
-        for asked, rows in self.lists.items():
+        for listed_in, rows in self.lists.items():
             for row in rows:
-                if row.qgroup.startswith(EXPORTER_GROUP) or not may_hear_exhausted(row.subject):
+                if row.qgroup.startswith(EXPORTER_GROUP) or not matches_exhausted(row.subject):
                     continue
-                copies = 1 if asked else self._copies(row)
+                copies = 1 if listed_in else self._copies(row)
                 found.imported |= copies > 1
                 if copies == 1:
-                    found.by_account.setdefault(asked or row.account, set()).add(row.subject)
+                    found.by_account.setdefault(listed_in or row.account, set()).add(row.subject)
         return found
 
     def _copies(self, row: WireSubscription) -> int:
@@ -182,14 +188,14 @@ class ServerRows:
         return (row for rows in self.lists.values() for row in rows)
 
 
-def _which_copy(stream: LedStream, asked: str, row: WireSubscription, originals: int) -> str:
+def _which_copy(stream: LedStream, listed_in: str, row: WireSubscription, originals: int) -> str:
     """What another account exports is counted at a copy of the subscription in that account.
 
     Where one list holds all accounts, a copy on the same subject looks like the original.
     """
-    if asked:
-        return _ORIGINAL if asked == stream.account_id else row.subject
-    if not stream.hears(row):
+    if listed_in:
+        return _ORIGINAL if listed_in == stream.account_id else row.subject
+    if not stream.owns(row):
         return row.subject
     return _ORIGINAL if originals == 1 else _ALL_COPIES
 
@@ -223,20 +229,20 @@ def _most_complete(connections: dict[int, _ConsumerRows]) -> int | None:
 
 def _consumer_of(subject: str) -> tuple[str, str] | None:
     if subject.startswith(_ACK):
-        words = subject.split(".")
-        place = _ACK_NAMES.get(len(words))
-        return None if place is None else (words[place][0], words[place][1])
+        tokens = subject.split(".")
+        place = _ACK_NAMES.get(len(tokens))
+        return None if place is None else (tokens[place][0], tokens[place][1])
     if subject.startswith(_PULL):
         stream, _, consumer = subject[len(_PULL) :].partition(".")
         return (stream, consumer) if consumer and "." not in consumer else None
     return None
 
 
-def may_hear_exhausted(subject: str) -> bool:
-    words = subject.split(".")
-    for place, word in enumerate(words):
+def matches_exhausted(subject: str) -> bool:
+    tokens = subject.split(".")
+    for place, word in enumerate(tokens):
         if word == ">":
             return True
         if place < len(_EXHAUSTED) and word not in ("*", _EXHAUSTED[place]):
             return False
-    return len(words) == _EXHAUSTED_WORDS
+    return len(tokens) == _EXHAUSTED_TOKENS

@@ -49,7 +49,7 @@ class _Waiting:
     fail: Callable[[RequestError], None]
 
 
-class NatsLink:
+class NatsConnection:
     """The only place that touches nats-py."""
 
     def __init__(self, access: NatsAccess, name: str) -> None:
@@ -62,7 +62,7 @@ class NatsLink:
         self._inbox = ""
         self._inbox_denied = False
         self._discovered: list[str] = []
-        self._turn = 0  # whose turn it is among the addresses
+        self._next_address = 0  # whose turn it is among the addresses
         self._last_error = ""
         self.reconnects = -1
         self.last_server_id = ""
@@ -83,18 +83,18 @@ class NatsLink:
             addresses = list(dict.fromkeys([*self._access.addresses, *self._discovered]))
             failures = []
             for _ in addresses:
-                address = addresses[self._turn % len(addresses)]
+                address = addresses[self._next_address % len(addresses)]
                 # Counted before the try, which may be cut short: the next one goes on behind it.
-                self._turn += 1
+                self._next_address += 1
                 try:
                     self._client = await self._connect(address)
                 except (NatsError, OSError, TimeoutError, ValueError, SettingsError) as error:
                     failures.append(f"{without_secrets(address)}: {self._why(error)}")
                 else:
-                    self._turn = addresses.index(address)
+                    self._next_address = addresses.index(address)
                     self.reconnects += 1
                     return
-            self._turn = 0
+            self._next_address = 0
             raise RequestError("connection", "; ".join(failures))
 
     async def _connect(self, address: str) -> Client:
@@ -221,7 +221,7 @@ class NatsLink:
             await client.publish(subject, payload, reply=f"{self._inbox}.{token}", headers=headers)
         except NatsError as error:
             self._waiting.pop(token, None)
-            raise RequestError("disconnected", f"{subject}: {_words(error)}") from error
+            raise RequestError("disconnected", f"{subject}: {_error_text(error)}") from error
         return token
 
     async def _drop(self) -> None:
@@ -237,7 +237,7 @@ class NatsLink:
     async def _on_error(self, error: Exception) -> None:
         violation = _VIOLATION.search(str(error).lower())
         if violation is None:
-            self._last_error = _words(error)
+            self._last_error = _error_text(error)
             return
         kind, subject = violation.groups()
         if kind == "subscription":
@@ -257,7 +257,7 @@ class NatsLink:
             return self._last_error
         if isinstance(error, TimeoutError):
             return f"no answer within {_CONNECT_SECONDS:.0f} s"
-        return _words(error)
+        return _error_text(error)
 
     async def _on_closed(self) -> None:
         why = self._last_error or "the server closed the connection"
@@ -305,5 +305,5 @@ def _responded(reply: Reply, subject: str) -> Reply:
     return reply
 
 
-def _words(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return str(error).strip() or type(error).__name__

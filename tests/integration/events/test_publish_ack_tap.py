@@ -14,7 +14,7 @@ from nats.aio.msg import Msg
 from support.exporter.event_listeners import (
     access_to,
     ask_until_answered,
-    new_book,
+    new_state,
     request,
     running,
     stream_of,
@@ -40,7 +40,7 @@ from support.waiting import until
 from exporter.events.ack_tap import AckTap, TapLimits
 from exporter.events.counts import StreamCounts, TapState
 from exporter.settings.events import OWN_INBOX_PREFIX
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 
 WRONG_LAST, WRONG_ID, WRONG_STREAM, TOO_LARGE = 10071, 10070, 10060, 10054
 STORE_FAILED, SEALED, NO_ROLLUP = 10077, 10109, 10111
@@ -49,7 +49,7 @@ STORE_FAILED, SEALED, NO_ROLLUP = 10077, 10109, 10111
 @asynccontextmanager
 async def tapping(server: NatsServer | NatsCluster, **how: Any) -> AsyncIterator[AckTap]:
     access = access_to(server, how.pop("login", APP))
-    tap = AckTap(access, new_book(), "test", **how)
+    tap = AckTap(access, new_state(), "test", **how)
     async with running(tap):
         yield tap
 
@@ -78,7 +78,7 @@ async def until_said(tap: AckTap, **wanted: StreamCounts) -> None:
     keys = {("APP", name): counts for name, counts in wanted.items()}
 
     async def said() -> dict[tuple[str, str], StreamCounts]:
-        return dict(tap.book.taken().streams)
+        return dict(tap.state.counts().streams)
 
     await until(said, lambda seen: seen == keys, f"not {keys}")
 
@@ -109,7 +109,7 @@ async def test_duplicates_and_rejections_are_counted_exactly(nats_server: NatsSe
             FULL=StreamCounts(rejections=((STORE_FAILED, 4),)),
             SEALED=StreamCounts(rejections=((SEALED, 1),)),
         )  # fmt: skip
-        assert tap.state() == TapState("APP", active=True)
+        assert tap.tap_state() == TapState("APP", active=True)
 
 
 async def test_replies_that_only_look_like_acks_are_left_alone(nats_server: NatsServer) -> None:
@@ -237,15 +237,15 @@ async def test_acks_of_other_accounts_and_other_inboxes_are_not_heard(
 async def test_our_own_questions_do_not_reach_the_tap(nats_server: NatsServer) -> None:
     async with connected(nats_server) as client, tapping(nats_server) as tap:
         await make_streams(client)
-        sizes = tap.ceiling
+        sizes = tap.rate_limit
         await publish(client, "full.new")
         await publish(client, "full.new")
         await until_said(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 1),)))
         before = (sizes._messages, sizes._bytes)
-        link = NatsLink(access_to(nats_server, inbox_prefix=OWN_INBOX_PREFIX), "own")
+        connection = NatsConnection(access_to(nats_server, inbox_prefix=OWN_INBOX_PREFIX), "own")
         for _ in range(5):
-            await link.request("$JS.API.STREAM.LIST", b"{}", timeout=10)
-        await link.close()
+            await connection.request("$JS.API.STREAM.LIST", b"{}", timeout=10)
+        await connection.close()
         await publish(client, "full.new")
         await until_said(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 2),)))
         grown = sizes._messages - before[0]
@@ -264,16 +264,16 @@ async def test_above_the_rate_it_switches_itself_off_for_good(
             await publish(client, "orders.new", Msg_Id="a")
 
         async def active() -> bool:
-            return tap.state().active or bool(tap.link.server_info)
+            return tap.tap_state().active or bool(tap.connection.server_info)
 
         await until(active, lambda seen: not seen, "still on")
-        counted = stream_of(tap.book.taken()).duplicates
+        counted = stream_of(tap.state.counts()).duplicates
         for _ in range(5):
             await publish(client, "orders.new", Msg_Id="a")
         assert tap.off == "more than 10 messages a second"
         assert 0 < counted <= 50
-        assert stream_of(tap.book.taken()).duplicates == counted
-        assert tap.link.connected_since is None
+        assert stream_of(tap.state.counts()).duplicates == counted
+        assert tap.connection.connected_since is None
     switched = [each for each in caplog.records if "switched itself off" in each.getMessage()]
     assert len(switched) == 1
 
@@ -293,28 +293,28 @@ async def test_what_the_queue_cannot_hold_is_dropped_and_counted() -> None:
         await client.flush()
 
         async def seen() -> tuple[int, int]:
-            rejected = dict(stream_of(tap.book.taken(), "FULL").rejections)
-            return rejected.get(STORE_FAILED, 0), tap.state().dropped
+            rejected = dict(stream_of(tap.state.counts(), "FULL").rejections)
+            return rejected.get(STORE_FAILED, 0), tap.tap_state().dropped
 
         counted, dropped = await until(
             seen, lambda both: sum(both) >= total, "some are neither counted nor dropped"
         )
         assert counted + dropped == total
         assert dropped > 0
-        assert tap.state().active
+        assert tap.tap_state().active
 
 
 async def test_after_a_restart_of_the_server_it_listens_again(nats_server: NatsServer) -> None:
     async with tapping(nats_server) as tap:
-        before = tap.link.connected_since
+        before = tap.connection.connected_since
         async with connected(nats_server) as client:
             await make_streams(client)
             await publish(client, "full.new")
             await publish(client, "full.new")
         await until_said(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 1),)))
         await nats_server.restart()
-        await until_connected(tap.link, not_since=before)
-        assert tap.state() == TapState("APP", active=True, breaks=1)
+        await until_connected(tap.connection, not_since=before)
+        assert tap.tap_state() == TapState("APP", active=True, breaks=1)
         async with connected(nats_server) as client:
             await publish(client, "full.new")
         await until_said(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 2),)))
@@ -328,8 +328,8 @@ async def test_a_tap_that_may_not_listen_is_not_active() -> None:
                         User(login.user, login.password, permissions=permissions))),
     ))  # fmt: skip
     async with NatsServer(NEWEST, options) as server, tapping(server, login=login) as tap:
-        assert tap.link.denied == {"_INBOX.>"}
-        assert not tap.state().active
+        assert tap.connection.denied == {"_INBOX.>"}
+        assert not tap.tap_state().active
 
 
 async def test_nothing_of_a_payload_is_logged(

@@ -114,7 +114,7 @@ async def until_shown(poller: SystemPoller, wanted: dict[Key, float]) -> dict[Ke
         return {key: everything.get(key) for key in wanted}
 
     await until(shown, lambda seen: seen == wanted, f"not shown: {wanted}")
-    assert not poller.state.troubles
+    assert not poller.state.problems
     return everything
 
 
@@ -187,7 +187,7 @@ async def test_a_deleted_consumer_takes_its_events_along(
         await until(lambda: polled(poller), lambda seen: not _of_worker(seen), "it is still there")
         assert poller.event_session is not None
         await polled(poller)
-        assert poller.event_session.taken().consumers == {}
+        assert poller.event_session.counts().consumers == {}
 
 
 def _of_worker(found: dict[Key, float]) -> list[Key]:

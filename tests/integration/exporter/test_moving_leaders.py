@@ -38,7 +38,7 @@ from support.waiting import until
 
 from exporter import catalog
 from exporter.metric import PREFIX, Origin
-from exporter.polling.supervisor import Watch
+from exporter.polling.supervisor import Supervisor
 from exporter.settings.config import ExporterSettings, SourceName
 from exporter.web import make_app
 
@@ -278,15 +278,15 @@ async def test_long_kills_leave_every_poll_right_or_absent(nats_server: NatsServ
 
 async def scraped(settings: ExporterSettings) -> Exposed:
     """What a whole exporter serves once it has polled all its systems."""
-    watch = Watch(settings, lambda: settings)
-    watch.start()
+    supervisor = Supervisor(settings, lambda: settings)
+    supervisor.start()
     try:
-        async with TestClient(TestServer(make_app(watch, "a test"))) as client:
+        async with TestClient(TestServer(make_app(supervisor, "a test"))) as client:
             ready = partial(client.get, "/-/ready")
             await until(ready, lambda response: response.status == 200, "a system is not polled")
             return read_back(await (await client.get("/metrics")).text())
     finally:
-        await watch.stop()
+        await supervisor.stop()
 
 
 async def test_several_systems_in_one_process_share_no_series() -> None:
@@ -317,7 +317,7 @@ async def test_when_all_servers_are_gone_only_that_is_served(source: SourceName)
         before = await polled(poller)
         await server.kill()
         await poller.poll_once()
-        succeeded = poller.state.last_answer
+        succeeded = poller.state.last_response
         assert succeeded is not None
         fresh = await served(poller, succeeded + 3 * poller.interval)
         stale = await served(poller, succeeded + 3 * poller.interval + 0.001)

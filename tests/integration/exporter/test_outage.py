@@ -146,10 +146,12 @@ async def _told_once(exporter: Exporter, level: str, message: str) -> None:
     """One line for each system, which may come a moment after the scrape."""
 
     async def lines() -> list[str]:
-        told = await exporter.log_lines()
-        return [line for line in told if f" {level:<5} " in line and f"  {message} " in line]
+        counts = await exporter.log_lines()
+        return [line for line in counts if f" {level:<5} " in line and f"  {message} " in line]
 
-    found = await until(lines, lambda told: len(told) >= len(SYSTEMS), f"nobody said: {message}")
+    found = await until(
+        lines, lambda counts: len(counts) >= len(SYSTEMS), f"nobody said: {message}"
+    )
     for system in SYSTEMS:
         assert sum(f" system={system}" in line for line in found) == 1, found
 

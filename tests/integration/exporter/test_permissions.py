@@ -139,7 +139,7 @@ class Asked:
     outcomes: list[Outcome] = field(default_factory=list)
     skipped: set[Skipped] = field(default_factory=set)
     snapshots: list[Snapshot] = field(default_factory=list)
-    troubles: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
     @property
     def failures(self) -> list[Outcome]:
@@ -148,7 +148,7 @@ class Asked:
     @property
     def reasons(self) -> set[str]:
         found = {one.reason for one in self.failures} | {one.reason for one in self.skipped}
-        return found | {"permission" for one in self.troubles if "may not listen" in one}
+        return found | {"permission" for one in self.problems if "may not listen" in one}
 
 
 async def everything_asked(wanted: SystemSettings) -> Asked:
@@ -161,7 +161,7 @@ async def everything_asked(wanted: SystemSettings) -> Asked:
             asked.skipped.update(poller.state.skipped)
             if poller.state.snapshot is not None:
                 asked.snapshots.append(poller.state.snapshot)
-        asked.troubles = poller.event_session.troubles() if poller.event_session else ()
+        asked.problems = poller.event_session.problems() if poller.event_session else ()
         if isinstance(poller.source, AccountSource):
             await ask_by_name(poller.source)
     return asked
@@ -176,7 +176,7 @@ async def opened(source: Source) -> AsyncIterator[Source]:
 
 
 async def ask_by_name(source: AccountSource) -> None:
-    context, api = RequestContext(time.monotonic() + 20, source.left_out), source.assets.api
+    context, api = RequestContext(time.monotonic() + 20, source.skipped_requests), source.assets.api
     await api.stream_info("ORDERS", context)
     await api.consumer_info("ORDERS", "worker", context)
 
@@ -194,11 +194,11 @@ async def violations(server: NatsServer) -> list[str]:
 
 @asynccontextmanager
 async def reader(
-    server: NatsServer, told: asyncio.Queue[str] | None = None
+    server: NatsServer, counts: asyncio.Queue[str] | None = None
 ) -> AsyncIterator[Client]:
     async def note(error: Exception) -> None:
-        if told is not None:
-            await told.put(str(error))
+        if counts is not None:
+            await counts.put(str(error))
 
     client = await nats.connect(server.url, error_cb=note, allow_reconnect=False, **READER)
     try:
@@ -218,7 +218,7 @@ async def test_the_block_suffices_and_the_server_denies_nothing(
         denied = await violations(server)
     unknown_to_it = {"user_info"} if version.startswith("2.9.") else set()
     assert {outcome.request for outcome in asked.outcomes} == REQUESTS[source] - unknown_to_it
-    assert (asked.failures, asked.skipped, asked.troubles) == ([], set(), ())
+    assert (asked.failures, asked.skipped, asked.problems) == ([], set(), ())
     last = asked.snapshots[-1]
     assert [(row.account, row.name) for row in last.consumers] == [("APP", "worker")]
     assert denied == []
@@ -304,17 +304,17 @@ NOSY: Final = ("_INBOX.>", "orders.>", "$JS.EVENT.>", "$SYS.>")
 @each_version
 @each_source
 async def test_the_user_can_neither_harm_nor_listen(source: str, version: str) -> None:
-    told: asyncio.Queue[str] = asyncio.Queue()
+    counts: asyncio.Queue[str] = asyncio.Queue()
     tried = [*HARMFUL[source], *NOSY]
     async with watched_server(version, with_accounts(source, BLOCKS[source])) as server:
         before = await orders(server)
-        async with reader(server, told) as client:
+        async with reader(server, counts) as client:
             for subject in HARMFUL[source]:
                 await client.publish(subject, b'{"seq":1}', reply="_INBOX_streamgauge.answer")
             for subject in NOSY:
                 await client.subscribe(subject)
             await client.flush()
-            responses = [await told.get() for _ in tried]
+            responses = [await counts.get() for _ in tried]
         denied = await violations(server)
         after = await orders(server)
     for subject, response in zip(tried, responses, strict=True):
@@ -423,7 +423,7 @@ async def test_a_setting_that_asks_for_more_is_content_with_what_the_page_adds(
         await be_behind_and_captured(server)
         asked = await everything_asked(replace(wanted, urls=(server.url,)))
         denied = await violations(server)
-    assert (asked.failures, asked.skipped, asked.troubles) == ([], set(), ())
+    assert (asked.failures, asked.skipped, asked.problems) == ([], set(), ())
     assert ("exact" in setting) == any(o.request == "exact_lag" for o in asked.outcomes)
     assert denied == []
 

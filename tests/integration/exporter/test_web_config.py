@@ -193,8 +193,8 @@ async def test_only_clients_with_an_allowed_name_are_served(
             await status(port, strangers)
 
     # With TLS 1.3 the client learns of it after its request, and may try once more.
-    told = {(each.message, vars(each)["fields"]["names"]) for each in caplog.records}
-    assert told == {("client certificate refused", "127.0.0.1, evil.example")}
+    counts = {(each.message, vars(each)["fields"]["names"]) for each in caplog.records}
+    assert counts == {("client certificate refused", "127.0.0.1, evil.example")}
 
 
 async def test_basic_authentication_lets_only_the_right_password_in(place: Place) -> None:
@@ -314,8 +314,8 @@ async def test_a_faulty_certificate_leaves_the_old_one_and_is_told_once(
         assert await asyncio.to_thread(live.reload_if_changed) is False
         assert await name_served(port, client) == "second"
 
-    told = [(each.levelname, each.message) for each in caplog.records]
-    assert told == [
+    counts = [(each.levelname, each.message) for each in caplog.records]
+    assert counts == [
         ("ERROR", "web configuration kept as it was"),
         ("INFO", "web configuration reloaded"),
     ]

@@ -34,7 +34,7 @@ from support.nats.servers import (
 
 from exporter.model import Snapshot
 from exporter.sources.servers.snapshot import SourceOptions
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 from exporter.sources.transport.credentials import NatsAccess, TlsAccess
 
 NOBODY: Final = Login("", "")
@@ -115,11 +115,11 @@ async def test_a_creds_file_and_an_account_with_a_name_beside_its_key(
     as_system = await asyncio.to_thread(system.write_creds, tmp_path / "system.creds")
     async with NatsServer(version, NatsOptions(extra=operator_lines(system, billing))) as server:
         user = nats_access(server, NOBODY, creds_file=as_user)
-        link = NatsLink(user, "test")
-        await link.request(
+        connection = NatsConnection(user, "test")
+        await connection.request(
             "$JS.API.STREAM.CREATE.ORDERS", b'{"name":"ORDERS","storage":"memory"}', timeout=10
         )
-        await link.close()
+        await connection.close()
         through_account = await read(user)
         named = await read(user, SourceOptions(system="test", account="billing"))
         async with system_source(nats_access(server, NOBODY, creds_file=as_system)) as source:

@@ -37,7 +37,7 @@ from support.waiting import until
 
 from exporter.errors import RequestError
 from exporter.model import Skipped
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 
 NOBODY: Final = Login("", "")
 MORE_THAN_A_PAGE: Final = 300
@@ -138,11 +138,11 @@ async def test_a_denied_inbox_fails_every_question_as_permission(version: str) -
 async def test_an_inbox_that_is_allowed_later_brings_answers_without_a_restart() -> None:
     denied = Permissions(subscribe_deny=("_INBOX.>",))
     async with NatsServer(options=with_reader("APP", denied)) as server:
-        link = NatsLink(nats_access(server, READER), "test")
+        connection = NatsConnection(nats_access(server, READER), "test")
 
         async def reason() -> str:
             try:
-                await link.request("$JS.API.STREAM.LIST", timeout=5)
+                await connection.request("$JS.API.STREAM.LIST", timeout=5)
             except RequestError as error:
                 return error.reason
             return ""
@@ -150,7 +150,7 @@ async def test_an_inbox_that_is_allowed_later_brings_answers_without_a_restart()
         assert await reason() == "permission"
         await asyncio.to_thread(reload_permissions, server, None)
         await until(reason, lambda why: why == "", "the inbox stays denied")
-        await link.close()
+        await connection.close()
 
 
 @each_version

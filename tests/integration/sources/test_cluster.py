@@ -36,7 +36,7 @@ from support.waiting import until
 
 from exporter.model import Consumer, Snapshot, Stream
 from exporter.sources.source import Source
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -141,15 +141,15 @@ def assert_as_the_leaders_say(
 
 async def waiting_by_server(town: Town) -> dict[str, int]:
     """num_waiting of the consumer `idle`, as each server has it in its JSZ."""
-    link = NatsLink(nats_access(town.cluster, SYS), "test")
-    replies = await link.gather(
+    connection = NatsConnection(nats_access(town.cluster, SYS), "test")
+    replies = await connection.gather(
         "$SYS.REQ.SERVER.PING.JSZ",
         b'{"account":"APP","streams":true,"consumer":true}',
         enough=lambda got: len(got) == len(NODES),
         quiet=5,
         timeout=10,
     )
-    await link.close()
+    await connection.close()
     responses = [json.loads(reply.data) for reply in replies]
     return {
         response["server"]["name"]: row["num_waiting"]

@@ -10,7 +10,7 @@ from support.signals.ledger import NAK, Workload
 from support.signals.observations import ACCOUNT
 
 from exporter.sources.decoding.wire import WireConsumerInfo
-from exporter.sources.exact_requests.reader import PreciseOptions, PreciseReader
+from exporter.sources.exact_requests.reader import ExactOptions, ExactReader
 from exporter.sources.jetstream_api.client import AccountApi
 from exporter.sources.request_context import RequestContext
 
@@ -52,7 +52,7 @@ class Meddling(AccountApi):
     async def consumer_info(
         self, stream: str, consumer: str, context: RequestContext
     ) -> WireConsumerInfo:
-        await self.link.request(f"{stream.lower()}.b", timeout=10)
+        await self.connection.request(f"{stream.lower()}.b", timeout=10)
         return await AccountApi.consumer_info(self, stream, consumer, context)
 
 
@@ -60,7 +60,7 @@ async def test_a_count_of_a_stream_that_moves_is_not_given(nats_server: NatsServ
     async with connected(nats_server) as client, desk(nats_server) as seen:
         work = await orders(client)
         await work.consumer("eu", filter_subject="orders.b")
-        seen.reader.api = Meddling(seen.reader.api.link)
+        seen.reader.api = Meddling(seen.reader.api.connection)
         await seen.look()
         told = seen.outcome("filtered_counts")
         assert told is not None
@@ -88,7 +88,7 @@ async def test_a_count_that_is_newer_than_the_look_is_given_again(
         work = await orders(client)
         eu = await work.consumer("eu", filter_subject="orders.b")
         Fetching.work = work
-        seen.reader.api = Fetching(seen.reader.api.link)
+        seen.reader.api = Fetching(seen.reader.api.connection)
         await seen.look()
         count = seen.precise.counts[key(eu)]
         assert (count.deliveries, count.num_pending, count.matching) == (1, 3, 4)
@@ -100,7 +100,7 @@ async def test_a_count_that_is_newer_than_the_look_is_given_again(
 
 async def test_counts_are_taken_on_a_slow_cadence(nats_server: NatsServer) -> None:
     now = 1000.0
-    options = PreciseOptions(counts_interval=60.0)
+    options = ExactOptions(counts_interval=60.0)
     async with connected(nats_server) as client, desk(nats_server, options) as seen:
         seen.reader.clock = lambda: now
         work = await orders(client)
@@ -117,7 +117,7 @@ async def test_counts_are_taken_on_a_slow_cadence(nats_server: NatsServer) -> No
 async def test_a_stream_of_too_many_subjects_is_left_out_and_that_is_said(
     nats_server: NatsServer,
 ) -> None:
-    options = PreciseOptions(most_subjects=2)
+    options = ExactOptions(most_subjects=2)
     async with connected(nats_server) as client, desk(nats_server, options) as seen:
         work = await orders(client)
         literal = await work.consumer("literal", filter_subject="orders.b")
@@ -125,7 +125,7 @@ async def test_a_stream_of_too_many_subjects_is_left_out_and_that_is_said(
         assert (set(seen.precise.counts), seen.precise.skipped) == ({key(literal)}, ())
         await work.publish(1, "b.x")
         await work.consumer("wide", filter_subject="orders.b.*")
-        seen.reader = PreciseReader(seen.reader.api, ACCOUNT, options)
+        seen.reader = ExactReader(seen.reader.api, ACCOUNT, options)
         await seen.look()
         assert set(seen.precise.counts) == {key(literal)}
         assert [(s.request, s.reason) for s in seen.precise.skipped] == [

@@ -24,7 +24,7 @@ from support.signals.observations import ACCOUNT
 from support.waiting import until
 
 from exporter.signals.results import ConsumerSignals
-from exporter.sources.exact_requests.reader import PreciseOptions
+from exporter.sources.exact_requests.reader import ExactOptions
 
 RESTRICTED = Login("restricted", "restricted")
 
@@ -166,7 +166,7 @@ async def test_headers_of_the_message_are_not_taken_for_those_of_the_server(
 
 
 async def test_no_poll_asks_for_more_messages_than_it_may(nats_server: NatsServer) -> None:
-    options = PreciseOptions(exact_lag=True, lags_per_poll=2)
+    options = ExactOptions(exact_lag=True, lags_per_poll=2)
     async with connected(nats_server) as client, desk(nats_server, options) as seen:
         work = await orders(client)
         ledgers = [await work.consumer(f"slow{number}") for number in range(5)]
@@ -181,7 +181,7 @@ async def test_no_poll_asks_for_more_messages_than_it_may(nats_server: NatsServe
 
 
 async def test_messages_are_read_only_for_whoever_asked_for_it(nats_server: NatsServer) -> None:
-    async with connected(nats_server) as client, desk(nats_server, PreciseOptions()) as seen:
+    async with connected(nats_server) as client, desk(nats_server, ExactOptions()) as seen:
         work = await orders(client)
         slow = await work.consumer("slow")
         await seen.look_twice()

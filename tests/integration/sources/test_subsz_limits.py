@@ -34,7 +34,7 @@ from exporter.model import Skipped
 from exporter.signals.publishes.engine import StreamPublishes
 from exporter.sources.subsz.reader import CEILING, SubszReader
 from exporter.sources.subsz.wire import SubszRequest
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 
 CROWD = 200_000
 NOBODY = Login("", "")
@@ -120,7 +120,7 @@ async def test_accounts_of_an_operator_are_shown_by_their_names(
     as_user = await asyncio.to_thread(billing.write_creds, tmp_path / "user.creds")
     as_system = await asyncio.to_thread(system.write_creds, tmp_path / "system.creds")
     async with NatsServer(version, NatsOptions(extra=operator_lines(system, billing))) as server:
-        user = NatsLink(nats_access(server, NOBODY, creds_file=as_user), "test")
+        user = NatsConnection(nats_access(server, NOBODY, creds_file=as_user), "test")
         config = b'{"name":"ORDERS","subjects":["orders"],"storage":"memory"}'
         await user.request("$JS.API.STREAM.CREATE.ORDERS", config, timeout=10)
         async with accounting_as(nats_access(server, NOBODY, creds_file=as_system)) as watched:

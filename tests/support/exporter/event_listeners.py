@@ -13,9 +13,9 @@ from nats.js.client import JetStreamContext
 from support.nats.servers import APP, Login, NatsCluster, NatsServer
 from support.waiting import until
 
-from exporter.events.connection import KeptLink
+from exporter.events.connection import EventConnection
 from exporter.events.counts import ConsumerCounts, EventCounts, StreamCounts
-from exporter.events.listener import Listener, Listening
+from exporter.events.listener import Listener, ListenerConfig
 from exporter.events.state import EventState
 from exporter.sources.transport.credentials import NatsAccess
 
@@ -23,7 +23,7 @@ NOTHING_OF_IT = ConsumerCounts()
 
 
 class Runs(Protocol):
-    link: KeptLink
+    connection: EventConnection
 
     async def run(self) -> None: ...
 
@@ -33,10 +33,10 @@ def access_to(server: NatsServer | NatsCluster, login: Login = APP, **more: Any)
     return NatsAccess(tuple(urls), user=login.user, password=login.password, **more)
 
 
-def new_book(account: str = "APP") -> EventState:
-    book = EventState()
-    book.name_account(account)
-    return book
+def new_state(account: str = "APP") -> EventState:
+    state = EventState()
+    state.name_account(account)
+    return state
 
 
 @asynccontextmanager
@@ -44,21 +44,23 @@ async def running(listening: Runs) -> AsyncIterator[None]:
     """Runs it until the end of the block, from the moment that it listens."""
     task = asyncio.create_task(listening.run())
     try:
-        await until_connected(listening.link)
+        await until_connected(listening.connection)
         yield
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def until_connected(link: KeptLink, *, not_since: float | None = None) -> float:
+async def until_connected(connection: EventConnection, *, not_since: float | None = None) -> float:
     """`not_since`: a connection that is over."""
 
     async def since() -> float | None:
-        return link.connected_since
+        return connection.connected_since
 
     found = await until(
-        since, lambda seen: seen is not None and seen != not_since, f"{link.name}: {link.trouble}"
+        since,
+        lambda seen: seen is not None and seen != not_since,
+        f"{connection.name}: {connection.problem}",
     )
     assert found is not None
     return found
@@ -66,21 +68,21 @@ async def until_connected(link: KeptLink, *, not_since: float | None = None) -> 
 
 @asynccontextmanager
 async def listening(
-    server: NatsServer | NatsCluster, login: Login = APP, **plan: Any
+    server: NatsServer | NatsCluster, login: Login = APP, **config: Any
 ) -> AsyncIterator[Listener]:
-    book = plan.pop("book", None) or new_book()
-    listener = Listener(Listening(access_to(server, login), "test", **plan), book)
+    state = config.pop("state", None) or new_state()
+    listener = Listener(ListenerConfig(access_to(server, login), "test", **config), state)
     async with running(listener):
         yield listener
 
 
 async def until_heard(
-    book: EventState, holds: Callable[[EventCounts], bool], otherwise: str = "not heard"
+    state: EventState, holds: Callable[[EventCounts], bool], otherwise: str = "not heard"
 ) -> EventCounts:
-    async def taken() -> EventCounts:
-        return book.taken()
+    async def counts() -> EventCounts:
+        return state.counts()
 
-    return await until(taken, holds, otherwise)
+    return await until(counts, holds, otherwise)
 
 
 async def request(
@@ -110,18 +112,18 @@ async def end_mark(client: Client, number: int) -> None:
 
 
 async def all_heard(
-    book: EventState, client: Client, enough: Callable[[EventCounts], bool]
+    state: EventState, client: Client, enough: Callable[[EventCounts], bool]
 ) -> EventCounts:
     """What was heard once it is enough, and an event that was caused later was heard too.
 
     Each stream of a server tells its own events in order, but not in step with the others: so one
     must wait for what is expected, and the later event only gives time for what is not.
     """
-    await until_heard(book, enough)
-    before = book.taken().advisories.get(("APP", "stream_created"), 0)
+    await until_heard(state, enough)
+    before = state.counts().advisories.get(("APP", "stream_created"), 0)
     await end_mark(client, before)
     return await until_heard(
-        book, lambda seen: seen.advisories.get(("APP", "stream_created"), 0) > before
+        state, lambda seen: seen.advisories.get(("APP", "stream_created"), 0) > before
     )
 
 

@@ -31,7 +31,7 @@ def snapshot(taken: float = NOW, **changes: Any) -> Snapshot:
     return Snapshot("test", taken, **(said | changes))
 
 
-def silence(taken: float = NOW) -> Snapshot:
+def outage(taken: float = NOW) -> Snapshot:
     """Nobody answered: the source still names the server, as down."""
     return Snapshot(
         "test",

@@ -18,7 +18,7 @@ from exporter.sources.monitor import HttpAccess, MonitorSource
 from exporter.sources.servers.snapshot import SourceOptions
 from exporter.sources.source import Source
 from exporter.sources.system import SystemSource
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 from exporter.sources.transport.credentials import NatsAccess
 
 OPTIONS: Final = SourceOptions(system="test")
@@ -43,7 +43,7 @@ def http_access(place: Place) -> HttpAccess:
 async def account_source(
     access: NatsAccess, options: SourceOptions = OPTIONS
 ) -> AsyncIterator[AccountSource]:
-    source = AccountSource(options, NatsLink(access, "test"))
+    source = AccountSource(options, NatsConnection(access, "test"))
     try:
         yield source
     finally:
@@ -54,7 +54,7 @@ async def account_source(
 async def system_source(
     access: NatsAccess, options: SourceOptions = OPTIONS
 ) -> AsyncIterator[SystemSource]:
-    source = SystemSource(options, NatsLink(access, "test"))
+    source = SystemSource(options, NatsConnection(access, "test"))
     try:
         yield source
     finally:
@@ -135,16 +135,16 @@ async def create_consumer(client: Client, stream: str, name: str, **config: Any)
 
 
 async def _created(client: Client, subject: str, request: dict[str, Any]) -> Any:
-    """Insists: a cluster that has just formed may not hear, or not know all its nodes."""
+    """Retries: a cluster that has just formed may not respond, or not know all its nodes."""
 
-    async def request() -> Any:
+    async def send() -> Any:
         with suppress(nats.errors.TimeoutError, nats.errors.NoRespondersError):
             return await api(client, subject, request, seconds=3)
         return {"error": {"err_code": _NOT_YET}}
 
-    def heard(response: Any) -> bool:
+    def is_final(response: Any) -> bool:
         return bool(response.get("error", {}).get("err_code") != _NOT_YET)
 
-    response = await until(request, heard, subject)
+    response = await until(send, is_final, subject)
     assert "error" not in response, response
     return response

@@ -17,12 +17,12 @@ from exporter.model import Outcome, Snapshot
 from exporter.signals.engine import SignalState
 from exporter.signals.events_input import ConsumerKey, EventsInput
 from exporter.signals.results import ConsumerSignals, Signals
-from exporter.sources.exact_requests.reader import Precise, PreciseOptions, PreciseReader
+from exporter.sources.exact_requests.reader import ExactOptions, ExactReader, ExactResults
 from exporter.sources.jetstream_api.client import AccountApi
-from exporter.sources.request_context import LeftOut, RequestContext
+from exporter.sources.request_context import RequestContext, SkippedRequests
 from exporter.sources.source import Source
 
-EXACT: Final = PreciseOptions(exact_lag=True, counts_interval=0.0)
+EXACT: Final = ExactOptions(exact_lag=True, counts_interval=0.0)
 # A server's time has more digits than ours can hold.
 DIGITS_SECONDS: Final = 2e-6
 
@@ -32,17 +32,17 @@ class Handler:
     """What one poll after the other brings."""
 
     source: Source
-    reader: PreciseReader
+    reader: ExactReader
     book: SignalState = field(default_factory=SignalState)
-    left_out: LeftOut = field(default_factory=LeftOut)
+    skipped_requests: SkippedRequests = field(default_factory=SkippedRequests)
     signals: Signals | None = None
     snapshot: Snapshot = field(default_factory=lambda: Snapshot("test", 0.0))
-    precise: Precise = field(default_factory=Precise)
+    precise: ExactResults = field(default_factory=ExactResults)
 
     async def look(self) -> None:
         self.snapshot = await poll(self.source)
         assert self.snapshot.complete, self.snapshot.outcomes
-        context = RequestContext(time.monotonic() + 20, self.left_out)
+        context = RequestContext(time.monotonic() + 20, self.skipped_requests)
         self.precise = await self.reader.read(self.snapshot, self.signals, context)
         heard = EventsInput(lags=self.precise.lags, counts=self.precise.counts)
         self.signals = self.book.update(self.snapshot, heard)
@@ -76,10 +76,10 @@ def key(ledger: Ledger) -> ConsumerKey:
 
 @asynccontextmanager
 async def desk(
-    place: Place, options: PreciseOptions = EXACT, login: Login = APP
+    place: Place, options: ExactOptions = EXACT, login: Login = APP
 ) -> AsyncIterator[Handler]:
     async with account_source(nats_access(place, login), OPTIONS) as source:
-        yield Handler(source, PreciseReader(AccountApi(source.link), ACCOUNT, options))
+        yield Handler(source, ExactReader(AccountApi(source.connection), ACCOUNT, options))
 
 
 async def stored_at(client: Client, stream: str, seq: int) -> float:

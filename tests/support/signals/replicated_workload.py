@@ -100,10 +100,10 @@ class ReplicatedWorkload(Workload):
         await self.note_gone()
 
     async def _done(self, subject: str, request: dict[str, Any] | None = None) -> Any:
-        async def request() -> Any:
+        async def send() -> Any:
             return await insist(lambda: api(self.client, subject, request or None, _ANSWER_SECONDS))
 
-        response = await until(request, lambda said: not _not_now(said), subject)
+        response = await until(send, lambda said: not _not_now(said), subject)
         assert "error" not in response, (subject, response["error"])
         return response
 

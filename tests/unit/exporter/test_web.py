@@ -22,7 +22,7 @@ from exporter.metric import Metric
 from exporter.polling.loop import SystemPoller
 from exporter.polling.scrape_view import ScrapeView
 from exporter.polling.state import SystemState
-from exporter.polling.supervisor import Reload, Watch
+from exporter.polling.supervisor import Reload, Supervisor
 from exporter.samples.render import Rendered
 from exporter.settings.config import ExporterSettings
 from exporter.web import make_app
@@ -46,7 +46,7 @@ def block(metric: Metric, rows: int) -> Block:
 
 
 @dataclass
-class MemoryWatch:
+class MemorySupervisor:
     """The part of a Watch that the web side sees."""
 
     pages: tuple[Block, ...] = ()
@@ -56,9 +56,9 @@ class MemoryWatch:
     settings: ExporterSettings = field(default_factory=ExporterSettings)
     pollers: tuple[SystemPoller, ...] = ()
 
-    def moment(self) -> ScrapeView:
+    def scrape_view(self) -> ScrapeView:
         rendered = Rendered(self.pages, sum(page.lines for page in self.pages), 0, 0)
-        state = SystemState(45.0, rendered=rendered, last_answer=NOW, polls=1, complete=True)
+        state = SystemState(45.0, rendered=rendered, last_response=NOW, polls=1, complete=True)
         return ScrapeView(NOW, (("test", state),))
 
     def dead(self) -> list[str]:
@@ -81,13 +81,13 @@ NO_ENCODING = {"Accept-Encoding": "identity"}
 
 
 @pytest.fixture
-def watch() -> MemoryWatch:
-    return MemoryWatch(SMALL)
+def supervisor() -> MemorySupervisor:
+    return MemorySupervisor(SMALL)
 
 
 @pytest.fixture
-async def client(watch: MemoryWatch) -> AsyncIterator[Client]:
-    app = make_app(cast("Watch", watch), "flags")
+async def client(supervisor: MemorySupervisor) -> AsyncIterator[Client]:
+    app = make_app(cast("Supervisor", supervisor), "flags")
     async with TestClient(TestServer(app), auto_decompress=False) as made:
         yield made
 
@@ -180,8 +180,10 @@ async def test_a_wish_that_is_not_known_is_refused_with_what_is(
     )
 
 
-async def test_a_large_answer_holds_nobody_else_up(watch: MemoryWatch, client: Client) -> None:
-    watch.pages = (block(catalog.CONSUMER_NUM_PENDING, 150_000),)
+async def test_a_large_answer_holds_nobody_else_up(
+    supervisor: MemorySupervisor, client: Client
+) -> None:
+    supervisor.pages = (block(catalog.CONSUMER_NUM_PENDING, 150_000),)
     large = await client.get("/metrics", headers=NO_ENCODING)
     assert int(large.headers["Content-Length"]) > 15_000_000
     first = await large.content.readany()
@@ -192,9 +194,9 @@ async def test_a_large_answer_holds_nobody_else_up(watch: MemoryWatch, client: C
 
 
 async def test_a_reader_who_leaves_early_is_no_error(
-    watch: MemoryWatch, client: Client, caplog: pytest.LogCaptureFixture
+    supervisor: MemorySupervisor, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    watch.pages = (block(catalog.CONSUMER_NUM_PENDING, 150_000),)
+    supervisor.pages = (block(catalog.CONSUMER_NUM_PENDING, 150_000),)
     async with ClientSession() as reader:
         response = await reader.get(client.make_url("/metrics"), headers=NO_ENCODING)
         await response.content.readany()
@@ -204,21 +206,23 @@ async def test_a_reader_who_leaves_early_is_no_error(
 
 
 async def test_health_and_readiness_speak_of_the_pollers(
-    watch: MemoryWatch, client: Client
+    supervisor: MemorySupervisor, client: Client
 ) -> None:
     assert await _said(client.get("/-/healthy")) == (200, "healthy\n")
     assert await _said(client.get("/-/ready")) == (200, "ready\n")
-    watch.ended, watch.is_ready = ["edge"], False
+    supervisor.ended, supervisor.is_ready = ["edge"], False
     assert await _said(client.get("/-/healthy")) == (503, "polling ended for edge\n")
     assert await _said(client.get("/-/ready")) == (503, "the first poll is not over yet\n")
 
 
-async def test_a_reload_is_asked_for_by_post_or_put(watch: MemoryWatch, client: Client) -> None:
+async def test_a_reload_is_asked_for_by_post_or_put(
+    supervisor: MemorySupervisor, client: Client
+) -> None:
     assert await _said(client.post("/-/reload")) == (200, "reloaded\n")
     assert await _said(client.put("/-/reload")) == (200, "reloaded\n")
     refused = await client.get("/-/reload")
     assert (refused.status, refused.headers["Allow"]) == (405, "POST,PUT")
-    watch.response = Reload(False, "not reloaded: why")
+    supervisor.response = Reload(False, "not reloaded: why")
     assert await _said(client.post("/-/reload")) == (500, "not reloaded: why\n")
 
 

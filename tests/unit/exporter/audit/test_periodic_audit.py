@@ -15,7 +15,7 @@ from exporter.audit.context import AuditContext
 from exporter.audit.periodic_audit import CARRIED_SECONDS, SECOND_LOOK_SECONDS, AuditState
 from exporter.audit.report import Report
 from exporter.model import Replica, Snapshot
-from exporter.polling.pipeline import Digest, Found
+from exporter.polling.pipeline import Pipeline, PollExtras
 from exporter.polling.state import SystemState
 from exporter.samples.render import Renderer
 
@@ -198,10 +198,10 @@ def test_checks_that_broke_are_counted_once_for_each_audit() -> None:
 
 
 def test_a_digest_audits_what_it_serves() -> None:
-    digest = Digest(Renderer("nats", FULL), audit=looking())
-    made = digest.take(FAILING, Found())
+    pipeline = Pipeline(Renderer("nats", FULL), audit=looking())
+    made = pipeline.process(FAILING, PollExtras())
     assert made.report is not None
     assert names(made.report) == ["ORDERS > worker"]
     served = {block.metric for block in made.rendered.blocks}
     assert {catalog.STREAM_CONFIG_FINDINGS, catalog.CONSUMER_CONFIG_FINDING} <= served
-    assert Digest(Renderer("nats", FULL)).take(FAILING, Found()).report is None
+    assert Pipeline(Renderer("nats", FULL)).process(FAILING, PollExtras()).report is None

@@ -114,7 +114,7 @@ def test_recorded_advisories_are_read(recorded: tuple[str, bytes], said: Advisor
 
 
 @pytest.mark.parametrize(
-    ("recorded", "reasons_told", "cause"),
+    ("recorded", "reasons_reported", "cause"),
     [
         (TERM_2_9, False, "unknown"),  # before 2.10.4 nobody says why
         (TERM_2_9, True, "client"),  # since then a server never leaves out its own reason
@@ -123,14 +123,14 @@ def test_recorded_advisories_are_read(recorded: tuple[str, bytes], said: Advisor
     ],
 )
 def test_the_reason_tells_who_ended_a_message(
-    recorded: tuple[str, bytes], reasons_told: bool, cause: str
+    recorded: tuple[str, bytes], reasons_reported: bool, cause: str
 ) -> None:
     advisory = read_advisory(*recorded)
-    assert term_cause(advisory.reason, reasons_told=reasons_told) == cause
+    assert term_cause(advisory.reason, reasons_reported=reasons_reported) == cause
 
 
 def test_a_leader_that_finds_messages_gone_blames_the_limits() -> None:
-    assert term_cause("Message deleted by stream limits", reasons_told=True) == "limits"
+    assert term_cause("Message deleted by stream limits", reasons_reported=True) == "limits"
 
 
 def test_a_kind_is_the_last_words_of_the_subject_without_names() -> None:

@@ -12,11 +12,11 @@ from support.exporter.scripted_poller import (
     ANSWERED,
     NOW,
     REFUSED,
+    outage,
     own,
     polled,
     poller_of,
     served_names,
-    silence,
     snapshot,
 )
 
@@ -39,8 +39,8 @@ def log(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
 
 def _line(record: logging.LogRecord) -> str:
     fields = getattr(record, "fields", {})
-    told = "".join(f" {key}={value}" for key, value in fields.items() if key != "system")
-    return f"{record.levelname} {record.getMessage()}{told}"
+    counts = "".join(f" {key}={value}" for key, value in fields.items() if key != "system")
+    return f"{record.levelname} {record.getMessage()}{counts}"
 
 
 # --- mistakes of ours -----------------------------------------------------------------------------
@@ -64,9 +64,9 @@ async def test_a_page_that_cannot_be_rendered_keeps_the_counts_of_its_questions(
         snapshot(), snapshot(consumers=(unwritable,), outcomes=(*ANSWERED, *REFUSED))
     )
     await polled(poller, 2)
-    told = own(poller)
-    assert told["poll_errors_total", "poll", "internal"] == 1
-    assert told["poll_errors_total", "stream_list", "connection"] == 1
+    counts = own(poller)
+    assert counts["poll_errors_total", "poll", "internal"] == 1
+    assert counts["poll_errors_total", "stream_list", "connection"] == 1
     assert "streamgauge_consumer_num_pending" in served_names(poller, NOW)
 
 
@@ -114,9 +114,7 @@ async def test_polls_that_go_well_are_told_once(log: Callable[[], list[str]]) ->
 async def test_each_change_is_told_once_when_it_begins_and_once_when_it_ends(
     log: Callable[[], list[str]],
 ) -> None:
-    poller, _ = poller_of(
-        snapshot(), silence(), silence(), silence(), silence(), snapshot(NOW + 60)
-    )
+    poller, _ = poller_of(snapshot(), outage(), outage(), outage(), outage(), snapshot(NOW + 60))
     await polled(poller)
     log()
     await polled(poller, 2, at=NOW + 30)

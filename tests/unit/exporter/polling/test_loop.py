@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.exporter.scripted_poller import poller_of, snapshot
 
-from exporter.polling.loop import JITTER, LEAST_REST, pause
+from exporter.polling.loop import JITTER, MIN_PAUSE, pause
 
 
 async def test_one_poll_ends_before_the_next_begins() -> None:
@@ -59,8 +59,8 @@ async def test_a_cancelled_loop_closes_its_source() -> None:
 @given(interval=st.floats(1, 3600), took=st.floats(0, 7200), chance=st.floats(0, 1))
 def test_the_pause_stays_within_its_bounds(interval: float, took: float, chance: float) -> None:
     seconds = pause(interval, took, chance)
-    assert seconds >= LEAST_REST * interval
-    if took < interval * (1 - JITTER - LEAST_REST):
+    assert seconds >= MIN_PAUSE * interval
+    if took < interval * (1 - JITTER - MIN_PAUSE):
         between_starts = took + seconds
         assert interval * (1 - JITTER) <= between_starts + 1e-6
         assert between_starts <= interval * (1 + JITTER) + 1e-6
@@ -73,4 +73,4 @@ def test_the_jitter_uses_the_whole_of_its_bounds() -> None:
 
 
 def test_a_poll_longer_than_the_interval_is_still_followed_by_a_rest() -> None:
-    assert pause(10, 25, 0.5) == pytest.approx(10 * LEAST_REST)
+    assert pause(10, 25, 0.5) == pytest.approx(10 * MIN_PAUSE)

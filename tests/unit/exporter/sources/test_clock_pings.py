@@ -9,8 +9,8 @@ from support.nats.servers import NEWEST
 from support.recordings.recorded_sources import POLL_SECONDS, Player, Recording
 from support.recordings.replay import Exchange, Tape, TapedReply
 
-from exporter.sources.clock_pings import MORE_SAMPLES, more_turns
-from exporter.sources.request_context import LeftOut, RequestContext
+from exporter.sources.clock_pings import MORE_SAMPLES, sample_timeouts
+from exporter.sources.request_context import RequestContext, SkippedRequests
 
 SHORT_SECONDS = 1.5
 
@@ -51,6 +51,6 @@ def test_a_poll_in_a_hurry_takes_one(source: str) -> None:
 
 
 def test_a_sample_never_takes_much_of_the_poll() -> None:
-    turns = list(more_turns(RequestContext(time.monotonic() + 60, LeftOut())))
+    turns = list(sample_timeouts(RequestContext(time.monotonic() + 60, SkippedRequests())))
     assert len(turns) == MORE_SAMPLES
     assert max(turns) <= 0.5

@@ -6,18 +6,18 @@ import time
 
 from exporter.errors import RequestError
 from exporter.model import Skipped
-from exporter.sources.request_context import LeftOut, RequestContext
-from exporter.sources.servers.combined_outcome import Tally
+from exporter.sources.request_context import RequestContext, SkippedRequests
+from exporter.sources.servers.combined_outcome import CombinedOutcome
 
 
 def told(**responses: str) -> RequestContext:
     """Servers with the reason why each did not answer, "" when it did."""
-    tally, context = Tally(), RequestContext(time.monotonic() + 60, LeftOut())
+    combined, context = CombinedOutcome(), RequestContext(time.monotonic() + 60, SkippedRequests())
     for server, reason in responses.items():
-        with tally.request("jsz", server):
+        with combined.request("jsz", server):
             if reason:
                 raise RequestError(reason, "no")
-    tally.tell(context)
+    combined.report_to(context)
     return context
 
 
@@ -27,10 +27,10 @@ def test_it_is_good_when_all_answered() -> None:
 
 def test_too_large_everywhere_rests() -> None:
     context = told(n1="size", n2="size")
-    assert context.left_out.skipped(time.monotonic()) == (Skipped("jsz", "size"),)
+    assert context.skipped_requests.skipped(time.monotonic()) == (Skipped("jsz", "size"),)
 
 
 def test_too_large_at_one_server_costs_the_others_nothing() -> None:
     context = told(n1="", n2="size")
     assert [(o.ok, o.reason) for o in context.outcomes] == [(False, "size")]
-    assert context.left_out.skipped(time.monotonic()) == ()
+    assert context.skipped_requests.skipped(time.monotonic()) == ()

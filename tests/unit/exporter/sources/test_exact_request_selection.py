@@ -18,9 +18,9 @@ from exporter.model import Consumer, Stream
 from exporter.signals.events_input import ConsumerKey, FilteredCount, LagMeasurement
 from exporter.signals.results import ConsumerSignals, Signals
 from exporter.sources.exact_requests.selection import (
+    CachedCount,
+    CachedMeasurement,
     Countable,
-    KeptCount,
-    KeptReading,
     Lagging,
     choose_countable,
     choose_lagging,
@@ -37,8 +37,8 @@ def key(name: str) -> ConsumerKey:
     return ("APP", "ORDERS", name)
 
 
-def behind(name: str, lag: float, asked_from: int = 20) -> Lagging:
-    return Lagging(key(name), STREAM, (), asked_from, lag)
+def behind(name: str, lag: float, start_seq: int = 20) -> Lagging:
+    return Lagging(key(name), STREAM, (), start_seq, lag)
 
 
 def names(chosen: list[Lagging] | list[Countable]) -> list[str]:
@@ -72,24 +72,24 @@ def row(**changes: Any) -> Consumer:
     return consumer(**{**plain, **changes})
 
 
-def asked_from(one: Consumer, said: ConsumerSignals, kept_in: Stream = STREAM) -> int | None:
+def start_seq(one: Consumer, said: ConsumerSignals, kept_in: Stream = STREAM) -> int | None:
     signals = Signals({key(one.name): said})
     found = lagging(snapshot(kept_in, one), signals, "APP")
-    return found[0].asked_from if found else None
+    return found[0].start_seq if found else None
 
 
 def test_a_lagging_consumer_is_asked_from_its_first_unfinished_message_on() -> None:
-    assert asked_from(row(), told()) == 31
+    assert start_seq(row(), told()) == 31
 
 
 def test_what_was_acked_since_the_poll_before_is_passed_over() -> None:
     moved = row(ack_floor_stream_seq=35, ack_floor_consumer_seq=25, num_ack_pending=5)
-    assert asked_from(moved, told()) == 36
+    assert start_seq(moved, told()) == 36
 
 
 @pytest.mark.parametrize("said", [told(lag=0.0), told(lag=None), told(unfinished_seq=None)])
 def test_who_is_not_known_to_lag_is_not_asked_for(said: ConsumerSignals) -> None:
-    assert asked_from(row(), said) is None
+    assert start_seq(row(), said) is None
 
 
 @pytest.mark.parametrize(
@@ -103,16 +103,16 @@ def test_who_is_not_known_to_lag_is_not_asked_for(said: ConsumerSignals) -> None
     ],
 )
 def test_where_the_message_would_not_tell_the_truth_nothing_is_asked(one: Consumer) -> None:
-    assert asked_from(one, told()) is None
+    assert start_seq(one, told()) is None
 
 
 def test_nothing_is_asked_of_a_stream_without_a_leader() -> None:
-    assert asked_from(row(), told(), stream(up=False, reason="no_leader")) is None
+    assert start_seq(row(), told(), stream(up=False, reason="no_leader")) is None
 
 
 def test_behind_a_message_that_was_given_up_only_what_is_not_sent_yet_is_asked_for() -> None:
-    assert asked_from(row(), told(floor_exhausted=1)) is None
-    assert asked_from(row(num_ack_pending=0), told(floor_exhausted=1)) == 41
+    assert start_seq(row(), told(floor_exhausted=1)) is None
+    assert start_seq(row(num_ack_pending=0), told(floor_exhausted=1)) == 41
 
 
 @pytest.mark.parametrize(("policy", "start"), [("all", 11), ("new", None)])
@@ -121,7 +121,7 @@ def test_who_never_acked_is_asked_for_only_if_its_beginning_is_known(
 ) -> None:
     never = row(ack_floor_consumer_seq=0, ack_floor_stream_seq=0)
     one = replace(never, config=consumer_config(deliver_policy=policy))
-    assert asked_from(one, told()) == start
+    assert start_seq(one, told()) == start
 
 
 def test_all_that_lag_are_chosen_if_they_are_few_enough() -> None:
@@ -143,12 +143,12 @@ def test_the_worst_are_always_chosen_and_the_others_in_turn() -> None:
 
 
 def test_a_reading_stays_good_while_its_message_is_the_first_and_stored() -> None:
-    kept = KeptReading(LagMeasurement(20, 25, NOW), (), STREAM)
-    assert kept.responses(behind("a", 1.0, asked_from=20))
-    assert kept.responses(behind("a", 1.0, asked_from=25))
-    assert not kept.responses(behind("a", 1.0, asked_from=26))
-    assert not kept.responses(behind("a", 1.0, asked_from=19))
-    assert not kept.responses(replace(behind("a", 1.0), filters=("orders.eu",)))
+    cached = CachedMeasurement(LagMeasurement(20, 25, NOW), (), STREAM)
+    assert cached.still_valid_for(behind("a", 1.0, start_seq=20))
+    assert cached.still_valid_for(behind("a", 1.0, start_seq=25))
+    assert not cached.still_valid_for(behind("a", 1.0, start_seq=26))
+    assert not cached.still_valid_for(behind("a", 1.0, start_seq=19))
+    assert not cached.still_valid_for(replace(behind("a", 1.0), filters=("orders.eu",)))
 
 
 @pytest.mark.parametrize(
@@ -163,18 +163,18 @@ def test_a_reading_stays_good_while_its_message_is_the_first_and_stored() -> Non
     ],
 )
 def test_a_reading_ends_when_its_message_may_be_gone(changes: Any, good: bool) -> None:
-    kept = KeptReading(LagMeasurement(20, 25, NOW), (), STREAM)
+    cached = CachedMeasurement(LagMeasurement(20, 25, NOW), (), STREAM)
     wanted = replace(behind("a", 1.0), stream=replace(STREAM, **changes))
-    assert kept.responses(wanted) is good
+    assert cached.still_valid_for(wanted) is good
 
 
 def test_in_a_stream_with_gaps_a_reading_holds_until_something_is_removed() -> None:
     gaps = replace(STREAM, messages=50)
-    kept = KeptReading(LagMeasurement(20, 25, NOW), (), gaps)
+    cached = CachedMeasurement(LagMeasurement(20, 25, NOW), (), gaps)
     grown = replace(gaps, messages=60, last_seq=110)
-    assert kept.responses(replace(behind("a", 1.0), stream=grown))
+    assert cached.still_valid_for(replace(behind("a", 1.0), stream=grown))
     trimmed = replace(gaps, messages=49, first_seq=13)
-    assert not kept.responses(replace(behind("a", 1.0), stream=trimmed))
+    assert not cached.still_valid_for(replace(behind("a", 1.0), stream=trimmed))
 
 
 FILTERED = consumer_config(filters=("orders.eu",))
@@ -247,5 +247,5 @@ def test_all_answers_together_stay_under_the_ceiling() -> None:
     ],
 )
 def test_a_consumer_that_did_nothing_is_not_counted_again(changes: Any, tells_more: bool) -> None:
-    kept = KeptCount(FilteredCount(50, 10, 30, 20), ("orders.eu",), at(NOW))
-    assert replace(count_of("a"), **changes).unlike(kept) is tells_more
+    cached = CachedCount(FilteredCount(50, 10, 30, 20), ("orders.eu",), at(NOW))
+    assert replace(count_of("a"), **changes).differs_from(cached) is tells_more

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from exporter.errors import RequestError
-from exporter.sources.fan_out import each_of, fan_out
-from exporter.sources.request_context import LeftOut, RequestContext
+from exporter.sources.fan_out import fan_out, run_each
+from exporter.sources.request_context import RequestContext, SkippedRequests
 
 STREAMS = [f"S{number}" for number in range(8)]
 
@@ -27,24 +27,24 @@ class Handler:
 
 
 def in_time() -> RequestContext:
-    return RequestContext(time.monotonic() + 60, LeftOut())
+    return RequestContext(time.monotonic() + 60, SkippedRequests())
 
 
 async def test_a_denial_of_one_after_another_was_allowed_ends_nothing() -> None:
     desk = Handler({"S3": "permission"})
-    failures = await each_of(STREAMS, desk.request, 1)
+    failures = await run_each(STREAMS, desk.request, 1)
     assert (desk.asked, [str(failure.reason) for failure in failures]) == (STREAMS, ["permission"])
 
 
 async def test_a_denial_of_the_first_ends_it_for_all_would_be_denied() -> None:
     desk = Handler(dict.fromkeys(STREAMS, "permission"))
-    await each_of(STREAMS, desk.request, 1)
+    await run_each(STREAMS, desk.request, 1)
     assert desk.asked == ["S0"]
 
 
 async def test_a_lost_connection_ends_it() -> None:
     desk = Handler({"S2": "disconnected"})
-    await each_of(STREAMS, desk.request, 1)
+    await run_each(STREAMS, desk.request, 1)
     assert desk.asked == ["S0", "S1", "S2"]
 
 
@@ -69,5 +69,7 @@ async def test_the_reason_says_whether_all_of_it_failed(
 async def test_after_the_deadline_nobody_is_asked() -> None:
     desk = Handler({})
     with pytest.raises(RequestError) as caught:
-        await fan_out(STREAMS, desk.request, 4, RequestContext(time.monotonic() - 1, LeftOut()))
+        await fan_out(
+            STREAMS, desk.request, 4, RequestContext(time.monotonic() - 1, SkippedRequests())
+        )
     assert (caught.value.reason, desk.asked) == ("timeout", [])

@@ -14,7 +14,7 @@ from exporter.model import Stream
 from exporter.sources.jetstream_api import message_ids
 from exporter.sources.jetstream_api.client import AccountApi
 from exporter.sources.jetstream_api.message_ids import MESSAGES_PER_STREAM, MessageIds
-from exporter.sources.request_context import LeftOut, RequestContext
+from exporter.sources.request_context import RequestContext, SkippedRequests
 from exporter.sources.transport.connection import Reply
 
 WITH_ID = b"NATS/1.0\r\nNats-Msg-Id: 1\r\n\r\n"
@@ -51,7 +51,7 @@ def row(name: str = "ORDERS", **changes: Any) -> Stream:
 
 
 def context() -> RequestContext:
-    return RequestContext(time.monotonic() + 10, LeftOut())
+    return RequestContext(time.monotonic() + 10, SkippedRequests())
 
 
 async def test_the_last_messages_are_read_and_those_with_an_id_counted() -> None:
@@ -70,7 +70,7 @@ async def test_what_is_gone_does_not_count_and_a_short_stream_ends_at_its_first(
 
 
 @pytest.mark.parametrize(
-    "left_out",
+    "unread",
     [
         row(messages=0),
         row(up=False),
@@ -80,9 +80,9 @@ async def test_what_is_gone_does_not_count_and_a_short_stream_ends_at_its_first(
     ],
     ids=["empty", "down", "unknown", "no window", "mirror"],
 )
-async def test_a_stream_that_dedupes_nothing_is_not_read(left_out: Stream) -> None:
+async def test_a_stream_that_dedupes_nothing_is_not_read(unread: Stream) -> None:
     desk = Handler(lambda _: WITH_ID)
-    assert await asked_of(desk).read([left_out], context()) == ({}, None)
+    assert await asked_of(desk).read([unread], context()) == ({}, None)
     assert desk.asked == []
 
 

@@ -99,13 +99,13 @@ def test_a_server_that_names_no_setting_has_it_off() -> None:
 
 
 def test_servers_are_asked_now_and_then_and_newcomers_at_once() -> None:
-    book = ServerSettingsCache(wanted=True, interval=60.0)
-    assert book.due({"A"}, 0.0)
-    book.request({"A"}, 0.0)
-    assert not book.due({"A"}, 59.0)
-    assert book.due({"A", "B"}, 1.0)
-    assert book.due({"A"}, 60.0)
-    assert not book.due(set(), 60.0)
+    cache = ServerSettingsCache(wanted=True, interval=60.0)
+    assert cache.due({"A"}, 0.0)
+    cache.note_requested({"A"}, 0.0)
+    assert not cache.due({"A"}, 59.0)
+    assert cache.due({"A", "B"}, 1.0)
+    assert cache.due({"A"}, 60.0)
+    assert not cache.due(set(), 60.0)
     assert not ServerSettingsCache(wanted=False, interval=60.0).due({"A"}, 0.0)
 
 
