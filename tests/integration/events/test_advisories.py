@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js.client import JetStreamContext
 from support.exporter.event_listeners import (
-    all_heard,
+    all_received,
     fetch,
     listening,
     request,
@@ -56,7 +56,7 @@ async def test_naks_and_terms_are_counted_by_one_each(nats_server: NatsServer) -
         for message in again[:2]:
             await message.nak()
         await client.flush()
-        counts = await all_heard(
+        counts = await all_received(
             listener.state,
             client,
             lambda seen: worker_of(seen).naks >= 7 and terms_of(seen) >= 3,
@@ -81,7 +81,7 @@ async def test_a_term_with_a_reason_is_the_clients_even_if_it_sounds_like_a_serv
         for message, why in zip(await fetch(orders, 2), ("bad payload", "by limits"), strict=True):
             await client.publish(message.reply, f"+TERM {why}".encode())
         await client.flush()
-        counts = await all_heard(listener.state, client, lambda seen: terms_of(seen) >= 2)
+        counts = await all_received(listener.state, client, lambda seen: terms_of(seen) >= 2)
     assert worker_of(counts).terms == (("client", 2),)
 
 
@@ -99,7 +99,7 @@ async def test_messages_that_leave_unacked_are_told_from_the_clients_own(
             await request(client, "STREAM.MSG.DELETE.ORDERS", {"seq": seq})
         await request(client, "STREAM.UPDATE.ORDERS",
                   {"name": "ORDERS", "subjects": ["orders.>"], "max_msgs": 1})  # fmt: skip
-        counts = await all_heard(listener.state, client, lambda seen: terms_of(seen) >= 5)
+        counts = await all_received(listener.state, client, lambda seen: terms_of(seen) >= 5)
     told = nats_server.version != OLDEST
     assert worker_of(counts).terms == (
         (("client", 1), ("deleted", 4)) if told else (("unknown", 5),)
@@ -118,7 +118,7 @@ async def test_messages_that_ran_out_of_deliveries_are_counted_once_each(
             assert message.metadata.num_delivered == 2
         pulling = asyncio.create_task(orders.fetch(1, timeout=20))
         # A pull consumer tells of it only when somebody pulls.
-        counts = await all_heard(
+        counts = await all_received(
             listener.state, client, lambda seen: worker_of(seen).exhausted >= 3
         )
         await publish(client, 1)
@@ -141,7 +141,7 @@ async def test_every_ack_is_sampled_into_the_histogram(nats_server: NatsServer) 
         for message in slow:
             await message.ack()
         await client.flush()
-        counts = await all_heard(listener.state, client, lambda seen: samples_of(seen) >= 12)
+        counts = await all_received(listener.state, client, lambda seen: samples_of(seen) >= 12)
     times = worker_of(counts).ack_times
     assert times is not None
     assert samples_of(counts) == 12
@@ -163,7 +163,9 @@ async def test_a_restore_is_counted_for_the_stream_that_came_back(nats_server: N
         backup, chunks = await snapshot(client)
         await request(client, "STREAM.DELETE.ORDERS")
         await restore(client, backup, chunks)
-        counts = await all_heard(listener.state, client, lambda seen: stream_of(seen).restores >= 1)
+        counts = await all_received(
+            listener.state, client, lambda seen: stream_of(seen).restores >= 1
+        )
     assert stream_of(counts).restores == 1
     kinds = {kind: number for (_, kind), number in counts.advisories.items()}
     told = ("stream_snapshot_create", "stream_snapshot_complete", "stream_restore_create",
@@ -205,7 +207,7 @@ async def test_delivery_events_reach_only_the_account(nats_server: NatsServer) -
         await publish(client, 1)
         await (await fetch(orders, 1))[0].nak()
         await client.flush()
-        counts = await all_heard(listener.state, client, lambda seen: worker_of(seen).naks >= 1)
+        counts = await all_received(listener.state, client, lambda seen: worker_of(seen).naks >= 1)
         # Servers send neither delivery advisories nor actions to the system account.
         assert system.state.counts().advisories == {}
     assert worker_of(counts).naks == 1

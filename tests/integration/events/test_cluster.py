@@ -9,11 +9,11 @@ import pytest
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from support.exporter.event_listeners import (
-    ask_until_answered,
     listening,
     new_state,
+    request_with_retry,
     stream_of,
-    until_heard,
+    until_received,
 )
 from support.nats.servers import APP, NEWEST, OLDEST, SYS, NatsCluster, connected, default_options
 
@@ -21,11 +21,11 @@ from exporter.events.counts import EventCounts
 
 
 async def make_orders(client: Client, replicas: int = 3, **stream: Any) -> None:
-    await ask_until_answered(client, "STREAM.CREATE.ORDERS",
+    await request_with_retry(client, "STREAM.CREATE.ORDERS",
               {"name": "ORDERS", "subjects": ["orders.>"], "num_replicas": replicas,
                **stream})  # fmt: skip
     config = {"durable_name": "worker", "ack_policy": "explicit"}
-    await ask_until_answered(client, "CONSUMER.DURABLE.CREATE.ORDERS.worker",
+    await request_with_retry(client, "CONSUMER.DURABLE.CREATE.ORDERS.worker",
               {"stream_name": "ORDERS", "config": config})  # fmt: skip
 
 
@@ -70,12 +70,12 @@ async def test_elections_are_counted_and_copies_for_the_system_account_are_not_c
         await nats_cluster.step_down_consumer(APP, "ORDERS", "worker")
         await nats_cluster.step_down_consumer(APP, "ORDERS", "worker")
         for state in (own.state, system.state, both):
-            await until_heard(
+            await until_received(
                 state, lambda seen: elections(seen)[0] >= 2 and elections(seen)[1] >= 3
             )
         await nats_cluster.step_down_meta(SYS)
         if nats_cluster.nodes[0].version != OLDEST:  # 2.9.10 does not tell
-            await until_heard(both, lambda seen: "domain_leader_elected" in kinds_of(seen, ""))
+            await until_received(both, lambda seen: "domain_leader_elected" in kinds_of(seen, ""))
         # Time has passed: whatever would come twice has come.
         elected = (told["stream"], told["consumer"])
         assert [elections(state.counts()) for state in (own.state, system.state, both)] == [
@@ -99,8 +99,8 @@ async def test_a_stream_that_lost_its_majority_is_told_of(version: str) -> None:
         ):
             for node in [node.name for node in cluster.nodes if node.name != home]:
                 await cluster.kill(node)
-            counts = await until_heard(own.state, lambda seen: stream_of(seen).quorum_lost >= 1)
+            counts = await until_received(own.state, lambda seen: stream_of(seen).quorum_lost >= 1)
             assert stream_of(counts).quorum_lost == 1
             assert kinds_of(counts)["stream_quorum_lost"] == 1
-            counts = await until_heard(both, lambda seen: stream_of(seen).quorum_lost >= 1)
+            counts = await until_received(both, lambda seen: stream_of(seen).quorum_lost >= 1)
             assert stream_of(counts).quorum_lost == 1

@@ -8,13 +8,13 @@ import signal
 import pytest
 from support.exporter.event_listeners import (
     access_to,
-    all_heard,
+    all_received,
     listening,
     new_state,
     request,
     running,
     until_connected,
-    until_heard,
+    until_received,
 )
 from support.nats.servers import (
     APP,
@@ -66,7 +66,7 @@ async def test_after_a_restart_of_the_server_it_listens_again(
     async with listening(nats_server) as listener:
         before = listener.connected_since
         await make_stream(nats_server, "FIRST")
-        await until_heard(listener.state, lambda seen: created(seen) == 1)
+        await until_received(listener.state, lambda seen: created(seen) == 1)
         await nats_server.kill()
         await until(lambda: since(listener), lambda seen: seen is None, "still connected")
         assert listener.connection.problem
@@ -76,7 +76,7 @@ async def test_after_a_restart_of_the_server_it_listens_again(
         assert after > before
         assert listener.connection.problem == ""
         await make_stream(nats_server, "SECOND")
-        await until_heard(listener.state, lambda seen: created(seen) == 2)
+        await until_received(listener.state, lambda seen: created(seen) == 2)
     assert listener.connected_since is None
     assert len(said(caplog, "listening")) == 2
     assert len(said(caplog, "not listening")) == 1
@@ -158,12 +158,12 @@ async def test_a_denied_subject_is_told_once_and_the_others_go_on(
         # Naks would go unheard: nobody may take their silence for a proof.
         assert listener.connected_since is None
         await make_stream(server, "FIRST")
-        await until_heard(listener.state, lambda seen: created(seen) == 1)
+        await until_received(listener.state, lambda seen: created(seen) == 1)
         before = listener.connection.connected_since
         await server.restart()
         await until_connected(listener.connection, not_since=before)
         await make_stream(server, "SECOND")
-        await until_heard(listener.state, lambda seen: created(seen) == 2)
+        await until_received(listener.state, lambda seen: created(seen) == 2)
     warned = said(caplog, "the server does not let us listen to all of it")
     assert [each["denied"] for each in warned] == [
         f"{CONSUMER_ADVISORIES}, $JS.EVENT.METRIC.CONSUMER.ACK.>"
@@ -251,7 +251,7 @@ async def test_the_subjects_and_no_inbox_are_all_that_it_needs(nats_server: Nats
         assert listener.connection.denied == frozenset()
         assert listener.connected_since is not None
         await make_stream(server, "FIRST")
-        await all_heard(listener.state, client, lambda seen: created(seen) == 1)
+        await all_received(listener.state, client, lambda seen: created(seen) == 1)
         assert "Violation" not in await server.log_text()
 
 
@@ -269,7 +269,7 @@ async def test_an_advisory_that_cannot_be_read_is_counted_and_the_next_one_is_he
         await client.publish("$JS.EVENT.METRIC.CONSUMER.ACK.S.C", b'{"ack_time":-5}')
         await client.publish("$JS.EVENT.ADVISORY.CONSUMER.TELEPORTED.S.C", b"{}")
         await client.flush()
-        counts = await all_heard(
+        counts = await all_received(
             listener.state, client, lambda seen: sum(seen.advisories.values()) >= 3
         )
     assert counts.advisories["APP", "malformed"] == 2
@@ -317,10 +317,10 @@ async def test_events_of_another_domain_are_counted_apart(nats_server: NatsServe
         nak = b'{"stream":"S","consumer":"C","stream_seq":1,"domain":"edge"}'
         await client.publish("$JS.EVENT.ADVISORY.CONSUMER.MSG_NAKED.S.C", nak)
         await client.flush()
-        counts = await all_heard(
+        counts = await all_received(
             listener.state, client, lambda seen: ("APP", "other_domain") in seen.advisories
         )
-        own = await until_heard(
+        own = await until_received(
             of_edge.state, lambda seen: ("APP", "other_domain") in seen.advisories
         )
     assert counts.advisories == {("APP", "other_domain"): 1, ("APP", "stream_created"): 1}

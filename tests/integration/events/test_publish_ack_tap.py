@@ -13,9 +13,9 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from support.exporter.event_listeners import (
     access_to,
-    ask_until_answered,
     new_state,
     request,
+    request_with_retry,
     running,
     stream_of,
     until_connected,
@@ -61,8 +61,8 @@ async def make_streams(client: Client, replicas: int = 1) -> None:
         "SEALED": {},
     }.items():
         config = {"name": name, "subjects": [f"{name.lower()}.>"], "num_replicas": replicas}
-        await ask_until_answered(client, f"STREAM.CREATE.{name}", config | more)
-    await ask_until_answered(client, "STREAM.UPDATE.SEALED",
+        await request_with_retry(client, f"STREAM.CREATE.{name}", config | more)
+    await request_with_retry(client, "STREAM.UPDATE.SEALED",
               {"name": "SEALED", "subjects": ["sealed.>"], "sealed": True,
                "num_replicas": replicas})  # fmt: skip
 

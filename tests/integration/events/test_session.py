@@ -12,10 +12,10 @@ import pytest
 from nats.aio.client import Client
 from support.exporter.event_listeners import (
     access_to,
-    ask_until_answered,
     request,
+    request_with_retry,
     until_connected,
-    until_heard,
+    until_received,
     worker_of,
 )
 from support.nats.jwt_accounts import JwtAccount, operator_lines
@@ -83,7 +83,7 @@ async def heard(event_session: EventSession, account: str = "APP") -> EventCount
         return worker is not None and worker.naks > 0
 
     await event_session.catch_up(time.monotonic() + 20)
-    await until_heard(event_session.state, enough)
+    await until_received(event_session.state, enough)
     return event_session.counts()
 
 
@@ -187,12 +187,12 @@ async def test_in_operator_mode_copies_give_an_id_and_are_shown_by_the_accounts_
             if not app_is_heard:  # as the snapshots of a system source know it
                 event_session.state.account_names = {app.key.public: "APP"}
             client = await nats.connect(cluster.urls, user_credentials=str(creds["APP"]))
-            await ask_until_answered(
+            await request_with_retry(
                 client, "STREAM.CREATE.ORDERS",
                 {"name": "ORDERS", "subjects": ["orders.>"], "num_replicas": 3})  # fmt: skip
             await client.close()
             # Either copy may be the first; the name becomes known only after them.
-            await until_heard(
+            await until_received(
                 event_session.state,
                 lambda seen: "stream_leader_elected" in {kind for _, kind in seen.advisories},
             )

@@ -76,7 +76,7 @@ async def listening(
         yield listener
 
 
-async def until_heard(
+async def until_received(
     state: EventState, holds: Callable[[EventCounts], bool], otherwise: str = "not heard"
 ) -> EventCounts:
     async def counts() -> EventCounts:
@@ -86,43 +86,43 @@ async def until_heard(
 
 
 async def request(
-    client: Client, request: str, body: dict[str, Any] | None = None, timeout: float = 20
+    client: Client, subject: str, body: dict[str, Any] | None = None, timeout: float = 20
 ) -> dict[str, Any]:
-    """The JetStream API's answer; an error of its own is a mistake of the test."""
+    """The response of the JetStream API; an API error is an error of the test."""
     payload = b"" if body is None else json.dumps(body).encode()
-    reply = await client.request(f"$JS.API.{request}", payload, timeout=timeout)
+    reply = await client.request(f"$JS.API.{subject}", payload, timeout=timeout)
     response: dict[str, Any] = json.loads(reply.data)
-    assert "error" not in response, (request, response["error"])
+    assert "error" not in response, (subject, response["error"])
     return response
 
 
-async def ask_until_answered(client: Client, request: str, body: dict[str, Any]) -> dict[str, Any]:
-    """For a cluster that was just started: a busy one loses requests. To make things only."""
+async def request_with_retry(client: Client, subject: str, body: dict[str, Any]) -> dict[str, Any]:
+    """For idempotent creates on a cluster that has just started, which may lose requests."""
     for _ in range(5):
         with suppress(NatsTimeoutError):
-            return await request(client, request, body, timeout=10)
-    raise AssertionError(f"{request}: nobody answers")
+            return await request(client, subject, body, timeout=10)
+    raise AssertionError(f"{subject}: no response")
 
 
 async def end_mark(client: Client, number: int) -> None:
-    """A stream made for no other purpose than to be told of."""
+    """Creates a stream only for its advisory."""
     name = f"END{number}"
     await request(client, f"STREAM.CREATE.{name}", {"name": name, "storage": "memory",
                                                 "subjects": [f"end.{number}"]})  # fmt: skip
 
 
-async def all_heard(
+async def all_received(
     state: EventState, client: Client, enough: Callable[[EventCounts], bool]
 ) -> EventCounts:
-    """What was heard once it is enough, and an event that was caused later was heard too.
+    """The counts once they are enough and a later event has arrived too.
 
-    Each stream of a server tells its own events in order, but not in step with the others: so one
-    must wait for what is expected, and the later event only gives time for what is not.
+    A server sends the events of one stream in order, but not in step with other streams. So the
+    test waits for the expected events; the later event only gives time for unexpected ones.
     """
-    await until_heard(state, enough)
+    await until_received(state, enough)
     before = state.counts().advisories.get(("APP", "stream_created"), 0)
     await end_mark(client, before)
-    return await until_heard(
+    return await until_received(
         state, lambda seen: seen.advisories.get(("APP", "stream_created"), 0) > before
     )
 
