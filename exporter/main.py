@@ -78,7 +78,7 @@ async def _listen(
     try:
         await site.start()
     except OSError as error:
-        raise options.mistake("listen", f"{address}: {_reason(error)}") from error
+        raise options.error("listen", f"{address}: {_reason(error)}") from error
     return site
 
 

@@ -11,7 +11,6 @@ from exporter.events.capture import Capture
 from exporter.events.listener import Listener, ListenerConfig
 from exporter.events.session import EventSession
 from exporter.events.state import EventState
-from exporter.settings.access import nats_access
 from exporter.settings.events import EventAccountSettings, EventSettings
 from exporter.sources.transport.connection import NatsConnection
 from exporter.sources.transport.credentials import NatsAccess
@@ -79,7 +78,7 @@ def _account(settings: EventSettings, source_info: SourceInfo) -> _Account | Non
 
 def account_access(settings: EventAccountSettings, urls: tuple[str, ...]) -> NatsAccess:
     """`urls`: where to go when the settings do not say."""
-    return nats_access(settings, settings.urls or urls, settings.inbox_prefix)
+    return settings.nats_access(settings.urls or urls, settings.inbox_prefix)
 
 
 def _listen_to(

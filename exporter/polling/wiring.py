@@ -12,7 +12,6 @@ from exporter.polling.loop import SystemPoller
 from exporter.polling.per_consumer_requests import PerConsumerRequests
 from exporter.samples.render import Limits, Renderer
 from exporter.samples.selection import Selection, full_name
-from exporter.settings.access import nats_access
 from exporter.settings.config import ExporterSettings, NameFilterSettings, SystemSettings
 from exporter.settings.events import own_inbox_prefix
 from exporter.sources.account import AccountSource
@@ -148,7 +147,7 @@ def _filter(settings: NameFilterSettings) -> NameFilter:
 
 def _nats_access(system: SystemSettings) -> NatsAccess:
     inbox = own_inbox_prefix(system.inbox_prefix, system.events.publish_ack_tap)
-    return nats_access(system, system.urls, inbox)
+    return system.nats_access(system.urls, inbox)
 
 
 def _http_access(system: SystemSettings) -> HttpAccess:

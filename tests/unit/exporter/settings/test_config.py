@@ -50,23 +50,23 @@ MISTAKES = {
     ),
     "an HTTP address for NATS": (
         "systems: [{urls: [nats://a:4222, http://b:8222]}]",
-        'systems[0].urls[1]: "http://b:8222" is no address for source account'
-        " (write nats://HOST:PORT or tls://HOST:PORT)",
+        'systems[0].urls[1]: "http://b:8222" is not an address for source account'
+        " (write HOST:PORT, nats://HOST:PORT or tls://HOST:PORT)",
     ),
     "a NATS address for HTTP": (
         "systems: [{source: monitor, urls: [nats://a:4222]}]",
-        'systems[0].urls[0]: "nats://a:4222" is no address for source monitor'
-        " (write http://HOST:PORT or https://HOST:PORT)",
+        'systems[0].urls[0]: "nats://a:4222" is not an address for source monitor'
+        " (write HOST:PORT, http://HOST:PORT or https://HOST:PORT)",
     ),
-    "an address without a scheme": (
-        "systems: [{urls: [localhost:4222]}]",
-        'systems[0].urls[0]: "localhost:4222" is no address for source account'
-        " (write nats://HOST:PORT or tls://HOST:PORT)",
+    "a port without a host": (
+        "systems: [{urls: ['4222']}]",
+        'systems[0].urls[0]: "4222" is not an address for source account'
+        " (write HOST:PORT, nats://HOST:PORT or tls://HOST:PORT)",
     ),
     "an address with an impossible port": (
         "systems: [{urls: [nats://a:70000]}]",
-        'systems[0].urls[0]: "nats://a:70000" is no address for source account'
-        " (write nats://HOST:PORT or tls://HOST:PORT)",
+        'systems[0].urls[0]: "nats://a:70000" is not an address for source account'
+        " (write HOST:PORT, nats://HOST:PORT or tls://HOST:PORT)",
     ),
     "no address": ("systems: [{urls: []}]", "systems[0].urls: is empty"),
     "no system": ("systems: []", "systems: is empty"),
@@ -75,7 +75,7 @@ MISTAKES = {
         "systems: [{name: a}, {name: b}, {name: a}]",
         'systems[2].name: "a" is already the name of systems[0]',
     ),
-    "two ways in": (
+    "two login methods": (
         "systems: [{user: u, password: p, creds_file: c}]",
         "systems[0].creds_file: is given together with user: choose one",
     ),
@@ -85,7 +85,7 @@ MISTAKES = {
     ),
     "a user in the address and beside it": (
         "systems: [{urls: ['nats://me:geheim@a:4222'], user: u, password: p}]",
-        "systems[0].urls[0]: holds a user, and user is given too: choose one",
+        "systems[0].urls[0]: contains a user, and user is given too: choose one",
     ),
     "a password without a user": (
         "systems: [{password: geheim}]",
@@ -93,7 +93,7 @@ MISTAKES = {
     ),
     "a token over HTTP": (
         "systems: [{source: monitor, urls: [http://a:8222], token: geheim}]",
-        "systems[0].token: is of no use over HTTP: use user and password",
+        "systems[0].token: has no effect over HTTP: use user and password",
     ),
     "a password that is not text": (
         "systems: [{user: u, password: 12345}]",
@@ -101,7 +101,7 @@ MISTAKES = {
     ),
     "a key without a certificate": (
         "systems: [{tls: {key: client.key}}]",
-        "systems[0].tls.key: is of no use without cert",
+        "systems[0].tls.key: has no effect without cert",
     ),
     "a metric whose name goes on": (
         "include_metrics: [consumer_backlog]",
@@ -310,7 +310,7 @@ def test_an_address_with_a_password_is_refused_without_showing_it(tmp_path: Path
     with pytest.raises(SettingsError) as caught:
         loaded(tmp_path, "systems: [{source: monitor, urls: ['nats://me:geheim@a:4222']}]")
     assert "geheim" not in str(caught.value)
-    assert '"nats://a:4222" is no address' in str(caught.value)
+    assert '"nats://a:4222" is not an address' in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_an_address_with_a_password_is_refused_without_showing_it(tmp_path: Path
             "systems[0].events.publish_ack_tap",
             "needs account",
         ),
-        ("{events: {account: {user: a}}}", "systems[0].events.account", "is of no use"),
+        ("{events: {account: {user: a}}}", "systems[0].events.account", "has no effect"),
         (
             "{source: monitor, urls: ['http://a:8222'], exact: {lag: true}}",
             "systems[0].exact.lag",

@@ -50,14 +50,14 @@ def test_all_of_it_can_be_said() -> None:
     ("given", "said"),
     [
         ({"enable": True}, "file.yml: enable: unknown key (did you mean enabled?)"),
-        ({"capture_stream": "a.b"}, 'file.yml: capture_stream: "a.b" is no stream name'),
+        ({"capture_stream": "a.b"}, 'file.yml: capture_stream: "a.b" is not a stream name'),
         (
             {"enabled": False, "capture_stream": "A"},
-            "file.yml: capture_stream: is of no use while events are not enabled",
+            "file.yml: capture_stream: has no effect while events are not enabled",
         ),
         (
             {"enabled": False, "publish_ack_tap": {"enabled": True}},
-            "file.yml: publish_ack_tap: is of no use while events are not enabled",
+            "file.yml: publish_ack_tap: has no effect while events are not enabled",
         ),
         (
             {"account": {"user": "a", "token_file": "t"}},
@@ -69,7 +69,7 @@ def test_all_of_it_can_be_said() -> None:
         ),
         (
             {"account": {"tls": {"key": "k"}}},
-            "file.yml: account.tls.key: is of no use without cert",
+            "file.yml: account.tls.key: has no effect without cert",
         ),
         ({"publish_ack_tap": {"inbox_prefixes": []}}, "file.yml: publish_ack_tap.inbox_prefixes: is empty"),
         (
@@ -88,13 +88,13 @@ def test_a_mistake_is_named_with_its_key(given: dict[str, object], said: str) ->
     "prefix", ["", ">", "_INBOX.>", "_INBOX.*", "$JS.EVENT", "a b", "a..b", "a."]
 )
 def test_what_is_no_inbox_prefix_is_refused(prefix: str) -> None:
-    with pytest.raises(SettingsError, match=r"inbox_prefixes\[0\]: .* is no inbox prefix"):
+    with pytest.raises(SettingsError, match=r"inbox_prefixes\[0\]: .* is not an inbox prefix"):
         build(PublishAckTapSettings, {"inbox_prefixes": [prefix]}, "file.yml")
 
 
 @pytest.mark.parametrize("prefixes", [["_INBOX", "_INBOX"], ["_INBOX", "_INBOX.a"]])
 def test_a_prefix_within_another_would_count_twice(prefixes: list[str]) -> None:
-    with pytest.raises(SettingsError, match="would be heard twice"):
+    with pytest.raises(SettingsError, match="would be counted twice"):
         build(PublishAckTapSettings, {"inbox_prefixes": prefixes}, "file.yml")
 
 

@@ -34,26 +34,26 @@ MISTAKES: Mapping[str, tuple[list[str], dict[str, str], str]] = {
     "an address for another source": (
         ["--source", "monitor", "--nats", "nats://a:4222"],
         {},
-        '--nats: "nats://a:4222" is no address for source monitor'
-        " (write http://HOST:PORT or https://HOST:PORT)",
+        '--nats: "nats://a:4222" is not an address for source monitor'
+        " (write HOST:PORT, http://HOST:PORT or https://HOST:PORT)",
     ),
     "one address of several in a variable": (
         [],
         {"STREAMGAUGE_NATS": "nats://a:4222, http://me:geheim@b:8222"},
-        'environment: STREAMGAUGE_NATS: "http://b:8222" is no address for source account'
-        " (write nats://HOST:PORT or tls://HOST:PORT)",
+        'environment: STREAMGAUGE_NATS: "http://b:8222" is not an address for source account'
+        " (write HOST:PORT, nats://HOST:PORT or tls://HOST:PORT)",
     ),
     "a source that is none": (
         ["--source", "leaf"],
         {},
         '--source: "leaf" is not one of account, system, monitor',
     ),
-    "two ways in": (
+    "two login methods": (
         ["--user", "u", "--creds", "app.creds"],
         {},
         "--creds: is given together with user: choose one",
     ),
-    "two ways in from two places": (
+    "two login methods from two places": (
         ["--user", "u"],
         {"STREAMGAUGE_TOKEN": "geheim"},
         "environment: STREAMGAUGE_TOKEN: is given together with user: choose one",
@@ -281,7 +281,7 @@ def test_what_describes_a_system_needs_a_file_with_only_one(
     file.write_text(TWO_SYSTEMS)
     with pytest.raises(SettingsError) as caught:
         loaded(*flags, file=file, environ=environ)
-    assert str(caught.value) == f"{named}: cannot tell which of the 2 systems in {file} it means"
+    assert str(caught.value) == f"{named}: is ambiguous: {file} has 2 systems"
     assert len(loaded("--interval", "5s", file=file).systems) == 2
 
 
