@@ -1,4 +1,4 @@
-"""`streamgauge exporter`: from the command line to a serving process, and its orderly end."""
+"""`streamgauge exporter`: start, serve, reload on SIGHUP, and shut down."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from streamgauge.serving.web.live_config import LiveWebConfig
 
 logger = logging.getLogger(__name__)
 
-_GOODBYE_SECONDS = 5.0
-# A decoded answer is some hundred thousand objects that live until the next poll. With the usual
-# thresholds the collector would walk all of them, again and again, while they are being made.
+_SHUTDOWN_SECONDS = 5.0
+# A decoded response is some hundred thousand objects that live until the next poll. With the default
+# thresholds the garbage collector would walk all of them several times during decoding.
 GC_THRESHOLDS = (50_000, 50, 100)
 
 
@@ -53,7 +53,7 @@ async def _serve(options: Options, settings: ExporterSettings, web_config: LiveW
     supervisor = Supervisor(settings, options.load)
     app = make_app(supervisor, options.source)
     web_config.protect(app)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_GOODBYE_SECONDS)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
     await runner.setup()
     try:
         site = await _listen(runner, options, settings.listen, web_config)
@@ -64,7 +64,7 @@ async def _serve(options: Options, settings: ExporterSettings, web_config: LiveW
         await stopping.wait()
         event(logger, logging.INFO, "stopping")
     finally:
-        # First the listener: a scrape under way must still find its systems.
+        # The listener first: a running scrape still needs the systems.
         await runner.cleanup()
         await supervisor.stop()
     return 0
@@ -99,7 +99,7 @@ def _signals(supervisor: Supervisor) -> asyncio.Event:
 
 
 def _reason(error: OSError) -> str:
-    """asyncio wraps the system's words in a sentence that repeats the address."""
+    """The error text of the operating system; asyncio's own text repeats the address."""
     if isinstance(error, socket.gaierror) or error.errno is None:
         return error.strerror or str(error)
     return os.strerror(error.errno)

@@ -1,4 +1,4 @@
-"""HTTP: /metrics, the status page, the references, and what looks after the process."""
+"""HTTP endpoints: /metrics, the status page, the reference pages, health and reload."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class _Pages:
         chosen = request.query.getall("collect[]", [])
         unknown += [f"collect[]={name}" for name in chosen if name not in SELECTABLE]
         if unknown:
-            words = ", ".join(SELECTABLE)
-            text = f"unknown parameter {unknown[0]}: collect[] takes {words}\n"
+            names = ", ".join(SELECTABLE)
+            text = f"unknown parameter {unknown[0]}: collect[] takes {names}\n"
             return web.Response(status=400, text=text)
         subjects = frozenset(SELECTABLE[name] for name in chosen) if chosen else None
         fmt = choose_format(request.headers.get("Accept", ""))
@@ -66,7 +66,7 @@ class _Pages:
         return await _plain(request, exposition)
 
     def _live(self, scrape_view: ScrapeView, fmt: Format) -> tuple[ForecastFileState, bytes]:
-        """Reads /proc and a file, which a busy machine may take its time for: runs in a thread."""
+        """Reads /proc and the forecast file, which may block: runs in a thread."""
         forecasts = self._forecasts.refresh(self._supervisor.settings.forecasts)
         own = SelfMetrics(_Own(scrape_view, forecasts), VERSION, platform.python_version())
         return forecasts, own.text(fmt)
@@ -79,7 +79,7 @@ class _Pages:
         name = request.match_info["name"]
         if name not in REFERENCES:
             known = ", ".join(f"/docs/{each}" for each in REFERENCES)
-            return web.Response(status=404, text=f"no such page, there are {known}\n")
+            return web.Response(status=404, text=f"unknown page: the pages are {known}\n")
         return _page(await asyncio.to_thread(docs_page, name), docs_policy())
 
     async def healthy(self, _: web.Request) -> web.Response:
@@ -90,7 +90,7 @@ class _Pages:
 
     async def ready(self, _: web.Request) -> web.Response:
         if not self._supervisor.ready():
-            return web.Response(status=503, text="the first poll is not over yet\n")
+            return web.Response(status=503, text="the first poll has not finished yet\n")
         return web.Response(text="ready\n")
 
     async def reload(self, _: web.Request) -> web.Response:
@@ -100,7 +100,7 @@ class _Pages:
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """What the exporter says of itself at one moment."""
+    """The exporter's own samples at one scrape."""
 
     scrape_view: ScrapeView
     forecasts: ForecastFileState
@@ -125,14 +125,14 @@ def _compressed(exposition: Exposition) -> web.Response:
 
 
 async def _plain(request: web.Request, exposition: Exposition) -> web.StreamResponse:
-    """Unpacked piece by piece: the whole text may be hundreds of megabytes."""
+    """Decompressed in chunks: the whole text may be hundreds of megabytes."""
     response = web.StreamResponse(headers={"Content-Type": exposition.format.content_type} | _VARY)
     response.content_length = exposition.size
     await response.prepare(request)
     if request.method != "HEAD":
         for chunk in exposition.plain_chunks():
             await response.write(chunk)
-            # A reader as fast as we are never makes write() wait, and others want a turn.
+            # With a fast client write() never waits: let other tasks run.
             await asyncio.sleep(0)
     await response.write_eof()
     return response

@@ -1,6 +1,6 @@
-"""The file in which the rollups leave their forecasts: read when it changes, checked line by line.
+"""The forecast file that the rollups write: read when it changes, checked line by line.
 
-What is wrong with it is told by a metric and a log line, and never costs a scrape.
+An invalid file shows in a metric and a log line; it never fails a scrape.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from streamgauge.serving.logs import event
 
 logger = logging.getLogger(__name__)
 
-# A forecast is for the weeks ahead; what knows nothing of so many days is about the past.
+# A forecast is for the weeks ahead; after so many days without new data it is outdated.
 STALE_SECONDS = 7 * 86_400.0
-# Some two hundred thousand streams. What is larger is not ours, and would be read into memory.
+# About two hundred thousand streams. A larger file is not a forecast file, and would fill the memory.
 MOST_BYTES = 512 * 1024 * 1024
 
 _ROLLUP = {metric.name: metric for metric in catalog.ALL if metric.origin is Origin.ROLLUP}
@@ -38,18 +38,18 @@ Fingerprint = tuple[int, ...]
 
 
 class ForecastFileError(ValueError):
-    """Why the file cannot be served, with the line."""
+    """Why the file cannot be served, with the line number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecasts:
-    """What a file says, ready to be served."""
+    """The contents of a file, ready to be served."""
 
     blocks: tuple[Block, ...] = ()
-    known_until: float = 0.0  # the newest day's end; else when the rollup succeeded
+    known_until: float = 0.0  # the end of the newest day; else the time of the rollup's success
 
     def served(self, now: float) -> tuple[Block, ...]:
-        """Of a stale one only its times, so that somebody is told that rollups have stopped."""
+        """Of stale forecasts only their timestamps, so that an alert can fire on them."""
         if not self.is_stale(now):
             return self.blocks
         return tuple(block for block in self.blocks if block.metric in (_AS_OF, _SUCCESS))
@@ -60,12 +60,10 @@ class Forecasts:
 
 @dataclass(frozen=True, slots=True)
 class ForecastFileState:
-    """What was found at one look at the file."""
+    """The file as it was last read."""
 
     path: Path | None = None
-    fingerprint: Fingerprint | None = (
-        None  # None: look again, even if nothing seems to have changed
-    )
+    fingerprint: Fingerprint | None = None  # None: read again, even if unchanged
     forecasts: Forecasts = Forecasts()
     fault: str = ""
 
@@ -84,7 +82,7 @@ class ForecastFileState:
 
 
 class ForecastFile:
-    """Looked at by each scrape, from any thread; read again only when it is another file."""
+    """Refreshed by each scrape, from any thread; read again only when the file changed."""
 
     def __init__(self) -> None:
         self._last = ForecastFileState()
@@ -120,18 +118,18 @@ class ForecastFile:
             return ForecastFileState(path, fingerprint, fault=str(error))
 
     def _log_change(self, state: ForecastFileState, now: float) -> None:
-        """Once for each trouble, and once when it is over."""
+        """Logs each problem once, and once when it is over."""
         problem = state.problem(now)
         if problem and problem != self._logged:
-            event(logger, logging.WARNING, "forecasts are not served", file=state.path,
+            event(logger, logging.WARNING, "forecast file not served, fix or remove it", file=state.path,
                   reason=problem)  # fmt: skip
         elif self._logged and not problem:
-            event(logger, logging.INFO, "forecasts are served again", file=state.path)
+            event(logger, logging.INFO, "forecast file served again", file=state.path)
         self._logged = problem
 
 
 def read_forecasts(text: str, made: float) -> Forecasts:
-    """`made` is when the file was written, for one that does not say when its rollup succeeded."""
+    """`made` is when the file was written; used when it has no timestamp of its rollup."""
     lines = text.split("\n")
     if lines[-2:] != [_END, ""]:
         raise ForecastFileError(f"is cut off: the last line is not {_END}")
@@ -141,7 +139,7 @@ def read_forecasts(text: str, made: float) -> Forecasts:
             name, head, value = _sample(line, number)
             heads = found.setdefault(name, {})
             if head in heads:
-                raise ForecastFileError(f"line {number}: {name} comes twice with these labels")
+                raise ForecastFileError(f"line {number}: {name} appears twice with these labels")
             heads[head] = value
     success = found.get(_SUCCESS.name, {}).get("", made)
     known_until = found.get(_AS_OF.name, {}).get("", success)
@@ -154,15 +152,15 @@ def _block(metric: Metric, heads: dict[str, float]) -> Block | None:
 
 
 def _sample(line: str, number: int) -> tuple[str, str, float]:
-    """Its metric, its labels without the closing brace, and its value."""
+    """The metric, the labels without the closing brace, and the value."""
     name = re.split(r"[{ ]", line, maxsplit=1)[0]
     if name not in _ROLLUP:
-        raise ForecastFileError(f"line {number}: {name[:80]!r} is no metric of the rollups")
+        raise ForecastFileError(f"line {number}: {name[:80]!r} is not a metric of the rollups")
     found = _PATTERNS[name].fullmatch(line)
     value = _number(found[2]) if found else None
     if found is None or value is None:
         labels = ", ".join(_ROLLUP[name].labels) or "none"
-        raise ForecastFileError(f"line {number}: is no sample of {name} (labels: {labels})")
+        raise ForecastFileError(f"line {number}: is not a sample of {name} (labels: {labels})")
     return name, found[1], value
 
 
@@ -184,10 +182,10 @@ _PATTERNS = {name: _pattern(metric.labels) for name, metric in _ROLLUP.items()}
 
 
 def _fingerprint(path: Path) -> Fingerprint:
-    """Changes with the file. What is no plain file could keep a scrape waiting for ever."""
+    """Changes with the file. Only regular files: reading a pipe could block a scrape for ever."""
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
-        raise ForecastFileError("is not a file")
+        raise ForecastFileError("is not a regular file")
     if found.st_size > MOST_BYTES:
         raise ForecastFileError(f"is larger than {MOST_BYTES // 1024**2} MiB")
     return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,4 +1,4 @@
-"""The loop: when a system is polled, with what deadline, and what is kept when an answer fails."""
+"""The poll loop of one system: interval, deadline, and what is served after a failure."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from exporter.sources.source import Source
 
 logger = logging.getLogger(__name__)
 
-# Systems and replicas started together must not ask in step for ever.
+# Systems and replicas that start together must not poll in step for ever.
 JITTER = 0.05
 # Polls that take longer than the interval must not follow each other without a break.
 MIN_PAUSE = 0.1
-# A source honours its deadline by itself; this only catches one that does not.
+# A source honours its deadline; this only catches one that does not.
 _GRACE_SECONDS = 5.0
-# Of the time that the source left: what is heard and looked up closely comes after the state.
+# Share of the remaining time for events and requests about single consumers, after the state.
 _SHARE_OF_EXTRAS = 0.5
 
 
 class PollOverrunError(Exception):
-    """A source that did not come back: a mistake of ours, not of NATS."""
+    """A source did not return: a bug of the exporter, not a fault of NATS."""
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class SystemPoller:
     clock: Callable[[], float] = time.time
     event_session: EventSession | None = field(default=None, repr=False)
     per_consumer_requests: PerConsumerRequests | None = field(default=None, repr=False)
-    publish_interval: float = 60.0  # seconds between two readings of what was published
+    publish_interval: float = 60.0  # seconds between two requests for publish counts
     audit: AuditState | None = field(default=None, repr=False)
     state: SystemState = field(init=False, repr=False)
     _pipeline: Pipeline = field(init=False, repr=False)
@@ -66,14 +66,14 @@ class SystemPoller:
         self.state = SystemState(STALE_AFTER_INTERVALS * self.interval)
         self._log = PollLog(self.system, self.interval)
         self._audit_log = AuditLog(self.system)
-        # One of its own: an empty page must not make the renderer forget what it keeps.
+        # A renderer of its own: an empty snapshot must not clear the cache of the main one.
         renderer = self.renderer
         forget_after = STALE_AFTER_INTERVALS * self.publish_interval
         self._pipeline = Pipeline(renderer, publishes=PublishState(forget_after), audit=self.audit)
         self._outage_renderer = Renderer(renderer.system, renderer.selection, renderer.limits)
 
     async def run(self) -> None:
-        """Polls and listens until cancelled; one poll ends before the next begins."""
+        """Polls and receives events until cancelled; polls never overlap."""
         try:
             async with asyncio.TaskGroup() as group:
                 if self.event_session is not None:
@@ -103,7 +103,7 @@ class SystemPoller:
             state = state.with_outcomes(snapshot, self.clock())
             self._log.log_requests(snapshot)
             state = await self._render(state, snapshot, found)
-        except Exception as error:  # ours: it must not end the polling, nor pass in silence
+        except Exception as error:  # a bug: it must not end the polling, and is logged
             state, failure = state.failed(), error
             logger.debug("poll failed", exc_info=True)
         if self.event_session is not None:
@@ -127,13 +127,13 @@ class SystemPoller:
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            reason = f"no end {self.grace:g} s after the deadline"
+            reason = f"the poll did not end within {self.grace:g} s after its deadline"
             raise PollOverrunError(reason) from error
 
     async def _find_more(self, snapshot: Snapshot, deadline: float) -> tuple[Snapshot, PollExtras]:
-        """What was heard since the last poll, and what only single requests tell.
+        """Events since the last poll, and the results of requests about single consumers.
 
-        Both may need a connection of their own; one that hangs must not hold up what is known.
+        Both may need a connection of their own; one that hangs must not delay the snapshot.
         """
         found = PollExtras()
         if not any(outcome.ok for outcome in snapshot.outcomes):
@@ -142,7 +142,7 @@ class SystemPoller:
         deadline = now + max(0.0, deadline - now) * _SHARE_OF_EXTRAS
         if (event_session := self.event_session) is not None:
             event_session.update_account_names(snapshot)
-            with suppress(TimeoutError):  # whoever does not answer is a trouble of the hearing
+            with suppress(TimeoutError):  # the event session reports it as a problem
                 async with asyncio.timeout_at(_loop_time(deadline)):
                     await event_session.catch_up(deadline)
             found = PollExtras(event_session.counts(), event_session.listening)
@@ -165,7 +165,7 @@ class SystemPoller:
                 self.event_session.keep_only(made.consumers, made.streams)
             self._audit_log.tell(made.report)
             return state.succeeded(snapshot, made.rendered, made.signals).audited(made.report)
-        # Of what nobody answered only the servers are known: they are down.
+        # Without any response only the servers are known: they are down.
         servers = replace(snapshot, streams=(), consumers=(), accounts=(), meta=None)
         return state.without_response(
             await asyncio.to_thread(self._outage_renderer.render, servers)
@@ -173,11 +173,11 @@ class SystemPoller:
 
 
 def _loop_time(deadline: float) -> float:
-    """A time of time.monotonic() as the event loop counts."""
+    """Converts a time of time.monotonic() to the clock of the event loop."""
     return asyncio.get_running_loop().time() + deadline - time.monotonic()
 
 
 def pause(interval: float, took: float, chance: float) -> float:
-    """Seconds until the next poll may begin; `chance` is between 0 and 1."""
+    """Seconds until the next poll may begin; `chance` is a random number between 0 and 1."""
     jittered = interval * (1 + JITTER * (2 * chance - 1))
     return max(jittered - took, MIN_PAUSE * interval)

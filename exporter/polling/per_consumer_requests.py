@@ -1,4 +1,4 @@
-"""Requests about single consumers after a poll, asked as a user of their account."""
+"""Requests about single consumers after a poll, sent as a user of their account."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOTHING_READ = ExactResults()
 
 @dataclass(slots=True)
 class PerConsumerRequests:
-    """`account` tells whose consumers can be asked for; "" while that is not known."""
+    """`account` returns the account of the connection; "" while it is unknown."""
 
     connection: NatsConnection
     account: Callable[[Snapshot], str]
@@ -41,7 +41,7 @@ class PerConsumerRequests:
         self._reader = ExactReader(api, "", self.options)
 
     async def read(self, snapshot: Snapshot, signals: Signals, deadline: float) -> ExactResults:
-        """What fails here makes no snapshot incomplete: signals then say that they guess."""
+        """A failure here does not make the snapshot incomplete: signals are then bounds, not exact."""
         account = self.account(snapshot)
         if not account:
             return NOTHING_READ

@@ -1,4 +1,4 @@
-"""From what one poll found and heard to signals and text. Pure and heavy: runs off the event loop."""
+"""From a snapshot and events to signals and rendered samples. CPU-heavy: runs in a thread."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from exporter.signals.results import Signals
 
 @dataclass(frozen=True, slots=True)
 class PollExtras:
-    """What a poll brings beside its snapshot."""
+    """The results of a poll beside its snapshot."""
 
     events: EventCounts = NO_EVENTS
-    listening: frozenset[str] = frozenset()  # accounts whose delivery advisories are heard
+    listening: frozenset[str] = frozenset()  # accounts whose delivery advisories are received
     lags: dict[ConsumerKey, LagMeasurement] = field(default_factory=dict)
     counts: dict[ConsumerKey, FilteredCount] = field(default_factory=dict)
 
@@ -31,14 +31,14 @@ class PollExtras:
 class PollResult:
     rendered: Rendered
     signals: Signals
-    consumers: Set[ConsumerKey]  # all that are there
+    consumers: Set[ConsumerKey]  # all that exist
     streams: Set[StreamKey]
     report: Report | None = None  # of the last audit, which may be older than this poll
 
 
 @dataclass(slots=True)
 class Pipeline:
-    """Keeps what signals need to remember of one system."""
+    """Holds the state of one system that signals need between polls."""
 
     renderer: Renderer
     signals: SignalState = field(default_factory=SignalState)
@@ -62,7 +62,7 @@ class Pipeline:
 def update_signals(
     signal_state: SignalState, publish_state: PublishState, snapshot: Snapshot, found: PollExtras
 ) -> AuditContext:
-    """What the books make of one more poll."""
+    """Updates both states with one more poll."""
     published = publish_state.update(snapshot.subscriptions, snapshot, _tap_counts(found.events))
     return AuditContext(
         snapshot=snapshot,
@@ -77,7 +77,7 @@ def update_signals(
 def _events_input(found: PollExtras, published: PublishSignals) -> EventsInput:
     consumers = found.events.consumers
     return EventsInput(
-        # Only what says something: of whom more is known than their rows say, more work is made.
+        # Only non-empty values: a consumer with events takes a slower path.
         exhausted={
             key: counts.exhausted_seqs for key, counts in consumers.items() if counts.exhausted_seqs
         },
@@ -94,7 +94,7 @@ def _events_input(found: PollExtras, published: PublishSignals) -> EventsInput:
 
 
 def _tap_counts(events: EventCounts) -> TapCounts | None:
-    """None while nobody listens: what is not heard must not count as nothing."""
+    """None while the tap is not active: unknown is not zero."""
     tap = events.tap
     if tap is None or not tap.active:
         return None

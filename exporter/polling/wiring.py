@@ -1,4 +1,4 @@
-"""From settings to working parts: which source, with which access, rendered how."""
+"""Builds pollers and sources from settings."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def make_source(system: SystemSettings) -> Source:
 
 
 def _expected_servers(system: SystemSettings) -> int | None:
-    """Over HTTP every server has an address of its own, so their number is known from the start."""
+    """Over HTTP every server has its own address, so the number is known from the start."""
     if system.expected_servers is None and system.source == "monitor":
         return len(set(system.urls))
     return system.expected_servers

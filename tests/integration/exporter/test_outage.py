@@ -128,15 +128,15 @@ async def test_a_dead_server_is_told_its_series_go_and_all_comes_back(
         assert series.value("server_up", system=system, server="n1") == 0
         assert series.value("servers_responding", system=system) == 0
         assert series.value("request_success", system=system, request=ASKED[system]) == 0
-    await _told_once(exporter, "ERROR", "no answer for three intervals: its series are dropped")
-    await _told_once(exporter, "WARN", "server is silent")
+    await _told_once(exporter, "ERROR", "no response for three intervals, series dropped")
+    await _told_once(exporter, "WARN", "server does not respond")
 
     await server.restart()
     series = await seen(exporter, up=1)
     for system in SYSTEMS:
         assert series.named("consumer_num_pending", system=system) == [5, 5, 5]
         assert series.value("server_up", system=system, server="n1") == 1
-    await _told_once(exporter, "INFO", "its series are served again")
+    await _told_once(exporter, "INFO", "series served again")
 
 
 ASKED = {"account": "stream_list", "system": "statsz", "monitor": "varz"}

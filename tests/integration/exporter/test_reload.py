@@ -87,14 +87,14 @@ async def test_a_bad_file_keeps_the_old_configuration_and_says_so(
         response = await exporter.request("/-/reload", "POST")
         reason = f"{file}: intervall: unknown key (did you mean interval?)"
         assert response.status == 500
-        assert response.text == f"not reloaded, the old configuration stays: {reason}\n"
+        assert response.text == f"not reloaded, old configuration kept: {reason}\n"
         series = await exporter.scrape()
         assert series.value("config_last_reload_success") == 0
         assert series.value("config_last_reload_timestamp_seconds") == started
         assert len(series.named("consumer_up", system="good")) == 3
         line = (await exporter.log_lines())[-1]
         assert (
-            "ERROR exporter.polling.supervisor  reload failed, the old configuration stays" in line
+            "ERROR exporter.polling.supervisor  reload failed, old configuration kept, fix it and reload" in line
         )
         assert "did you mean interval?" in line
 

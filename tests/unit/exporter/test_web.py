@@ -212,7 +212,7 @@ async def test_health_and_readiness_speak_of_the_pollers(
     assert await _said(client.get("/-/ready")) == (200, "ready\n")
     supervisor.ended, supervisor.is_ready = ["edge"], False
     assert await _said(client.get("/-/healthy")) == (503, "polling ended for edge\n")
-    assert await _said(client.get("/-/ready")) == (503, "the first poll is not over yet\n")
+    assert await _said(client.get("/-/ready")) == (503, "the first poll has not finished yet\n")
 
 
 async def test_a_reload_is_asked_for_by_post_or_put(
@@ -246,7 +246,7 @@ async def test_the_status_page_links_to_the_references(client: Client) -> None:
 async def test_a_page_that_does_not_exist_names_those_that_do(client: Client) -> None:
     status, text = await _said(client.get("/docs/passwd"))
     known = "/docs/metrics, /docs/configuration, /docs/checks"
-    assert (status, text) == (404, f"no such page, there are {known}\n")
+    assert (status, text) == (404, f"unknown page: the pages are {known}\n")
 
 
 async def _said(asked: object) -> tuple[int, str]:

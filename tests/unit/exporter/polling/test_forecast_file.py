@@ -112,24 +112,24 @@ def test_hostile_names_stay_within_their_label(path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("streamgauge_up 1", "'streamgauge_up' is no metric of the rollups"),
-        ("node_load1 0.5", "'node_load1' is no metric of the rollups"),
-        ("", "'' is no metric of the rollups"),
+        ("streamgauge_up 1", "'streamgauge_up' is not a metric of the rollups"),
+        ("node_load1 0.5", "'node_load1' is not a metric of the rollups"),
+        ("", "'' is not a metric of the rollups"),
         (
             'streamgauge_forecast_stream_bytes{system="s"} 1',
-            "is no sample of streamgauge_forecast_stream_bytes "
+            "is not a sample of streamgauge_forecast_stream_bytes "
             "(labels: system, account, stream, horizon, quantile)",
         ),
         (
             "streamgauge_rollup_last_success_timestamp_seconds NaN",
-            "is no sample of streamgauge_rollup_last_success_timestamp_seconds (labels: none)",
+            "is not a sample of streamgauge_rollup_last_success_timestamp_seconds (labels: none)",
         ),
         (
             "streamgauge_rollup_last_success_timestamp_seconds 1 1794800000",
-            "is no sample of streamgauge_rollup_last_success_timestamp_seconds (labels: none)",
+            "is not a sample of streamgauge_rollup_last_success_timestamp_seconds (labels: none)",
         ),
-        (LEVEL.replace('"O"', '"O\\q"'), "is no sample of streamgauge_forecast_stream_bytes"),
-        (LEVEL.replace("4096.0", "much"), "is no sample of streamgauge_forecast_stream_bytes"),
+        (LEVEL.replace('"O"', '"O\\q"'), "is not a sample of streamgauge_forecast_stream_bytes"),
+        (LEVEL.replace("4096.0", "much"), "is not a sample of streamgauge_forecast_stream_bytes"),
     ],
 )
 def test_a_line_that_is_none_of_ours_refuses_the_file(line: str, reason: str) -> None:
@@ -139,7 +139,7 @@ def test_a_line_that_is_none_of_ours_refuses_the_file(line: str, reason: str) ->
 
 
 def test_one_gauge_twice_refuses_the_file() -> None:
-    with pytest.raises(ForecastFileError, match="line 3: streamgauge_forecast_stream_bytes comes"):
+    with pytest.raises(ForecastFileError, match="line 3: streamgauge_forecast_stream_bytes appears"):
         read_forecasts(text(LEVEL, DATE, LEVEL.replace("4096.0", "1.0")), NOW)
 
 
@@ -159,10 +159,10 @@ def test_a_refused_file_takes_the_old_forecasts_with_it_and_is_told_once(
     assert [served(state) for state in states] == [[], [], []]
     assert [health(state) for state in states] == [[0.0]] * 3
     (line,) = (record.getMessage() for record in log.records)
-    assert line == "forecasts are not served"
+    assert line == "forecast file not served, fix or remove it"
     written(path, LEVEL, success(NOW))
     assert health(file.refresh(path, NOW)) == [1.0]
-    assert log.records[-1].getMessage() == "forecasts are served again"
+    assert log.records[-1].getMessage() == "forecast file served again"
 
 
 def test_a_file_that_comes_later_is_found(path: Path, log: pytest.LogCaptureFixture) -> None:
@@ -314,6 +314,6 @@ async def test_a_running_exporter_serves_what_it_is_pointed_to(path: Path, tmp_p
     level, health = "forecast_stream_bytes", "forecast_file_success"
     counts = [(each.value(level), each.value(health)) for each in (before, after, broken)]
     assert counts == [(None, 0.0), (4096.0, 1.0), (None, 0.0)]
-    words = [line for line in log if "forecasts are" in line]
+    words = [line for line in log if "forecast file" in line]
     assert ["not served" in line for line in words] == [True, False, True]
     assert "is cut off" in words[-1]

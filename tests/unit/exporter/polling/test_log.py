@@ -80,7 +80,7 @@ async def test_a_source_that_never_comes_back_is_given_up(log: Callable[[], list
     source.before_answer = hang
     await poller.poll_once()
     assert own(poller)["poll_errors_total", "poll", "internal"] == 1
-    assert log() == ["ERROR poll failed error=no end 0.01 s after the deadline"]
+    assert log() == ["ERROR poll failed error=the poll did not end within 0.01 s after its deadline"]
 
 
 async def test_a_timeout_inside_a_source_is_not_taken_for_its_deadline(
@@ -106,8 +106,8 @@ async def test_polls_that_go_well_are_told_once(log: Callable[[], list[str]]) ->
     series = poller.state.rendered.series
     await polled(poller, 4)
     assert log() == [
-        "INFO server answers server=n1",
-        f"INFO first answer streams=1 consumers=1 series={series}",
+        "INFO server responds server=n1",
+        f"INFO first response streams=1 consumers=1 series={series}",
     ]
 
 
@@ -121,15 +121,15 @@ async def test_each_change_is_told_once_when_it_begins_and_once_when_it_ends(
     assert log() == [
         "WARNING request failed request=stream_list reason=connection"
         " detail=nats://127.0.0.1:1: refused",
-        "WARNING server is silent server=n1",
+        "WARNING server does not respond server=n1",
     ]
     await polled(poller, 2, at=NOW + 46)
-    assert log() == ["ERROR no answer for three intervals: its series are dropped"]
+    assert log() == ["ERROR no response for three intervals, series dropped"]
     await polled(poller, 2, at=NOW + 60)
     assert log() == [
-        "INFO request answered again request=stream_list",
-        "INFO server answers server=n1",
-        "INFO its series are served again",
+        "INFO request succeeded again request=stream_list",
+        "INFO server responds server=n1",
+        "INFO series served again",
     ]
 
 
@@ -151,14 +151,14 @@ async def test_another_reason_is_another_line(log: Callable[[], list[str]]) -> N
     [
         (
             {"faults": (Fault("consumer_list", "threshold", 2, "worker: x"),)},
-            "WARNING part of an answer is left out request=consumer_list reason=threshold"
+            "WARNING part of a response dropped request=consumer_list reason=threshold"
             " count=2 detail=worker: x",
-            "INFO nothing of that kind is left out any more request=consumer_list reason=threshold",
+            "INFO responses complete again request=consumer_list reason=threshold",
         ),
         (
             {"servers": (Server("n1", "ID1", True), Server("n2", "ID2", True))},
-            "INFO server answers server=n2",
-            "INFO server is forgotten server=n2",
+            "INFO server responds server=n2",
+            "INFO server removed server=n2",
         ),
     ],
 )
@@ -178,7 +178,7 @@ async def test_a_count_that_wavers_is_no_news(log: Callable[[], list[str]]) -> N
     )
     poller, _ = poller_of(*responses)
     await polled(poller, 3)
-    assert sum("left out" in line for line in log()) == 1
+    assert sum("dropped" in line for line in log()) == 1
 
 
 async def test_the_cap_is_told_when_it_is_reached(log: Callable[[], list[str]]) -> None:
@@ -189,7 +189,7 @@ async def test_the_cap_is_told_when_it_is_reached(log: Callable[[], list[str]]) 
     await polled(poller)
     dropped = poller.state.rendered.dropped
     await polled(poller, 2)
-    assert log().count(f"WARNING series beyond max_series are left out dropped={dropped}") == 1
+    assert log().count(f"WARNING series above max_series dropped, raise it or filter names dropped={dropped}") == 1
 
 
 async def test_a_pace_that_cannot_be_kept_is_told_once(log: Callable[[], list[str]]) -> None:
@@ -200,4 +200,4 @@ async def test_a_pace_that_cannot_be_kept_is_told_once(log: Callable[[], list[st
 
     source.before_answer = slow
     await polled(poller, 3)
-    assert sum("a poll takes longer than the interval" in line for line in log()) == 1
+    assert sum("poll takes longer than the interval, raise it" in line for line in log()) == 1

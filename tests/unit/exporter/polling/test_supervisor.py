@@ -170,7 +170,7 @@ async def test_a_bad_file_changes_nothing_and_is_told(
     loaded = supervisor.loaded
     file.content = SettingsError("x.yml", "interval", "is wrong")
     outcome = await supervisor.reload()
-    counts = "not reloaded, the old configuration stays: x.yml: interval: is wrong"
+    counts = "not reloaded, old configuration kept: x.yml: interval: is wrong"
     assert (outcome.ok, outcome.text) == (False, counts)
     assert (supervisor.reload_ok, supervisor.loaded, supervisor.pollers) == (
         False,
@@ -191,7 +191,7 @@ async def test_a_mistake_of_ours_in_a_reload_changes_nothing_either(
     monkeypatch.setattr("exporter.polling.supervisor.make_poller", broken)
     file.content = replace(AT_START, systems=(B,))
     outcome = await supervisor.reload()
-    assert outcome.text.endswith("the old configuration stays: RuntimeError: boom")
+    assert outcome.text.endswith("old configuration kept: RuntimeError: boom")
     assert (supervisor.pollers, supervisor.settings) == ([before], AT_START)
     assert not made.sources[0].closed
 
@@ -201,7 +201,7 @@ async def test_what_takes_a_restart_is_told_at_every_reload(
 ) -> None:
     file.content = replace(AT_START, listen="127.0.0.1:1")
     for _ in range(2):
-        assert (await supervisor.reload()).text == "reloaded; listen takes a restart"
+        assert (await supervisor.reload()).text == "reloaded; listen needs a restart"
     warnings = [each for each in caplog.records if each.levelno == logging.WARNING]
     assert len(warnings) == 2
     file.content = AT_START
