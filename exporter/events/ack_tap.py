@@ -1,6 +1,6 @@
-"""The publish-ack tap: listens to an account's replies for publishes that were not stored.
+"""The publish-ack tap: subscribes to an account's replies to count publishes that were not stored.
 
-Opt-in. It never subscribes to stream subjects, and keeps of a reply a stream's name and a code.
+Opt-in. It never subscribes to stream subjects, and stores only a stream name and an error code.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from streamgauge.serving.logs import event
 
 logger = logging.getLogger(__name__)
 
-# A rate is judged over so long: a burst of a second is no reason to give up for good.
+# The window of the rate limit: a burst of one second must not turn the tap off.
 WINDOW_SECONDS = 5.0
 _MOST_BYTES_WAITING = 64 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
 class TapLimits:
-    max_rate: float = 10_000  # messages a second
-    max_byte_rate: float = 32 * 1024**2  # bytes a second
+    max_rate: float = 10_000  # messages per second
+    max_byte_rate: float = 32 * 1024**2  # bytes per second
     queue: int = 65_536  # messages that may wait
 
 
 @dataclass(slots=True)
 class RateLimit:
-    """Says when too much came within one window. Pure."""
+    """Counts messages and bytes in windows of WINDOW_SECONDS. Pure."""
 
     limits: TapLimits
     clock: Callable[[], float] = time.monotonic
@@ -44,16 +44,16 @@ class RateLimit:
     _bytes: int = 0
 
     def exceeded(self, size: int, messages: int = 1) -> str:
-        """What is too much with these, "" while nothing is."""
+        """The limit that these messages exceed; "" for none."""
         now = self.clock()
         if now - self._began >= WINDOW_SECONDS:
             self._began, self._messages, self._bytes = now, 0, 0
         self._messages += messages
         self._bytes += size
         if self._messages > self.limits.max_rate * WINDOW_SECONDS:
-            return f"more than {self.limits.max_rate:g} messages a second"
+            return f"more than {self.limits.max_rate:g} messages per second"
         if self._bytes > self.limits.max_byte_rate * WINDOW_SECONDS:
-            return f"more than {self.limits.max_byte_rate:g} bytes a second"
+            return f"more than {self.limits.max_byte_rate:g} bytes per second"
         return ""
 
 
@@ -66,8 +66,8 @@ class AckTap:
     limits: TapLimits = field(default_factory=TapLimits)
     rate_limit: RateLimit = field(init=False)
     connection: EventConnection = field(init=False)
-    off: str = ""  # why it switched itself off; only a reload makes a new one
-    _dropped: int = 0  # of the link's drops, those that the ceiling knows of
+    off: str = ""  # why it turned itself off, until a reload
+    _dropped: int = 0  # dropped messages that the rate limit has counted
 
     def __post_init__(self) -> None:
         self.rate_limit = RateLimit(self.limits)
@@ -78,7 +78,7 @@ class AckTap:
             )
             for prefix in self.inbox_prefixes
         ]
-        # A connection of its own: when it is flooded, advisories are heard all the same.
+        # A connection of its own: a flood of replies must not delay advisories.
         self.connection = EventConnection(self.access, name, subscriptions)
 
     async def run(self) -> None:
@@ -97,7 +97,7 @@ class AckTap:
         if too_much := self.rate_limit.exceeded(len(message.data), 1 + missed):
             self._switch_off(too_much)
             return
-        # A publish ack has neither: it is a message on its way to a consumer, or a direct get.
+        # A publish ack has neither; a delivered message or a direct get has.
         if message.reply or message.headers:
             return
         unstored = read_publish_ack(message.data)
@@ -107,5 +107,5 @@ class AckTap:
     def _switch_off(self, too_much: str) -> None:
         self.off = too_much
         self.connection.stop()
-        event(logger, logging.WARNING, "the publish-ack tap switched itself off until a reload",
+        event(logger, logging.WARNING, "publish-ack tap turned off, raise its limits and reload",
               system=self.system, reason=too_much)  # fmt: skip

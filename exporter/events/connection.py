@@ -1,4 +1,4 @@
-"""A connection that listens and is kept for ever: lost, it is opened again; denied, it says so."""
+"""The connection of event subscriptions: reconnects for ever, and reports denied subjects."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ from streamgauge.serving.logs import StateLog, event
 logger = logging.getLogger(__name__)
 
 _DENIED = re.compile(r'permissions violation for subscription to "([^"]*)"')
-# A server that vanished without a word is noticed after at most three of them.
+# A server that disappeared without closing is noticed after at most three pings.
 PING_SECONDS = 5
-# A connection that does not even close in this time is left to itself.
+# A connection that does not close in this time is abandoned.
 _CLOSE_SECONDS = 3.0
-# Between the two, so that many exporters do not come back at the same moment.
+# A random pause, so that many exporters do not reconnect at the same time.
 _LEAST_PAUSE, _MOST_PAUSE = 1.0, 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class EventSubscription:
-    """A subject, who hears it, and how much may wait to be heard."""
+    """A subject, its handler, and the limits of its queue."""
 
     subject: str
     handler: Callable[[Msg], None]
     most_messages: int = 65_536
     most_bytes: int = 64 * 1024**2
-    in_exporter_group: bool = False  # listens in a group that tells others that it is an exporter's
+    in_exporter_group: bool = False  # subscribe in a queue group that marks it as an exporter
 
 
 class EventConnection(NatsConnection):
-    """Asks nothing, so it has no inbox: it subscribes to its ears' subjects."""
+    """Subscribes only; it sends no requests, so it has no inbox."""
 
     def __init__(
         self,
@@ -68,14 +68,14 @@ class EventConnection(NatsConnection):
         self._stopped = False
         self._log = StateLog(logger)
         self._subscriptions: dict[str, Subscription] = {}
-        self._last_retry = 0.0  # time.monotonic() of the last try to get what is denied
-        self._settled = False  # the server has judged all subscriptions of this connection
+        self._last_retry = 0.0  # time.monotonic() of the last try to subscribe to denied subjects
+        self._settled = False  # the server has accepted or denied all subscriptions
         self._logged_denied: frozenset[str] = frozenset()
         self.connected_since: float | None = None
         self.denied: frozenset[str] = frozenset()
         self.problem = ""  # why it is not connected
-        self.breaks = 0  # how often something went unheard
-        self.dropped = 0  # messages that came faster than they were heard
+        self.breaks = 0  # how often messages may have been missed
+        self.dropped = 0  # messages dropped because the queue was full
 
     @property
     def name(self) -> str:
@@ -93,14 +93,14 @@ class EventConnection(NatsConnection):
             await self._close_in_time()
 
     def stop(self) -> None:
-        """From within an ear too: the end comes when `run` gets its turn."""
+        """May be called from a handler; `run` then ends."""
         self._stopped = True
         self._ended.set()
 
     async def _run_connection_safely(self) -> None:
         try:
             await self._run_connection()
-        except Exception as error:  # ours: it must not end the listening, nor pass in silence
+        except Exception as error:  # a bug: it must not end the session, and is logged
             logger.debug("listening failed", exc_info=True)
             self._report_problem(exception_text(error))
             await self._close_in_time()
@@ -114,7 +114,7 @@ class EventConnection(NatsConnection):
             return
         self.connected_since, self.problem = time.time(), ""
         fields = {"connection": self._name, "server": self.server_info.get("server_name", "")}
-        self._log.report("connected", True, logging.INFO, "listening", **fields)
+        self._log.report("connected", True, logging.INFO, "event subscriptions connected", **fields)
         try:
             await self._wait_until_lost()
         finally:
@@ -136,16 +136,16 @@ class EventConnection(NatsConnection):
                 await self._retry_denied(client)
 
     async def _retry_denied(self, client: Client) -> None:
-        """Permissions may have changed; each try makes a line in the server's log, so it is rare."""
+        """Permissions may have changed. Rarely, because each try writes a line to the server's log."""
         denied = self.denied
         if not denied or time.monotonic() - self._last_retry < self._retry:
             return
         try:
             await self._subscribe(client, [each for each in self._wanted if each.subject in denied])
         except (NatsError, OSError, TimeoutError):
-            return  # the next look at the connection tells
+            return  # the next ping detects a lost connection
         if not self.denied:
-            self.connected_since = time.time()  # only from here on all of it is heard
+            self.connected_since = time.time()  # complete only from now on
 
     async def _is_alive(self, client: Client) -> bool:
         reading = client._reading_task  # noqa: SLF001  no public way
@@ -155,7 +155,7 @@ class EventConnection(NatsConnection):
         try:
             await client.flush(self._ping_interval)
         except (NatsError, OSError, TimeoutError):
-            self._last_error = f"the server did not answer a ping within {self._ping_interval} s"
+            self._last_error = f"no response to a ping within {self._ping_interval} s"
             return False
         return True
 
@@ -164,12 +164,16 @@ class EventConnection(NatsConnection):
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self.close()
         except TimeoutError:
-            event(logger, logging.WARNING, "did not close in time", connection=self._name)
+            event(
+                logger, logging.WARNING, "connection did not close in time", connection=self._name
+            )
 
     def _report_problem(self, why: str) -> None:
         self.problem = why
         fields = {"connection": self._name, "reason": why}
-        self._log.report("connected", False, logging.WARNING, "not listening", **fields)
+        self._log.report(
+            "connected", False, logging.WARNING, "event subscriptions not connected", **fields
+        )
 
     async def _listen(self, client: Client) -> None:
         self._ended.clear()
@@ -181,7 +185,7 @@ class EventConnection(NatsConnection):
     async def _subscribe(self, client: Client, wanted: Iterable[EventSubscription]) -> None:
         self._settled, self.denied = False, frozenset()
         self._last_retry = time.monotonic()
-        # Never the same twice: a connection that a server has not yet given up would get its share.
+        # Never reuse a group: an old connection that the server still knows would get part of the messages.
         group = EXPORTER_GROUP + secrets.token_hex(8)
         for each in wanted:
             if refused := self._subscriptions.pop(each.subject, None):
@@ -193,8 +197,8 @@ class EventConnection(NatsConnection):
                 pending_msgs_limit=each.most_messages,
                 pending_bytes_limit=each.most_bytes,
             )
-        # The library's first ping may overtake the subscriptions that wait to be sent; a second one
-        # cannot, and the server speaks of what it denies before it answers that.
+        # The first ping of the library may overtake subscriptions that are not sent yet. The second one
+        # cannot, and the server reports denied subjects before it responds to it.
         await client.flush()
         await client.flush()
         self._settled = True
@@ -206,10 +210,10 @@ class EventConnection(NatsConnection):
         self._logged_denied = self.denied
         subjects = ", ".join(sorted(self.denied))
         if subjects:
-            message = "the server does not let us listen to all of it"
+            message = "subscription denied, grant the subscribe permission"
             event(logger, logging.WARNING, message, connection=self._name, denied=subjects)
         else:
-            event(logger, logging.INFO, "nothing is denied any more", connection=self._name)
+            event(logger, logging.INFO, "subscriptions no longer denied", connection=self._name)
 
     async def _on_error(self, error: Exception) -> None:
         if isinstance(error, SlowConsumerError):
@@ -219,23 +223,23 @@ class EventConnection(NatsConnection):
             # The library gives the subject in lower case.
             found = [each.subject for each in self._wanted if each.subject.lower() == violation[1]]
             self.denied |= frozenset(found or [violation[1]])
-            if self._settled:  # taken away later, by a reload of the server's configuration
+            if self._settled:  # revoked later, by a reload of the server's configuration
                 self._log_denied()
             return
         if isinstance(error, NatsError | OSError):
             await super()._on_error(error)
             return
-        # A mistake of ours in an ear: the connection goes on, and it must not pass in silence.
+        # A bug in a handler: log it and keep the connection.
         kind = type(error).__name__
-        self._log.report(("ear", kind), True, logging.ERROR, "an event was not understood",
+        self._log.report(("handler", kind), True, logging.ERROR, "event handler failed",
                          connection=self._name, error=error)  # fmt: skip
 
     def _note_drop(self) -> None:
         self.dropped += 1
         self.breaks += 1
-        if self.connected_since is not None:  # heard without a break only from here on
+        if self.connected_since is not None:  # complete only from now on
             self.connected_since = time.time()
-        message = "messages come faster than they are heard: some are dropped"
+        message = "subscription queue full, messages dropped"
         self._log.report("dropped", True, logging.WARNING, message, connection=self._name)
 
     async def _on_closed(self) -> None:

@@ -1,4 +1,4 @@
-"""Hears advisories and ack samples of one account, or the system account's copies, into the book."""
+"""Records advisories and ack samples of one account, or the copies of the system account."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from exporter.events.state import OWN, EventState
 from exporter.sources.decoding.decode import version_numbers
 from exporter.sources.transport.credentials import NatsAccess
 
-# Never more than these: `$JS.EVENT.>` and `$JS.EVENT.ADVISORY.API` would make the server repeat
-# every answer of its API, our own lists included.
+# Never more than these: with `$JS.EVENT.>` or `$JS.EVENT.ADVISORY.API` the server would repeat every
+# response of its API, including our own lists.
 STREAM_ADVISORIES = "$JS.EVENT.ADVISORY.STREAM.>"
 CONSUMER_ADVISORIES = "$JS.EVENT.ADVISORY.CONSUMER.>"
 ACCOUNT_SUBJECTS = (STREAM_ADVISORIES, CONSUMER_ADVISORIES, ack_samples.SUBJECT)
-# Servers send the last three only there, and of streams and consumers only what concerns Raft.
+# Servers send the last three only to the system account, and of the first two only Raft events.
 SYSTEM_SUBJECTS = (
     STREAM_ADVISORIES,
     CONSUMER_ADVISORIES,
@@ -31,13 +31,13 @@ SYSTEM_SUBJECTS = (
 
 @dataclass(frozen=True, slots=True)
 class ListenerConfig:
-    """Where to listen, and for what."""
+    """Which connection and which subjects."""
 
     access: NatsAccess
     system: str  # the name of the NATS system, for logs
     of_system_account: bool = False
     consumer_advisories: bool = True  # False: a capture stream counts them
-    domain: str | None = None  # that of the connected server when left out
+    domain: str | None = None  # None: the domain of the connected server
 
     @property
     def subjects(self) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ class Listener:
 
     @property
     def connected_since(self) -> float | None:
-        """Since when advisories are heard; None also when some of them are denied."""
+        """Since when advisories are received; None also when some of them are denied."""
         if self.connection.denied - {ack_samples.SUBJECT}:
             return None
         return self.connection.connected_since
@@ -101,7 +101,7 @@ class Listener:
         return expected is not None and domain != expected
 
     def _reasons_reported(self) -> bool:
-        """By the version of the server that we are connected to: the best guess for all."""
+        """Guessed for all servers from the version of the connected one."""
         return version_numbers(str(self.connection.server_info.get("version", ""))) >= (
             advisories.TERM_REASONS_SINCE
         )

@@ -1,4 +1,4 @@
-"""The event book: counts what is heard, gives a frozen copy to each poll, forgets what is gone. Pure."""
+"""Event state: counts events, and forgets streams and consumers that are gone. Pure."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from exporter.events.counts import (
 from exporter.events.publish_acks import UNNAMED_STREAM, Unstored
 from exporter.exposition.histogram import Tally
 
-# Where events of the own account are kept: its name may become known later. No account is named so.
+# Key of the own account, whose name may become known later. No account has this name.
 OWN = "\0own"
-# Where events of the system as a whole are kept.
+# Key of events of the whole system.
 NO_ACCOUNT = ""
-# Shown until the own account's name is known; the account source says the same.
+# Shown until the own account's name is known; the account source uses the same.
 UNKNOWN_ACCOUNT = "account"
 
 _MOST_EXHAUSTED_SEQS = 1_000
-# Copies of one advisory arrive within moments; a restart of a large system sends many at once.
+# Copies of one advisory arrive close together; a restart of a large system sends many at once.
 _MOST_IDS = 65_536
-# Anybody in the account can send what looks like an acknowledgement: names must not fill the memory.
+# Any client of the account can send replies that look like acks: bound the memory.
 _MOST_STREAMS = 200_000
 
 Key = TypeVar("Key", bound=tuple[str, ...])
@@ -71,9 +71,9 @@ class _StreamState:
 
 @dataclass(slots=True)
 class EventState:
-    """Fed by the listeners of one system.
+    """Filled by the listeners of one system.
 
-    `account_names`: what accounts are called, by the id that system-account copies name them by.
+    `account_names`: account names by id; copies for the system account contain the id.
     """
 
     account_names: Mapping[str, str] = field(default_factory=dict)
@@ -81,12 +81,12 @@ class EventState:
     _consumers: dict[ConsumerKey, _ConsumerState] = field(default_factory=dict)
     _streams: dict[StreamKey, _StreamState] = field(default_factory=dict)
     _advisories: Counter[tuple[str, str]] = field(default_factory=Counter)
-    _ids: dict[str, None] = field(default_factory=dict)  # in the order they were heard
+    _ids: dict[str, None] = field(default_factory=dict)  # in the order of arrival
     _not_named: set[tuple[str, ...]] = field(default_factory=set)
 
     @property
     def named(self) -> bool:
-        """Whether it is known what the own account is called."""
+        """Whether the name of the own account is known."""
         return bool(self._own_names)
 
     @property
@@ -94,7 +94,7 @@ class EventState:
         return self._own_names[0] if self._own_names else UNKNOWN_ACCOUNT
 
     def name_account(self, name: str, *other_names: str) -> None:
-        """What OWN is called, and what else it may be called by copies for the system account."""
+        """Sets the name of OWN, and other names that copies for the system account may use."""
         self._own_names = tuple(filter(None, (name, *other_names)))
         for account, kind in [key for key in self._advisories if key[0] in self._own_names]:
             self._advisories[OWN, kind] += self._advisories.pop((account, kind))
@@ -103,7 +103,7 @@ class EventState:
             self._stream((OWN, stream)).quorum_lost += copy.quorum_lost
 
     def record(self, account: str, advisory: Advisory, *, reasons_reported: bool = True) -> None:
-        """`account`: OWN, or the name that the system account's copy gives."""
+        """`account`: OWN, or the name in a copy for the system account."""
         if advisory.kind in advisories.SENT_TWICE and self._is_duplicate(advisory.id):
             return
         account = self._stored(account)
@@ -114,7 +114,7 @@ class EventState:
             self._record_stream(account, advisory)
 
     def record_unusable(self, account: str, kind: str) -> None:
-        """Something that tells nothing of any asset here: MALFORMED or OTHER_DOMAIN."""
+        """Counts an event that is about no stream or consumer here: MALFORMED or OTHER_DOMAIN."""
         self._advisories[self._stored(account), kind] += 1
 
     def record_ack(self, sample: AckSample) -> None:
@@ -154,9 +154,9 @@ class EventState:
         )
 
     def keep_only(self, consumers: Collection[ConsumerKey], streams: Collection[StreamKey]) -> None:
-        """Forget assets that two complete answers in a row did not name.
+        """Removes streams and consumers that are absent from two complete responses in a row.
 
-        One is not enough: the asset may be younger than the answer.
+        One is not enough: a stream may be younger than the response.
         """
         unnamed: set[tuple[str, ...]] = set()
         self._consumers = self._named(self._consumers, consumers, unnamed)
@@ -212,7 +212,7 @@ class EventState:
         return False
 
     def _stored(self, account: str) -> str:
-        """So that the system account's copy and the account's own meet in one row."""
+        """Joins a copy for the system account with the account's own event."""
         return OWN if account in self._own_names else account
 
     def _shown(self, account: str) -> str:

@@ -1,4 +1,4 @@
-"""From settings to a hearing: who listens where, as whom."""
+"""Builds the event session of a system from its settings."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from exporter.sources.transport.credentials import NatsAccess
 
 @dataclass(frozen=True, slots=True)
 class SourceInfo:
-    """What a system's source brings along."""
+    """What the events need to know about the system's source."""
 
     system: str  # the name of the NATS system
     source: Literal["account", "system", "monitor"]
-    access: NatsAccess | None = None  # the source's own; none over HTTP
-    connection: NatsConnection | None = None  # the account source's own, which it closes itself
-    account: str = ""  # the name to show for the account, where it is configured
+    access: NatsAccess | None = None  # of the source; None over HTTP
+    connection: NatsConnection | None = None  # of the account source, which closes it
+    account: str = ""  # the configured name of the account
     domain: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Account:
-    """The account to listen to: its access, and a link for requests."""
+    """The account whose events are counted: its access, and a connection for requests."""
 
     access: NatsAccess
     connection: NatsConnection
-    is_ours: bool  # the link is opened for the events alone
+    is_ours: bool  # the connection belongs to the event session
 
 
 def make_event_session(settings: EventSettings, source_info: SourceInfo) -> EventSession | None:
-    """None when there is nothing to listen to."""
+    """None when there is nothing to subscribe to."""
     if not settings.enabled:
         return None
     state = EventState()
@@ -66,7 +66,7 @@ def _system_listeners(state: EventState, source_info: SourceInfo) -> tuple[Liste
 def _account(settings: EventSettings, source_info: SourceInfo) -> _Account | None:
     if source_info.source == "account":
         if source_info.access is None or source_info.connection is None:
-            raise ValueError("the account source has an access and a link")
+            raise ValueError("the account source needs an access and a connection")
         return _Account(source_info.access, source_info.connection, is_ours=False)
     if settings.account is None:
         return None
@@ -77,7 +77,7 @@ def _account(settings: EventSettings, source_info: SourceInfo) -> _Account | Non
 
 
 def account_access(settings: EventAccountSettings, urls: tuple[str, ...]) -> NatsAccess:
-    """`urls`: where to go when the settings do not say."""
+    """`urls`: the default addresses."""
     return settings.nats_access(settings.urls or urls, settings.inbox_prefix)
 
 
@@ -86,7 +86,7 @@ def _listen_to(
 ) -> None:
     state, captured, tap = event_session.state, settings.capture_stream, settings.publish_ack_tap
     config = ListenerConfig(
-        # It asks nothing, so it needs no inbox; a wrong one would only be another thing to explain.
+        # It sends no requests, so it needs no inbox, and a wrong prefix must not matter.
         replace(account.access, inbox_prefix=""),
         source_info.system,
         consumer_advisories=not captured,

@@ -169,7 +169,7 @@ async def test_while_the_server_is_away_the_trouble_is_told_and_later_all_is_cou
         assert await look(capture) == 3
         assert capture.problem == ""
     told = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-    assert told == ["captured advisories cannot be read: consumer events are not counted"]
+    assert told == ["capture stream cannot be read, consumer events are not counted"]
 
 
 async def test_what_one_poll_may_read_is_bounded_and_the_rest_comes_with_the_next(

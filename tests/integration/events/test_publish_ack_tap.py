@@ -270,11 +270,11 @@ async def test_above_the_rate_it_switches_itself_off_for_good(
         counted = stream_of(tap.state.counts()).duplicates
         for _ in range(5):
             await publish(client, "orders.new", Msg_Id="a")
-        assert tap.off == "more than 10 messages a second"
+        assert tap.off == "more than 10 messages per second"
         assert 0 < counted <= 50
         assert stream_of(tap.state.counts()).duplicates == counted
         assert tap.connection.connected_since is None
-    switched = [each for each in caplog.records if "switched itself off" in each.getMessage()]
+    switched = [each for each in caplog.records if "publish-ack tap turned off" in each.getMessage()]
     assert len(switched) == 1
 
 

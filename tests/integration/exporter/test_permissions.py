@@ -148,7 +148,7 @@ class Asked:
     @property
     def reasons(self) -> set[str]:
         found = {one.reason for one in self.failures} | {one.reason for one in self.skipped}
-        return found | {"permission" for one in self.problems if "may not listen" in one}
+        return found | {"permission" for one in self.problems if "may not subscribe" in one}
 
 
 async def everything_asked(wanted: SystemSettings) -> Asked:

@@ -30,15 +30,15 @@ def test_one_more_than_the_window_can_bear_is_too_much_at_once() -> None:
     rate_limit = RateLimit(TapLimits(max_rate=10), Clock())
     for _ in range(50):
         rate_limit.exceeded(1)
-    assert rate_limit.exceeded(1) == "more than 10 messages a second"
+    assert rate_limit.exceeded(1) == "more than 10 messages per second"
 
 
 def test_what_was_dropped_counts_too() -> None:
     rate_limit = RateLimit(TapLimits(max_rate=10), Clock())
-    assert rate_limit.exceeded(1, messages=51) == "more than 10 messages a second"
+    assert rate_limit.exceeded(1, messages=51) == "more than 10 messages per second"
 
 
 def test_few_but_large_messages_can_be_too_much() -> None:
     rate_limit = RateLimit(TapLimits(max_byte_rate=1000), Clock())
     assert rate_limit.exceeded(5000) == ""
-    assert rate_limit.exceeded(1) == "more than 1000 bytes a second"
+    assert rate_limit.exceeded(1) == "more than 1000 bytes per second"
