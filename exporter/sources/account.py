@@ -1,4 +1,4 @@
-"""Asks as an ordinary user of one account: the JetStream API and the servers' own statistics."""
+"""The account source: requests to the JetStream API as an ordinary user of one account."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from exporter.sources.transport.responder import server_names
 STATZ = "$SYS.REQ.ACCOUNT.PING.STATZ"
 _EVERY_SERVER = b'{"include_unused":true}'
 USER_INFO = "$SYS.REQ.USER.INFO"
-# Servers answer a ping within milliseconds of each other; who has not spoken by then is away.
+# Servers respond to a ping within milliseconds of each other; a later one counts as down.
 _QUIET_SECONDS = 0.5
-# Once all known servers answered, newcomers get this long.
+# After all known servers have responded, new ones get this long.
 _LINGER_SECONDS = 0.05
 _USER_INFO_SINCE = (2, 10)
 _UNKNOWN_ACCOUNT = "account"
@@ -47,7 +47,7 @@ class AccountSource:
     api_counters: ApiCounters = field(default_factory=ApiCounters)
     servers: ServerRegistry = field(init=False)
     assets: AccountAssets = field(init=False)
-    _account: str = ""  # as the server calls it; "" until it said so
+    _account: str = ""  # the name that the server reports; "" until then
     _name_in_statz: str = ""
     _connection_generation: int = -1
 
@@ -85,7 +85,7 @@ class AccountSource:
             context.failed("stream_list", time.perf_counter() - started, error)
             return
         if self.connection.reconnects != self._connection_generation:
-            # Another connection may have other permissions, or another server's names.
+            # A new connection may have other permissions.
             self._connection_generation = self.connection.reconnects
             self.skipped_requests.clear()
             self.assets.denied.clear()
@@ -107,7 +107,7 @@ class AccountSource:
     async def _request_statz(
         self, context: RequestContext
     ) -> list[tuple[WireServer, WireAccountStat | None]]:
-        # Who is missed is waited for, else its return could go unheard for ever.
+        # Wait for missing servers too, or their return would never be noticed.
         known = self.servers.names()
         discovery_due = self.servers.discovery_due(time.monotonic(), self.options.health_interval)
         replies = await self.connection.gather(
@@ -134,8 +134,8 @@ class AccountSource:
     def _name_from_statz(
         self, server_stats: dict[str, tuple[WireServer, WireAccountStat | None]]
     ) -> None:
-        # In operator mode an account has a name beside its key: STATZ tells it since 2.11, USER.INFO
-        # since 2.12. Before 2.10 there is no USER.INFO at all.
+        # In operator mode an account has a name beside its key. STATZ reports it since 2.11, USER.INFO
+        # since 2.12. Servers before 2.10 have no USER.INFO.
         stats = [stat for _, stat in server_stats.values() if stat is not None]
         self._name_in_statz = next((stat.name for stat in stats if stat.name), "")
         if stats and not self._account and _version_of_all(server_stats) < _USER_INFO_SINCE:
@@ -150,7 +150,7 @@ class AccountSource:
         now = time.time()
         succeeded = [self._server(server, now) for server, _ in server_stats]
         streams, consumers = self.assets.streams, self.assets.consumers
-        # Who may not call the roll knows nothing of the servers, not even that they are silent.
+        # Without permission for STATZ nothing is known about the servers, not even that they are down.
         not_permitted = context.is_skipped("account_statz")
         servers = () if not_permitted else self.servers.with_silent(now, succeeded)
         expected = self.servers.expected()
@@ -230,7 +230,7 @@ def _usage(tier: str, spent: WireUsage) -> AccountUsage:
 
 
 def _reserved(reserved: int | None) -> int | None:
-    """2.10 adds -1 for every stream without a limit, and so may write a huge number for none."""
+    """2.10 adds -1 for every stream without a limit, so "none" may be a huge number."""
     return None if reserved is None else limit(reserved)
 
 

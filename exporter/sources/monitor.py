@@ -1,4 +1,4 @@
-"""Asks the HTTP monitoring ports; needs the address of every server, and no NATS account."""
+"""The monitor source: requests to the HTTP monitoring port of every server."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class HttpAccess:
-    addresses: tuple[str, ...] = field(repr=False)  # one may hold a password
+    addresses: tuple[str, ...] = field(repr=False)  # may contain a password
     user: str = ""
     password: str = field(default="", repr=False)
     password_file: Path | None = None
@@ -63,7 +63,7 @@ class HttpAccess:
 
 @dataclass(slots=True)
 class _Plan:
-    """What this poll asks besides the state."""
+    """Which requests this poll sends beside the state."""
 
     config: bool
     health: bool
@@ -79,7 +79,7 @@ class MonitorSource:
     state: ServersState = field(init=False)
     skipped_requests: SkippedRequests = field(default_factory=SkippedRequests)
     _session: aiohttp.ClientSession | None = None
-    _was_refused: bool = False  # by its password or certificate, which may have been renewed
+    _was_refused: bool = False  # login refused: read password and certificate again
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
@@ -96,7 +96,7 @@ class MonitorSource:
         results = await asyncio.gather(
             *(self._read_server(address, plan) for address in self.access.addresses)
         )
-        # The same server may stand behind two addresses: it counts once.
+        # Two addresses may lead to the same server: count it once.
         found = {
             response.server.id: (address, response) for address, response in filter(None, results)
         }
@@ -145,7 +145,7 @@ class MonitorSource:
             response = await self._request_varz(address, plan.context)
         if response is None:
             return None
-        # A server that has just started is asked whether it knows yet what it holds.
+        # A server that has just started may not know its streams yet: request its health.
         if plan.health or self.state.startups.is_new(response.server):
             with plan.combined.request("healthz", response.server.name):
                 body, _ = await self._get(address, "healthz", {}, plan.context, _HEALTH_STATUSES)
@@ -175,7 +175,7 @@ class MonitorSource:
             larger = context.within(CONFIG_SHARE_OF_TIME)
             with plan.combined.request("jsz_config", name):
                 await self._read_pages(address, response, larger, config=True)
-        # The larger answer carries the smaller; only when it failed is the smaller asked too.
+        # The larger response includes the smaller one, which is requested only after a failure.
         if not response.jsz and not context.is_skipped("jsz"):
             with plan.combined.request("jsz", name):
                 await self._read_pages(address, response, context, config=False)
@@ -190,7 +190,7 @@ class MonitorSource:
             ver=varz.version,
             cluster=varz.cluster.name if varz.cluster else "",
             domain=js.config.domain if js and js.config else "",
-            # Asked before it had a config, a server leaves it out for the rest of its life.
+            # A server that was requested before it had a config omits it until its restart.
             jetstream=bool(js and (js.config or js.stats)),
             time=varz.now,
         )
@@ -201,7 +201,7 @@ class MonitorSource:
     async def _timed_varz(
         self, address: str, context: RequestContext
     ) -> tuple[WireVarz, float, float]:
-        """With the time at which it was asked, and how long the answer took."""
+        """With the time of the request and its round trip."""
         sent, started = time.time(), time.perf_counter()
         body, _ = await self._get(address, "varz", {}, context)
         round_trip = time.perf_counter() - started
@@ -214,7 +214,7 @@ class MonitorSource:
                     varz, sent, round_trip = await self._timed_varz(address, context)
                 self.state.clocks.observe(name, sent, round_trip, varz.now)
         except (RequestError, TimeoutError):
-            # The first answer is in; if the server is gone, the next request will say so.
+            # The first response is there; if the server is lost, the next request reports it.
             return
 
     async def _read_pages(
@@ -226,7 +226,7 @@ class MonitorSource:
             try:
                 return await self._read_accounts(address, response, context, limit, config=config)
             except RequestError as error:
-                # Another server's answer may have made the pages smaller meanwhile.
+                # The response of another server may have made the pages smaller meanwhile.
                 self.accounts_per_page = min(self.accounts_per_page, smaller_page(limit, error))
 
     async def _read_accounts(
@@ -264,7 +264,7 @@ class MonitorSource:
                 body = await self._read_bounded(response, path)
                 status = response.status
         except TimeoutError as error:
-            raise RequestError("timeout", f"{path}: no answer in time") from error
+            raise RequestError("timeout", f"{path}: no response in time") from error
         except (aiohttp.ClientError, OSError, ssl.SSLError, SettingsError) as error:
             self._was_refused |= isinstance(error, ssl.SSLError | aiohttp.ClientSSLError)
             raise RequestError("connection", f"{path}: {error}") from error
@@ -285,7 +285,7 @@ class MonitorSource:
         return bytes(body)
 
     async def _open(self) -> aiohttp.ClientSession:
-        # The first requests go to all servers at once: only one of them makes the session.
+        # The first requests run concurrently: only one of them creates the session.
         async with self._opening:
             if self._session is None:
                 tls = self.access.tls

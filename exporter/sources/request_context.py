@@ -1,4 +1,4 @@
-"""Asking in the course of one poll: what was asked, how it went, and what is left out for now."""
+"""The requests of one poll: their deadline, outcomes, and which ones are skipped for now."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from exporter.errors import RequestError
 from exporter.model import Outcome, Skipped
 
-# A denied or oversized request makes a log line on the server each time: ask it again rarely.
+# A denied or oversized request writes a line to the server's log each time: retry rarely.
 RETRY_AFTER_SECONDS = 300.0
-# An answer about all accounts that is too large is asked for again in pages so much smaller.
+# After a response that is too large, the next pages are smaller by this factor.
 _PAGE_SHRINKS_BY = 32
 _RETRY_SMALLER = ("size", "malformed", "api_error", "timeout")
 _SKIP_REASONS = {"permission": "permission", "size": "size"}
@@ -20,7 +20,7 @@ _SKIP_REASONS = {"permission": "permission", "size": "size"}
 
 @dataclass(slots=True)
 class SkippedRequests:
-    """Requests that the server refused; they rest for a while, and that is visible."""
+    """Requests that the server refused: skipped for a while, which shows as request_skipped."""
 
     _until: dict[str, tuple[float, str]] = field(default_factory=dict)
 
@@ -44,7 +44,7 @@ class SkippedRequests:
 
 
 def smaller_page(accounts: int, error: RequestError) -> int:
-    """How many accounts to ask for at once after `error`; raises it when fewer would not help."""
+    """The page size in accounts after `error`; raises it when smaller pages would not help."""
     if error.reason != "size" or accounts <= 1:
         raise error
     return max(1, accounts // _PAGE_SHRINKS_BY)
@@ -52,7 +52,7 @@ def smaller_page(accounts: int, error: RequestError) -> int:
 
 @dataclass(slots=True)
 class RequestContext:
-    """The requests of one poll; a failed one never ends the poll."""
+    """The requests of one poll; a failed request never ends the poll."""
 
     deadline: float  # time.monotonic()
     skipped_requests: SkippedRequests
@@ -62,7 +62,7 @@ class RequestContext:
         return max(0.05, min(at_most, self.deadline - time.monotonic()))
 
     def within(self, share: float) -> RequestContext:
-        """The same requests with less time: so much of what is left."""
+        """The same requests with a share of the remaining time."""
         now = time.monotonic()
         return RequestContext(
             now + (self.deadline - now) * share, self.skipped_requests, self.outcomes
@@ -73,7 +73,7 @@ class RequestContext:
 
     @contextmanager
     def request(self, name: str) -> Iterator[None]:
-        """Around a request: what it raises becomes its outcome, and the poll goes on."""
+        """Turns a RequestError of the block into an outcome, so that the poll goes on."""
         started = time.perf_counter()
         try:
             yield
@@ -92,7 +92,7 @@ class RequestContext:
         return any(outcome.request == name and outcome.ok for outcome in self.outcomes)
 
     def refused(self, name: str) -> bool:
-        """Failed for a reason that leaves time and hope for a smaller request."""
+        """Whether it failed for a reason for which a smaller request may succeed."""
         return any(
             outcome.request == name and outcome.reason in _RETRY_SMALLER
             for outcome in self.outcomes
@@ -103,6 +103,6 @@ class RequestContext:
 
     @property
     def complete(self) -> bool:
-        """Nothing failed, and nothing that failed before was left out."""
+        """Whether no request failed and none was skipped."""
         skipped = self.skipped_requests.skipped(time.monotonic())
         return all(outcome.ok for outcome in self.outcomes) and not skipped

@@ -1,4 +1,4 @@
-"""What a source remembers between polls: servers once seen, and assets that went silent."""
+"""Servers, streams and consumers that a source saw before and that do not respond now."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class ServerRegistry:
         present = {server.name: server for server in succeeded}
         unnamed_hosts = {server.host for server in present.values() if server.name == server.id}
         for name, (seen, server) in list(self._last.items()):
-            # A server without a name of its own gets a new one at each restart; the old one is not
-            # a server that is down.
+            # A server without a configured name has a new one after each restart; the old name is
+            # not a server that is down.
             replaced = server.name == server.id and server.host in unnamed_hosts
             if name not in present and (now - seen > self.forget_after or replaced):
                 del self._last[name]
@@ -44,11 +44,11 @@ class ServerRegistry:
         return max((count for _, count in self._counts), default=0)
 
     def names(self) -> frozenset[str]:
-        """Everyone who should answer: who did the last time, and who is missed."""
+        """The servers that should respond: those of the last poll and the missing ones."""
         return frozenset(self._last)
 
     def discovery_due(self, now: float, every: float) -> bool:
-        """Whether it is time to wait for newcomers, who may be far away."""
+        """Whether this poll should wait for new servers, which may be far away."""
         due = not self._last or now - self._last_discovery >= every
         if due:
             self._last_discovery = now
@@ -58,7 +58,7 @@ class ServerRegistry:
         return name in self._last and not self._last[name][1].up
 
     def _note_count(self, now: float, count: int) -> None:
-        # Kept as a falling staircase: a smaller count before a larger one can never be the maximum.
+        # Strictly falling: a smaller count before a larger one can never be the maximum.
         while self._counts and self._counts[-1][1] <= count:
             self._counts.pop()
         self._counts.append((now, count))
@@ -82,9 +82,9 @@ def _down(server: Server) -> Server:
 
 @dataclass(slots=True)
 class SilentAssets:
-    """Streams and consumers that no answer names any more while one of their servers is away.
+    """Streams and consumers that are absent from all responses while one of their servers is down.
 
-    Without this a killed server would make its assets vanish, as if somebody had deleted them.
+    Without this a killed server would look as if its streams had been deleted.
     """
 
     forget_after: float
@@ -100,8 +100,8 @@ class SilentAssets:
         away: frozenset[str],
         without_streams: frozenset[str] = frozenset(),
     ) -> tuple[tuple[Stream, ...], tuple[Consumer, ...]]:
-        """`away`: servers once seen that do not answer now. `mum`: servers that answer but list
-        nothing, as one does that is about to go; what they held is kept in mind, but not told."""
+        """`away`: known servers that do not respond. `without_streams`: servers that respond but list
+        no streams, as one does before it shuts down; their streams are kept but not reported."""
         held_streams = tuple(self._held_streams(now, streams, away, without_streams))
         held_consumers = tuple(self._held_consumers(now, consumers, away, without_streams))
         self._streams, self._consumers = streams + held_streams, consumers + held_consumers
@@ -114,7 +114,7 @@ class SilentAssets:
         )
 
     def consumer_counts(self) -> Counter[tuple[str, str]]:
-        """By account and stream, those that are only kept in mind included."""
+        """By account and stream, including those that are kept but not reported."""
         return Counter((row.account, row.stream) for row in self._consumers)
 
     def _held_streams(
@@ -157,7 +157,7 @@ class SilentAssets:
     ) -> bool:
         if away.isdisjoint(hosts) and without_streams.isdisjoint(hosts):
             return False
-        # What a living server lists no more was deleted, unless that server goes away soon.
+        # A stream that a running server no longer lists was deleted, unless the server is shutting down.
         longest = _EMPTY_LIST_SECONDS if away.isdisjoint(hosts) else self.forget_after
         return now - self._silent_since.setdefault(key, now) <= longest
 

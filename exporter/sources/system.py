@@ -1,4 +1,4 @@
-"""Asks over the system account: one request to all servers, all accounts in the answers."""
+"""The system source: requests to all servers over the system account, for all accounts."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from exporter.sources.transport.gzip_responses import unpacked
 from exporter.sources.transport.responder import server_id, server_ids, server_names
 
 PING = "$SYS.REQ.SERVER.PING"
-# Servers answer a ping within milliseconds of each other; who has not spoken by then is away.
+# Servers respond to a ping within milliseconds of each other; a later one counts as down.
 _QUIET_SECONDS = 1.0
-# Once all known servers answered, newcomers get this long.
+# After all known servers have responded, new ones get this long.
 _LINGER_SECONDS = 0.05
 _MOST_ACCOUNTS = 1024
 
@@ -66,11 +66,11 @@ class SystemSource:
             await self.connection.open()
             self._fresh_link()
             if context.is_skipped("statsz"):
-                raise RequestError("permission", f"{PING}.STATSZ was denied: asked again later")
+                raise RequestError("permission", f"{PING}.STATSZ was denied, retried later")
             await self._request_statsz(context, responses)
         if not context.succeeded("statsz"):
             return self.state.empty_snapshot(context)
-        # A server that has just started is asked whether it knows yet what it holds.
+        # A server that has just started may not know its streams yet: request its health.
         newcomer = any(
             self.state.startups.is_new(response.server) for response in responses.values()
         )
@@ -99,7 +99,7 @@ class SystemSource:
             self.settings.skipped_requests.clear()
 
     def _domain(self, servers: Iterable[WireServer]) -> str:
-        """That of the server we are connected to, or of the first that has JetStream."""
+        """The domain of the connected server, or of the first one with JetStream."""
         if self.options.domain is not None:
             return self.options.domain
         info = self.connection.server_info
@@ -110,7 +110,7 @@ class SystemSource:
     async def _request_statsz(
         self, context: RequestContext, responses: dict[str, ServerResponses]
     ) -> None:
-        # Who is missed is waited for, else its return could go unheard for ever.
+        # Wait for missing servers too, or their return would never be noticed.
         registry = self.state.servers
         known = registry.names()
         discovery_due = registry.discovery_due(time.monotonic(), self.options.health_interval)
@@ -185,7 +185,7 @@ class SystemSource:
                 self.state.config_read(time.monotonic())
             if context.timed_out("jsz_config"):
                 self.state.config_failed(time.monotonic())
-        # The larger answer carries the smaller; only when it failed is the smaller asked too.
+        # The larger response includes the smaller one, which is requested only after a failure.
         if (not with_config or context.refused("jsz_config")) and not context.is_skipped("jsz"):
             with context.request("jsz"):
                 await self._read_pages(context, responses, js_servers, config=False)
@@ -240,7 +240,7 @@ class SystemSource:
         return found
 
     async def _cut_off(self, error: RequestError) -> RequestError:
-        """A server that is alive but hung up on us found the answer too large (its max_pending)."""
+        """A server that closed the connection but is up found the response too large (max_pending)."""
         if error.reason != "disconnected":
             return error
         before = self.connection.last_server_id
@@ -250,11 +250,11 @@ class SystemSource:
             return error
         if before != self.connection.last_server_id:
             return error
-        # Not a new connection in the sense of new permissions: what is left out stays left out.
+        # The same server, so the same permissions: skipped requests stay skipped.
         self._connection_generation = self.connection.reconnects
         return RequestError(
             "size",
-            "the server cut the connection while it sent jsz of "
+            "the server closed the connection while it sent jsz of "
             f"{self.accounts_per_page} accounts at once",
         )
 
@@ -267,7 +267,7 @@ class SystemSource:
         *,
         gzip: bool = False,
     ) -> list[Reply]:
-        """Every server of `servers` once; who answers twice is heard once."""
+        """One reply of each server of `servers`."""
         replies = await self.connection.gather(
             f"{PING}.{what}",
             payload,

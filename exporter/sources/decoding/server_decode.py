@@ -1,4 +1,4 @@
-"""What servers say of themselves -> servers, accounts and the meta group of the model."""
+"""Responses of servers -> servers, accounts and meta group of the model."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from exporter.sources.decoding.wire import (
 
 _LEADER_SINCE_REPORTED = (2, 11, 9)
 _SYNC_REPORTED = (2, 10)
-# A consumer's new leader shows a backlog of 0 until it has counted; measured: for less than 0.1 s.
+# A consumer's new leader shows a backlog of 0 until it has counted; measured: less than 0.1 s.
 _SETTLING = timedelta(seconds=1)
 
 
 @dataclass(slots=True)
 class ServerResponses:
-    """Everything that one server said in one poll."""
+    """All responses of one server in one poll."""
 
     server: WireServer
     stats: WireStats | None = None
@@ -68,7 +68,7 @@ class ServerResponses:
 
     @property
     def settled_before(self) -> datetime | None:
-        """Who leads a consumer since then has counted its backlog; None: this version cannot say."""
+        """A leader elected before this time has counted its backlog; None: not reported by this version."""
         now = self.jsz[0].now if self.jsz else None
         if now is None or version_numbers(self.server.ver) < _LEADER_SINCE_REPORTED:
             return None
@@ -94,7 +94,7 @@ def decode_servers(
     found = []
     for response in responses:
         name = response.server.name
-        # Leaders are counted only where the server's own list of assets was read.
+        # Count leaders only for servers whose own list was read.
         led = (stream_leaders[name], consumer_leaders[name]) if response.jsz else (None, None)
         found.append(_server(response, led, clocks, now))
     return found
@@ -145,12 +145,12 @@ def _server(
 
 
 def _reports_sync(server: WireServer) -> bool:
-    """Older servers have the same setting of their files and never say so."""
+    """Older servers have the setting too, but do not report it."""
     return version_numbers(server.ver) >= _SYNC_REPORTED
 
 
 def decode_meta(responses: Iterable[ServerResponses]) -> MetaGroup | None:
-    """The meta group as its leader tells it; without a leader only that there is none."""
+    """The meta group as its leader reports it; without a leader only its size."""
     reported = [
         (response.server.name, response.meta) for response in responses if response.meta is not None
     ]
@@ -162,7 +162,7 @@ def decode_meta(responses: Iterable[ServerResponses]) -> MetaGroup | None:
             return MetaGroup(
                 leader=meta.leader,
                 size=positive(meta.cluster_size),
-                pending=meta.pending,  # servers before 2.10 do not tell
+                pending=meta.pending,  # not reported before 2.10
                 snapshot_seconds=snapshot.last_duration / NANOSECONDS_PER_SECOND
                 if snapshot
                 else None,
@@ -177,9 +177,9 @@ def decode_accounts(
     streams: tuple[Stream, ...],
     consumers: tuple[Consumer, ...],
 ) -> tuple[Account, ...]:
-    """Every server repeats the usage of the whole system, some later than others: the most is true.
+    """Every server reports the usage of the whole system, some with delay: the maximum is true.
 
-    What JSZ calls an account's reserve is its limit.
+    What JSZ calls the reserve of an account is its limit.
     """
     per_account: dict[str, list[WireAccountDetail]] = {}
     for response in responses:
@@ -214,11 +214,11 @@ def _account(name: str, details: list[WireAccountDetail], streams: int, consumer
 
 
 def _unlimited(values: Sequence[int]) -> bool | None:
-    """None where no server said either: a tiered account shows 0."""
+    """None when no server reports it: a tiered account shows 0."""
     reported = [value for value in values if value]
     return None if not reported else all(limit(value) is None for value in reported)
 
 
 def _agreed_limit(values: Iterable[int]) -> int | None:
-    """Every server repeats the limit; a tiered account shows 0 there, which is no limit at all."""
+    """Every server reports the limit; a tiered account shows 0, which means no limit."""
     return max((known for value in values if (known := limit(value))), default=None)

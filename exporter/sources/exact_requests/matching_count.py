@@ -1,4 +1,4 @@
-"""How many stored messages pass a consumer's filters, together with the consumer's state then."""
+"""Counts the stored messages that match a consumer's filters, with the consumer's state then."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from exporter.sources.decoding.wire import WireApiError, WireConsumerInfo
 from exporter.sources.jetstream_api.client import INFO_SECONDS, NOT_FOUND, AccountApi, ApiError
 from exporter.sources.request_context import RequestContext
 
-# A consumer hears of a stored message, and its copies of a delivery, a moment later than it happens.
+# A consumer sees a stored message, and its replicas a delivery, with a short delay.
 SETTLE_SECONDS = 0.05
 
 
@@ -30,7 +30,7 @@ class _State(Struct, gc=False):
 
 class _StreamInfo(Struct, gc=False):
     state: _State = field(default_factory=_State)
-    total: int = 0  # subjects; more than there are here when the answer is a page of them
+    total: int = 0  # subjects; more than in `state` when the response is one page
     error: WireApiError | None = None
 
 
@@ -41,7 +41,7 @@ class MatchingCounter:
     async def count(
         self, stream: str, consumer: str, filters: tuple[str, ...], context: RequestContext
     ) -> FilteredCount | None:
-        """None when something moved meanwhile, or is gone."""
+        """None when the state changed meanwhile, or the consumer is gone."""
         try:
             return await self._count(stream, consumer, filters, context)
         except ApiError as error:

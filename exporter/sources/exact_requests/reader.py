@@ -1,6 +1,6 @@
-"""Requests about single consumers that make signals exact: a message's time, a filter's count.
+"""Requests about single consumers that make signals exact: message timestamps, filtered counts.
 
-All are bounded per poll, and what cannot be had is left out: the signals then say that they guess.
+Their number per poll is bounded. Without a result the signals are bounds, not exact values.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ FILTERED_COUNTS = "filtered_counts"
 
 @dataclass(frozen=True, slots=True)
 class ExactOptions:
-    exact_lag: bool = False  # it reads messages: only for whoever asks for it
+    exact_lag: bool = False  # opt-in, because it reads messages
     lags_per_poll: int = 50
     filtered_counts: bool = True
     counts_interval: float = 60.0  # seconds
     counts_per_round: int = 100
-    most_subjects: int = 10_000  # in all answers of a round; above it a stream is left out
+    most_subjects: int = 10_000  # in all responses of a round; a stream above it is skipped
     at_once: int = 8
 
 
@@ -53,7 +53,7 @@ class ExactResults:
 
 @dataclass(slots=True)
 class ExactReader:
-    """For the consumers of one account, the one of the connection."""
+    """For the consumers of the connection's account."""
 
     api: AccountApi
     account: str
@@ -71,9 +71,9 @@ class ExactReader:
     async def read(
         self, snapshot: Snapshot, signals: Signals | None, context: RequestContext
     ) -> ExactResults:
-        """Before the book is given `snapshot`; `signals` are those of the poll before.
+        """Call it before the signals are updated: `signals` are those of the previous poll.
 
-        `asking` should be one of its own: what fails here makes no snapshot incomplete.
+        `context` must be a separate one: a failure here does not make the snapshot incomplete.
         """
         self._round += 1
         lags = await self._read_lags(snapshot, signals, context)
@@ -157,7 +157,7 @@ class ExactReader:
         chosen = choose_countable(
             wanted, options.counts_per_round, options.most_subjects, self._count_requested
         )
-        # One after the other: the server counts under the lock that publishers need.
+        # One at a time: the server counts under the lock that publishers need.
         await fan_out(chosen, one, 1, context)
 
     def _needs_count(self, key: ConsumerKey, row: Countable) -> bool:
@@ -165,7 +165,7 @@ class ExactReader:
         return cached is None or row.differs_from(cached)
 
     def _keep_too_new(self, snapshot: Snapshot, given: dict[ConsumerKey, FilteredCount]) -> None:
-        """A count that was taken after further deliveries can be used with the next look only."""
+        """A count taken after further deliveries can only be used at the next poll."""
         for row in snapshot.consumers:
             count = given.get((row.account, row.stream, row.name))
             if count is not None and count.deliveries > row.delivered_consumer_seq:

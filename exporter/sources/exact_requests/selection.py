@@ -1,4 +1,4 @@
-"""Which consumers get requests of their own in this poll, and which answers are still good. Pure."""
+"""Selects the consumers for exact requests, and judges which cached results still hold. Pure."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Lagging(Struct, frozen=True, gc=False):
 class CachedMeasurement(Struct, frozen=True, gc=False):
     measurement: LagMeasurement
     filters: tuple[str, ...]
-    stream: Stream  # as it was known when it was read, or before
+    stream: Stream  # its state at the time of the request, or before
 
     def still_valid_for(self, wanted: Lagging) -> bool:
-        """Whether asking again would bring the same."""
+        """Whether a new request would give the same result."""
         return (
             self.filters == wanted.filters
             and reading_holds(self.measurement, wanted.start_seq)
@@ -49,7 +49,7 @@ def _still_stored(seq: int, then: Stream, now: Stream) -> bool:
 
 
 def _removed(stream: Stream) -> int:
-    """How many messages ever left the stream."""
+    """How many messages were ever removed from the stream."""
     return stream.last_seq - stream.messages
 
 
@@ -72,19 +72,19 @@ def _rows(snapshot: Snapshot, account: str) -> Iterator[tuple[Consumer, Stream]]
 
 
 def _start_seq(row: Consumer, signal: ConsumerSignals) -> int | None:
-    """From where to look; None where even the message itself would not give the true lag."""
+    """The sequence to search from; None where even the message would not give the true lag."""
     config = row.config
     if not signal.lag or signal.unfinished_seq is None or config is None:
         return None
     if config.deliver_policy == "last_per_subject":
-        return None  # it leaves out messages that pass its filter
+        return None  # it skips messages that match its filter
     if row.num_ack_pending > 0 and signal.floor_exhausted:
-        return None  # behind a message that was given up, nobody knows what is in flight
+        return None  # behind an exhausted message it is unknown what is in flight
     newer = first_unfinished(row, 0, floor_exhausted=False)
     if newer is None:
         return None
     if row.num_ack_pending > 0 and row.ack_floor_stream_seq == row.ack_floor_consumer_seq == 0:
-        # Never acked: servers before 2.14 do not say where it began, but "all" has no secret.
+        # Never acked: servers before 2.14 do not report where it started; only for "all" it is known.
         return max(1, row.stream_first_seq) if config.deliver_policy == "all" else None
     return max(1, signal.unfinished_seq, newer)
 
@@ -92,9 +92,9 @@ def _start_seq(row: Consumer, signal: ConsumerSignals) -> int | None:
 def choose_lagging(
     wanted: Iterable[Lagging], most: int, last_requested: Mapping[ConsumerKey, int]
 ) -> list[Lagging]:
-    """When there are too many: half for the worst, half for whoever waited longest.
+    """When there are too many: half for the highest lag, half for the oldest request.
 
-    `asked`: in which round each was asked last.
+    `last_requested`: the round of the last request for each consumer.
     """
     worst_first = sorted(wanted, key=lambda each: (-each.lag, each.key))
     places_for_worst = most - most // 2 if len(worst_first) > most else most
@@ -104,17 +104,17 @@ def choose_lagging(
 
 
 class Countable(Struct, frozen=True, gc=False):
-    """A filtered consumer whose redeliveries a count can tell."""
+    """A filtered consumer whose redeliveries a count makes exact."""
 
     key: ConsumerKey
     filters: tuple[str, ...]
     created: datetime | None
     deliveries: int
     removed: int
-    subjects: int  # at most so many names are in the answers
+    subjects: int  # the most subjects that its responses may name
 
     def differs_from(self, counted: CachedCount) -> bool:
-        """Whether a new count could tell more: as long as nothing is delivered, it cannot."""
+        """Whether a new count could differ: without deliveries and removals it cannot."""
         return (
             self.filters != counted.filters
             or was_recreated(counted.created, self.created)
@@ -150,7 +150,7 @@ def _can_be_counted(row: Consumer, stream: Stream) -> bool:
         return False
     if config.deliver_policy == "last_per_subject" or sees_everything(config, kept):
         return False
-    # Where messages leave all the time, no two counts could be compared.
+    # Where messages are removed all the time, two counts cannot be compared.
     stays = kept.retention == "limits" and kept.max_age_seconds is None
     return stays and not overwrites_by_design(kept)
 
@@ -165,7 +165,7 @@ def choose_countable(
     most_subjects: int,
     last_requested: Mapping[ConsumerKey, int],
 ) -> list[Countable]:
-    """Whoever waited longest, as long as all answers together name no more than so many subjects."""
+    """The longest waiting ones, up to `most_subjects` subjects in all responses together."""
     chosen: list[Countable] = []
     left = most_subjects
     for each in sorted(wanted, key=lambda each: (last_requested.get(each.key, -1), each.key)):

@@ -1,4 +1,4 @@
-"""Streams and consumers of one account by LIST, or by name while LIST has nobody to ask."""
+"""Streams and consumers of one account: by LIST, or by INFO while there is no meta leader."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from exporter.sources.request_context import RequestContext, SkippedRequests
 
 @dataclass(slots=True)
 class _Known:
-    """The last configuration of a stream and its consumers: names to ask by, and info while down."""
+    """The last configuration of a stream and its consumers, used while LIST fails."""
 
     config: StreamConfig | None
     consumers: dict[str, ConsumerConfig | None] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class AccountAssets:
     _account: str = ""
 
     async def read(self, account: str, context: RequestContext) -> None:
-        """Afterwards `streams` and `consumers` hold what this poll found, and nothing older."""
+        """Sets `streams` and `consumers` to the results of this poll."""
         self._account = account
         self.clear()
         if context.is_skipped("stream_list"):
@@ -76,14 +76,14 @@ class AccountAssets:
                 await self._list_consumers(found, context)
 
     def clear(self) -> None:
-        """Names to ask by stay; rows of an earlier poll must not pass for new ones."""
+        """Removes the rows of an earlier poll; the known names stay."""
         self.streams, self.consumers = (), ()
 
     async def _list_streams(self, context: RequestContext) -> dict[str, Stream]:
         found: dict[str, Stream] = {}
         async for page in self.api.stream_pages(context):
             for wire in page.streams or ():
-                # All zeroes and no leader stand for a stream whose servers are away: see `missing`.
+                # A stream whose servers are down is listed with zeroes and no leader: see `missing`.
                 if (name := stream_name(wire)) and self.filters.streams.wants(name):
                     found[name] = self._stream(name, wire)
             offline = page.offline or {}
@@ -106,7 +106,7 @@ class AccountAssets:
         return stream_from_wire(self._account, wire, known.config, leader or self._only_server())
 
     def _only_server(self) -> str:
-        """A stand-alone server before 2.10 does not write that it leads its own streams."""
+        """A stand-alone server before 2.10 does not report itself as the leader."""
         return str(self.api.connection.server_info.get("server_name", ""))
 
     def _silent_stream(self, name: str, reason: str) -> Stream:
@@ -122,7 +122,7 @@ class AccountAssets:
 
         async def one(stream: Stream) -> None:
             if self.denied.is_skipped(stream.name, time.monotonic()):
-                raise RequestError("partial", f"consumers of {stream.name}: denied, asked later")
+                raise RequestError("partial", f"consumers of {stream.name}: denied, retried later")
             try:
                 rows.extend(await self._consumers_of(stream, context))
             except RequestError as error:
@@ -167,7 +167,7 @@ class AccountAssets:
     def _consumer(self, stream: Stream, wire: WireConsumer, known: _Known) -> Consumer | None:
         config = known.consumers.get(wire.name)
         if wire.config is not None and (read := consumer_config(wire.config)) != config:
-            config = self._shared.of(read)  # else the object as before: others tell by that
+            config = self._shared.of(read)  # else the same object: callers compare by identity
         if config is not None and config.internal:
             return None
         if not has_leader(wire.cluster):
@@ -178,7 +178,7 @@ class AccountAssets:
         )
 
     async def _streams_by_name(self, context: RequestContext) -> dict[str, Stream]:
-        """Without a meta leader nobody can list, but each leader still answers for its own."""
+        """Without a meta leader LIST fails, but each stream leader still responds to INFO."""
         found: dict[str, Stream] = {}
 
         async def one(name: str) -> None:
@@ -221,6 +221,6 @@ class AccountAssets:
 
 
 def _is_inconclusive(error: RequestError) -> bool:
-    """Gone, or not ours to ask: neither means that it has no leader."""
+    """Deleted, or not permitted: neither means that it has no leader."""
     gone = isinstance(error, ApiError) and error.code == NOT_FOUND
     return gone or error.reason == "permission"

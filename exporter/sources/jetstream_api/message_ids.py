@@ -1,6 +1,6 @@
-"""How many of a stream's last messages carry an id for deduplication.
+"""Counts how many of a stream's last messages have a Nats-Msg-Id header.
 
-Of a message only its headers are looked at, and nothing of it is kept.
+Only the headers of a message are decoded, and nothing of it is stored.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ID_HEADER = b"\r\nnats-msg-id:"
 
 
 class _Message(Struct, gc=False):
-    """The payload is left out here: so it is never decoded."""
+    """The payload is not declared, so it is never decoded."""
 
     hdrs: str = ""
 
@@ -46,7 +46,7 @@ class MessageIds:
     async def read(
         self, streams: Iterable[Stream], context: RequestContext
     ) -> tuple[dict[StreamKey, MessageSample], RequestError | None]:
-        """Of streams that have messages and a dedupe window; the error tells what is missing."""
+        """For streams with messages and a duplicate window; the error names what is missing."""
         found: dict[StreamKey, MessageSample] = {}
 
         async def one(row: Stream) -> None:
@@ -73,7 +73,7 @@ class MessageIds:
         return MessageSample(read, with_id)
 
     async def _headers(self, stream: str, seq: int, context: RequestContext) -> bytes | None:
-        """None when there is no such message any more."""
+        """None when the message is no longer stored."""
         subject = f"{self.api.prefix}.STREAM.MSG.GET.{stream}"
         request = msgspec.json.encode({"seq": seq})
         reply = await self.api.connection.request(

@@ -1,4 +1,4 @@
-"""One request asked of several servers one by one: its outcome is good only if all answered."""
+"""The outcome of one request that is sent to several servers: it succeeds only if all do."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CombinedOutcome:
                 context.outcomes.append(Outcome(name, True, took))
                 continue
             reason, detail = errors[0].reason, "; ".join(error.detail for error in errors)
-            # It would be too large again next time: let it rest, unless others answer it.
+            # It would be too large again: skip it for a while, unless it succeeds on other servers.
             if reason == "size" and name not in self._succeeded:
                 context.failed(name, took, RequestError(reason, detail))
             else:

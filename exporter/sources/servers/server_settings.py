@@ -1,4 +1,4 @@
-"""What servers say of their own configuration; over the system account that is one more request."""
+"""Configuration of the servers; over the system account it needs one more request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from exporter.sources.request_context import RequestContext, SkippedRequests
 from exporter.sources.transport.connection import Reply
 
 REQUEST = "varz"
-# Of the time that a poll has left: streams and consumers matter more.
+# Share of the remaining time of a poll: streams and consumers matter more.
 SHARE_OF_TIME = 1 / 4
 
 
@@ -31,9 +31,9 @@ def server_settings(varz: WireVarz) -> ServerSettings:
 
 @dataclass(slots=True)
 class ServerSettingsCache:
-    """The settings of each life of a server, read now and then.
+    """The settings by server id, refreshed at an interval.
 
-    What comes of the request is told beside the rest: its failure makes no snapshot incomplete.
+    A failure of this request does not make the snapshot incomplete.
     """
 
     wanted: bool
@@ -48,12 +48,12 @@ class ServerSettingsCache:
         return RequestContext(now + (deadline - now) * SHARE_OF_TIME, self.skipped_requests)
 
     def due(self, servers: Set[str], now: float) -> bool:
-        """A server that has just started is asked at once, so that nothing of it is unknown."""
+        """At the interval, and at once when a server has just started."""
         late = now - self._read >= self.interval
         return self.wanted and bool(servers) and (late or not servers <= self._requested)
 
     def note_requested(self, servers: Set[str], now: float) -> None:
-        """It is about to be asked: who does not answer is not asked at every poll."""
+        """Call it before the request: a server that does not respond is not requested at every poll."""
         self._requested, self._read = frozenset(servers), now
 
     def update(self, replies: Iterable[Reply]) -> None:

@@ -1,4 +1,4 @@
-"""From the answers of many servers to one snapshot; shared by the system and monitor sources."""
+"""Responses of many servers -> one snapshot; shared by the system and monitor sources."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from exporter.sources.silent_assets import ServerRegistry, SilentAssets
 from exporter.sources.subsz.counts import account_id
 from exporter.sources.subsz.publish_counts import PublishCounting, PublishOptions
 
-# New names make the configuration due early, but never more often than this.
+# New names make the configuration due early, but not more often than this.
 _EARLIEST_CONFIG_SECONDS = 20.0
-# Of the time that a poll has left: when configuration does not come, there is time for the state.
+# Share of the remaining time of a poll: without configuration there is still time for the state.
 CONFIG_SHARE_OF_TIME = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What every source needs to know of its system."""
+    """The options of every source."""
 
     system: str
     filters: Filters = field(default_factory=Filters)
@@ -49,12 +49,12 @@ class SourceOptions:
     concurrency: int = 12
     max_response_bytes: int = 1024**3
     publishes: PublishOptions = field(default_factory=PublishOptions)
-    read_settings: bool = False  # ask servers for their own configuration; the audit wants it
+    read_settings: bool = False  # request the servers' own configuration, for the audit
 
 
 @dataclass(slots=True)
 class ServersState:
-    """What such a source keeps between polls."""
+    """The state of such a source between polls."""
 
     options: SourceOptions
     clocks: ClockState = field(default_factory=ClockState)
@@ -65,10 +65,10 @@ class ServersState:
     startups: StartupCache = field(default_factory=StartupCache)
     api_counters: ApiCounters = field(default_factory=ApiCounters)
     publishes: PublishCounting = field(init=False)
-    consumers: int = 0  # as many as the last snapshot had
-    other_domain_servers: int = 0  # servers of another JetStream domain that answered this poll
+    consumers: int = 0  # in the last snapshot
+    other_domain_servers: int = 0  # servers of another JetStream domain that responded
     _config_read: float = float("-inf")
-    _config_retry_at: float = float("-inf")  # until then it is not asked again
+    _config_retry_at: float = float("-inf")  # not requested before this time
     _health_read: float = float("-inf")
 
     def __post_init__(self) -> None:
@@ -78,12 +78,12 @@ class ServersState:
 
     @property
     def over_ceiling(self) -> bool:
-        """So many consumers that reading all their configuration could make publishers wait."""
+        """Whether fetching all configuration could make publishers wait."""
         return self.consumers > self.options.config_ceiling
 
     @property
     def config_known(self) -> bool:
-        """Of one server at least: it is then known in how small pages it has to be asked for."""
+        """Of at least one server; the necessary page size is known then."""
         return bool(self.configs.streams) or self._config_read != float("-inf")
 
     @property
@@ -95,7 +95,7 @@ class ServersState:
         if now < self._config_retry_at:
             return False
         if self.over_ceiling and age != float("inf"):
-            return False  # once at the start, then no more
+            return False  # only once, at the start
         due_early = self.configs.unknown and age >= _EARLIEST_CONFIG_SECONDS
         return due_early or age >= self.options.config_interval
 
@@ -104,7 +104,7 @@ class ServersState:
         self.configs.unknown = False
 
     def config_failed(self, now: float) -> None:
-        """Asked again at every poll, it could take the time of the smaller request each time."""
+        """Waits an interval: at every poll it would take the time of the smaller request."""
         self._config_retry_at = now + self.options.config_interval
 
     def health_due(self, now: float) -> bool:
@@ -114,7 +114,7 @@ class ServersState:
         self._health_read = now
 
     def empty_snapshot(self, context: RequestContext) -> Snapshot:
-        """Nobody answered: only that is known (and which servers should have)."""
+        """Without any response: only the known servers, all down."""
         now = time.time()
         return Snapshot(
             system=self.options.system,
@@ -131,7 +131,7 @@ class ServersState:
 def build_snapshot(
     state: ServersState, context: RequestContext, responses: list[ServerResponses]
 ) -> Snapshot:
-    """Heavy (a decode's worth of rows): runs in a thread, off the event loop."""
+    """CPU-heavy: runs in a thread."""
     now = time.time()
     for response in responses:
         response.health = state.health.get(response.server.name)
@@ -197,7 +197,7 @@ def _account_names(responses: list[ServerResponses]) -> dict[str, str]:
 
 
 def _with_all_consumers(streams: tuple[Stream, ...], known: SilentAssets) -> tuple[Stream, ...]:
-    """A stream's leader counts the consumers on its own server; in a cluster others hold more."""
+    """A stream's leader counts only the consumers on its own server."""
     if not any(row.replicas for row in streams):
         return streams
     seen = known.consumer_counts()
@@ -224,14 +224,14 @@ def _wanted_accounts(
 def _other_domain_faults(state: ServersState) -> tuple[Fault, ...]:
     if not state.other_domain_servers:
         return ()
-    detail = "servers of another JetStream domain answered; a system is one domain"
+    detail = "servers of another JetStream domain responded; a system is one domain"
     return (Fault("statsz", "other_domain", state.other_domain_servers, detail),)
 
 
 def _starting_faults(servers: frozenset[str]) -> tuple[Fault, ...]:
     if not servers:
         return ()
-    detail = "not read, for they have just started: " + ", ".join(sorted(servers))
+    detail = "not read because they have just started: " + ", ".join(sorted(servers))
     return (Fault("jsz", "partial", len(servers), detail),)
 
 

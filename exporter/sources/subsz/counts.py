@@ -1,4 +1,4 @@
-"""The subscriptions of all servers -> counts by stream and consumer. Pure."""
+"""Subscriptions of all servers -> counts by stream and consumer. Pure."""
 
 from __future__ import annotations
 

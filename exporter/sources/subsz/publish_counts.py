@@ -1,4 +1,4 @@
-"""When the servers' subscriptions are read for publish accounting, and what a poll gets of it."""
+"""Publish accounting: when the servers' subscriptions are requested, and the result of a poll."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from exporter.sources.subsz.reader import CEILING, REQUEST, SubszReader, SubszRe
 from exporter.sources.subsz.transport import SubszTransport
 from exporter.subscription_counts import SubscriptionCounts
 
-# Of the time that a poll has left: streams and consumers matter more.
+# Share of the remaining time of a poll: streams and consumers matter more.
 _SHARE_OF_TIME = 1 / 3
 
 
@@ -28,13 +28,13 @@ class PublishOptions:
 
     @property
     def at_every_poll(self) -> bool:
-        """Even at the first, when nobody knows yet in how small pages servers have to be asked."""
+        """Even at the first poll, when the necessary page size is not known yet."""
         return self.interval <= 0
 
 
 @dataclass(frozen=True, slots=True)
 class PublishResult:
-    """What this poll read, told beside the rest: its failure makes no snapshot incomplete."""
+    """The result of this poll; its failure does not make the snapshot incomplete."""
 
     context: RequestContext
     counts: SubscriptionCounts | None = None
@@ -52,7 +52,7 @@ class PublishResult:
 
 @dataclass(slots=True)
 class PublishCounting:
-    """Of one system; between two readings it only repeats what was left out."""
+    """The publish counts of one system; between two requests it only repeats what is skipped."""
 
     system: str
     options: PublishOptions = PublishOptions()
@@ -70,8 +70,8 @@ class PublishCounting:
         servers: Mapping[str, str],
         deadline: float,
     ) -> PublishResult:
-        """`servers`: those with JetStream, id -> name. To be called before the streams are asked
-        for: whatever is received and stored in between is then known to be stored.
+        """`servers`: those with JetStream, id -> name. Call it before the streams are requested:
+        what is received and stored in between is then known to be stored.
         """
         now = time.monotonic()
         context = RequestContext(now + (deadline - now) * _SHARE_OF_TIME, self.skipped_requests)
@@ -90,9 +90,11 @@ class PublishCounting:
     async def _read_in_time(
         self, request: SubszTransport, servers: Mapping[str, str], context: RequestContext
     ) -> SubszResult:
-        """Each answer may be quick and all of them too many."""
+        """A limit for all requests together: each may be fast, and all of them too slow."""
         try:
             async with asyncio.timeout(context.left()):
                 return await self._reader.read(request, servers)
         except TimeoutError as error:
-            raise RequestError("timeout", "not all accounts were read in time") from error
+            raise RequestError(
+                "timeout", "not all accounts were read before the deadline"
+            ) from error

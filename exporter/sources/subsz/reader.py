@@ -1,7 +1,7 @@
-"""What JetStream's own subscriptions received: publishes, acks and pulls, by one bulk request.
+"""Reads what JetStream's own subscriptions received: publishes, acks and pulls, in bulk.
 
-The server walks all subscriptions of an account while its publishers wait: first their number is
-asked, which costs nothing, and above a ceiling that account stays out.
+The server walks all subscriptions of an account while its publishers wait. So the reader first
+requests their number, which costs nothing, and skips an account above a ceiling.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ logger = logging.getLogger(__name__)
 
 REQUEST = "subsz"
 QUEUES_REQUEST = "ipqueuesz"
-# At 2.8 us each, the worst seen, publishers wait 20 ms.
+# At 2.8 us each, the worst measured, publishers wait 20 ms.
 CEILING = 7_000
-# A message that left the queues may still wait for a quorum, at worst in another data centre; only
-# after that the next request may ask for last_seq.
+# A message that left the queues may still wait for a quorum, at worst in another data centre. The
+# request for last_seq must come after that.
 SETTLE_SECONDS = 0.25
-_MOST_LOOKUPS = 16  # connections that are asked for by number, per server and look
+_MOST_LOOKUPS = 16  # CONNZ requests per server and poll
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class SubszResult:
 
 @dataclass(slots=True)
 class SubszReader:
-    """Keeps whose connections are whose: a number is never used twice in a server's life."""
+    """Remembers the owners of connections: a server never reuses a connection number."""
 
     system: str
     ceiling: int = CEILING
@@ -104,7 +104,7 @@ class SubszReader:
         self, request: SubszTransport, rows: ServerRows, total: int, over: list[OverCeiling]
     ) -> None:
         if total <= self.ceiling:
-            # Few enough in all accounts together: one request is kinder than one for each.
+            # Few enough in all accounts together: one request is cheaper than one for each.
             return await _take(request, rows, "")
         for account in rows.accounts:
             key = account_id(account)
@@ -116,7 +116,7 @@ class SubszReader:
         return None
 
     async def _queues(self, request: SubszTransport, server_id: str) -> Collection[str] | None:
-        """It makes the numbers of busy streams come sooner: good to have, nothing to fail for."""
+        """Optional: it makes the counts of busy streams available sooner."""
         if time.monotonic() < self._queues_retry_at.get(server_id, 0.0):
             return None
         self._queues_denied.discard(server_id)
@@ -142,7 +142,7 @@ class SubszReader:
     async def _check_candidates(
         self, request: SubszTransport, rows: ServerRows, unsure: Mapping[StreamKey, set[int]]
     ) -> None:
-        """Who is a client is not the stream; what is left over waits for the next look."""
+        """Excludes client connections; what stays ambiguous waits for the next poll."""
         lookups = _MOST_LOOKUPS
         for key, found in unsure.items():
             for cid in sorted(found):
@@ -175,17 +175,17 @@ class SubszReader:
         }
 
     def _log_over_ceiling(self, over: Sequence[OverCeiling]) -> None:
-        """One line when an account goes over the ceiling, and one when it is back."""
+        """Logs once when an account exceeds the ceiling, and once when it no longer does."""
         now = {(one.server, one.account): one for one in over}
         for key, one in now.items():
             self._log.report(
-                key, True, logging.WARNING, "too many subscriptions to count publishes",
+                key, True, logging.WARNING, "too many subscriptions, publishes not counted",
                 system=self.system, server=one.server, account=one.account,
                 subscriptions=one.subscriptions, ceiling=self.ceiling,
             )  # fmt: skip
         for server, account in self._logged - now.keys():
             self._log.forget((server, account))
-            event(logger, logging.INFO, "publishes are counted again", system=self.system,
+            event(logger, logging.INFO, "publishes counted again", system=self.system,
                   server=server, account=account)  # fmt: skip
         self._logged = set(now)
 

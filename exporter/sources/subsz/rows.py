@@ -1,7 +1,7 @@
-"""One server's subscriptions -> whose they are, and what they received. Pure.
+"""Subscriptions of one server -> their streams and consumers, and what they received. Pure.
 
-JetStream subscribes like anybody: the leader of a stream to its subjects, the leader of a consumer to
-its acks and pull requests. Each of them has a connection number of its own, which no client shares.
+JetStream subscribes like a client: the leader of a stream to its subjects, the leader of a consumer
+to its acks and pull requests. Each leader has a connection number that no client shares.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from exporter.subscription_counts import (
 _ACK = "$JS.ACK."
 _PULL = "$JS.API.CONSUMER.MSG.NEXT."
 _DIRECT_GET = "$JS.API.DIRECT.GET."
-# Where stream and consumer stand among the words of an ack subject, by their number; since 2.14
-# servers listen to a second form as well, with domain and account in front.
+# Position of stream and consumer in an ack subject, by its number of tokens. Since 2.14 servers
+# subscribe to a second form too, with domain and account in front.
 _ACK_NAMES = {9: slice(2, 4), 11: slice(4, 6)}
 _ORIGINAL, _ALL_COPIES = "", "*"
 _INGEST_QUEUE = "messages"
@@ -36,7 +36,7 @@ _EXHAUSTED_TOKENS = len(_EXHAUSTED) + 2  # stream and consumer follow
 
 @dataclass(frozen=True, slots=True)
 class LedStream:
-    """A stream that this server leads and that listens to subjects."""
+    """A stream that this server leads and that has subjects."""
 
     account: str  # as it is shown
     account_id: str  # as subscriptions name it
@@ -71,17 +71,17 @@ def led_streams(server: str, accounts: Iterable[WireAccountDetail]) -> list[LedS
 
 @dataclass(slots=True)
 class ServerRows:
-    """The subscriptions of one server, as far as they were read."""
+    """The subscriptions of one server that were read."""
 
     server: str
     server_id: str
     led: list[LedStream]
     accounts: list[WireAccountDetail]
-    # By the account whose list it is; "" for one list of all accounts.
+    # By account; "" for one list of all accounts.
     lists: dict[str, list[WireSubscription]] = field(default_factory=dict)
-    queues: Collection[str] | None = None  # in which something waited after that; None: not known
+    queues: Collection[str] | None = None  # non-empty queues after that; None: unknown
     owners: dict[StreamKey, int] = field(default_factory=dict)  # the streams' own connections
-    # With the account whose list it stood in.
+    # With the account whose list contains the row.
     _by_connection: dict[int, list[tuple[str, WireSubscription]]] = field(default_factory=dict)
     _by_subject: dict[tuple[str, str], set[int]] = field(default_factory=dict)
 
@@ -90,14 +90,14 @@ class ServerRows:
         for listed_in, rows in self.lists.items():
             for row in rows:
                 by_connection[row.cid].append((listed_in, row))
-                if not row.qgroup:  # a stream never shares its messages
+                if not row.qgroup:  # a stream never uses a queue group
                     by_subject[row.account, row.subject].add(row.cid)
         self._by_connection, self._by_subject = by_connection, by_subject
 
     def candidates(self, stream: LedStream) -> set[int]:
-        """The connections that may be the stream's own: they listen to all its subjects.
+        """The connections that may belong to the stream: they subscribe to all its subjects.
 
-        One that listens to something else too is a client. Only a stream with sources does that.
+        One with other subscriptions is a client, unless the stream has sources.
         """
         listeners_found = [
             self._by_subject.get((stream.account_id, subject), set()) for subject in stream.subjects
@@ -136,7 +136,7 @@ class ServerRows:
         cluster, account = stream.wire.cluster, f"[ACC:{stream.account_id}] "
         if f"{account}stream '{stream.name}' {_INGEST_QUEUE}" in self.queues:
             return True
-        # Servers before 2.10.4 do not tell the group's name: then any stream's group counts.
+        # Servers before 2.10.4 do not report the group's name: then any stream's group counts.
         named = cluster is not None and cluster.raft_group
         group = f"{account}RAFT '{named}'" if named else f"{account}RAFT 'S-"
         return any(name.startswith(group) and name.endswith(_GROUP_QUEUES) for name in self.queues)
@@ -158,7 +158,7 @@ class ServerRows:
         return acks, pulls
 
     def listeners(self) -> Listeners:
-        """Who may hear the advisory of a message that ran out of deliveries, but for exporters."""
+        """The subscriptions that may receive max-deliveries advisories, without exporters."""
         found = Listeners()
         for listed_in, rows in self.lists.items():
             for row in rows:
@@ -171,7 +171,7 @@ class ServerRows:
         return found
 
     def _copies(self, row: WireSubscription) -> int:
-        """More than one: it also hears what another account exports, and no list says which."""
+        """More than one: it also receives from another account's export, and no list shows which."""
         return sum(1 for _, one in self._by_connection[row.cid] if one.sid == row.sid)
 
     def connections(self) -> Iterable[int]:
@@ -189,9 +189,9 @@ class ServerRows:
 
 
 def _which_copy(stream: LedStream, listed_in: str, row: WireSubscription, originals: int) -> str:
-    """What another account exports is counted at a copy of the subscription in that account.
+    """Messages of another account's export are counted at a copy of the subscription there.
 
-    Where one list holds all accounts, a copy on the same subject looks like the original.
+    In one list of all accounts, a copy on the same subject looks like the original.
     """
     if listed_in:
         return _ORIGINAL if listed_in == stream.account_id else row.subject
@@ -203,7 +203,7 @@ def _which_copy(stream: LedStream, listed_in: str, row: WireSubscription, origin
 @dataclass(slots=True)
 class Listeners:
     by_account: dict[str, set[str]] = field(default_factory=dict)  # account id -> subjects
-    imported: bool = False  # somebody hears another account's, and the list does not say whose
+    imported: bool = False  # a subscription receives from an unknown other account
 
 
 @dataclass(slots=True)
@@ -219,7 +219,7 @@ class _ConsumerRows:
 
 
 def _most_complete(connections: dict[int, _ConsumerRows]) -> int | None:
-    """The consumer's own connection: it alone listens to acks and pulls; None when in doubt."""
+    """The consumer's own connection: only it subscribes to acks and pulls; None when ambiguous."""
     if len(connections) == 1:
         return next(iter(connections))
     most = max(map(len, connections.values()))

@@ -1,4 +1,4 @@
-"""The two ways to ask one server for its subscriptions: as the system account, and over HTTP."""
+"""Requests for the subscriptions of one server: over the system account, and over HTTP."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from exporter.sources.transport.connection import NatsConnection
 from exporter.sources.transport.gzip_responses import unpacked
 
 T = TypeVar("T")
-# What the server with that id answers at a path with a query.
+# Server id, path, query -> body of the response.
 HttpGet = Callable[[str, str, Mapping[str, str]], Awaitable[bytes]]
 
 
 class SubszTransport(Protocol):
-    """Servers are named by their ids; every answer may fail with a RequestError."""
+    """Servers are named by their ids; every method may raise RequestError."""
 
     async def subscriptions(self, server: str, request: SubszRequest) -> WireSubsz: ...
 
     async def streams(self, server: str) -> list[WireJsz]:
-        """All streams there with their configuration, without consumers."""
+        """All streams of the server with their configuration, without consumers."""
         ...
 
     async def is_client(self, server: str, cid: int) -> bool:
-        """Whether that connection is a client's; JetStream's own are in no list of connections."""
+        """Whether the connection is a client's; CONNZ does not list JetStream's own."""
         ...
 
     async def queues(self, server: str) -> Collection[str]:
-        """The server's internal queues in which something waits."""
+        """The server's non-empty internal queues."""
         ...
 
 

@@ -1,6 +1,6 @@
-"""One NATS connection: requests with a deadline, NATS' ways of failing mapped to our reasons.
+"""One NATS connection: requests with a deadline, failures mapped to catalog.REASONS.
 
-It reconnects for ever by itself (every request may reopen it) and reads credentials anew each time.
+Every request reconnects when needed, and each connect reads the credentials again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _VIOLATION = re.compile(r'permissions violation for (publish|subscription) to "(
 _DOMAIN_API = re.compile(r"^\$js\.[^.]+\.api\.")
 _NO_RESPONDERS = "503"
 _CONNECT_SECONDS = 3.0
-# Answers are read at once, but a big system's may all arrive in one burst.
+# Replies are read at once, but those of a large system may all arrive in one burst.
 _PENDING_MESSAGES = 1_000_000
 _PENDING_BYTES = 2 * 1024**3
 
@@ -62,29 +62,29 @@ class NatsConnection:
         self._inbox = ""
         self._inbox_denied = False
         self._discovered: list[str] = []
-        self._next_address = 0  # whose turn it is among the addresses
+        self._next_address = 0  # index of the next address to try
         self._last_error = ""
         self.reconnects = -1
         self.last_server_id = ""
 
     @property
     def server_info(self) -> Mapping[str, Any]:
-        """What the connected server said of itself (INFO); empty while not connected."""
+        """The INFO of the connected server; empty while not connected."""
         client = self._client
         return client._server_info if client and client.is_connected else {}  # noqa: SLF001  no public way
 
     async def open(self) -> None:
-        """Connect if there is no living connection; every address is tried once."""
+        """Connects unless connected; tries every address once."""
         async with self._opening:
             if self._client is not None and self._client.is_connected:
                 return
             await self._drop()
-            # The access' own addresses first: discovered ones may be unreachable from here.
+            # Configured addresses first: discovered ones may be unreachable from here.
             addresses = list(dict.fromkeys([*self._access.addresses, *self._discovered]))
             failures = []
             for _ in addresses:
                 address = addresses[self._next_address % len(addresses)]
-                # Counted before the try, which may be cut short: the next one goes on behind it.
+                # Counted before the try, which may be cancelled: the next call continues after it.
                 self._next_address += 1
                 try:
                     self._client = await self._connect(address)
@@ -107,7 +107,7 @@ class NatsConnection:
                     servers=[address],
                     name=self._name,
                     allow_reconnect=False,
-                    # Otherwise the library knocks at a dead address for two minutes.
+                    # Otherwise the library retries a dead address for two minutes.
                     max_reconnect_attempts=1,
                     reconnect_time_wait=0,
                     connect_timeout=int(_CONNECT_SECONDS),
@@ -134,7 +134,7 @@ class NatsConnection:
         )
 
     async def request(self, subject: str, payload: bytes = b"", *, timeout: float) -> Reply:
-        """One request, one answer."""
+        """One request, one reply."""
         response: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         sent, started = time.time(), time.perf_counter()
 
@@ -151,7 +151,9 @@ class NatsConnection:
             async with asyncio.timeout(max(0.0, timeout)):
                 reply = await response
         except TimeoutError:
-            raise RequestError("timeout", f"{subject}: no answer within {timeout:.1f} s") from None
+            raise RequestError(
+                "timeout", f"{subject}: no response within {timeout:.1f} s"
+            ) from None
         finally:
             self._waiting.pop(token, None)
         return _responded(reply, subject)
@@ -167,9 +169,9 @@ class NatsConnection:
         linger: float = 0.0,
         headers: dict[str, str] | None = None,
     ) -> list[Reply]:
-        """One request to all servers: until nobody spoke for `quiet`, or the timeout.
+        """One request to all servers; ends after `quiet` seconds without a reply, or the timeout.
 
-        Once it is `enough`, a silence of `linger` ends it.
+        Once the replies are `enough`, it ends after `linger` seconds without a reply.
         """
         arrived: asyncio.Queue[Reply | RequestError] = asyncio.Queue()
         sent, started = time.time(), time.perf_counter()
@@ -184,8 +186,8 @@ class NatsConnection:
         try:
             while not (satisfied := enough(replies)) or linger > 0:
                 left = timeout - (time.perf_counter() - started)
-                silence = linger if satisfied else quiet if replies else left
-                item = await _next_within(arrived, min(left, silence))
+                wait = linger if satisfied else quiet if replies else left
+                item = await _next_within(arrived, min(left, wait))
                 if item is None:
                     break
                 if isinstance(item, RequestError):
@@ -194,7 +196,7 @@ class NatsConnection:
         finally:
             self._waiting.pop(token, None)
         if not replies:
-            raise RequestError("timeout", f"{subject}: no answer within {timeout:.1f} s")
+            raise RequestError("timeout", f"{subject}: no response within {timeout:.1f} s")
         return replies
 
     async def close(self) -> None:
@@ -216,7 +218,7 @@ class NatsConnection:
         try:
             if client is None:
                 raise RequestError("disconnected", f"{subject}: not connected")
-            if self._inbox_denied:  # it may be allowed by now; if not, the server says so again
+            if self._inbox_denied:  # it may be allowed by now; if not, the server denies it again
                 await self._listen(client)
             await client.publish(subject, payload, reply=f"{self._inbox}.{token}", headers=headers)
         except NatsError as error:
@@ -244,7 +246,7 @@ class NatsConnection:
             self._inbox_denied = True
             self._fail_waiting(RequestError("permission", f"subscribing to {subject} is denied"))
             return
-        # The server never answers a denied publish; without this it would look like a timeout.
+        # The server does not reply to a denied publish; without this it would be a timeout.
         for waiting in list(self._waiting.values()):
             if subject in (waiting.subject.lower(), _as_checked(waiting.subject)):
                 waiting.fail(
@@ -252,11 +254,11 @@ class NatsConnection:
                 )
 
     def _why(self, error: BaseException) -> str:
-        """What went wrong at an address; the library hides a refusal behind "no servers"."""
+        """The error of an address; the library reports a refusal only as "no servers"."""
         if isinstance(error, NoServersError) and self._last_error:
             return self._last_error
         if isinstance(error, TimeoutError):
-            return f"no answer within {_CONNECT_SECONDS:.0f} s"
+            return f"no response within {_CONNECT_SECONDS:.0f} s"
         return _error_text(error)
 
     async def _on_closed(self) -> None:
@@ -269,14 +271,14 @@ class NatsConnection:
 
 
 def _as_checked(subject: str) -> str:
-    """A server of the domain itself takes $JS.<domain>.API for $JS.API before it checks."""
+    """A server of the domain maps $JS.<domain>.API to $JS.API before it checks permissions."""
     return _DOMAIN_API.sub("$js.api.", subject.lower())
 
 
 async def _discard(client: Client) -> None:
-    """The library leaves its socket open when a server turns it away.
+    """The library leaves its socket open when a server rejects the connection.
 
-    Its close() is no help there: after a failed TLS handshake it waits for ever.
+    Its close() does not help: after a failed TLS handshake it waits for ever.
     """
     transport = client._transport  # noqa: SLF001  no public way
     if client.is_connected:
@@ -301,7 +303,7 @@ def _reply(message: Msg, sent: float, started: float) -> Reply:
 
 def _responded(reply: Reply, subject: str) -> Reply:
     if not reply.data and reply.headers.get("Status") == _NO_RESPONDERS:
-        raise RequestError("no_responders", f"{subject}: nobody answers there")
+        raise RequestError("no_responders", f"{subject}: no responders")
     return reply
 
 

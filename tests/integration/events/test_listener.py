@@ -78,7 +78,7 @@ async def test_after_a_restart_of_the_server_it_listens_again(
         await make_stream(nats_server, "SECOND")
         await until_received(listener.state, lambda seen: created(seen) == 2)
     assert listener.connected_since is None
-    assert len(said(caplog, "listening")) == 2
+    assert len(said(caplog, "event subscriptions connected")) == 2
     assert len(said(caplog, "event subscriptions not connected")) == 1
 
 
