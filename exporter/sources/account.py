@@ -22,7 +22,7 @@ from exporter.sources.decoding.wire import (
 from exporter.sources.jetstream_api.assets import AccountAssets
 from exporter.sources.jetstream_api.client import AccountApi, api_prefix
 from exporter.sources.request_context import RequestContext, SkippedRequests
-from exporter.sources.servers.silent_assets import ServerRegistry
+from exporter.sources.servers.registry import ServerRegistry
 from exporter.sources.servers.snapshot import SourceOptions, unreadable_thresholds
 from exporter.sources.transport.connection import NatsConnection
 from exporter.sources.transport.responder import server_names

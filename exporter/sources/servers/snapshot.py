@@ -22,7 +22,8 @@ from exporter.sources.decoding.wire import WireHealth
 from exporter.sources.filters import Filters
 from exporter.sources.request_context import RequestContext
 from exporter.sources.servers.leaders import ConfigCache, LeaderRows
-from exporter.sources.servers.silent_assets import ServerRegistry, SilentAssets
+from exporter.sources.servers.registry import ServerRegistry
+from exporter.sources.servers.silent_assets import SilentAssets
 from exporter.sources.servers.startup import StartupCache
 from exporter.sources.subsz.counts import account_id
 from exporter.sources.subsz.publish_counts import PublishCounting, PublishOptions

@@ -274,7 +274,9 @@ async def test_above_the_rate_it_switches_itself_off_for_good(
         assert 0 < counted <= 50
         assert stream_of(tap.state.counts()).duplicates == counted
         assert tap.connection.connected_since is None
-    switched = [each for each in caplog.records if "publish-ack tap turned off" in each.getMessage()]
+    switched = [
+        each for each in caplog.records if "publish-ack tap turned off" in each.getMessage()
+    ]
     assert len(switched) == 1
 
 

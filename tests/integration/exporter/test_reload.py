@@ -94,7 +94,8 @@ async def test_a_bad_file_keeps_the_old_configuration_and_says_so(
         assert len(series.named("consumer_up", system="good")) == 3
         line = (await exporter.log_lines())[-1]
         assert (
-            "ERROR exporter.polling.supervisor  reload failed, old configuration kept, fix it and reload" in line
+            "ERROR exporter.polling.supervisor  reload failed, old configuration kept, fix it and reload"
+            in line
         )
         assert "did you mean interval?" in line
 

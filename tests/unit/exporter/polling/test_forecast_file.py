@@ -139,7 +139,9 @@ def test_a_line_that_is_none_of_ours_refuses_the_file(line: str, reason: str) ->
 
 
 def test_one_gauge_twice_refuses_the_file() -> None:
-    with pytest.raises(ForecastFileError, match="line 3: streamgauge_forecast_stream_bytes appears"):
+    with pytest.raises(
+        ForecastFileError, match="line 3: streamgauge_forecast_stream_bytes appears"
+    ):
         read_forecasts(text(LEVEL, DATE, LEVEL.replace("4096.0", "1.0")), NOW)
 
 

@@ -80,7 +80,9 @@ async def test_a_source_that_never_comes_back_is_given_up(log: Callable[[], list
     source.before_answer = hang
     await poller.poll_once()
     assert own(poller)["poll_errors_total", "poll", "internal"] == 1
-    assert log() == ["ERROR poll failed error=the poll did not end within 0.01 s after its deadline"]
+    assert log() == [
+        "ERROR poll failed error=the poll did not end within 0.01 s after its deadline"
+    ]
 
 
 async def test_a_timeout_inside_a_source_is_not_taken_for_its_deadline(
@@ -189,7 +191,12 @@ async def test_the_cap_is_told_when_it_is_reached(log: Callable[[], list[str]]) 
     await polled(poller)
     dropped = poller.state.rendered.dropped
     await polled(poller, 2)
-    assert log().count(f"WARNING series above max_series dropped, raise it or filter names dropped={dropped}") == 1
+    assert (
+        log().count(
+            f"WARNING series above max_series dropped, raise it or filter names dropped={dropped}"
+        )
+        == 1
+    )
 
 
 async def test_a_pace_that_cannot_be_kept_is_told_once(log: Callable[[], list[str]]) -> None:
