@@ -61,9 +61,9 @@ async def test_naks_and_terms_are_counted_by_one_each(nats_server: NatsServer) -
             client,
             lambda seen: worker_of(seen).naks >= 7 and terms_of(seen) >= 3,
         )
-    told = nats_server.version != OLDEST
+    logged = nats_server.version != OLDEST
     assert worker_of(counts).naks == 7
-    assert worker_of(counts).terms == ((("client" if told else "unknown"), 3),)
+    assert worker_of(counts).terms == ((("client" if logged else "unknown"), 3),)
     assert worker_of(counts).exhausted == 0
     assert counts.advisories["APP", "consumer_msg_naked"] == 7
     assert counts.advisories["APP", "consumer_created"] == 1
@@ -85,7 +85,7 @@ async def test_a_term_with_a_reason_is_the_clients_even_if_it_sounds_like_a_serv
     assert worker_of(counts).terms == (("client", 2),)
 
 
-async def test_messages_that_leave_unacked_are_told_from_the_clients_own(
+async def test_messages_removed_unacked_differ_from_terms_of_the_client(
     nats_server: NatsServer,
 ) -> None:
     """A server says the same of a delete and of a limit that it applies under way."""
@@ -100,9 +100,9 @@ async def test_messages_that_leave_unacked_are_told_from_the_clients_own(
         await request(client, "STREAM.UPDATE.ORDERS",
                   {"name": "ORDERS", "subjects": ["orders.>"], "max_msgs": 1})  # fmt: skip
         counts = await all_received(listener.state, client, lambda seen: terms_of(seen) >= 5)
-    told = nats_server.version != OLDEST
+    logged = nats_server.version != OLDEST
     assert worker_of(counts).terms == (
-        (("client", 1), ("deleted", 4)) if told else (("unknown", 5),)
+        (("client", 1), ("deleted", 4)) if logged else (("unknown", 5),)
     )
 
 
@@ -123,10 +123,10 @@ async def test_messages_that_ran_out_of_deliveries_are_counted_once_each(
         )
         await publish(client, 1)
         await pulling
-    heard = worker_of(counts)
-    assert (heard.exhausted, heard.exhausted_seqs) == (3, frozenset({1, 3, 4}))
-    assert heard.last_exhausted_seq in {1, 3, 4}
-    assert heard.naks == 0
+    received = worker_of(counts)
+    assert (received.exhausted, received.exhausted_seqs) == (3, frozenset({1, 3, 4}))
+    assert received.last_exhausted_seq in {1, 3, 4}
+    assert received.naks == 0
 
 
 async def test_every_ack_is_sampled_into_the_histogram(nats_server: NatsServer) -> None:
@@ -168,9 +168,9 @@ async def test_a_restore_is_counted_for_the_stream_that_came_back(nats_server: N
         )
     assert stream_of(counts).restores == 1
     kinds = {kind: number for (_, kind), number in counts.advisories.items()}
-    told = ("stream_snapshot_create", "stream_snapshot_complete", "stream_restore_create",
+    logged = ("stream_snapshot_create", "stream_snapshot_complete", "stream_restore_create",
             "stream_restore_complete")  # fmt: skip
-    assert {kind: kinds.get(kind) for kind in told} == dict.fromkeys(told, 1)
+    assert {kind: kinds.get(kind) for kind in logged} == dict.fromkeys(logged, 1)
 
 
 async def snapshot(client: Client) -> tuple[dict[str, Any], list[bytes]]:

@@ -41,16 +41,16 @@ def elections(counts: EventCounts) -> tuple[int, int]:
 @asynccontextmanager
 async def truth(cluster: NatsCluster) -> AsyncIterator[Counter[str]]:
     """Elections as another client counts them: a busy machine may hold more than were asked for."""
-    told: Counter[str] = Counter()
+    logged: Counter[str] = Counter()
 
     async def take(message: Msg) -> None:
-        told[message.subject.split(".")[3].lower()] += 1
+        logged[message.subject.split(".")[3].lower()] += 1
 
     async with connected(cluster) as client:
         await client.subscribe("$JS.EVENT.ADVISORY.*.LEADER_ELECTED.>", cb=take)
         await client.flush()
         await client.flush()  # the first may overtake the subscription
-        yield told
+        yield logged
 
 
 async def test_elections_are_counted_and_copies_for_the_system_account_are_not_counted_again(
@@ -59,7 +59,7 @@ async def test_elections_are_counted_and_copies_for_the_system_account_are_not_c
     both = new_state()
     async with (
         connected(nats_cluster) as client,
-        truth(nats_cluster) as told,
+        truth(nats_cluster) as logged,
         listening(nats_cluster) as own,
         listening(nats_cluster, SYS, of_system_account=True) as system,
         listening(nats_cluster, state=both),
@@ -77,7 +77,7 @@ async def test_elections_are_counted_and_copies_for_the_system_account_are_not_c
         if nats_cluster.nodes[0].version != OLDEST:  # 2.9.10 does not tell
             await until_received(both, lambda seen: "domain_leader_elected" in kinds_of(seen, ""))
         # Time has passed: whatever would come twice has come.
-        elected = (told["stream"], told["consumer"])
+        elected = (logged["stream"], logged["consumer"])
         assert [elections(state.counts()) for state in (own.state, system.state, both)] == [
             elected
         ] * 3
@@ -85,7 +85,7 @@ async def test_elections_are_counted_and_copies_for_the_system_account_are_not_c
 
 
 @pytest.mark.parametrize("version", [pytest.param(OLDEST, marks=pytest.mark.long), NEWEST])
-async def test_a_stream_that_lost_its_majority_is_told_of(version: str) -> None:
+async def test_a_stream_that_lost_its_quorum_is_counted(version: str) -> None:
     """Servers find out within 10 to 20 seconds, and say so every 10 seconds while it lasts."""
     both = new_state()
     async with NatsCluster(3, version, default_options()) as cluster:

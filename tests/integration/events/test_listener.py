@@ -55,7 +55,7 @@ def created(counts: EventCounts) -> int:
     return counts.advisories.get(("APP", "stream_created"), 0)
 
 
-def said(caplog: pytest.LogCaptureFixture, message: str) -> list[dict[str, object]]:
+def log_fields(caplog: pytest.LogCaptureFixture, message: str) -> list[dict[str, object]]:
     return [each.fields for each in caplog.records if each.getMessage() == message]  # type: ignore[attr-defined]
 
 
@@ -78,8 +78,8 @@ async def test_after_a_restart_of_the_server_it_listens_again(
         await make_stream(nats_server, "SECOND")
         await until_received(listener.state, lambda seen: created(seen) == 2)
     assert listener.connected_since is None
-    assert len(said(caplog, "event subscriptions connected")) == 2
-    assert len(said(caplog, "event subscriptions not connected")) == 1
+    assert len(log_fields(caplog, "event subscriptions connected")) == 2
+    assert len(log_fields(caplog, "event subscriptions not connected")) == 1
 
 
 async def since(listener: Listener) -> float | None:
@@ -104,13 +104,15 @@ async def test_it_waits_for_a_server_that_is_not_there_yet(
         await until_connected(listener.connection)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    assert len(said(caplog, "event subscriptions not connected")) == 1
+    assert len(log_fields(caplog, "event subscriptions not connected")) == 1
 
 
-async def test_a_server_that_falls_silent_is_noticed() -> None:
+async def test_a_server_that_stops_responding_is_noticed() -> None:
     async with NatsServer(NEWEST, default_options()) as server:
-        heard: list[str] = []
-        subscriptions = [EventSubscription("some.>", lambda message: heard.append(message.subject))]
+        received: list[str] = []
+        subscriptions = [
+            EventSubscription("some.>", lambda message: received.append(message.subject))
+        ]
         connection = EventConnection(access_to(server), "test", subscriptions, ping_interval=1)
         task = asyncio.create_task(connection.run())
         before = await until_connected(connection)
@@ -128,7 +130,7 @@ async def test_a_server_that_falls_silent_is_noticed() -> None:
             await client.publish("some.word", b"")
 
         async def tokens() -> list[str]:
-            return heard
+            return received
 
         await until(tokens, lambda seen: seen == ["some.word"], "deaf")
         assert connection.breaks == 1
@@ -147,7 +149,7 @@ def with_restricted_user(*allowed: str) -> NatsOptions:
     )
 
 
-async def test_a_denied_subject_is_told_once_and_the_others_go_on(
+async def test_a_denied_subject_is_logged_once_and_the_others_go_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with (
@@ -164,7 +166,7 @@ async def test_a_denied_subject_is_told_once_and_the_others_go_on(
         await until_connected(listener.connection, not_since=before)
         await make_stream(server, "SECOND")
         await until_received(listener.state, lambda seen: created(seen) == 2)
-    warned = said(caplog, "subscription denied, grant the subscribe permission")
+    warned = log_fields(caplog, "subscription denied, grant the subscribe permission")
     assert [each["denied"] for each in warned] == [
         f"{CONSUMER_ADVISORIES}, $JS.EVENT.METRIC.CONSUMER.ACK.>"
     ]
@@ -174,8 +176,8 @@ async def test_a_permission_taken_away_and_given_back_is_noticed_without_a_new_c
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
-    heard: list[str] = []
-    subscriptions = [EventSubscription(subject, lambda message: heard.append(message.subject))
+    received: list[str] = []
+    subscriptions = [EventSubscription(subject, lambda message: received.append(message.subject))
             for subject in ("some.>", "other.>")]  # fmt: skip
     async with NatsServer(NEWEST, with_restricted_user("some.>", "other.>")) as server:
         connection = EventConnection(
@@ -198,7 +200,7 @@ async def test_a_permission_taken_away_and_given_back_is_noticed_without_a_new_c
             await client.flush()
 
         async def tokens() -> list[str]:
-            return sorted(heard)
+            return sorted(received)
 
         await until(
             tokens, lambda seen: seen == ["other.word", "some.word"], "deaf, or heard twice"
@@ -206,8 +208,8 @@ async def test_a_permission_taken_away_and_given_back_is_noticed_without_a_new_c
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     assert after > before
-    assert len(said(caplog, "subscription denied, grant the subscribe permission")) == 1
-    assert len(said(caplog, "subscriptions no longer denied")) == 1
+    assert len(log_fields(caplog, "subscription denied, grant the subscribe permission")) == 1
+    assert len(log_fields(caplog, "subscriptions no longer denied")) == 1
 
 
 async def reload_with(server: NatsServer, old: str, new: str) -> None:
@@ -230,7 +232,7 @@ async def reload_with(server: NatsServer, old: str, new: str) -> None:
     )
 
 
-async def test_without_ack_samples_advisories_are_still_heard_without_a_break() -> None:
+async def test_advisories_are_received_without_ack_samples() -> None:
     allowed = (STREAM_ADVISORIES, CONSUMER_ADVISORIES)
     async with (
         NatsServer(NEWEST, with_restricted_user(*allowed)) as server,
@@ -261,7 +263,7 @@ def test_it_never_listens_to_the_audit_of_the_api() -> None:
         assert not subject.startswith("$JS.EVENT.ADVISORY.API.>")
 
 
-async def test_an_advisory_that_cannot_be_read_is_counted_and_the_next_one_is_heard(
+async def test_a_malformed_advisory_is_counted_and_the_next_one_received(
     nats_server: NatsServer,
 ) -> None:
     async with listening(nats_server) as listener, connected(nats_server) as client:
@@ -277,19 +279,21 @@ async def test_an_advisory_that_cannot_be_read_is_counted_and_the_next_one_is_he
     assert counts.consumers == {}
 
 
-async def test_a_mistake_of_ours_does_not_end_the_listening(
+async def test_an_exception_in_a_handler_does_not_end_the_session(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    heard: list[bytes] = []
+    received: list[bytes] = []
 
-    def hear(message: object) -> None:
+    def handler(message: object) -> None:
         data = message.data  # type: ignore[attr-defined]
         if data == b"odd":
             raise KeyError("a mistake")
-        heard.append(data)
+        received.append(data)
 
     async with NatsServer(NEWEST, default_options()) as server:
-        connection = EventConnection(access_to(server), "test", [EventSubscription("some.>", hear)])
+        connection = EventConnection(
+            access_to(server), "test", [EventSubscription("some.>", handler)]
+        )
         task = asyncio.create_task(connection.run())
         await until_connected(connection)
         async with connected(server) as client:
@@ -297,12 +301,12 @@ async def test_a_mistake_of_ours_does_not_end_the_listening(
                 await client.publish("some.word", data)
 
             async def tokens() -> list[bytes]:
-                return heard
+                return received
 
             await until(tokens, lambda seen: seen == [b"even"], "deaf")
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    assert len(said(caplog, "event handler failed")) == 1
+    assert len(log_fields(caplog, "event handler failed")) == 1
 
 
 async def test_events_of_another_domain_are_counted_apart(nats_server: NatsServer) -> None:

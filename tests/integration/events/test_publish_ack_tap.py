@@ -73,14 +73,14 @@ async def publish(client: Client, subject: str, data: bytes = b"x", **headers: s
     await client.request(subject, data, headers=named or None, timeout=20)
 
 
-async def until_said(tap: AckTap, **wanted: StreamCounts) -> None:
+async def until_counted(tap: AckTap, **wanted: StreamCounts) -> None:
     """Exactly this: the tap hears an ack after the publisher did, if at all."""
     keys = {("APP", name): counts for name, counts in wanted.items()}
 
-    async def said() -> dict[tuple[str, str], StreamCounts]:
+    async def logged() -> dict[tuple[str, str], StreamCounts]:
         return dict(tap.state.counts().streams)
 
-    await until(said, lambda seen: seen == keys, f"not {keys}")
+    await until(logged, lambda seen: seen == keys, f"not {keys}")
 
 
 async def test_duplicates_and_rejections_are_counted_exactly(nats_server: NatsServer) -> None:
@@ -99,7 +99,7 @@ async def test_duplicates_and_rejections_are_counted_exactly(nats_server: NatsSe
         for _ in range(5):
             await publish(client, "full.new")
         await publish(client, "sealed.new")
-        await until_said(
+        await until_counted(
             tap,
             ORDERS=StreamCounts(
                 duplicates=60,
@@ -112,7 +112,7 @@ async def test_duplicates_and_rejections_are_counted_exactly(nats_server: NatsSe
         assert tap.tap_state() == TapState("APP", active=True)
 
 
-async def test_replies_that_only_look_like_acks_are_left_alone(nats_server: NatsServer) -> None:
+async def test_replies_that_only_resemble_acks_are_ignored(nats_server: NatsServer) -> None:
     """Messages on their way to consumers, direct gets and other people's services."""
     duplicate = b'{"stream":"ORDERS","seq":1,"duplicate": true}'
     async with connected(nats_server) as client, tapping(nats_server) as tap:
@@ -127,13 +127,13 @@ async def test_replies_that_only_look_like_acks_are_left_alone(nats_server: Nats
         direct = await client.request("$JS.API.DIRECT.GET.ORDERS", b'{"seq":1}', timeout=10)
         assert direct.data == duplicate
         await request(client, "STREAM.MSG.GET.ORDERS", {"seq": 1})
-        await answer_each_other(client, b'{"error":{"code":400,"message":"bad"}}')
+        await reply_to_each_other(client, b'{"error":{"code":400,"message":"bad"}}')
         await publish(client, "orders.new", Msg_Id="a")
         await publish(client, "orders.new", Msg_Id="a")
-        await until_said(tap, ORDERS=StreamCounts(duplicates=1))
+        await until_counted(tap, ORDERS=StreamCounts(duplicates=1))
 
 
-async def answer_each_other(client: Client, response: bytes) -> None:
+async def reply_to_each_other(client: Client, response: bytes) -> None:
     async def reply(message: Msg) -> None:
         await message.respond(response)
 
@@ -153,7 +153,7 @@ async def test_an_atomic_batch_with_a_duplicate_is_a_duplicate() -> None:
         await publish(client, "orders.new", Batch_Id="b", Batch_Sequence="1", Msg_Id="a")
         await publish(client, "orders.new", Batch_Id="b", Batch_Sequence="2", Batch_Commit="1")
         await publish(client, "orders.new", Batch_Id="c", Batch_Sequence="7", Batch_Commit="1")
-        await until_said(tap, ORDERS=StreamCounts(duplicates=1, rejections=((10176, 1),)))
+        await until_counted(tap, ORDERS=StreamCounts(duplicates=1, rejections=((10176, 1),)))
 
 
 async def test_the_error_of_a_fast_batch_names_no_stream() -> None:
@@ -179,7 +179,7 @@ async def test_the_error_of_a_fast_batch_names_no_stream() -> None:
             )
         while b'"batch"' not in await responses.get():  # the last word on the whole batch
             pass
-        await until_said(tap, **{"": StreamCounts(rejections=((WRONG_LAST, 1),))})
+        await until_counted(tap, **{"": StreamCounts(rejections=((WRONG_LAST, 1),))})
 
 
 @pytest.mark.parametrize("version", [OLDEST, "2.10.26", NEWEST])
@@ -208,10 +208,10 @@ async def test_a_duplicate_of_what_is_still_under_way_is_a_duplicate(version: st
                 await client.publish("orders.new", b"x", reply=inbox, headers=headers)
         await asyncio.wait_for(all_here.wait(), 30)
         assert acks["stored"] == ids
-        await until_said(tap, ORDERS=StreamCounts(duplicates=ids * (copies - 1)))
+        await until_counted(tap, ORDERS=StreamCounts(duplicates=ids * (copies - 1)))
 
 
-async def test_acks_of_other_accounts_and_other_inboxes_are_not_heard(
+async def test_acks_of_other_accounts_and_other_inboxes_are_not_received(
     nats_server: NatsServer,
 ) -> None:
     async with (
@@ -230,24 +230,24 @@ async def test_acks_of_other_accounts_and_other_inboxes_are_not_heard(
         for _ in range(4):
             await publish(mine, "orders.new", Msg_Id="c")
         await mine.close()
-        await until_said(special, ORDERS=StreamCounts(duplicates=3))
-        await until_said(usual, ORDERS=StreamCounts(duplicates=1))
+        await until_counted(special, ORDERS=StreamCounts(duplicates=3))
+        await until_counted(usual, ORDERS=StreamCounts(duplicates=1))
 
 
-async def test_our_own_questions_do_not_reach_the_tap(nats_server: NatsServer) -> None:
+async def test_our_own_requests_do_not_reach_the_tap(nats_server: NatsServer) -> None:
     async with connected(nats_server) as client, tapping(nats_server) as tap:
         await make_streams(client)
         sizes = tap.rate_limit
         await publish(client, "full.new")
         await publish(client, "full.new")
-        await until_said(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 1),)))
+        await until_counted(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 1),)))
         before = (sizes._messages, sizes._bytes)
         connection = NatsConnection(access_to(nats_server, inbox_prefix=OWN_INBOX_PREFIX), "own")
         for _ in range(5):
             await connection.request("$JS.API.STREAM.LIST", b"{}", timeout=10)
         await connection.close()
         await publish(client, "full.new")
-        await until_said(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 2),)))
+        await until_counted(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 2),)))
         grown = sizes._messages - before[0]
     assert grown == 1
 
@@ -313,13 +313,13 @@ async def test_after_a_restart_of_the_server_it_listens_again(nats_server: NatsS
             await make_streams(client)
             await publish(client, "full.new")
             await publish(client, "full.new")
-        await until_said(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 1),)))
+        await until_counted(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 1),)))
         await nats_server.restart()
         await until_connected(tap.connection, not_since=before)
         assert tap.tap_state() == TapState("APP", active=True, breaks=1)
         async with connected(nats_server) as client:
             await publish(client, "full.new")
-        await until_said(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 2),)))
+        await until_counted(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 2),)))
 
 
 async def test_a_tap_that_may_not_listen_is_not_active() -> None:
@@ -342,7 +342,7 @@ async def test_nothing_of_a_payload_is_logged(
     async with connected(nats_server) as client, tapping(nats_server, limits=limits) as tap:
         await make_streams(client)
         for number in range(10):
-            await answer_each_other_once(client, f"secret-{number}".encode())
+            await reply_to_each_other_once(client, f"secret-{number}".encode())
 
         async def off() -> str:
             return tap.off
@@ -351,6 +351,6 @@ async def test_nothing_of_a_payload_is_logged(
     assert "secret" not in caplog.text
 
 
-async def answer_each_other_once(client: Client, response: bytes) -> None:
+async def reply_to_each_other_once(client: Client, response: bytes) -> None:
     await client.publish(client.new_inbox(), response)
     await client.flush()

@@ -43,7 +43,7 @@ AS_APP = {"user": "app", "password": "app"}
 
 
 @asynccontextmanager
-async def hearing_of(
+async def event_session_of(
     settings: dict[str, Any], source_info: SourceInfo
 ) -> AsyncIterator[EventSession]:
     event_session = make_event_session(build(EventSettings, settings, "test"), source_info)
@@ -77,7 +77,7 @@ async def one_nak_and_one_duplicate(client: Client) -> None:
     await client.flush()
 
 
-async def heard(event_session: EventSession, account: str = "APP") -> EventCounts:
+async def received(event_session: EventSession, account: str = "APP") -> EventCounts:
     def enough(seen: EventCounts) -> bool:
         worker = seen.consumers.get((account, "ORDERS", "worker"))
         return worker is not None and worker.naks > 0
@@ -93,10 +93,13 @@ async def test_beside_the_account_source_the_same_user_listens(nats_server: Nats
         "test", "account", access, NatsConnection(access, "source"), account="APP"
     )
     settings = {"publish_ack_tap": {"enabled": True}}
-    async with connected(nats_server) as client, hearing_of(settings, source_info) as event_session:
+    async with (
+        connected(nats_server) as client,
+        event_session_of(settings, source_info) as event_session,
+    ):
         await make_orders(client)
         await one_nak_and_one_duplicate(client)
-        counts = await heard(event_session)
+        counts = await received(event_session)
         assert [listener.config.of_system_account for listener in event_session.listeners] == [
             False
         ]
@@ -113,7 +116,10 @@ async def test_beside_the_system_source_both_accounts_are_listened_to(
 ) -> None:
     settings: dict[str, Any] = {"account": {**AS_APP, "name": "APP"}, "capture_stream": "KEPT"}
     source_info = SourceInfo("test", "system", access_to(nats_server, SYS))
-    async with connected(nats_server) as client, hearing_of(settings, source_info) as event_session:
+    async with (
+        connected(nats_server) as client,
+        event_session_of(settings, source_info) as event_session,
+    ):
         await request(client, "STREAM.CREATE.KEPT",
                   {"name": "KEPT", "subjects": ["$JS.EVENT.ADVISORY.CONSUMER.>"]})  # fmt: skip
         await event_session.catch_up(time.monotonic() + 20)
@@ -135,35 +141,35 @@ async def test_beside_the_system_source_both_accounts_are_listened_to(
     assert counts.tap is None
 
 
-async def test_beside_the_monitor_source_the_server_tells_the_accounts_name() -> None:
+async def test_with_the_monitor_source_the_server_reports_the_account_name() -> None:
     async with (
         NatsServer(NEWEST, default_options()) as server,
         connected(server) as client,
-        hearing_of({"account": {**AS_APP, "urls": [server.url]}},
+        event_session_of({"account": {**AS_APP, "urls": [server.url]}},
                    SourceInfo("test", "monitor")) as event_session,
     ):  # fmt: skip
         assert event_session.state.own_account == "account"
         await make_orders(client)
         await one_nak_and_one_duplicate(client)
-        counts = await heard(event_session)
+        counts = await received(event_session)
     assert worker_of(counts).naks == 1
 
 
-async def test_before_2_10_a_name_that_is_not_given_is_asked_for_in_the_log(
+async def test_before_2_10_the_log_asks_for_a_missing_account_name(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with (
         NatsServer(OLDEST, default_options()) as server,
-        hearing_of({"account": {**AS_APP, "urls": [server.url]}},
+        event_session_of({"account": {**AS_APP, "urls": [server.url]}},
                    SourceInfo("test", "monitor")) as event_session,
     ):  # fmt: skip
         for _ in range(2):
             await event_session.catch_up(time.monotonic() + 20)
         assert event_session.counts().consumers == {}
-    told = [
+    logged = [
         each.getMessage() for each in caplog.records if "events.account.name" in each.getMessage()
     ]
-    assert len(told) == 1
+    assert len(logged) == 1
 
 
 @pytest.mark.parametrize("settings", [{"enabled": False}, {}])
@@ -172,9 +178,9 @@ def test_without_anything_to_listen_to_there_is_no_hearing(settings: dict[str, A
     assert make_event_session(build(EventSettings, settings, "test"), source_info) is None
 
 
-@pytest.mark.parametrize("app_is_heard", [True, False])
+@pytest.mark.parametrize("app_is_received", [True, False])
 async def test_in_operator_mode_copies_give_an_id_and_are_shown_by_the_accounts_name(
-    tmp_path: Path, app_is_heard: bool
+    tmp_path: Path, app_is_received: bool
 ) -> None:
     system, app = JwtAccount("SYS", jetstream=False), JwtAccount("APP")
     options = NatsOptions(extra=operator_lines(system, app))
@@ -182,9 +188,11 @@ async def test_in_operator_mode_copies_give_an_id_and_are_shown_by_the_accounts_
              for each in (system, app)}  # fmt: skip
     async with NatsCluster(3, NEWEST, options) as cluster:
         access = NatsAccess(tuple(cluster.urls), creds_file=creds["SYS"])
-        settings = {"account": {"creds_file": str(creds["APP"])}} if app_is_heard else {}
-        async with hearing_of(settings, SourceInfo("test", "system", access)) as event_session:
-            if not app_is_heard:  # as the snapshots of a system source know it
+        settings = {"account": {"creds_file": str(creds["APP"])}} if app_is_received else {}
+        async with event_session_of(
+            settings, SourceInfo("test", "system", access)
+        ) as event_session:
+            if not app_is_received:  # as the snapshots of a system source know it
                 event_session.state.account_names = {app.key.public: "APP"}
             client = await nats.connect(cluster.urls, user_credentials=str(creds["APP"]))
             await request_with_retry(
@@ -209,7 +217,7 @@ async def test_one_listener_that_is_away_breaks_the_whole_hearing() -> None:
     ):
         settings = {"account": {**AS_APP, "urls": [elsewhere.url], "name": "APP"}}
         source_info = SourceInfo("test", "system", access_to(server, SYS))
-        async with hearing_of(settings, source_info) as event_session:
+        async with event_session_of(settings, source_info) as event_session:
             assert event_session.connected_since is not None
             await elsewhere.stop()
 

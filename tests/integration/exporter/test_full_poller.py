@@ -39,7 +39,7 @@ def settings_for(server: NatsServer, source: SourceName, *, tap: bool) -> System
         user=login.user if login else "",
         password=Secret(login.password) if login else None,
         account="APP" if source == "account" else None,
-        publishes=PublishSettings(interval=_seconds_between_looks(server, source)),
+        publishes=PublishSettings(interval=_seconds_between_polls(server, source)),
         config_interval=1.0,
         exact=ExactSettings(lag=True),
         events=EventSettings(
@@ -49,7 +49,7 @@ def settings_for(server: NatsServer, source: SourceName, *, tap: bool) -> System
     )  # fmt: skip
 
 
-def _seconds_between_looks(server: NatsServer, source: SourceName) -> float:
+def _seconds_between_polls(server: NatsServer, source: SourceName) -> float:
     """With every poll, but where nobody tells what waits in queues: there a look needs time to rest."""
     knows_queues = source == "monitor" or not server.version.startswith("2.9.")
     return 0.0 if knows_queues else RESTED_AFTER_SECONDS + 1
@@ -119,7 +119,7 @@ async def until_shown(poller: SystemPoller, wanted: dict[Key, float]) -> dict[Ke
 
 
 @each_source
-async def test_with_the_tap_duplicates_and_rejections_are_told_apart(
+async def test_with_the_tap_duplicates_and_rejections_are_counted_apart(
     nats_server: NatsServer, source: SourceName
 ) -> None:
     async with polling(nats_server, source, tap=True) as (poller, client):
@@ -148,7 +148,7 @@ async def test_without_the_tap_what_was_not_stored_is_the_bound(
 
 
 @each_source
-async def test_what_consumers_answered_is_heard_and_counted(
+async def test_acks_naks_and_terms_of_consumers_are_counted(
     nats_server: NatsServer, source: SourceName
 ) -> None:
     async with polling(nats_server, source, tap=False) as (poller, client):

@@ -18,8 +18,8 @@ from prometheus_client.openmetrics.parser import (
     text_string_to_metric_families as openmetrics_families,
 )
 from support.exporter.process import (
-    NOBODY,
     PLAIN,
+    UNREACHABLE,
     Exporter,
     Series,
     add_orders,
@@ -119,7 +119,7 @@ async def test_gzip_and_plain_hold_the_same(exporter: Exporter) -> None:
     assert len(lines) > 50
 
 
-async def test_head_tells_what_get_would(exporter: Exporter) -> None:
+async def test_head_has_the_headers_of_get(exporter: Exporter) -> None:
     for headers in (PLAIN, {"Accept-Encoding": "gzip"}):
         head = await exporter.request("/metrics", "HEAD", headers)
         assert (head.status, head.body) == (200, b"")
@@ -191,12 +191,12 @@ async def test_it_is_ready_when_the_first_poll_ended_even_without_nats(tmp_path:
     connected_to_us = asyncio.Event()
     hang_up = asyncio.Event()
 
-    async def say_nothing(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def send_nothing(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connected_to_us.set()
         await hang_up.wait()
         writer.close()
 
-    mute = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    mute = await asyncio.start_server(send_nothing, "127.0.0.1", 0)
     port = mute.sockets[0].getsockname()[1]
     async with mute, exporting(tmp_path, "--nats", f"nats://127.0.0.1:{port}") as exporter:
         await exporter.listening()
@@ -218,15 +218,15 @@ async def test_once_prints_what_a_scrape_would_get(server: NatsServer) -> None:
     assert series.value("up", system="nats") == 1
 
 
-async def test_once_fails_in_words_when_nobody_answers() -> None:
-    ended = await ran("--nats", NOBODY, "--once", "--system", "mine")
+async def test_once_prints_a_reason_without_any_response() -> None:
+    ended = await ran("--nats", UNREACHABLE, "--once", "--system", "mine")
     assert ended.code == 1
     (line,) = ended.err.splitlines()
-    assert line.startswith(f"streamgauge: mine: stream_list failed (connection): {NOBODY}: ")
+    assert line.startswith(f"streamgauge: mine: stream_list failed (connection): {UNREACHABLE}: ")
     assert read_series(ended.out).value("up", system="mine") == 0
 
 
-async def test_once_into_a_pipe_that_nobody_reads_is_no_traceback(server: NatsServer) -> None:
+async def test_once_into_a_closed_pipe_prints_no_traceback(server: NatsServer) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     try:
@@ -237,24 +237,24 @@ async def test_once_into_a_pipe_that_nobody_reads_is_no_traceback(server: NatsSe
 
 
 async def test_a_port_in_use_is_one_line_and_exit_2(exporter: Exporter) -> None:
-    ended = await ran("--nats", NOBODY, "--listen", f"127.0.0.1:{exporter.port}")
+    ended = await ran("--nats", UNREACHABLE, "--listen", f"127.0.0.1:{exporter.port}")
     assert ended.code == 2
     address = f"127.0.0.1:{exporter.port}"
     assert ended.err == f"streamgauge: --listen: {address}: Address already in use\n"
 
 
 async def test_sigterm_lets_a_scrape_under_way_finish(tmp_path: Path, server: NatsServer) -> None:
-    async with NatsServer(options=NatsOptions()) as crowded:
-        async with connected(crowded) as client:
+    async with NatsServer(options=NatsOptions()) as many_streams:
+        async with connected(many_streams) as client:
             js = client.jetstream()
             await js.add_stream(name="CROWD", subjects=["crowd"])
             names = [f"consumer-with-a-long-name-{'x' * 200}-{number}" for number in range(900)]
             for name in names:
                 await js.add_consumer("CROWD", ConsumerConfig(durable_name=name, mem_storage=True))
-        flags = ("--nats", crowded.url, "--detail", "full")
+        flags = ("--nats", many_streams.url, "--detail", "full")
         async with exporting(tmp_path, *flags) as exporter:
             await exporter.ready()
-            size, body = await _scraped_slowly_while_told_to_end(exporter)
+            size, body = await _scraped_slowly_during_shutdown(exporter)
             assert await exporter.child.ended() == 0
             log = without_time(await exporter.log_lines())
     assert len(body) == size
@@ -262,7 +262,7 @@ async def test_sigterm_lets_a_scrape_under_way_finish(tmp_path: Path, server: Na
     assert log[-1] == "INFO  exporter.main  stopping"
 
 
-async def _scraped_slowly_while_told_to_end(exporter: Exporter) -> tuple[int, bytes]:
+async def _scraped_slowly_during_shutdown(exporter: Exporter) -> tuple[int, bytes]:
     """The announced size of the body and the body, most of it read after SIGTERM."""
     reader_side = socket.socket()
     # A small window: the kernel must not swallow the whole answer before we are done.

@@ -79,7 +79,7 @@ async def test_more_accounts_than_fit_a_page_are_seen_once_each(version: str, at
 
 
 @each_version
-async def test_accounts_too_large_for_one_answer_come_in_smaller_pages(version: str) -> None:
+async def test_accounts_too_large_for_one_response_come_in_smaller_pages(version: str) -> None:
     async with NatsServer(version, five_accounts()) as server:
         for name in ACCOUNTS:
             async with connected(server, Login(name, name)) as client:
@@ -94,7 +94,7 @@ async def test_accounts_too_large_for_one_answer_come_in_smaller_pages(version: 
 
 
 @each_version
-async def test_an_answer_too_large_in_every_form_leaves_the_servers(version: str) -> None:
+async def test_a_response_too_large_in_every_form_leaves_the_servers(version: str) -> None:
     async with NatsServer(version, default_options()) as server:
         async with connected(server) as client:
             for number in range(20):
@@ -112,7 +112,7 @@ async def test_an_answer_too_large_in_every_form_leaves_the_servers(version: str
 
 
 @each_version
-async def test_a_server_without_jetstream_says_so(version: str) -> None:
+async def test_a_server_without_jetstream_is_reported(version: str) -> None:
     async with (
         NatsServer(version, NatsOptions(jetstream=False)) as server,
         monitor_source(http_access(server)) as source,

@@ -119,11 +119,11 @@ def stream_truth(source: SourceName, replicas: int) -> Truth:
 def server_truth(source: SourceName, names: tuple[str, ...], ha_assets: int) -> Truth:
     truth: Truth = {series("up"): 1}
     truth[series("servers_expected")] = truth[series("servers_responding")] = len(names)
-    asked = source != "account"  # an ordinary user hears only that the servers are there
+    requested = source != "account"  # an ordinary user hears only that the servers are there
     for name in names:
         truth[series("server_up", server=name)] = 1
         truth |= {
-            series(f"server_{metric}", server=name): value if asked else None
+            series(f"server_{metric}", server=name): value if requested else None
             for metric, value in (
                 ("healthy", 1),
                 ("storage_max_bytes", 1073741824),
@@ -295,4 +295,4 @@ async def test_timestamps_are_those_of_the_workload(nats_server: NatsServer) -> 
             for which in ("delivery", "ack")
         ]
         ordered = [before - unsure, *moments, after + unsure]
-        assert ordered == sorted(ordered, key=lambda moment: moment or 0.0), source
+        assert ordered == sorted(ordered, key=lambda timestamp: timestamp or 0.0), source

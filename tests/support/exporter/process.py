@@ -22,7 +22,7 @@ from streamgauge.demo.processes.child import Child
 from streamgauge.demo.processes.ports import free_ports
 
 COMMAND: Final = (sys.executable, "-m", "streamgauge.cli", "exporter")
-NOBODY: Final = "nats://127.0.0.1:1"  # a port that nothing listens on
+UNREACHABLE: Final = "nats://127.0.0.1:1"  # a port that nothing listens on
 PLAIN: Final = {"Accept-Encoding": "identity"}
 
 

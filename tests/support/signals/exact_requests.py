@@ -28,46 +28,49 @@ DIGITS_SECONDS: Final = 2e-6
 
 
 @dataclass
-class Handler:
-    """What one poll after the other brings."""
+class ExactPoller:
+    """Polls a source and updates the signals with exact requests."""
 
     source: Source
     reader: ExactReader
-    book: SignalState = field(default_factory=SignalState)
+    state: SignalState = field(default_factory=SignalState)
     skipped_requests: SkippedRequests = field(default_factory=SkippedRequests)
     signals: Signals | None = None
     snapshot: Snapshot = field(default_factory=lambda: Snapshot("test", 0.0))
-    precise: ExactResults = field(default_factory=ExactResults)
+    exact: ExactResults = field(default_factory=ExactResults)
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         self.snapshot = await poll(self.source)
         assert self.snapshot.complete, self.snapshot.outcomes
         context = RequestContext(time.monotonic() + 20, self.skipped_requests)
-        self.precise = await self.reader.read(self.snapshot, self.signals, context)
-        heard = EventsInput(lags=self.precise.lags, counts=self.precise.counts)
-        self.signals = self.book.update(self.snapshot, heard)
+        self.exact = await self.reader.read(self.snapshot, self.signals, context)
+        events = EventsInput(lags=self.exact.lags, counts=self.exact.counts)
+        self.signals = self.state.update(self.snapshot, events)
 
-    async def look_twice(self) -> None:
-        """Who lags is known only after the first look."""
-        await self.look()
-        await self.look()
+    async def poll_twice(self) -> None:
+        """The lag is known only after the first poll."""
+        await self.poll()
+        await self.poll()
 
     def of(self, ledger: Ledger) -> ConsumerSignals:
         assert self.signals is not None
         return self.signals.consumers[key(ledger)]
 
     def outcome(self, request: str) -> Outcome | None:
-        return next((o for o in self.precise.outcomes if o.request == request), None)
+        return next((o for o in self.exact.outcomes if o.request == request), None)
 
     def assert_exact(self, ledger: Ledger, seq: int, stored: float) -> None:
         """The lag is the true age of that message, as well as the server's clock is known."""
-        told = self.of(ledger)
-        assert (told.lag_exact, told.blocking_stream_seq) == (1, seq), (told, self.precise)
+        reported = self.of(ledger)
+        assert (reported.lag_exact, reported.blocking_stream_seq) == (1, seq), (
+            reported,
+            self.exact,
+        )
         clock = self.snapshot.servers[0].clock
         assert clock is not None
-        assert told.lag is not None
+        assert reported.lag is not None
         true_age = self.snapshot.taken - stored
-        assert abs(told.lag - true_age) <= clock.uncertainty_seconds + DIGITS_SECONDS
+        assert abs(reported.lag - true_age) <= clock.uncertainty_seconds + DIGITS_SECONDS
 
 
 def key(ledger: Ledger) -> ConsumerKey:
@@ -75,11 +78,11 @@ def key(ledger: Ledger) -> ConsumerKey:
 
 
 @asynccontextmanager
-async def desk(
+async def exact_poller(
     place: Place, options: ExactOptions = EXACT, login: Login = APP
-) -> AsyncIterator[Handler]:
+) -> AsyncIterator[ExactPoller]:
     async with account_source(nats_access(place, login), OPTIONS) as source:
-        yield Handler(source, ExactReader(AccountApi(source.connection), ACCOUNT, options))
+        yield ExactPoller(source, ExactReader(AccountApi(source.connection), ACCOUNT, options))
 
 
 async def stored_at(client: Client, stream: str, seq: int) -> float:

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 import pytest_asyncio
 from support.nats.servers import APP, NatsCluster
-from support.signals.exact_requests import DIGITS_SECONDS, Handler, desk
+from support.signals.exact_requests import DIGITS_SECONDS, ExactPoller, exact_poller
 from support.signals.known_workload import version_of
 from support.signals.ledger import ACK, NAK, Ledger
 from support.signals.observations import ACCOUNT, Watch
@@ -212,7 +212,7 @@ def _most_off(at: Stage, ledger: Ledger, stored: float) -> float:
 async def test_a_lag_read_from_the_message_is_exact_whoever_leads(
     cluster: NatsCluster, direct: bool
 ) -> None:
-    async with stage(cluster) as at, desk(cluster) as own:
+    async with stage(cluster) as at, exact_poller(cluster) as own:
         work = await at.stream("READ", allow_direct=direct)
         picky = await work.consumer("picky", filter_subject="read.b")
         for subject in "aabaab":
@@ -230,15 +230,15 @@ async def test_a_lag_read_from_the_message_is_exact_whoever_leads(
         _assert_exact(own, picky, stored[6])
 
 
-async def _until_read(own: Handler, ledger: Ledger, sequence: int) -> None:
+async def _until_read(own: ExactPoller, ledger: Ledger, sequence: int) -> None:
     async def told() -> tuple[int | None, int | None]:
-        await own.look()
+        await own.poll()
         return own.of(ledger).lag_exact, own.of(ledger).blocking_stream_seq
 
     await until(told, (1, sequence).__eq__, f"{sequence} is not read")
 
 
-def _assert_exact(own: Handler, ledger: Ledger, stored: float) -> None:
+def _assert_exact(own: ExactPoller, ledger: Ledger, stored: float) -> None:
     lag = own.of(ledger).lag
     assert lag is not None
     unsure = max(s.clock.uncertainty_seconds for s in own.snapshot.servers if s.clock)

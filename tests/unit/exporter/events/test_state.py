@@ -81,7 +81,7 @@ def test_duplicates_and_rejections_are_counted_apart(state: EventState) -> None:
     )
 
 
-def test_a_copy_taken_before_does_not_change_with_what_is_heard_later(state: EventState) -> None:
+def test_counts_taken_before_do_not_change_with_later_events(state: EventState) -> None:
     state.record(OWN, of_worker("consumer_msg_naked"))
     before = state.counts()
     state.record(OWN, of_worker("consumer_msg_naked"))
@@ -103,7 +103,7 @@ def test_the_system_accounts_copy_of_an_advisory_is_counted_once(
     assert counts.advisories == {("APP", "stream_quorum_lost"): 2}
 
 
-def test_copies_heard_before_the_accounts_name_is_known_end_in_one_row() -> None:
+def test_copies_received_before_the_account_name_end_in_one_row() -> None:
     state = EventState()
     state.record("AAQ7", of_orders("stream_quorum_lost", "1", "AAQ7"))
     state.record(OWN, of_orders("stream_quorum_lost", "2"))
@@ -125,7 +125,7 @@ def test_accounts_are_shown_by_their_names_where_copies_give_ids(state: EventSta
     }  # fmt: skip
 
 
-def test_a_deleted_asset_is_forgotten_after_two_answers_without_it(state: EventState) -> None:
+def test_a_deleted_asset_is_forgotten_after_two_responses_without_it(state: EventState) -> None:
     state.record(OWN, of_worker("consumer_msg_naked"))
     state.record(OWN, of_orders("stream_restore_complete"))
     state.keep_only(set(), set())
@@ -135,7 +135,7 @@ def test_a_deleted_asset_is_forgotten_after_two_answers_without_it(state: EventS
     assert state.counts().advisories["APP", "consumer_msg_naked"] == 1
 
 
-def test_an_asset_that_the_next_answer_names_again_is_kept(state: EventState) -> None:
+def test_an_asset_in_the_next_response_is_kept(state: EventState) -> None:
     state.record(OWN, of_worker("consumer_msg_naked"))
     for named in (set(), {WORKER}, set(), {WORKER}):
         state.keep_only(named, {ORDERS})
@@ -154,9 +154,9 @@ def test_only_the_latest_exhausted_sequences_are_kept_but_all_are_counted(
 ) -> None:
     for seq in range(1, 1502):
         state.record(OWN, of_worker("consumer_max_deliveries", seq))
-    heard = state.counts().consumers[WORKER]
-    assert (heard.exhausted, heard.last_exhausted_seq) == (1501, 1501)
-    assert heard.exhausted_seqs == frozenset(range(502, 1502))
+    counts = state.counts().consumers[WORKER]
+    assert (counts.exhausted, counts.last_exhausted_seq) == (1501, 1501)
+    assert counts.exhausted_seqs == frozenset(range(502, 1502))
 
 
 def test_what_cannot_be_used_is_counted_as_such(state: EventState) -> None:

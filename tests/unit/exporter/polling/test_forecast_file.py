@@ -89,14 +89,14 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     return caplog
 
 
-def test_what_stands_in_the_file_is_served_as_it_stands(path: Path) -> None:
+def test_the_samples_of_the_file_are_served_unchanged(path: Path) -> None:
     written(path, "# TYPE streamgauge_forecast_stream_bytes gauge", LEVEL, DATE, success(NOW))
     state = ForecastFile().refresh(path)
     assert served(state) == [LEVEL, DATE, success(NOW)]
     assert health(state) == [1.0]
 
 
-def test_without_a_file_in_the_settings_nothing_is_said() -> None:
+def test_without_a_file_in_the_settings_there_is_no_sample() -> None:
     state = ForecastFile().refresh(None)
     assert (served(state), health(state)) == ([], [])
 
@@ -151,7 +151,7 @@ def test_a_file_without_its_end_is_cut_off(cut: str) -> None:
         read_forecasts(cut, NOW)
 
 
-def test_a_refused_file_takes_the_old_forecasts_with_it_and_is_told_once(
+def test_an_invalid_file_drops_the_old_forecasts_and_is_logged_once(
     path: Path, log: pytest.LogCaptureFixture
 ) -> None:
     file = ForecastFile()
@@ -196,7 +196,7 @@ def test_forecasts_are_as_old_as_what_they_know_however_young_the_rollup(
     assert not log.records
 
 
-def test_a_rollup_that_stopped_is_told_by_its_own_time_too(path: Path) -> None:
+def test_a_rollup_that_stopped_shows_in_its_timestamp_too(path: Path) -> None:
     """The time of success is what the alert RollupOverdue goes by: it outlives the forecasts."""
     written(path, LEVEL, as_of(NOW), success(NOW - 8 * DAY))
     state = ForecastFile().refresh(path, NOW)
@@ -204,7 +204,7 @@ def test_a_rollup_that_stopped_is_told_by_its_own_time_too(path: Path) -> None:
     assert state.problem(NOW) == "its forecasts are 8 days old"
 
 
-def test_a_file_that_does_not_say_when_is_as_old_as_it_is(path: Path) -> None:
+def test_a_file_without_a_timestamp_is_as_old_as_its_mtime(path: Path) -> None:
     written(path, LEVEL)
     os.utime(path, (NOW, NOW))
     state = ForecastFile().refresh(path)
@@ -212,18 +212,18 @@ def test_a_file_that_does_not_say_when_is_as_old_as_it_is(path: Path) -> None:
 
 
 def test_the_file_is_read_only_when_it_changed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    readings = []
+    reads = []
     monkeypatch.setattr(
-        forecast_file, "read_forecasts", lambda *_, **__: readings.append(1) or forecast_file.Forecasts()
+        forecast_file, "read_forecasts", lambda *_, **__: reads.append(1) or forecast_file.Forecasts()
     )  # fmt: skip
     file = ForecastFile()
     written(path, LEVEL)
     file.refresh(path)
     file.refresh(path)
-    assert len(readings) == 1
+    assert len(reads) == 1
     written(path, DATE)
     file.refresh(path)
-    assert len(readings) == 2
+    assert len(reads) == 2
 
 
 def test_a_scrape_does_not_wait_for_another_one_that_reads(
@@ -251,7 +251,7 @@ def test_a_scrape_does_not_wait_for_another_one_that_reads(
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "not text", "too large"])
-def test_what_is_no_such_file_is_told_and_holds_nobody_up(
+def test_what_is_not_a_regular_file_is_logged_and_does_not_block(
     kind: str, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if kind == "folder":
@@ -268,7 +268,7 @@ def test_what_is_no_such_file_is_told_and_holds_nobody_up(
     assert health(state) == [0.0]
 
 
-async def test_a_scrape_holds_the_forecasts_beside_the_rest(path: Path) -> None:
+async def test_a_scrape_contains_the_forecasts_too(path: Path) -> None:
     await asyncio.to_thread(written, path, LEVEL, success(NOW))
     supervisor = MemorySupervisor(ExporterSettings(forecasts=path))
     app = make_app(cast("Supervisor", supervisor), "flags")
@@ -302,8 +302,8 @@ def test_the_file_may_be_missing_when_the_exporter_starts(tmp_path: Path) -> Non
 
 
 async def test_a_running_exporter_serves_what_it_is_pointed_to(path: Path, tmp_path: Path) -> None:
-    nobody = f"nats://127.0.0.1:{free_ports(1)[0]}"
-    flags = ("--nats", nobody, "--forecasts", str(path))
+    other_scrape = f"nats://127.0.0.1:{free_ports(1)[0]}"
+    flags = ("--nats", other_scrape, "--forecasts", str(path))
     recent = time.time()
     async with exporting(tmp_path, *flags) as exporter:
         await exporter.listening()
@@ -316,6 +316,6 @@ async def test_a_running_exporter_serves_what_it_is_pointed_to(path: Path, tmp_p
     level, health = "forecast_stream_bytes", "forecast_file_success"
     counts = [(each.value(level), each.value(health)) for each in (before, after, broken)]
     assert counts == [(None, 0.0), (4096.0, 1.0), (None, 0.0)]
-    words = [line for line in log if "forecast file" in line]
-    assert ["not served" in line for line in words] == [True, False, True]
-    assert "is cut off" in words[-1]
+    lines = [line for line in log if "forecast file" in line]
+    assert ["not served" in line for line in lines] == [True, False, True]
+    assert "is cut off" in lines[-1]

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from support.exporter.scripted_poller import (
-    ANSWERED,
     NOW,
     REFUSED,
+    RESPONDED,
     outage,
     own,
     polled,
@@ -46,7 +46,7 @@ def _line(record: logging.LogRecord) -> str:
 # --- mistakes of ours -----------------------------------------------------------------------------
 
 
-async def test_an_exception_is_counted_told_and_survived(log: Callable[[], list[str]]) -> None:
+async def test_an_exception_is_counted_logged_and_survived(log: Callable[[], list[str]]) -> None:
     poller, _ = poller_of(KeyError("boom"), KeyError("boom"), snapshot())
     await polled(poller, 2)
     assert own(poller)["poll_errors_total", "poll", "internal"] == 2
@@ -58,10 +58,10 @@ async def test_an_exception_is_counted_told_and_survived(log: Callable[[], list[
     assert "INFO polls succeed again" in log()
 
 
-async def test_a_page_that_cannot_be_rendered_keeps_the_counts_of_its_questions() -> None:
+async def test_a_failed_rendering_keeps_the_counts_of_its_requests() -> None:
     unwritable = Consumer("APP", "ORDERS", "x", True, "", "n1", None, num_pending="many")  # type: ignore[arg-type]
     poller, _ = poller_of(
-        snapshot(), snapshot(consumers=(unwritable,), outcomes=(*ANSWERED, *REFUSED))
+        snapshot(), snapshot(consumers=(unwritable,), outcomes=(*RESPONDED, *REFUSED))
     )
     await polled(poller, 2)
     counts = own(poller)
@@ -77,7 +77,7 @@ async def test_a_source_that_never_comes_back_is_given_up(log: Callable[[], list
     async def hang() -> None:
         await asyncio.Event().wait()
 
-    source.before_answer = hang
+    source.before_response = hang
     await poller.poll_once()
     assert own(poller)["poll_errors_total", "poll", "internal"] == 1
     assert log() == [
@@ -102,7 +102,7 @@ def test_the_representation_of_a_poller_shows_neither_source_nor_data() -> None:
 # --- the log --------------------------------------------------------------------------------------
 
 
-async def test_polls_that_go_well_are_told_once(log: Callable[[], list[str]]) -> None:
+async def test_successful_polls_are_logged_once(log: Callable[[], list[str]]) -> None:
     poller, _ = poller_of(snapshot())
     await polled(poller)
     series = poller.state.rendered.series
@@ -113,7 +113,7 @@ async def test_polls_that_go_well_are_told_once(log: Callable[[], list[str]]) ->
     ]
 
 
-async def test_each_change_is_told_once_when_it_begins_and_once_when_it_ends(
+async def test_each_change_is_logged_once_when_it_begins_and_once_when_it_ends(
     log: Callable[[], list[str]],
 ) -> None:
     poller, _ = poller_of(snapshot(), outage(), outage(), outage(), outage(), snapshot(NOW + 60))
@@ -138,7 +138,7 @@ async def test_each_change_is_told_once_when_it_begins_and_once_when_it_ends(
 async def test_another_reason_is_another_line(log: Callable[[], list[str]]) -> None:
     def failing(reason: str) -> Snapshot:
         outcome = Outcome("stream_list", False, 0.1, reason, "so it is")
-        return snapshot(outcomes=(ANSWERED[1], outcome), complete=False)
+        return snapshot(outcomes=(RESPONDED[1], outcome), complete=False)
 
     poller, _ = poller_of(failing("timeout"), failing("timeout"), failing("permission"))
     await polled(poller, 3)
@@ -164,7 +164,7 @@ async def test_another_reason_is_another_line(log: Callable[[], list[str]]) -> N
         ),
     ],
 )
-async def test_what_comes_and_goes_is_told_twice(
+async def test_what_comes_and_goes_is_logged_twice(
     log: Callable[[], list[str]], first: dict[str, Any], begun: str, over: str
 ) -> None:
     poller, _ = poller_of(snapshot(**first), snapshot(**first), snapshot())
@@ -183,11 +183,11 @@ async def test_a_count_that_wavers_is_no_news(log: Callable[[], list[str]]) -> N
     assert sum("dropped" in line for line in log()) == 1
 
 
-async def test_the_cap_is_told_when_it_is_reached(log: Callable[[], list[str]]) -> None:
-    crowd: Iterable[Consumer] = (
+async def test_the_cap_is_logged_when_it_is_reached(log: Callable[[], list[str]]) -> None:
+    group: Iterable[Consumer] = (
         Consumer("APP", "ORDERS", f"c{number}", True, "", "n1", None) for number in range(50)
     )
-    poller, _ = poller_of(snapshot(consumers=tuple(crowd)), limits=Limits(max_series=300))
+    poller, _ = poller_of(snapshot(consumers=tuple(group)), limits=Limits(max_series=300))
     await polled(poller)
     dropped = poller.state.rendered.dropped
     await polled(poller, 2)
@@ -199,12 +199,12 @@ async def test_the_cap_is_told_when_it_is_reached(log: Callable[[], list[str]]) 
     )
 
 
-async def test_a_pace_that_cannot_be_kept_is_told_once(log: Callable[[], list[str]]) -> None:
+async def test_polls_longer_than_the_interval_are_logged_once(log: Callable[[], list[str]]) -> None:
     poller, source = poller_of(snapshot(), interval=0.005)
 
     async def slow() -> None:
         await asyncio.sleep(0.01)
 
-    source.before_answer = slow
+    source.before_response = slow
     await polled(poller, 3)
     assert sum("poll takes longer than the interval, raise it" in line for line in log()) == 1

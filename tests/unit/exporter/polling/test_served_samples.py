@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 from support.exporter.scripted_poller import (
-    ANSWERED,
     INTERVAL,
     NOW,
     REFUSED,
+    RESPONDED,
     outage,
     own,
     polled,
@@ -32,7 +32,7 @@ async def test_before_the_first_poll_nothing_is_claimed() -> None:
     assert served_names(poller, NOW) == set()
 
 
-async def test_an_answer_is_served_with_its_age() -> None:
+async def test_a_response_is_served_with_its_age() -> None:
     poller, _ = poller_of(snapshot())
     await poller.poll_once()
     counts = own(poller, NOW + 4)
@@ -54,7 +54,7 @@ async def test_series_are_dropped_after_three_intervals_and_not_before() -> None
     assert own(poller, limit + 0.001)["series",] == 0
 
 
-async def test_when_nobody_answers_the_last_answer_stays_until_it_is_stale() -> None:
+async def test_without_responses_the_last_one_stays_until_it_is_stale() -> None:
     poller, _ = poller_of(snapshot(), outage(NOW + 15))
     await polled(poller, 2)
     assert "streamgauge_consumer_num_pending" in served_names(poller, NOW + 16)
@@ -64,7 +64,7 @@ async def test_when_nobody_answers_the_last_answer_stays_until_it_is_stale() -> 
     assert counts["servers_responding",] == 0
 
 
-async def test_in_silence_only_the_servers_are_left_and_they_are_down() -> None:
+async def test_in_an_outage_only_the_servers_are_left_and_they_are_down() -> None:
     poller, _ = poller_of(snapshot(), outage(NOW + 15))
     await polled(poller, 2)
     assert served_names(poller, NOW + 46) == {"streamgauge_server_up", "streamgauge_server_info"}
@@ -74,7 +74,7 @@ async def test_in_silence_only_the_servers_are_left_and_they_are_down() -> None:
     assert block.lines == 1
 
 
-async def test_a_silent_poll_never_serves_what_a_source_still_remembers() -> None:
+async def test_a_poll_without_responses_never_serves_remembered_rows() -> None:
     # A source may hand over the rows of its last good poll; nobody answered, so they are old.
     remembered = snapshot(NOW + 15, outcomes=REFUSED, complete=False)
     poller, _ = poller_of(snapshot(), remembered)
@@ -82,14 +82,14 @@ async def test_a_silent_poll_never_serves_what_a_source_still_remembers() -> Non
     assert "streamgauge_consumer_num_pending" not in served_names(poller, NOW + 46)
 
 
-async def test_the_first_answer_after_a_silence_is_served_at_once() -> None:
+async def test_the_first_response_after_an_outage_is_served_at_once() -> None:
     poller, _ = poller_of(snapshot(), outage(NOW + 60), snapshot(NOW + 75))
     await polled(poller, 3)
     assert "streamgauge_consumer_num_pending" in served_names(poller, NOW + 76)
     assert own(poller, NOW + 76)["up",] == 1
 
 
-async def test_a_system_that_never_answered_has_no_age() -> None:
+async def test_a_system_that_never_responded_has_no_age() -> None:
     poller, _ = poller_of(outage())
     await poller.poll_once()
     counts = own(poller)
@@ -101,7 +101,7 @@ async def test_a_system_that_never_answered_has_no_age() -> None:
 # --- counting -------------------------------------------------------------------------------------
 
 
-async def test_failed_questions_and_faults_are_counted_by_their_reason() -> None:
+async def test_failed_requests_and_faults_are_counted_by_their_reason() -> None:
     faulty = snapshot(faults=(Fault("consumer_list", "threshold", 3, "worker: x"),))
     poller, _ = poller_of(outage(), outage(), faulty)
     await polled(poller, 3)
@@ -110,14 +110,14 @@ async def test_failed_questions_and_faults_are_counted_by_their_reason() -> None
     assert counts["poll_errors_total", "consumer_list", "threshold"] == 3
 
 
-async def test_a_question_keeps_how_it_went_while_others_are_asked() -> None:
-    config = (*ANSWERED, Outcome("jsz_config", False, 0.5, "size", "too large"))
+async def test_a_request_keeps_its_outcome_while_others_are_sent() -> None:
+    config = (*RESPONDED, Outcome("jsz_config", False, 0.5, "size", "too large"))
     poller, _ = poller_of(snapshot(outcomes=config, complete=False), snapshot())
     await polled(poller, 2)
     assert own(poller)["request_success", "jsz_config"] == 0
 
 
-async def test_what_is_left_out_on_purpose_is_told_while_it_lasts() -> None:
+async def test_skipped_requests_are_reported_while_they_are_skipped() -> None:
     poller, _ = poller_of(snapshot(skipped=(Skipped("varz", "permission"),)), snapshot())
     await poller.poll_once()
     assert own(poller)["request_skipped", "varz", "permission"] == 1
@@ -126,10 +126,10 @@ async def test_what_is_left_out_on_purpose_is_told_while_it_lasts() -> None:
 
 
 async def test_series_beyond_the_cap_are_added_up_over_the_polls() -> None:
-    crowd = tuple(
+    group = tuple(
         Consumer("APP", "ORDERS", f"c{number}", True, "", "n1", None) for number in range(50)
     )
-    poller, _ = poller_of(snapshot(consumers=crowd), limits=Limits(max_series=300))
+    poller, _ = poller_of(snapshot(consumers=group), limits=Limits(max_series=300))
     await polled(poller)
     first = poller.state.rendered.dropped
     await polled(poller)
@@ -165,7 +165,7 @@ class FakeEventSession:
         return () if self.connected else ("not connected",)
 
 
-async def test_how_the_listening_stands_is_told_even_when_nobody_answers() -> None:
+async def test_the_state_of_event_connections_is_reported_in_an_outage_too() -> None:
     event_session: Any = FakeEventSession()
     made, _ = poller_of(snapshot(), outage())
     made.event_session = event_session

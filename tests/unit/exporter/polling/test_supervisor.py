@@ -25,13 +25,13 @@ AT_START = ExporterSettings(systems=(A,))
 class MemorySource:
     """Answers when it is let, and says when it was asked."""
 
-    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    requested: asyncio.Event = field(default_factory=asyncio.Event)
     let: asyncio.Event = field(default_factory=asyncio.Event)
     fault: BaseException | None = None
     closed: bool = False
 
     async def poll(self, deadline: float) -> Snapshot:
-        self.asked.set()
+        self.requested.set()
         await self.let.wait()
         if self.fault is not None:
             raise self.fault
@@ -134,7 +134,7 @@ async def test_an_unchanged_system_keeps_its_poller(
 async def test_a_removed_system_is_ended_and_closed(
     supervisor: Supervisor, made: Made, file: File
 ) -> None:
-    await made.sources[0].asked.wait()
+    await made.sources[0].requested.wait()
     file.content = replace(AT_START, systems=(B,))
     await supervisor.reload()
     assert [poller.system for poller in supervisor.pollers] == ["b"]
@@ -163,7 +163,7 @@ async def test_a_changed_system_shows_its_old_page_until_it_has_a_new_one(
     assert supervisor.pollers == [after]
 
 
-async def test_a_bad_file_changes_nothing_and_is_told(
+async def test_an_invalid_file_changes_nothing_and_is_reported(
     supervisor: Supervisor, file: File, caplog: pytest.LogCaptureFixture
 ) -> None:
     (before,) = supervisor.pollers
@@ -180,7 +180,7 @@ async def test_a_bad_file_changes_nothing_and_is_told(
     assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
-async def test_a_mistake_of_ours_in_a_reload_changes_nothing_either(
+async def test_an_exception_in_a_reload_changes_nothing_either(
     supervisor: Supervisor, made: Made, file: File, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (before,) = supervisor.pollers
@@ -196,7 +196,7 @@ async def test_a_mistake_of_ours_in_a_reload_changes_nothing_either(
     assert not made.sources[0].closed
 
 
-async def test_what_takes_a_restart_is_told_at_every_reload(
+async def test_settings_that_need_a_restart_are_logged_at_every_reload(
     supervisor: Supervisor, file: File, caplog: pytest.LogCaptureFixture
 ) -> None:
     file.content = replace(AT_START, listen="127.0.0.1:1")
@@ -222,7 +222,7 @@ async def test_stopping_closes_every_source(made: Made, file: File) -> None:
     supervisor = Supervisor(replace(AT_START, systems=(A, B)), file.load)
     supervisor.start()
     for source in made.sources:
-        await source.asked.wait()
+        await source.requested.wait()
     await supervisor.stop()
     assert [source.closed for source in made.sources] == [True, True]
     assert supervisor.dead() == []

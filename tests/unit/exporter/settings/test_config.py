@@ -15,7 +15,7 @@ from exporter.settings.options import read_options
 from streamgauge.serving.logs import LogFormat
 from streamgauge.serving.settings.loader import Secret, SettingsError
 
-MISTAKES = {
+ERRORS = {
     "an unknown key": (
         "intervall: 15s",
         "intervall: unknown key (did you mean interval?)",
@@ -167,16 +167,16 @@ def loaded(folder: Path, text: str) -> ExporterSettings:
     return read_options(["--config", str(file)], {}).load()
 
 
-@pytest.mark.parametrize(("text", "line"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_in_the_file_is_told_in_one_line(
+@pytest.mark.parametrize(("text", "line"), ERRORS.values(), ids=ERRORS.keys())
+def test_a_configuration_error_is_reported_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, line: str
 ) -> None:
     file = tmp_path / "exporter.yml"
     file.write_text(text)
     assert main(["--config", str(file), "--once"]) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err) == ("", f"streamgauge: {file}: {line}\n")
-    assert "geheim" not in said.err
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", f"streamgauge: {file}: {line}\n")
+    assert "geheim" not in printed.err
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_a_folder_is_no_password_file(tmp_path: Path) -> None:
         loaded(tmp_path, "systems: [{user: u, password_file: .}]")
 
 
-def test_what_can_be_read_only_once_is_not_read_to_look_at_it(tmp_path: Path) -> None:
+def test_a_pipe_is_not_read_by_the_check(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pw")  # as a shell makes one of <(a command)
     (system,) = loaded(tmp_path, "systems: [{user: u, password_file: pw}]").systems
     assert system.password_file == tmp_path / "pw"

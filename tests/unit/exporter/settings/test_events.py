@@ -12,14 +12,14 @@ from exporter.settings.events import (
 from streamgauge.serving.settings.loader import InvalidSettingError, SettingsError, build
 
 
-def test_events_are_heard_and_replies_are_not_when_nothing_is_said() -> None:
+def test_by_default_events_are_on_and_the_tap_is_off() -> None:
     settings = build(EventSettings, {}, "file.yml")
     assert settings.enabled
     assert not settings.publish_ack_tap.enabled
     assert (settings.account, settings.capture_stream) == (None, "")
 
 
-def test_all_of_it_can_be_said() -> None:
+def test_every_key_can_be_set() -> None:
     settings = build(
         EventSettings,
         {
@@ -47,7 +47,7 @@ def test_all_of_it_can_be_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "printed"),
     [
         ({"enable": True}, "file.yml: enable: unknown key (did you mean enabled?)"),
         ({"capture_stream": "a.b"}, 'file.yml: capture_stream: "a.b" is not a stream name'),
@@ -78,10 +78,10 @@ def test_all_of_it_can_be_said() -> None:
         ),
     ],
 )  # fmt: skip
-def test_a_mistake_is_named_with_its_key(given: dict[str, object], said: str) -> None:
+def test_a_configuration_error_names_its_key(given: dict[str, object], printed: str) -> None:
     with pytest.raises(SettingsError) as caught:
         build(EventSettings, given, "file.yml")
-    assert str(caught.value) == said
+    assert str(caught.value) == printed
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_prefix_within_another_would_count_twice(prefixes: list[str]) -> None:
         ("_INBOX_mine", True, "_INBOX_mine"),
     ],
 )
-def test_our_own_questions_stay_out_of_the_tap(wanted: str, enabled: bool, used: str) -> None:
+def test_our_own_requests_stay_out_of_the_tap(wanted: str, enabled: bool, used: str) -> None:
     assert own_inbox_prefix(wanted, PublishAckTapSettings(enabled=enabled)) == used
 
 

@@ -20,7 +20,7 @@ from streamgauge.serving.settings.reference import render_reference
 TWO_SYSTEMS = "systems: [{name: a}, {name: b}]"
 
 # Flags, variables, the line. No file is given.
-MISTAKES: Mapping[str, tuple[list[str], dict[str, str], str]] = {
+ERRORS: Mapping[str, tuple[list[str], dict[str, str], str]] = {
     "a duration in a flag": (
         ["--interval", "5x"],
         {},
@@ -169,8 +169,8 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("argv", "environ", "line"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_is_told_in_one_line_that_names_its_place(
+@pytest.mark.parametrize(("argv", "environ", "line"), ERRORS.values(), ids=ERRORS.keys())
+def test_a_configuration_error_is_one_line_that_names_its_place(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     argv: list[str],
@@ -182,9 +182,9 @@ def test_a_mistake_is_told_in_one_line_that_names_its_place(
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     assert main(argv) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err) == ("", f"streamgauge: {line}\n")
-    assert "geheim" not in said.err
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", f"streamgauge: {line}\n")
+    assert "geheim" not in printed.err
 
 
 def test_flags_win_over_variables_and_variables_over_the_file(file: Path) -> None:
@@ -234,9 +234,9 @@ SERVICE_LINKS = {
 
 
 @pytest.mark.parametrize("name", SERVICE_LINKS)
-def test_what_kubernetes_tells_of_a_service_is_no_setting(name: str) -> None:
-    told = {name: SERVICE_LINKS[name]}
-    assert loaded("--nats", "nats://a:4222", environ=told) == loaded("--nats", "nats://a:4222")
+def test_service_variables_of_kubernetes_are_ignored(name: str) -> None:
+    printed = {name: SERVICE_LINKS[name]}
+    assert loaded("--nats", "nats://a:4222", environ=printed) == loaded("--nats", "nats://a:4222")
 
 
 def test_several_addresses_fit_into_one_variable() -> None:
@@ -285,7 +285,7 @@ def test_what_describes_a_system_needs_a_file_with_only_one(
     assert len(loaded("--interval", "5s", file=file).systems) == 2
 
 
-def test_a_wrong_list_of_systems_is_still_told_as_the_fault_of_the_file(tmp_path: Path) -> None:
+def test_an_invalid_list_of_systems_is_an_error_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "exporter.yml"
     file.write_text("systems: [nats://a:4222]")
     with pytest.raises(SettingsError) as caught:
@@ -295,7 +295,7 @@ def test_a_wrong_list_of_systems_is_still_told_as_the_fault_of_the_file(tmp_path
     )
 
 
-def test_the_file_is_named_for_what_the_file_said(file: Path) -> None:
+def test_an_error_of_the_file_names_the_file(file: Path) -> None:
     file.write_text("interval: 5x")
     with pytest.raises(SettingsError) as caught:
         loaded("--timeout", "5s", file=file)
@@ -324,7 +324,7 @@ def test_the_file_is_read_again_each_time(file: Path) -> None:
     assert options.load().detail is Level.FULL
 
 
-def test_the_status_page_can_say_where_the_settings_come_from(file: Path) -> None:
+def test_the_source_of_the_settings_is_known_for_the_status_page(file: Path) -> None:
     assert read_options(["--config", str(file)], {}).source == str(file)
     assert read_options([], {}).source == "flags and defaults"
 
@@ -341,9 +341,9 @@ def test_every_flag_leads_to_a_setting_and_has_a_variable() -> None:
         assert known[flag.variable] == flag.key
 
 
-def test_help_is_printed_and_is_no_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_is_printed_and_is_not_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--help"])
     assert ended.value.code == 0
-    said = capsys.readouterr().out
-    assert all(flag.text in said for flag in FLAGS)
+    printed = capsys.readouterr().out
+    assert all(flag.text in printed for flag in FLAGS)

@@ -10,7 +10,7 @@ from exporter.sources.request_context import RequestContext, SkippedRequests
 from exporter.sources.servers.combined_outcome import CombinedOutcome
 
 
-def told(**responses: str) -> RequestContext:
+def reported(**responses: str) -> RequestContext:
     """Servers with the reason why each did not answer, "" when it did."""
     combined, context = CombinedOutcome(), RequestContext(time.monotonic() + 60, SkippedRequests())
     for server, reason in responses.items():
@@ -21,16 +21,16 @@ def told(**responses: str) -> RequestContext:
     return context
 
 
-def test_it_is_good_when_all_answered() -> None:
-    assert [(o.ok, o.reason) for o in told(n1="", n2="").outcomes] == [(True, "")]
+def test_it_succeeds_when_all_servers_succeed() -> None:
+    assert [(o.ok, o.reason) for o in reported(n1="", n2="").outcomes] == [(True, "")]
 
 
-def test_too_large_everywhere_rests() -> None:
-    context = told(n1="size", n2="size")
+def test_too_large_everywhere_is_skipped() -> None:
+    context = reported(n1="size", n2="size")
     assert context.skipped_requests.skipped(time.monotonic()) == (Skipped("jsz", "size"),)
 
 
 def test_too_large_at_one_server_costs_the_others_nothing() -> None:
-    context = told(n1="", n2="size")
+    context = reported(n1="", n2="size")
     assert [(o.ok, o.reason) for o in context.outcomes] == [(False, "size")]
     assert context.skipped_requests.skipped(time.monotonic()) == ()

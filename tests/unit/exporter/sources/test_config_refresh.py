@@ -41,7 +41,7 @@ def test_at_the_ceiling_it_goes_on() -> None:
     assert kept.config_due(60.0)
 
 
-def test_after_a_timeout_it_rests_so_that_the_smaller_question_has_its_time() -> None:
+def test_after_a_timeout_it_pauses_so_that_the_smaller_request_has_time() -> None:
     memory = ServersState(SourceOptions("nats", config_interval=60.0))
     assert memory.config_due(1000.0)
     memory.config_failed(1000.0)

@@ -69,7 +69,7 @@ OWN = (sub(12, 1, "orders.>", 100), sub(12, 2, "returns", 5))
         ),
     ],
 )  # fmt: skip
-def test_a_streams_own_connection_hears_its_subjects_and_nothing_else(
+def test_a_streams_own_connection_subscribes_only_to_its_subjects(
     others: tuple[WireSubscription, ...], stream: LedStream, expected: set[int]
 ) -> None:
     assert server_rows(*OWN, *others).candidates(stream) == expected
