@@ -148,8 +148,8 @@ class EventConnection(NatsConnection):
             self.connected_since = time.time()  # complete only from now on
 
     async def _is_alive(self, client: Client) -> bool:
-        reading = client._reading_task  # noqa: SLF001  no public way
-        if reading is None or reading.done():  # a flush would then succeed without a server
+        task = client._reading_task  # noqa: SLF001  no public way
+        if task is None or task.done():  # a flush would then succeed without a server
             self._last_error = "the connection is no longer read"
             return False
         try:

@@ -88,7 +88,7 @@ async def test_a_term_with_a_reason_is_the_clients_even_if_it_sounds_like_a_serv
 async def test_messages_removed_unacked_differ_from_terms_of_the_client(
     nats_server: NatsServer,
 ) -> None:
-    """A server says the same of a delete and of a limit that it applies under way."""
+    """A server sends the same text for a delete and for a limit."""
     async with connected(nats_server) as client, listening(nats_server) as listener:
         orders = await make_orders(client)
         await publish(client, 6)
@@ -117,7 +117,7 @@ async def test_messages_that_ran_out_of_deliveries_are_counted_once_each(
         for message in await fetch(orders, 3):  # after ack_wait they come again
             assert message.metadata.num_delivered == 2
         pulling = asyncio.create_task(orders.fetch(1, timeout=20))
-        # A pull consumer tells of it only when somebody pulls.
+        # A pull consumer reports it only when a client pulls.
         counts = await all_received(
             listener.state, client, lambda seen: worker_of(seen).exhausted >= 3
         )

@@ -238,10 +238,10 @@ async def test_a_stream_that_was_made_again_is_counted_from_its_beginning(
         await first_poll(capture)
         await request(client, f"STREAM.DELETE.{STREAM}")
         await capture.catch_up(time.monotonic() + 20)
-        assert "10059" in capture.problem  # told, not passed over
-        await asyncio.sleep(1)  # the truth: servers before 2.14 cannot tell a shorter time apart
+        assert "10059" in capture.problem  # reported, not ignored
+        await asyncio.sleep(1)  # servers before 2.14 cannot distinguish a shorter time
         await make_capture(client)
-        await naks.more(client, 8)  # more than there were: the numbers alone would not tell
+        await naks.more(client, 8)  # more than before: the sequences alone would not show it
         assert await first_poll(capture) == 8
 
 

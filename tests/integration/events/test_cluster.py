@@ -40,7 +40,7 @@ def elections(counts: EventCounts) -> tuple[int, int]:
 
 @asynccontextmanager
 async def truth(cluster: NatsCluster) -> AsyncIterator[Counter[str]]:
-    """Elections as another client counts them: a busy machine may hold more than were asked for."""
+    """Elections as another client counts them: a busy machine may have more than expected."""
     logged: Counter[str] = Counter()
 
     async def take(message: Msg) -> None:
@@ -74,7 +74,7 @@ async def test_elections_are_counted_and_copies_for_the_system_account_are_not_c
                 state, lambda seen: elections(seen)[0] >= 2 and elections(seen)[1] >= 3
             )
         await nats_cluster.step_down_meta(SYS)
-        if nats_cluster.nodes[0].version != OLDEST:  # 2.9.10 does not tell
+        if nats_cluster.nodes[0].version != OLDEST:  # 2.9.10 does not report it
             await until_received(both, lambda seen: "domain_leader_elected" in kinds_of(seen, ""))
         # Time has passed: whatever would come twice has come.
         elected = (logged["stream"], logged["consumer"])

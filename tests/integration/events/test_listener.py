@@ -1,4 +1,4 @@
-"""The listening connection: it comes back, says what it may not hear, and notices a silent server."""
+"""The event connection: it reconnects, reports denied subjects, and notices a dead server."""
 
 import asyncio
 import logging
@@ -98,7 +98,7 @@ async def test_it_waits_for_a_server_that_is_not_there_yet(
         async def problem() -> str:
             return listener.connection.problem
 
-        await until(problem, lambda seen: bool(seen), "no trouble told")
+        await until(problem, lambda seen: bool(seen), "no problem reported")
         assert listener.connected_since is None
         await server.restart()
         await until_connected(listener.connection)
@@ -157,7 +157,7 @@ async def test_a_denied_subject_is_logged_once_and_the_others_go_on(
         listening(server, RESTRICTED) as listener,
     ):
         assert listener.connection.denied == set(ACCOUNT_SUBJECTS) - {STREAM_ADVISORIES}
-        # Naks would go unheard: nobody may take their silence for a proof.
+        # Naks would be missed: their absence must not count as a proof.
         assert listener.connected_since is None
         await make_stream(server, "FIRST")
         await until_received(listener.state, lambda seen: created(seen) == 1)
@@ -192,7 +192,7 @@ async def test_a_permission_taken_away_and_given_back_is_noticed_without_a_new_c
         await reload_with(server, "other.>", "nothing.>")
         await until(denied, lambda seen: seen == {"other.>"}, "not noticed")
         await reload_with(server, "nothing.>", "other.>")
-        await until(denied, lambda seen: seen == frozenset(), "not asked again")
+        await until(denied, lambda seen: seen == frozenset(), "not retried")
         after = await until_connected(connection, not_since=before)
         async with connected(server) as client:
             await client.publish("some.word", b"")
@@ -203,7 +203,9 @@ async def test_a_permission_taken_away_and_given_back_is_noticed_without_a_new_c
             return sorted(received)
 
         await until(
-            tokens, lambda seen: seen == ["other.word", "some.word"], "deaf, or heard twice"
+            tokens,
+            lambda seen: seen == ["other.word", "some.word"],
+            "not received, or received twice",
         )
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -243,7 +245,7 @@ async def test_advisories_are_received_without_ack_samples() -> None:
 
 
 async def test_the_subjects_and_no_inbox_are_all_that_it_needs(nats_server: NatsServer) -> None:
-    """It asks nothing, so it needs permission to publish nothing at all."""
+    """It sends no requests, so it needs no permission to publish."""
     options = with_restricted_user(*ACCOUNT_SUBJECTS)
     async with (
         NatsServer(nats_server.version, options) as server,
@@ -287,7 +289,7 @@ async def test_an_exception_in_a_handler_does_not_end_the_session(
     def handler(message: object) -> None:
         data = message.data  # type: ignore[attr-defined]
         if data == b"odd":
-            raise KeyError("a mistake")
+            raise KeyError("a bug")
         received.append(data)
 
     async with NatsServer(NEWEST, default_options()) as server:

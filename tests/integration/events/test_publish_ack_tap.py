@@ -74,7 +74,7 @@ async def publish(client: Client, subject: str, data: bytes = b"x", **headers: s
 
 
 async def until_counted(tap: AckTap, **wanted: StreamCounts) -> None:
-    """Exactly this: the tap hears an ack after the publisher did, if at all."""
+    """Exactly these counts: the tap receives an ack after the publisher did, if at all."""
     keys = {("APP", name): counts for name, counts in wanted.items()}
 
     async def logged() -> dict[tuple[str, str], StreamCounts]:
@@ -184,7 +184,7 @@ async def test_the_error_of_a_fast_batch_names_no_stream() -> None:
 
 @pytest.mark.parametrize("version", [OLDEST, "2.10.26", NEWEST])
 async def test_a_duplicate_of_what_is_still_under_way_is_a_duplicate(version: str) -> None:
-    """With three replicas; servers tell it in three ways."""
+    """With three replicas; servers report it in three ways."""
     ids, copies = 20, 3
     async with (
         NatsCluster(3, version, default_options()) as cluster,
@@ -290,7 +290,7 @@ async def test_what_the_queue_cannot_hold_is_dropped_and_counted() -> None:
         await make_streams(client)
         await publish(client, "full.new")
         inbox, total = client.new_inbox(), 2000
-        for _ in range(total):  # all at once: their answers arrive in one piece
+        for _ in range(total):  # all at once: their replies arrive together
             await client.publish("full.new", b"x", reply=inbox)
         await client.flush()
 

@@ -1,4 +1,4 @@
-"""A whole hearing as the settings ask for it: which connections, whose names, what a poll takes."""
+"""A whole event session built from settings: connections, account names, counts of a poll."""
 
 import asyncio
 import time

@@ -1,6 +1,4 @@
-"""The whole poller, as the exporter makes it from settings: what is heard, counted and looked up
-closely reaches the page, through every source.
-"""
+"""The whole poller, built from settings: events, counts and exact requests reach /metrics."""
 
 from __future__ import annotations
 
@@ -50,7 +48,7 @@ def settings_for(server: NatsServer, source: SourceName, *, tap: bool) -> System
 
 
 def _seconds_between_polls(server: NatsServer, source: SourceName) -> float:
-    """With every poll, but where nobody tells what waits in queues: there a look needs time to rest."""
+    """At every poll, but for servers that do not report their queues: there a stream must be idle."""
     knows_queues = source == "monitor" or not server.version.startswith("2.9.")
     return 0.0 if knows_queues else RESTED_AFTER_SECONDS + 1
 

@@ -1,5 +1,5 @@
 """Leaders move and servers die while all sources poll: no series changes its labels, no number is
-wrong, no counter falls; what nobody can know is absent, and all comes back.
+wrong, no counter falls; unknown values are absent, and all comes back.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ QUIET, PARKED, HELD = ("APP", "QUIET"), ("APP", "QUIET", "parked"), ("APP", "QUI
 SINGLE, LIVE, LIVING = ("APP", "QUIET", "single"), ("APP", "LIVE"), ("APP", "LIVE", "living")
 SOLO, ALONE = ("APP", "SOLO"), ("APP", "SOLO", "alone")
 
-# What must be said of each whenever it is said to be up. The rows of followers say other numbers:
+# The samples that each must have while it is up. The rows of followers have other numbers:
 # of `parked` 0 pending messages since 2.10, of `held` 37 before.
 TRUTH: Final[Mapping[Asset, Mapping[str, float]]] = {
     QUIET: {"messages": 37, "first_seq": 1, "stored_messages_total": 37, "consumers": 3},
@@ -63,7 +63,7 @@ TRUTH: Final[Mapping[Asset, Mapping[str, float]]] = {
     LIVING: {"max_ack_pending": 1000},
 }
 # A leader of 2.9 that steps down still calls itself the leader for a quarter of a second after it
-# let go of what is unacked, and nothing in its answer tells.
+# dropped the unacked messages, and nothing in its response shows it.
 SINCE_2_10: Final[Mapping[Asset, Mapping[str, float]]] = {
     HELD: {"num_ack_pending": 5, "ack_floor_gap": 5}
 }
@@ -122,7 +122,7 @@ async def true_leader(cluster: NatsCluster, asset: Asset) -> str:
 
 
 def shown_leader(exposed: Exposed, asset: Asset) -> str:
-    """As the asset's info says; "" while there is none."""
+    """The leader in the INFO response; "" while there is none."""
     metric = "stream_info" if len(asset) == 2 else "consumer_info"
     identity = dict(zip(("account", "stream", "consumer"), asset, strict=False))
     infos = [dict(labels) for labels in exposed.named(metric, **identity)]
@@ -246,7 +246,7 @@ async def test_a_node_that_leaves_is_an_offline_replica(nats_cluster: NatsCluste
         )
         await observed.observe_until(
             lambda seen: seen.value("meta_replica_offline", server=gone) == 1,
-            "the meta group misses nobody",
+            "the meta group is complete",
             but="account",
         )
         await comes_back(nats_cluster, observed, gone)
@@ -268,9 +268,7 @@ async def test_long_kills_leave_every_poll_right_or_absent(nats_server: NatsServ
             await observed.observe_during(nats_server.restart())
             await observed.observe_until_all_is_up()
         failed = [sum(one.poller.state.errors.values()) for one in observed.all]
-    assert min(failed) >= KILLS, (
-        "polls that failed, by source: else nobody looked while it was down"
-    )
+    assert min(failed) >= KILLS, "polls that failed, by source: else no poll ran while it was down"
 
 
 # --- all systems of a process, and none -----------------------------------------------------------

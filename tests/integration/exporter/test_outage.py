@@ -81,7 +81,7 @@ async def exporter(
 
 
 async def seen(exporter: Exporter, *, up: int) -> Series:
-    """The first scrape in which every system says so."""
+    """The first scrape in which every system reports it."""
 
     def holds(series: Series) -> bool:
         return series.named("up") == [up] * len(SYSTEMS)
@@ -149,9 +149,7 @@ async def _logged_once(exporter: Exporter, level: str, message: str) -> None:
         counts = await exporter.log_lines()
         return [line for line in counts if f" {level:<5} " in line and f"  {message} " in line]
 
-    found = await until(
-        lines, lambda counts: len(counts) >= len(SYSTEMS), f"nobody said: {message}"
-    )
+    found = await until(lines, lambda counts: len(counts) >= len(SYSTEMS), f"not logged: {message}")
     for system in SYSTEMS:
         assert sum(f" system={system}" in line for line in found) == 1, found
 

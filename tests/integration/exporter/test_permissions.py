@@ -61,7 +61,7 @@ EXTRAS: Final = re.findall(
     PAGE.section("More, where you ask for it").text,
     re.MULTILINE,
 )
-# As servers log it; the client is told besides.
+# As servers log it; the client gets an error too.
 VIOLATION: Final = re.compile(r'(?:Publish|Subscription) Violation - .*?Subject "([^"]+)"')
 READER: Final = {"user": "streamgauge", "password": "change-me"}
 END_MARK: Final = "the.end.of.the.test"
@@ -109,8 +109,8 @@ def with_accounts(source: str, user: str) -> NatsOptions:
 
 @asynccontextmanager
 async def watched_server(version: str, options: NatsOptions) -> AsyncIterator[NatsServer]:
-    """With a stream of one message, a consumer that was not sent it yet, and somebody who listens to
-    the stream's subjects, so that the stream's own subscription has to be told apart.
+    """With a stream of one message, a consumer without deliveries, and a client that subscribes to
+    the stream's subjects, so that the stream's own subscription is ambiguous.
     """
     async with NatsServer(version, options) as server:
         await make_orders(server)
@@ -134,7 +134,7 @@ async def poll(source: Source) -> Snapshot:
 
 @dataclass(slots=True)
 class Requested:
-    """What a poller asked and heard, and what came of it."""
+    """The requests of a poller, their outcomes, and its event problems."""
 
     outcomes: list[Outcome] = field(default_factory=list)
     skipped: set[Skipped] = field(default_factory=set)
@@ -152,7 +152,7 @@ class Requested:
 
 
 async def all_requests(wanted: SystemSettings) -> Requested:
-    """What a poller asks when it is new, what it asks later, what it hears, what it asks by name."""
+    """The requests of the first poll, of later polls, the subscriptions, and requests by name."""
     requested = Requested()
     async with whole_poller(wanted) as poller:
         for _ in range(2):
@@ -237,7 +237,7 @@ async def test_without_any_one_subject_the_exporter_reports_the_denial(
     async with watched_server(NEWEST, with_accounts(source, block)) as server:
         try:
             reasons = (await all_requests(replace(wanted, urls=(server.url,)))).reasons
-        except RequestError as error:  # asked by name, outside of a poll
+        except RequestError as error:  # requested by name, outside of a poll
             reasons = {error.reason}
         denied = await violations(server)
     assert reasons == {"permission"}
@@ -324,7 +324,7 @@ async def test_the_user_can_neither_harm_nor_listen(source: str, version: str) -
 
 
 async def orders(server: NatsServer) -> list[object]:
-    """All that a user of the account can tell of the stream and its consumers."""
+    """All that a user of the account can read of the stream and its consumers."""
     async with connected(server, APP) as client:
         info = await client.jetstream().stream_info("ORDERS")
         consumers = await client.jetstream().consumers_info("ORDERS")
@@ -398,7 +398,7 @@ async def test_the_monitor_source_requests_only_the_documented_pages_without_a_u
 
 
 async def pages_requested(server: NatsServer) -> dict[str, int]:
-    """As the server counts them; this request is among them only in the next answer."""
+    """As the server counts them; this request is included only in the next response."""
     url = f"{server.monitor_url}/varz"
     async with aiohttp.ClientSession() as session, session.get(url) as response:
         counts: dict[str, int] = (await response.json(content_type=None))["http_req_stats"]

@@ -46,7 +46,7 @@ PROMETHEUS_3 = (
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 OWN = ("process_", "python_")
-# Another test asks for a reload, and a busy machine may not keep to an interval of a second.
+# Another test reloads, and a busy machine may not keep an interval of a second.
 NOT_ABOUT_NATS = {
     "configuration reloaded",
     "poll takes longer than the interval, raise it",
@@ -67,7 +67,7 @@ async def server() -> AsyncIterator[NatsServer]:
 async def exporter(
     server: NatsServer, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Exporter]:
-    """Told nothing but `--nats`; the variables only make it fit for a test."""
+    """Started only with `--nats`; the variables adapt it to the test."""
     environ = {"STREAMGAUGE_INTERVAL": "1s", "STREAMGAUGE_LOG_FORMAT": "json"}
     folder = tmp_path_factory.mktemp("exporter")
     async with exporting(folder, "--nats", server.url, environ=environ) as running:
@@ -265,7 +265,7 @@ async def test_sigterm_lets_a_scrape_under_way_finish(tmp_path: Path, server: Na
 async def _scraped_slowly_during_shutdown(exporter: Exporter) -> tuple[int, bytes]:
     """The announced size of the body and the body, most of it read after SIGTERM."""
     reader_side = socket.socket()
-    # A small window: the kernel must not swallow the whole answer before we are done.
+    # A small window: the kernel must not buffer the whole response.
     reader_side.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     reader_side.setblocking(False)
     await asyncio.get_running_loop().sock_connect(reader_side, ("127.0.0.1", exporter.port))
@@ -279,7 +279,7 @@ async def _scraped_slowly_during_shutdown(exporter: Exporter) -> tuple[int, byte
     async def is_stopping() -> bool:
         return "stopping" in await exporter.child.log_text()
 
-    await until(is_stopping, bool, "SIGTERM was not heard")
+    await until(is_stopping, bool, "no reaction to SIGTERM")
     body = await reader.read(-1)
     writer.close()
     return size, body

@@ -15,7 +15,7 @@ from support.waiting import until
 RELOADABLE = """\
 interval: 1s
 systems:
-  - {{name: dead, urls: ["{nobody}"]}}
+  - {{name: dead, urls: ["{unreachable}"]}}
   - {{name: {name}, urls: ["{url}"], filters: {{consumers: {{exclude: "{exclude}"}}}}}}
 """
 

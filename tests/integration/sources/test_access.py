@@ -124,7 +124,7 @@ async def test_a_creds_file_and_an_account_with_a_name_beside_its_key(
         named = await read(user, SourceOptions(system="test", account="billing"))
         async with system_source(nats_access(server, NO_LOGIN, creds_file=as_system)) as source:
             through_system = await poll(source)
-    # Before 2.11 no server tells an ordinary user that name: a setting has to.
+    # Servers before 2.11 do not report that name to an ordinary user: it needs a setting.
     logged = version not in ("2.9.10", "2.10.26")
     assert names(through_account) == (["billing"] if logged else [billing.key.public])
     for snapshot in (named, through_system, *([through_account] if logged else [])):

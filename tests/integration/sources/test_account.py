@@ -1,4 +1,4 @@
-"""The account source on servers that answer little, late, in pages or not at all."""
+"""The account source with denied, late, paged or missing responses."""
 
 import asyncio
 import os
@@ -221,7 +221,7 @@ async def test_a_list_that_the_server_cuts_off_leaves_the_source_alive(version: 
             first, second = await poll(source), await poll(source)
     for snapshot in (first, second):
         assert failures(snapshot) == {"stream_list": "disconnected"}
-        # The connection was opened anew, and what is small enough comes through.
+        # After a reconnect, responses that are small enough arrive.
         assert outcome(snapshot, "account_info").ok
 
 

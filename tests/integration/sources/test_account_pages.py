@@ -1,4 +1,4 @@
-"""Many accounts are read page by page; not one of them may go missing in silence.
+"""Many accounts are read in pages; none of them may be missing.
 
 Pages of servers before 2.11.2 overlap, and some accounts fall between them.
 """

@@ -16,7 +16,7 @@ from support.exporter.source_polls import (
 )
 from support.nats.servers import NatsServer, connected, default_options
 
-# What each source asks first, and so what fails when nobody is there.
+# The first request of each source, which fails when no server is up.
 FIRST_REQUESTS: Final = {"account": "stream_list", "system": "statsz", "monitor": "varz"}
 
 each_source = pytest.mark.parametrize("name", FIRST_REQUESTS)

@@ -1,4 +1,4 @@
-"""Three nodes, one after the other in trouble, read through all three sources.
+"""Three nodes that fail one after the other, polled through all three sources.
 
 The cluster is shared; each test leaves it whole again.
 """
@@ -113,7 +113,7 @@ async def test_measurements_come_from_the_leader_of_each_consumer(scenario: Scen
     ):
         names = [name for stream, name in scenario.consumers() if stream == "SHARED"]
         truth: dict[str, Any] = {}
-        # Led by one after the other, lest the leader be the one that answers first by chance.
+        # Each node leads once, so that the leader is not always the first to respond.
         for _ in range(2):
             await scenario.cluster.step_down_stream(APP, "SHARED")
             leaders = await scenario.leaders_apart()
@@ -166,7 +166,7 @@ async def test_of_followers_only_their_message_counts_are_used(scenario: Scenari
         await whole_again(scenario, sources)
         waiting = await waiting_by_server(scenario)
         seen = [await poll(sources[name]) for name in ("system", "monitor")]
-    # The trap is there: two of three servers say that nobody waits.
+    # Two of three servers report that no pull request waits.
     assert waiting == {node: 2 if node == leader else 0 for node in NODES}
     for snapshot in seen:
         assert consumers(snapshot)["SHARED", "idle"].num_waiting == 2
@@ -177,9 +177,9 @@ async def test_of_followers_only_their_message_counts_are_used(scenario: Scenari
 
 
 async def test_a_leader_elected_a_moment_ago_is_not_believed(scenario: Scenario) -> None:
-    """For an instant it says that nothing is pending; since 2.11.9 its answer tells which instant."""
+    """For a short time it reports no pending messages; since 2.11.9 its response shows when."""
     if scenario.cluster.nodes[0].version in ("2.9.10", "2.10.26"):
-        pytest.skip("this version does not tell since when a server leads")
+        pytest.skip("this version does not report leader_since")
     rows: list[Consumer] = []
     async with all_sources(scenario.cluster) as sources:
         await whole_again(scenario, sources)
@@ -189,13 +189,13 @@ async def test_a_leader_elected_a_moment_ago_is_not_believed(scenario: Scenario)
                 rows.append(consumers(await poll(sources["monitor"]))["SHARED", "c"])
             await move
         await whole_again(scenario, sources)
-    assert rows  # a slow machine may have seen nobody lead in any of them
+    assert rows  # on a slow machine none of them may have had a leader
     assert {row.num_pending for row in rows if row.up} <= {7}
     assert {row.reason for row in rows if not row.up} <= {"no_leader"}
 
 
 async def expendable_node(scenario: Scenario) -> str:
-    """One that does not lead the meta group, so that lists are still answered without it."""
+    """A node that does not lead the meta group, so that LIST still works without it."""
     leader = await scenario.cluster.meta_leader()
     return next(node for node in NODES if node != leader)
 
@@ -296,7 +296,7 @@ async def test_without_a_meta_leader_known_assets_are_requested_by_name(scenario
             assert_no_false_number(scenario, snapshot)
             return snapshot
 
-        # For some ten seconds nobody answers, and the old leader of SHARED holds on to its office.
+        # For about ten seconds there is no response, and the old leader of SHARED stays leader.
         leaderless = await until(
             request,
             lambda snapshot: (

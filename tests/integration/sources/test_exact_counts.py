@@ -43,11 +43,11 @@ async def test_counts_make_the_redeliveries_of_filtered_consumers_exact(
             assert (reported.redeliveries, reported.redelivery_exact) == (eu.redeliveries, 1)
         assert eu.redeliveries >= 6
         await seen.poll()
-        assert seen.exact.counts == {}  # nothing happened, so nothing was asked
+        assert seen.exact.counts == {}  # nothing happened, so no request was sent
 
 
 class Meddling(AccountApi):
-    """Publishes to the stream whenever a consumer is asked for."""
+    """Publishes to the stream at each request for a consumer."""
 
     async def consumer_info(
         self, stream: str, consumer: str, context: RequestContext

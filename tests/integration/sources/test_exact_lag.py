@@ -1,4 +1,4 @@
-"""The exact lag: a message's true age against what the exporter says of it, on real servers."""
+"""The exact lag: the true age of a message against the signal, on real servers."""
 
 import logging
 from typing import Any
@@ -66,7 +66,7 @@ async def test_the_lag_is_the_age_of_the_first_message_that_is_not_finished(
         assert (seen.of(done).lag, seen.of(done).lag_exact) == (0.0, 1)
 
         await work.response("held", [4])
-        await seen.poll()  # what was acked since the look before is passed over at once
+        await seen.poll()  # messages acked since the previous poll are skipped at once
         seen.assert_exact(held, 6, await stored_at(client, "ORDERS", 6))
         reported = seen.outcome("exact_lag")
         assert reported is not None
@@ -148,7 +148,7 @@ async def test_a_direct_get_from_a_mirror_is_not_used(
             "the mirror does not fill",
         )
         await work.delete(2)  # the mirror keeps it
-        for _ in range(8):  # whoever answers is drawn by lot
+        for _ in range(8):  # a random server responds
             async with exact_poller(nats_server) as seen:
                 await seen.poll_twice()
                 seen.assert_exact(slow, 5, await stored_at(client, "ORDERS", 5))

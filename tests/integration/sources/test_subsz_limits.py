@@ -1,4 +1,4 @@
-"""The bulk request about subscriptions: when it is not asked, and whose subscriptions are whose."""
+"""The bulk request for subscriptions: when it is skipped, and how owners are found."""
 
 import asyncio
 import logging
@@ -164,7 +164,7 @@ async def test_a_stream_that_is_never_idle_is_counted_too() -> None:
             async def unstored() -> int:
                 return (await watched.look()).streams[ACCOUNT, "BUSY"].unstored or 0
 
-            # Without any later poll: two looks that agree are enough.
+            # Without any later poll: two equal polls are enough.
             during = await until(unstored, lambda seen: seen > 0, "nothing is ever counted")
             stop.set()
             twice = await trickling

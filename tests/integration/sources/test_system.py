@@ -1,4 +1,4 @@
-"""The system source on servers whose answers are too many, too large, refused or of another kind."""
+"""The system source with too many, too large, denied or unexpected responses."""
 
 import secrets
 from dataclasses import replace
@@ -108,7 +108,7 @@ async def test_a_configuration_too_large_for_any_page_is_skipped_and_reported(ve
         assert snapshot.skipped == (Skipped("jsz_config", "size"),)
         assert {(row.up, row.config) for row in snapshot.streams} == {(True, None)}
         assert (len(snapshot.streams), snapshot.complete) == (40, False)
-    assert cuts == 3  # no more after the first poll: it rests
+    assert cuts == 3  # no more after the first poll: it is skipped
 
 
 @each_version

@@ -1,4 +1,4 @@
-"""Listeners on real servers for tests: started, waited for, and asked what they heard."""
+"""Event listeners on real servers for tests."""
 
 import asyncio
 import json
@@ -77,7 +77,7 @@ async def listening(
 
 
 async def until_received(
-    state: EventState, holds: Callable[[EventCounts], bool], otherwise: str = "not heard"
+    state: EventState, holds: Callable[[EventCounts], bool], otherwise: str = "not received"
 ) -> EventCounts:
     async def counts() -> EventCounts:
         return state.counts()

@@ -57,7 +57,7 @@ class Recorder:
     _may_fall: set[Series] = field(default_factory=set)
 
     async def observe(self) -> Exposed:
-        """Polls once; an AssertionError tells what must not be."""
+        """Polls once; raises AssertionError for a violation."""
         self.now = await polled(self.poller)
         self.polls += 1
         wrong = [*self._label_faults(), *self._counter_faults(), *self._value_faults()]
@@ -85,7 +85,7 @@ class Recorder:
             if sorted(name for name, _ in labels) != sorted(metric.labels):
                 faults.append(f"{name} has labels of its own: {sorted(labels)}")
             elif not self.world.knows(labels):
-                faults.append(f"{name} is of nobody: {sorted(labels)}")
+                faults.append(f"{name} belongs to no asset: {sorted(labels)}")
         return faults
 
     def _counter_faults(self) -> list[str]:
@@ -143,7 +143,7 @@ class Recorders:
                 group.create_task(recorder.observe())
 
     async def observe_during(self, move: Coroutine[Any, Any, T]) -> T:
-        """Each looks as often as it can until the move is made."""
+        """Each polls as often as it can until the move is done."""
         async with asyncio.TaskGroup() as group:
             moving = group.create_task(move)
             for recorder in self.all:

@@ -1,4 +1,4 @@
-"""A poller whose source is told what to answer, and what the poller then serves."""
+"""A poller with a scripted source, and what the poller serves."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def snapshot(taken: float = NOW, **changes: Any) -> Snapshot:
 
 
 def outage(taken: float = NOW) -> Snapshot:
-    """Nobody answered: the source still names the server, as down."""
+    """No response: the source still lists the server, as down."""
     return Snapshot(
         "test",
         taken,
@@ -46,7 +46,7 @@ def outage(taken: float = NOW) -> Snapshot:
 
 @dataclass
 class MemorySource:
-    """Gives what it was told to, one answer per poll, the last one for ever."""
+    """Returns the given snapshots, one per poll, the last one for ever."""
 
     responses: list[Snapshot | Exception]
     deadlines: list[float] = field(default_factory=list)

@@ -76,7 +76,7 @@ async def monitor_source(
 async def all_sources(
     place: Place, options: SourceOptions = OPTIONS
 ) -> AsyncIterator[dict[str, Source]]:
-    """All three ways to ask: as APP, as SYS and over HTTP."""
+    """All three sources: as APP, as SYS and over HTTP."""
     async with (
         account_source(nats_access(place), options) as account,
         system_source(nats_access(place, SYS), options) as system,
@@ -115,7 +115,7 @@ def consumers(snapshot: Snapshot) -> dict[tuple[str, str], Consumer]:
 async def api(
     client: Client, subject: str, request: dict[str, Any] | None = None, seconds: float = 10
 ) -> Any:
-    """The JetStream API's answer as the server wrote it, errors included."""
+    """The response of the JetStream API as the server wrote it, including errors."""
     payload = b"" if request is None else json.dumps(request).encode()
     message = await client.request(f"$JS.API.{subject}", payload, timeout=seconds)
     return json.loads(message.data)

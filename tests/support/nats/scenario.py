@@ -90,7 +90,7 @@ async def two_waiting_pulls(scenario: Scenario) -> AsyncIterator[None]:
 
 
 async def _lone_streams(client: Client) -> dict[str, str]:
-    """Nobody can say where a stream of one replica goes: make some until each node has one."""
+    """The node of a stream with one replica is random: create some until each node has one."""
     found: dict[str, str] = {}
     surplus = []
     for number in range(MOST_TRIES):
@@ -128,7 +128,7 @@ async def _shared_stream(client: Client) -> dict[str, str]:
 
 
 async def _leader(client: Client, request: str, response: Any) -> str:
-    """From the answer to its creation, or asked for while the election is under way."""
+    """From the response to its creation, or requested during the election."""
 
     async def named() -> str:
         return str((await api(client, request)).get("cluster", {}).get("leader", ""))

@@ -116,7 +116,7 @@ def test_recorded_advisories_are_read(recorded: tuple[str, bytes], fields: Advis
 @pytest.mark.parametrize(
     ("recorded", "reasons_reported", "cause"),
     [
-        (TERM_2_9, False, "unknown"),  # before 2.10.4 nobody says why
+        (TERM_2_9, False, "unknown"),  # servers before 2.10.4 report no reason
         (TERM_2_9, True, "client"),  # since then a server never leaves out its own reason
         (TERM_BY_CLIENT_2_15, True, "client"),
         (TERM_BY_DELETE_2_15, True, "deleted"),

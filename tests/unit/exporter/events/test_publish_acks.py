@@ -53,7 +53,7 @@ def test_a_publish_that_was_not_stored_is_known_by_its_ack(
         # The API's own errors are no publishes.
         b'{"type":"io.nats.jetstream.api.v1.stream_info_response","error":{"code":404,'
         b'"err_code":10059,"description":"stream not found"},"total":0,"offset":0,"limit":0}',
-        # Applications answer each other in JSON too.
+        # Applications send JSON replies too.
         b'{"error":{"code":400,"message":"bad request"}}',
         b'{"error":{"code":400,"err_code":10071},"seq":0}',
         b'{"error":{"err_code":400},"stream":"S","seq":0}',

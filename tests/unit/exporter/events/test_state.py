@@ -1,4 +1,4 @@
-"""What the book counts, whom it counts it for, and when it forgets."""
+"""The event state: what it counts, for which account, and when it forgets."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The rollups' file as the exporter serves it: checked, fresh or left out, and never in the way."""
+"""The forecast file: checks, staleness, and no effect on scrapes."""
 
 from __future__ import annotations
 

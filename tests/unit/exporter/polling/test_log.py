@@ -1,4 +1,4 @@
-"""What the log tells of polls: each change once, and mistakes of ours."""
+"""Log lines of polls: each change once, and exceptions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from exporter.samples.render import Limits
 
 @pytest.fixture
 def log(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    """The lines since the last look: level, message and fields."""
+    """The lines since the last call: level, message and fields."""
     caplog.set_level(logging.INFO)
 
     def lines() -> list[str]:

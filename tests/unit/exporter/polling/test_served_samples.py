@@ -1,4 +1,4 @@
-"""What a poller serves and counts: answers with their age, silence, requests, listening."""
+"""What a poller serves: responses with their age, outages, requests, event connections."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def test_in_an_outage_only_the_servers_are_left_and_they_are_down() -> Non
 
 
 async def test_a_poll_without_responses_never_serves_remembered_rows() -> None:
-    # A source may hand over the rows of its last good poll; nobody answered, so they are old.
+    # A source may return the rows of its last successful poll; without a response they are old.
     remembered = snapshot(NOW + 15, outcomes=REFUSED, complete=False)
     poller, _ = poller_of(snapshot(), remembered)
     await polled(poller, 2)
@@ -134,7 +134,7 @@ async def test_series_beyond_the_cap_are_added_up_over_the_polls() -> None:
     first = poller.state.rendered.dropped
     await polled(poller)
     second = poller.state.rendered.dropped
-    assert 0 < first < second  # the second look has verdicts too
+    assert 0 < first < second  # the second poll has verdicts too
     assert own(poller)["series_dropped_total",] == first + second
 
 
@@ -142,7 +142,7 @@ async def test_series_beyond_the_cap_are_added_up_over_the_polls() -> None:
 
 
 class FakeEventSession:
-    """A hearing that hears nothing and says how it stands."""
+    """An event session without events."""
 
     connection = None
     connected: float | None = 5.0

@@ -23,7 +23,7 @@ AT_START = ExporterSettings(systems=(A,))
 
 @dataclass
 class MemorySource:
-    """Answers when it is let, and says when it was asked."""
+    """Responds when allowed, and counts its polls."""
 
     requested: asyncio.Event = field(default_factory=asyncio.Event)
     let: asyncio.Event = field(default_factory=asyncio.Event)
@@ -45,7 +45,7 @@ class MemorySource:
 
 @dataclass
 class Made:
-    """What the watch was given: one poller for each time it asked."""
+    """The pollers that the supervisor created."""
 
     sources: list[MemorySource] = field(default_factory=list)
 

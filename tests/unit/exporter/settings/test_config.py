@@ -1,4 +1,4 @@
-"""The exporter's settings file: what it takes, and the one line that each mistake gets."""
+"""The exporter's settings file: valid settings, and one line for each error."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ ERRORS = {
 
 @pytest.fixture(autouse=True)
 def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have settings of their own."""
+    """The user who runs the tests may have settings of their own."""
     for name in list(os.environ):
         if name.startswith("STREAMGAUGE_"):
             monkeypatch.delenv(name)

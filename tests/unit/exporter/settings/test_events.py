@@ -1,4 +1,4 @@
-"""What may stand in the events section of a system, and what is said when it may not."""
+"""The events section of a system: valid settings and errors."""
 
 import pytest
 

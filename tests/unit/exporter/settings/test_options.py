@@ -160,7 +160,7 @@ def loaded(
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A file that says something else than the defaults."""
+    """A file with other values than the defaults."""
     path = tmp_path / "exporter.yml"
     path.write_text(
         "interval: 20s\ntimeout: 2s\nlogs: {level: warning, format: json}\n"

@@ -1,4 +1,4 @@
-"""How often a poll asks for the time: several times, but only while there is time for it."""
+"""The clock samples of a poll: several, but only while time is left."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ class CountingPlayer(Player):
 
 
 async def clock_samples(source: str, seconds: float) -> int:
-    """How often a poll of one server with so much time asked the request that tells the clock."""
+    """The number of clock samples in a poll of one server with so much time."""
     tape = Tape.load(Recording(NEWEST, "standalone", source).path)
     player = CountingPlayer(tape)
     polled = player.source(source, "nats")

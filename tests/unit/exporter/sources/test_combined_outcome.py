@@ -1,4 +1,4 @@
-"""One request to several servers: one outcome, and when it rests."""
+"""One request to several servers: one outcome, and when it is skipped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exporter.sources.servers.combined_outcome import CombinedOutcome
 
 
 def reported(**responses: str) -> RequestContext:
-    """Servers with the reason why each did not answer, "" when it did."""
+    """Servers with the reason why each failed, "" for success."""
     combined, context = CombinedOutcome(), RequestContext(time.monotonic() + 60, SkippedRequests())
     for server, reason in responses.items():
         with combined.request("jsz", server):

@@ -231,7 +231,7 @@ VALUES = st.recursive(
 def read_or_refuse(kind: type[Struct], data: bytes) -> None:
     """Whatever else is raised fails the test."""
     try:
-        response = read_response(kind, data, "an answer")
+        response = read_response(kind, data, "a response")
     except MalformedResponseError as error:
         assert error.reason == "malformed"  # noqa: PT017  both ways are good, a third is not
     else:
@@ -264,8 +264,8 @@ def test_any_bytes_are_a_response_or_malformed(data: bytes) -> None:
     ids=["nothing", "null", "no UTF-8", "half a character", "a deep hole", "a word for a number"],
 )
 def test_such_a_response_is_malformed(data: bytes) -> None:
-    with pytest.raises(MalformedResponseError, match="the answer"):
-        read_response(WireStream, data, "the answer")
+    with pytest.raises(MalformedResponseError, match="the response"):
+        read_response(WireStream, data, "the response")
 
 
 def test_a_malformed_response_names_the_place() -> None:

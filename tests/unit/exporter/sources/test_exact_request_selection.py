@@ -1,4 +1,4 @@
-"""Which consumers get requests of their own, and how long an answer stays good."""
+"""Which consumers get exact requests, and how long a cached result holds."""
 
 from typing import Any
 

@@ -14,7 +14,7 @@ STREAMS = [f"S{number}" for number in range(8)]
 
 
 class Handler:
-    """Refuses some for a reason; remembers who was asked for."""
+    """Refuses some items with a reason; records all requests."""
 
     def __init__(self, refused: dict[str, str]) -> None:
         self.refused = refused

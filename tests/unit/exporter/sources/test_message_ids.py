@@ -1,4 +1,4 @@
-"""The sample of last messages: who is asked for what, and what is told of the rest."""
+"""The sample of last messages: which streams are read, and what is reported of the rest."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ WITHOUT = b"NATS/1.0\r\nOther: Nats-Msg-Id\r\n\r\n"
 
 
 class Handler:
-    """Answers like the leader of each stream, and keeps what it was asked."""
+    """Responds like the leader of each stream, and records the requests."""
 
     def __init__(self, headers: Callable[[int], bytes | None]) -> None:
         self._headers = headers

@@ -1,4 +1,4 @@
-"""What owners write for the audit into metadata, and settings that servers tell."""
+"""Owners' notes in metadata, and the settings that servers report."""
 
 from datetime import UTC, datetime
 

@@ -53,4 +53,4 @@ def test_a_request_with_less_time_is_reported_with_the_others() -> None:
     assert [(o.request, o.ok) for o in whole.outcomes] == [("statsz", True), ("jsz_config", False)]
     assert whole.timed_out("jsz_config")
     assert not whole.timed_out("statsz")
-    assert whole.refused("jsz_config")  # a smaller request may still be answered
+    assert whole.refused("jsz_config")  # a smaller request may still succeed

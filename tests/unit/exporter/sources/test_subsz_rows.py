@@ -59,10 +59,10 @@ OWN = (sub(12, 1, "orders.>", 100), sub(12, 2, "returns", 5))
         pytest.param(
             (sub(12, 3, "$JS.API.DIRECT.GET.ORDERS", qgroup="_sys_"),
              sub(12, 4, "$JS.API.DIRECT.GET.ORDERS.>", qgroup="_sys_")),
-            STREAM, {12}, id="a stream that answers direct gets",
+            STREAM, {12}, id="a stream with direct get",
         ),
         pytest.param(
-            (sub(12, 3, "$JS.API.DIRECT.GET.ORDERS2"),), STREAM, set(), id="nobody is the stream",
+            (sub(12, 3, "$JS.API.DIRECT.GET.ORDERS2"),), STREAM, set(), id="no connection is the stream's",
         ),
         pytest.param(
             (sub(12, 3, "_INBOX.y"),), SOURCED, {12}, id="a stream that also listens to sources",
