@@ -13,7 +13,7 @@ EXPECTED_WINDOW_SECONDS = 3600.0
 
 @dataclass(slots=True)
 class ServerRegistry:
-    """A server once seen stays, as down, until it has been silent for `forget_after` seconds."""
+    """Keeps every server that was seen, as down, until it has not responded for `forget_after` seconds."""
 
     forget_after: float
     configured: int | None = None

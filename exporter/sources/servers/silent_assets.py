@@ -29,20 +29,20 @@ class SilentAssets:
         now: float,
         streams: tuple[Stream, ...],
         consumers: tuple[Consumer, ...],
-        away: frozenset[str],
+        down: frozenset[str],
         without_streams: frozenset[str] = frozenset(),
     ) -> tuple[tuple[Stream, ...], tuple[Consumer, ...]]:
-        """`away`: known servers that do not respond. `without_streams`: servers that respond but list
+        """`down`: known servers that do not respond. `without_streams`: servers that respond but list
         no streams, as one does before it shuts down; their streams are kept but not reported."""
-        held_streams = tuple(self._held_streams(now, streams, away, without_streams))
-        held_consumers = tuple(self._held_consumers(now, consumers, away, without_streams))
+        held_streams = tuple(self._held_streams(now, streams, down, without_streams))
+        held_consumers = tuple(self._held_consumers(now, consumers, down, without_streams))
         self._streams, self._consumers = streams + held_streams, consumers + held_consumers
         held: set[tuple[str, ...]] = {(row.account, row.name) for row in held_streams}
         held.update((row.account, row.stream, row.name) for row in held_consumers)
         self._silent_since = {key: self._silent_since[key] for key in held}
         return (
-            streams + tuple(row for row in held_streams if not away.isdisjoint(row.hosts)),
-            consumers + tuple(row for row in held_consumers if not away.isdisjoint(row.hosts)),
+            streams + tuple(row for row in held_streams if not down.isdisjoint(row.hosts)),
+            consumers + tuple(row for row in held_consumers if not down.isdisjoint(row.hosts)),
         )
 
     def consumer_counts(self) -> Counter[tuple[str, str]]:
@@ -53,30 +53,30 @@ class SilentAssets:
         self,
         now: float,
         present: tuple[Stream, ...],
-        away: frozenset[str],
+        down: frozenset[str],
         without_streams: frozenset[str],
     ) -> Iterator[Stream]:
-        if not away and not without_streams:
+        if not down and not without_streams:
             return
         named = {(row.account, row.name) for row in present}
         for row in self._streams:
             key = (row.account, row.name)
-            if key not in named and self._is_held(key, row.hosts, now, away, without_streams):
+            if key not in named and self._is_held(key, row.hosts, now, down, without_streams):
                 yield silent_stream(row.account, row.name, "server_down", row.config, row.hosts)
 
     def _held_consumers(
         self,
         now: float,
         present: tuple[Consumer, ...],
-        away: frozenset[str],
+        down: frozenset[str],
         without_streams: frozenset[str],
     ) -> Iterator[Consumer]:
-        if not away and not without_streams:
+        if not down and not without_streams:
             return
         named = {(row.account, row.stream, row.name) for row in present}
         for row in self._consumers:
             key, hosts = (row.account, row.stream, row.name), consumer_hosts(row)
-            if key not in named and self._is_held(key, hosts, now, away, without_streams):
+            if key not in named and self._is_held(key, hosts, now, down, without_streams):
                 yield silent_consumer(*key, "server_down", row.config, hosts)
 
     def _is_held(
@@ -84,13 +84,13 @@ class SilentAssets:
         key: tuple[str, ...],
         hosts: tuple[str, ...],
         now: float,
-        away: frozenset[str],
+        down: frozenset[str],
         without_streams: frozenset[str],
     ) -> bool:
-        if away.isdisjoint(hosts) and without_streams.isdisjoint(hosts):
+        if down.isdisjoint(hosts) and without_streams.isdisjoint(hosts):
             return False
         # A stream that a running server no longer lists was deleted, unless the server is shutting down.
-        longest = _EMPTY_LIST_SECONDS if away.isdisjoint(hosts) else self.forget_after
+        longest = _EMPTY_LIST_SECONDS if down.isdisjoint(hosts) else self.forget_after
         return now - self._silent_since.setdefault(key, now) <= longest
 
 

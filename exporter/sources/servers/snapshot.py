@@ -157,12 +157,12 @@ def build_snapshot(
         state.configs.keep_only(streams, consumers)
     succeeded = decode_servers(responses, streams, consumers, state.clocks, now)
     servers = state.servers.with_silent(now, succeeded)
-    away = starting | {server.name for server in servers if not server.up}
+    down = starting | {server.name for server in servers if not server.up}
     without_streams = frozenset(
         response.server.name for response in responses if not response.lists_streams
     )
     streams, consumers = state.silent.with_silent(
-        now, streams, consumers, away, without_streams - away
+        now, streams, consumers, down, without_streams - down
     )
     streams = _with_all_consumers(streams, state.silent)
     state.consumers = len(consumers)
