@@ -24,7 +24,7 @@ from exporter.audit.context import AuditContext
 from exporter.audit.evaluation import evaluate
 from exporter.audit.registry import all_checks, codes
 from exporter.main import GC_THRESHOLDS
-from exporter.polling.pipeline import Digest, Found, learn
+from exporter.polling.pipeline import Pipeline, PollExtras, update_signals
 from exporter.polling.wiring import make_source
 from exporter.samples.render import Renderer
 from exporter.settings.config import SourceName, SystemSettings
@@ -71,16 +71,16 @@ async def _row(source: SourceName, url: str) -> tuple[str, ...]:
 async def _round(source: SourceName, url: str) -> tuple[float, float, float, int]:
     """Seconds of a first poll, a second poll and an audit of it, and the number of findings."""
     settings = SystemSettings(name="bench", source=source, urls=(url,))
-    digest, polls, seen = Digest(Renderer("bench")), [], []
+    pipeline, polls, seen = Pipeline(Renderer("bench")), [], []
     started = time.perf_counter()
     polled = make_source(settings)
     for _ in range(2):
         seen.append(await polled.poll(time.monotonic() + 120))
-        await asyncio.to_thread(digest.take, seen[-1], Found())
+        await asyncio.to_thread(pipeline.process, seen[-1], PollExtras())
         polls.append(time.perf_counter() - started)
         started = time.perf_counter()
     await polled.close()
-    context = learn(digest.signals, digest.publishes, seen[-1], Found())
+    context = update_signals(pipeline.signals, pipeline.publishes, seen[-1], PollExtras())
     audit, findings = await asyncio.to_thread(_audit, context)
     return polls[0], polls[1], audit, findings
 

@@ -20,14 +20,14 @@ from bench.big_server import BigServer
 from bench.process import ROOT, peak_bytes, python
 from bench.table import megabytes, seconds, show
 from exporter.main import GC_THRESHOLDS
-from exporter.polling.pipeline import Digest, Found
+from exporter.polling.pipeline import Pipeline, PollExtras
 from exporter.polling.wiring import make_source
 from exporter.samples.render import Renderer
 from exporter.settings.config import SystemSettings
 from exporter.sources.servers.jsz_pages import JszRequest
 from exporter.sources.source import Source
 from exporter.sources.system import _read_jsz
-from exporter.sources.transport.connection import NatsLink, Reply
+from exporter.sources.transport.connection import NatsConnection, Reply
 from exporter.sources.transport.credentials import NatsAccess
 
 ROUNDS = 5
@@ -75,9 +75,9 @@ async def _measure(source_name: str, url: str, sys_url: str) -> dict[str, float]
     gc.set_threshold(*GC_THRESHOLDS)
     raw = await _bare(sys_url)
     settings = SystemSettings(name="bench", source=source_name, urls=(url,))  # type: ignore[arg-type]
-    source, digest = make_source(settings), Digest(Renderer("bench"))
+    source, pipeline = make_source(settings), Pipeline(Renderer("bench"))
     plain = Renderer("bench")
-    polls = [await _poll(source, digest, plain) for _ in range(_FIRST_POLLS + ROUNDS)]
+    polls = [await _poll(source, pipeline, plain) for _ in range(_FIRST_POLLS + ROUNDS)]
     await source.close()
     steady = polls[_FIRST_POLLS:]
     return {
@@ -96,13 +96,13 @@ class _Poll(NamedTuple):
     series: int
 
 
-async def _poll(source: Source, digest: Digest, plain: Renderer) -> _Poll:
+async def _poll(source: Source, pipeline: Pipeline, plain: Renderer) -> _Poll:
     began, cpu = time.perf_counter(), time.process_time()
     snapshot = await source.poll(time.monotonic() + 120)
     asked = time.perf_counter()
     if not snapshot.complete:
         raise RuntimeError(f"the poll was not complete: {snapshot.outcomes}")
-    made = await asyncio.to_thread(digest.take, snapshot, Found())
+    made = await asyncio.to_thread(pipeline.process, snapshot, PollExtras())
     digested, cpu = time.perf_counter(), time.process_time() - cpu
     await asyncio.to_thread(plain.render, snapshot)
     rendered = time.perf_counter()
@@ -110,12 +110,12 @@ async def _poll(source: Source, digest: Digest, plain: Renderer) -> _Poll:
 
 
 async def _bare(sys_url: str) -> float:
-    link = NatsLink(NatsAccess((sys_url,)), "bench")
-    await link.open()
+    connection = NatsConnection(NatsAccess((sys_url,)), "bench")
+    await connection.open()
     walls = []
     for _ in range(ROUNDS):
         began = time.perf_counter()
-        replies = await link.gather(
+        replies = await connection.gather(
             JSZ,
             JszRequest(limit=1024).payload(),
             enough=_has_one,
@@ -125,7 +125,7 @@ async def _bare(sys_url: str) -> float:
         )
         _read_jsz(replies, 2**32)
         walls.append(time.perf_counter() - began)
-    await link.close()
+    await connection.close()
     return statistics.median(walls)
 
 

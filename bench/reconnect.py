@@ -16,7 +16,7 @@ from nats.errors import Error as NatsError
 
 from bench.table import seconds, show
 from exporter.errors import RequestError
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 from exporter.sources.transport.credentials import NatsAccess
 from streamgauge.demo.nats_server.options import NatsOptions, sample_accounts
 from streamgauge.demo.nats_server.server import NatsServer
@@ -70,7 +70,7 @@ async def compare(rounds: int) -> None:
     found: dict[str, list[tuple[float, str, float]]] = {name: [] for name in ways}
     async with NatsServer(options=NatsOptions(accounts=sample_accounts())) as server:
         url = server.url.replace("nats://", "nats://app:app@")
-        link = NatsLink(NatsAccess((url,)), "bench")
+        link = NatsConnection(NatsAccess((url,)), "bench")
         client = await _library(url)
 
         async def ours() -> None:

@@ -1,9 +1,9 @@
 """The exceptions of the exporter.
 
 StreamgaugeError
-+ RequestError          a request to NATS that brought no usable answer; never ends a poll
-  + MalformedAnswerError an answer that is not what a NATS server writes
-Mistakes in files and flags are streamgauge.serving.settings.loader.SettingsError.
++ RequestError              a request to NATS without a usable response; never ends a poll
+  + MalformedResponseError  a response that is not what a NATS server writes
+Configuration errors are streamgauge.serving.settings.loader.SettingsError.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from exporter import catalog
 
 
 class StreamgaugeError(Exception):
-    """Anything that the exporter itself raises."""
+    """Base class of the exporter's own exceptions."""
 
 
 class RequestError(StreamgaugeError):
-    """Why a request has no answer; `reason` is one of catalog.REASONS."""
+    """Why a request failed; `reason` is one of catalog.REASONS."""
 
     def __init__(self, reason: str, detail: str) -> None:
         if reason not in catalog.REASONS:
@@ -27,7 +27,7 @@ class RequestError(StreamgaugeError):
 
 
 class MalformedResponseError(RequestError):
-    """An answer that cannot be read; the detail says where it breaks."""
+    """A response that cannot be decoded; the detail names the place."""
 
     def __init__(self, detail: str) -> None:
         super().__init__("malformed", detail)

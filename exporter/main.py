@@ -1,4 +1,4 @@
-"""`streamgauge exporter`: from the command line to a serving process, and its orderly end."""
+"""`streamgauge exporter`: start, serve, reload on SIGHUP, and shut down."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from aiohttp import web
 
 from exporter.polling.one_shot import run_once
-from exporter.polling.supervisor import Reload, Watch
+from exporter.polling.supervisor import Reload, Supervisor
 from exporter.settings.config import ExporterSettings
 from exporter.settings.options import Options, read_options
 from exporter.web import make_app
@@ -26,9 +26,9 @@ from streamgauge.serving.web.live_config import LiveWebConfig
 
 logger = logging.getLogger(__name__)
 
-_GOODBYE_SECONDS = 5.0
-# A decoded answer is some hundred thousand objects that live until the next poll. With the usual
-# thresholds the collector would walk all of them, again and again, while they are being made.
+_SHUTDOWN_SECONDS = 5.0
+# A decoded response is some hundred thousand objects that live until the next poll. With the default
+# thresholds the garbage collector would walk all of them several times during decoding.
 GC_THRESHOLDS = (50_000, 50, 100)
 
 
@@ -50,23 +50,23 @@ def main(argv: Sequence[str]) -> int:
 
 
 async def _serve(options: Options, settings: ExporterSettings, web_config: LiveWebConfig) -> int:
-    watch = Watch(settings, options.load)
-    app = make_app(watch, options.source)
+    supervisor = Supervisor(settings, options.load)
+    app = make_app(supervisor, options.source)
     web_config.protect(app)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_GOODBYE_SECONDS)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
     await runner.setup()
     try:
         site = await _listen(runner, options, settings.web.listen_address, web_config)
-        watch.start()
-        stopping = _signals(watch)
+        supervisor.start()
+        stopping = _signals(supervisor)
         event(logger, logging.INFO, "serving", listen=site.name, systems=len(settings.systems),
               version=VERSION, settings=options.source)  # fmt: skip
         await stopping.wait()
         event(logger, logging.INFO, "stopping")
     finally:
-        # First the listener: a scrape under way must still find its systems.
+        # The listener first: a running scrape still needs the systems.
         await runner.cleanup()
-        await watch.stop()
+        await supervisor.stop()
     return 0
 
 
@@ -78,16 +78,16 @@ async def _listen(
     try:
         await site.start()
     except OSError as error:
-        raise options.mistake("web.listen_address", f"{address}: {_reason(error)}") from error
+        raise options.error("web.listen_address", f"{address}: {_reason(error)}") from error
     return site
 
 
-def _signals(watch: Watch) -> asyncio.Event:
+def _signals(supervisor: Supervisor) -> asyncio.Event:
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
     reloads: set[asyncio.Task[Reload]] = set()
 
     def reload() -> None:
-        task = asyncio.create_task(watch.reload())
+        task = asyncio.create_task(supervisor.reload())
         reloads.add(task)  # the loop itself keeps only a weak reference
         task.add_done_callback(reloads.discard)
 
@@ -99,7 +99,7 @@ def _signals(watch: Watch) -> asyncio.Event:
 
 
 def _reason(error: OSError) -> str:
-    """asyncio wraps the system's words in a sentence that repeats the address."""
+    """The error text of the operating system; asyncio's own text repeats the address."""
     if isinstance(error, socket.gaierror) or error.errno is None:
         return error.strerror or str(error)
     return os.strerror(error.errno)

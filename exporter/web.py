@@ -1,4 +1,4 @@
-"""HTTP: /metrics, the status page, the references, and what looks after the process."""
+"""HTTP endpoints: /metrics, the status page, the reference pages, health and reload."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from exporter.metric import Subject
 from exporter.pages.reference.page import REFERENCES, docs_page, docs_policy
 from exporter.pages.status.page import content_security_policy, status_page
 from exporter.pages.status.view_builder import status_view
-from exporter.polling.forecast_file import ForecastFile, Look
+from exporter.polling.forecast_file import ForecastFile, ForecastFileState
 from exporter.polling.scrape_view import ScrapeView
-from exporter.polling.supervisor import Watch
+from exporter.polling.supervisor import Supervisor
 from exporter.samples.self_metrics import SelfMetrics, SelfSample
 from streamgauge.serving.version import VERSION
 from streamgauge.serving.web.routes import add_redirect_to_prefix, add_reload
@@ -29,10 +29,10 @@ SELECTABLE = {
 _VARY = {"Vary": "Accept, Accept-Encoding"}
 
 
-def make_app(watch: Watch, config_source: str) -> web.Application:
-    pages = _Pages(watch, config_source)
+def make_app(supervisor: Supervisor, config_source: str) -> web.Application:
+    pages = _Pages(supervisor, config_source)
     app = web.Application()
-    served = watch.settings.web
+    served = supervisor.settings.web
     app.router.add_get(served.route("/"), pages.status)
     app.router.add_get(served.route(served.telemetry_path), pages.metrics)
     app.router.add_get(served.route("/docs/{name}"), pages.docs)
@@ -44,8 +44,8 @@ def make_app(watch: Watch, config_source: str) -> web.Application:
 
 
 class _Pages:
-    def __init__(self, watch: Watch, config_source: str) -> None:
-        self._watch = watch
+    def __init__(self, supervisor: Supervisor, config_source: str) -> None:
+        self._supervisor = supervisor
         self._config_source = config_source
         self._forecasts = ForecastFile()
 
@@ -54,65 +54,63 @@ class _Pages:
         chosen = request.query.getall("collect[]", [])
         unknown += [f"collect[]={name}" for name in chosen if name not in SELECTABLE]
         if unknown:
-            words = ", ".join(SELECTABLE)
-            text = f"unknown parameter {unknown[0]}: collect[] takes {words}\n"
+            names = ", ".join(SELECTABLE)
+            text = f"unknown parameter {unknown[0]}: collect[] takes {names}\n"
             return web.Response(status=400, text=text)
         subjects = frozenset(SELECTABLE[name] for name in chosen) if chosen else None
         fmt = choose_format(request.headers.get("Accept", ""))
-        moment = self._watch.moment()
-        look, live = await asyncio.to_thread(self._live, moment, fmt)
-        blocks = [*moment.blocks(), look.blocks(moment.now)]
+        scrape_view = self._supervisor.scrape_view()
+        forecasts, live = await asyncio.to_thread(self._live, scrape_view, fmt)
+        blocks = [*scrape_view.blocks(), forecasts.blocks(scrape_view.now)]
         exposition = assemble(blocks, live, fmt, subjects)
         if accepts_gzip(request.headers.get("Accept-Encoding", "")):
             return _compressed(exposition)
         return await _plain(request, exposition)
 
-    def _live(self, moment: ScrapeView, fmt: Format) -> tuple[Look, bytes]:
-        """Reads /proc and a file, which a busy machine may take its time for: runs in a thread."""
-        look = self._forecasts.look(self._watch.settings.forecasts)
-        own = SelfMetrics(_Own(moment, look), VERSION, platform.python_version())
-        return look, own.text(fmt)
+    def _live(self, scrape_view: ScrapeView, fmt: Format) -> tuple[ForecastFileState, bytes]:
+        """Reads /proc and the forecast file, which may block: runs in a thread."""
+        forecasts = self._forecasts.refresh(self._supervisor.settings.forecasts)
+        own = SelfMetrics(_Own(scrape_view, forecasts), VERSION, platform.python_version())
+        return forecasts, own.text(fmt)
 
     async def status(self, _: web.Request) -> web.Response:
-        view = await asyncio.to_thread(status_view, self._watch, self._config_source)
+        view = await asyncio.to_thread(status_view, self._supervisor, self._config_source)
         return _page(await asyncio.to_thread(status_page, view), content_security_policy())
 
     async def docs(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
         if name not in REFERENCES:
             known = ", ".join(f"/docs/{each}" for each in REFERENCES)
-            return web.Response(status=404, text=f"no such page, there are {known}\n")
-        return _page(
-            await asyncio.to_thread(docs_page, name, self._watch.settings.web.telemetry_path),
-            docs_policy(),
-        )
+            return web.Response(status=404, text=f"unknown page: the pages are {known}\n")
+        path = self._supervisor.settings.web.telemetry_path
+        return _page(await asyncio.to_thread(docs_page, name, path), docs_policy())
 
     async def healthy(self, _: web.Request) -> web.Response:
-        dead = self._watch.dead()
+        dead = self._supervisor.dead()
         if dead:
             return web.Response(status=503, text=f"polling ended for {', '.join(dead)}\n")
         return web.Response(text="healthy\n")
 
     async def ready(self, _: web.Request) -> web.Response:
-        if not self._watch.ready():
-            return web.Response(status=503, text="the first poll is not over yet\n")
+        if not self._supervisor.ready():
+            return web.Response(status=503, text="the first poll has not finished yet\n")
         return web.Response(text="ready\n")
 
     async def reload(self) -> tuple[bool, str]:
-        done = await self._watch.reload()
+        done = await self._supervisor.reload()
         return done.ok, done.text
 
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """What the exporter says of itself at one moment."""
+    """The exporter's own samples at one scrape."""
 
-    moment: ScrapeView
-    look: Look
+    scrape_view: ScrapeView
+    forecasts: ForecastFileState
 
     def self_samples(self) -> Iterator[SelfSample]:
-        yield from self.moment.self_samples()
-        yield from self.look.self_samples(self.moment.now)
+        yield from self.scrape_view.self_samples()
+        yield from self.forecasts.self_samples(self.scrape_view.now)
 
 
 def _page(html: str, policy: str) -> web.Response:
@@ -130,14 +128,14 @@ def _compressed(exposition: Exposition) -> web.Response:
 
 
 async def _plain(request: web.Request, exposition: Exposition) -> web.StreamResponse:
-    """Unpacked piece by piece: the whole text may be hundreds of megabytes."""
+    """Decompressed in chunks: the whole text may be hundreds of megabytes."""
     response = web.StreamResponse(headers={"Content-Type": exposition.format.content_type} | _VARY)
     response.content_length = exposition.size
     await response.prepare(request)
     if request.method != "HEAD":
         for chunk in exposition.plain_chunks():
             await response.write(chunk)
-            # A reader as fast as we are never makes write() wait, and others want a turn.
+            # With a fast client write() never waits: let other tasks run.
             await asyncio.sleep(0)
     await response.write_eof()
     return response

@@ -14,11 +14,11 @@ from bench.big_server import BigServer
 from bench.do_no_harm.publisher import CONSUMER, FILTERS, STREAM, SUBJECT
 from bench.process import cpu_seconds
 from bench.table import show
-from exporter.sources.exact_requests.reader import PreciseOptions
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.exact_requests.reader import ExactOptions
+from exporter.sources.transport.connection import NatsConnection
 
 _API = "$JS.API"
-_DEFAULTS = PreciseOptions()
+_DEFAULTS = ExactOptions()
 _TIMES = 200
 
 
@@ -50,7 +50,7 @@ def single_requests() -> Iterator[SingleRequest]:
         )
 
 
-def at_once(link: NatsLink, request: SingleRequest) -> Callable[[], Awaitable[None]]:
+def at_once(connection: NatsConnection, request: SingleRequest) -> Callable[[], Awaitable[None]]:
     """A whole round of them, so many at the same time as a poll has under way."""
 
     async def one_round() -> None:
@@ -58,24 +58,26 @@ def at_once(link: NatsLink, request: SingleRequest) -> Callable[[], Awaitable[No
 
         async def worker() -> None:
             for _ in left:
-                await link.request(request.subject, request.payload, timeout=30)
+                await connection.request(request.subject, request.payload, timeout=30)
 
         await asyncio.gather(*(worker() for _ in range(_DEFAULTS.at_once)))
 
     return one_round
 
 
-async def show_costs(big: BigServer, link: NatsLink) -> None:
-    rows = [await _cost(big, link, request) for request in single_requests()]
+async def show_costs(big: BigServer, connection: NatsConnection) -> None:
+    rows = [await _cost(big, connection, request) for request in single_requests()]
     header = ("request", "p50", "max", "server CPU", "answer", "in a round")
     show("one request after the other, each in ms", header, rows)
 
 
-async def _cost(big: BigServer, link: NatsLink, request: SingleRequest) -> tuple[str, ...]:
+async def _cost(
+    big: BigServer, connection: NatsConnection, request: SingleRequest
+) -> tuple[str, ...]:
     took, size, before = [], 0, cpu_seconds(big.server.pid)
     for _ in range(request.times):
         started = time.perf_counter()
-        size = len((await link.request(request.subject, request.payload, timeout=30)).data)
+        size = len((await connection.request(request.subject, request.payload, timeout=30)).data)
         took.append(time.perf_counter() - started)
     cpu = (cpu_seconds(big.server.pid) - before) / request.times
     cells = [f"{one * 1000:.2f}" for one in (statistics.median(took), max(took), cpu)]

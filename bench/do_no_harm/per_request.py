@@ -18,11 +18,11 @@ from bench.do_no_harm.exact_requests import at_once, show_costs, single_requests
 from bench.do_no_harm.publisher import Published, Span, make_probe, publishing
 from bench.table import show
 from exporter.sources.jetstream_api.client import AccountApi
-from exporter.sources.request_context import LeftOut, RequestContext
+from exporter.sources.request_context import RequestContext, SkippedRequests
 from exporter.sources.servers.jsz_pages import JszRequest
 from exporter.sources.subsz.wire import SubszRequest
 from exporter.sources.system import PING
-from exporter.sources.transport.connection import NatsLink, Reply
+from exporter.sources.transport.connection import NatsConnection, Reply
 from exporter.sources.transport.credentials import NatsAccess
 
 _STREAMS = JszRequest(config=True, limit=1024, consumers=False).payload()
@@ -33,7 +33,7 @@ _ALLOWED_MS = 20.0
 
 
 async def compare(big: BigServer) -> None:
-    system, account = NatsLink(NatsAccess((big.address("sys"),)), "bench"), NatsLink(
+    system, account = NatsConnection(NatsAccess((big.address("sys"),)), "bench"), NatsConnection(
         NatsAccess((big.address("app"),)), "bench")  # fmt: skip
     await system.open()
     await account.open()
@@ -55,7 +55,7 @@ async def compare(big: BigServer) -> None:
 
 
 def _requests(
-    big: BigServer, system: NatsLink, account: NatsLink, session: aiohttp.ClientSession
+    big: BigServer, system: NatsConnection, account: NatsConnection, session: aiohttp.ClientSession
 ) -> dict[str, Question]:
     monitor = big.server.monitor_url
     jsz = f"{monitor}/jsz?accounts=1&streams=1&consumers=1"
@@ -87,11 +87,11 @@ async def _nothing() -> None:
     return
 
 
-async def _ping(link: NatsLink, what: str, payload: bytes = b"") -> None:
+async def _ping(connection: NatsConnection, what: str, payload: bytes = b"") -> None:
     def has_one(replies: list[Reply]) -> bool:
         return bool(replies)
 
-    await link.gather(
+    await connection.gather(
         f"{PING}.{what}", payload, enough=has_one, quiet=30, timeout=30,
         headers={"Accept-Encoding": "gzip"},
     )  # fmt: skip
@@ -104,7 +104,7 @@ async def _fetch(session: aiohttp.ClientSession, url: str) -> None:
 
 
 def _context() -> RequestContext:
-    return RequestContext(time.monotonic() + 60, LeftOut())
+    return RequestContext(time.monotonic() + 60, SkippedRequests())
 
 
 async def _stream_list(api: AccountApi) -> list[str]:

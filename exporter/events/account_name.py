@@ -1,4 +1,4 @@
-"""What the account of an events connection is called, asked of the server where nobody else knows."""
+"""The name of the account of an events connection, requested from the server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from exporter.errors import RequestError
 from exporter.events.state import EventState
 from exporter.sources.decoding.decode import read_response, version_numbers
 from exporter.sources.decoding.wire import WireUserInfo
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 from streamgauge.serving.logs import StateLog
 
 logger = logging.getLogger(__name__)
@@ -21,10 +21,10 @@ _USER_INFO_SECONDS = 2.0
 
 @dataclass(slots=True)
 class AccountName:
-    """Asks until it is told, then never again."""
+    """Sends the request until it succeeds once."""
 
-    link: NatsLink
-    book: EventState
+    connection: NatsConnection
+    state: EventState
     _known: bool = False
     _log: StateLog = field(default_factory=lambda: StateLog(logger))
 
@@ -34,18 +34,16 @@ class AccountName:
         try:
             await self._request()
         except RequestError as error:
-            message = (
-                "the events' account has no name: the setting events.account.name gives it one"
-            )
+            message = "account name of events unknown, set events.account.name"
             self._log.report("name", error.reason, logging.WARNING, message, reason=error.detail)
 
     async def _request(self) -> None:
-        await self.link.open()
-        if version_numbers(str(self.link.server_info.get("version", ""))) < _USER_INFO_SINCE:
-            raise RequestError("no_responders", "servers before 2.10 do not tell it")
-        reply = await self.link.request(_USER_INFO, timeout=_USER_INFO_SECONDS)
-        said = read_response(WireUserInfo, reply.data, _USER_INFO).data
-        if said is not None:
-            # Copies for the system account name an account by its id, which may be another word.
-            self.book.name_account(said.account_name or said.account, said.account)
+        await self.connection.open()
+        if version_numbers(str(self.connection.server_info.get("version", ""))) < _USER_INFO_SINCE:
+            raise RequestError("no_responders", "servers before 2.10 do not report it")
+        reply = await self.connection.request(_USER_INFO, timeout=_USER_INFO_SECONDS)
+        user = read_response(WireUserInfo, reply.data, _USER_INFO).data
+        if user is not None:
+            # Copies for the system account contain the account id, which may differ from the name.
+            self.state.name_account(user.account_name or user.account, user.account)
             self._known = True

@@ -1,6 +1,6 @@
-"""Ack samples: how long a message was out before its acknowledgement, as the server measured. Pure.
+"""Ack samples: time from delivery to ack, as the server measured it. Pure.
 
-A consumer has them only with `sample_freq`; the clock starts again at each redelivery.
+Only consumers with `sample_freq` have them; the time starts again at each redelivery.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 SUBJECT = "$JS.EVENT.METRIC.CONSUMER.ACK.>"
 
-# From a handler that only counts to one that calls a slow service, up to ten times the usual
+# From a handler that only counts, to one that calls a slow service: ten times the default
 # ack_wait of 30 s.
 BOUNDS_SECONDS = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
@@ -40,12 +40,12 @@ _decode = msgspec.json.Decoder(_Payload).decode
 
 
 def read_ack_sample(payload: bytes) -> AckSample | None:
-    """None when the payload is not one that can be measured by."""
+    """None when the payload is not a usable sample."""
     try:
-        said = _decode(payload)
+        fields = _decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    seconds = said.ack_time / _NANOSECONDS
-    if not said.stream or not said.consumer or not 0 <= seconds <= _LONGEST_SECONDS:
+    seconds = fields.ack_time / _NANOSECONDS
+    if not fields.stream or not fields.consumer or not 0 <= seconds <= _LONGEST_SECONDS:
         return None
-    return AckSample(said.stream, said.consumer, seconds, said.domain)
+    return AckSample(fields.stream, fields.consumer, seconds, fields.domain)

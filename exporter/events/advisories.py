@@ -1,4 +1,4 @@
-"""JetStream advisories: what a message on `$JS.EVENT.ADVISORY.>` says. Pure; nothing here raises."""
+"""Decodes JetStream advisories, `$JS.EVENT.ADVISORY.>`. Pure; nothing here raises."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from msgspec import Struct
 
 PREFIX = "$JS.EVENT.ADVISORY."
 
-# What the subject says after the prefix, asset names left out.
-_WORDS = (
+# Subjects after the prefix, without stream and consumer names.
+_SUBJECT_TOKENS = (
     "STREAM.CREATED", "STREAM.UPDATED", "STREAM.DELETED",
     "STREAM.SNAPSHOT_CREATE", "STREAM.SNAPSHOT_COMPLETE",
     "STREAM.RESTORE_CREATE", "STREAM.RESTORE_COMPLETE",
@@ -21,7 +21,9 @@ _WORDS = (
     "SERVER.OUT_OF_STORAGE", "SERVER.REMOVED", "SERVER.META_RESCUE",
     "API.LIMIT_REACHED",
 )  # fmt: skip
-_KIND_OF = {tuple(words.split(".")): words.lower().replace(".", "_") for words in _WORDS}
+_KIND_OF = {
+    tuple(tokens.split(".")): tokens.lower().replace(".", "_") for tokens in _SUBJECT_TOKENS
+}
 
 NAKED = "consumer_msg_naked"
 TERMINATED = "consumer_msg_terminated"
@@ -30,10 +32,10 @@ RESTORED = "stream_restore_complete"
 QUORUM_LOST = "stream_quorum_lost"
 
 OTHER = "other"  # an advisory of a server newer than this list
-MALFORMED = "malformed"  # a payload that does not say what its subject promises
-OTHER_DOMAIN = "other_domain"  # heard over a leaf node, of a JetStream that is not watched here
+MALFORMED = "malformed"  # a payload without the fields that its subject requires
+OTHER_DOMAIN = "other_domain"  # received over a leaf node, from a domain that is not monitored here
 
-# The closed list behind the label `kind` of advisories_total.
+# The values of the label `kind` of advisories_total.
 KINDS = (*_KIND_OF.values(), OTHER, MALFORMED, OTHER_DOMAIN)
 
 # The server sends these to the account and, with the same id, to the system account.
@@ -43,14 +45,14 @@ SENT_TWICE = frozenset({
 })  # fmt: skip
 
 CLIENT, LIMITS, DELETED, UNKNOWN = "client", "limits", "deleted", "unknown"
-# The closed list behind the label `by` of consumer_terms_total.
+# The values of the label `by` of consumer_terms_total.
 TERM_CAUSES = (CLIENT, LIMITS, DELETED, UNKNOWN)
 TERM_REASONS_SINCE = (2, 10, 4)
 _CAUSE_OF = {
     # A consumer's new leader found that limits had removed the message meanwhile.
     "Message deleted by stream limits": LIMITS,
-    # The message left the stream while it was unacked. Servers say the same for a delete and for a
-    # limit that they apply under way.
+    # The message left the stream while it was unacked. Servers send the same text for a delete and
+    # for a limit.
     "Unacknowledged message was deleted": DELETED,
 }
 
@@ -58,7 +60,7 @@ _CAUSE_OF = {
 class Advisory(Struct, frozen=True, gc=False):
     kind: str
     id: str = ""
-    account: str = ""  # only copies for the system account name it
+    account: str = ""  # only in copies for the system account
     domain: str = ""
     stream: str = ""
     consumer: str = ""
@@ -80,44 +82,44 @@ _decode = msgspec.json.Decoder(_Payload).decode
 
 
 def read_advisory(subject: str, payload: bytes) -> Advisory:
-    """A payload that cannot be read makes an advisory of the kind MALFORMED, and no more."""
+    """A payload that cannot be decoded gives an advisory of the kind MALFORMED."""
     kind = kind_of(subject)
     try:
-        said = _decode(payload)
+        fields = _decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return Advisory(MALFORMED)
-    if not _is_whole(kind, said):
+    if not _is_whole(kind, fields):
         return Advisory(MALFORMED)
     return Advisory(
         kind,
-        said.id,
-        said.account,
-        said.domain,
-        said.stream,
-        said.consumer,
-        said.stream_seq,
-        said.reason,
+        fields.id,
+        fields.account,
+        fields.domain,
+        fields.stream,
+        fields.consumer,
+        fields.stream_seq,
+        fields.reason,
     )
 
 
 def kind_of(subject: str) -> str:
-    words = subject.removeprefix(PREFIX).split(".", 2)
-    return _KIND_OF.get(tuple(words[:2]), OTHER)
+    tokens = subject.removeprefix(PREFIX).split(".", 2)
+    return _KIND_OF.get(tuple(tokens[:2]), OTHER)
 
 
-def term_cause(reason: str, *, reasons_told: bool) -> str:
-    """Who ended a message; `reasons_told`: the server is one that gives its own reasons a text."""
+def term_cause(reason: str, *, reasons_reported: bool) -> str:
+    """What terminated a message; `reasons_reported`: the server sends a text for its own reasons."""
     known = _CAUSE_OF.get(reason)
     if known is not None:
         return known
-    # Servers fill in their own reasons; a text of another kind, or none, is the client's.
-    return CLIENT if reason or reasons_told else UNKNOWN
+    # Servers send the known texts; any other text, or none, comes from the client.
+    return CLIENT if reason or reasons_reported else UNKNOWN
 
 
-def _is_whole(kind: str, said: _Payload) -> bool:
+def _is_whole(kind: str, fields: _Payload) -> bool:
     if kind.startswith("stream_"):
-        return bool(said.stream)
+        return bool(fields.stream)
     if kind.startswith("consumer_"):
         needs_seq = kind in (EXHAUSTED, NAKED, TERMINATED)
-        return bool(said.stream and said.consumer) and (said.stream_seq > 0 or not needs_seq)
+        return bool(fields.stream and fields.consumer) and (fields.stream_seq > 0 or not needs_seq)
     return True

@@ -1,7 +1,7 @@
-"""Durable capture: consumer advisories read back from a stream of the user's that stores them.
+"""Reads consumer advisories from a capture stream that the user created.
 
-By message get from the last sequence seen, never by a consumer; when it is configured it is the only
-counter of consumer advisories, so nothing is counted twice.
+Uses message get from the last counted sequence, never a consumer. When configured, it is the only
+counter of consumer advisories, so none is counted twice.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from exporter.events.state import OWN, EventState
 from exporter.sources.decoding.decode import read_response, version_numbers
 from exporter.sources.decoding.wire import WireApiError
 from exporter.sources.jetstream_api.client import api_prefix
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 from streamgauge.serving.logs import StateLog
 
 logger = logging.getLogger(__name__)
 
 _CONSUMER = advisories.PREFIX + "CONSUMER."
 _NO_MESSAGE = 10037
-_ASK_SECONDS = 2.0
-# Messages are asked for one by one: no server before 2.11 gives more, and 2.11 only by direct get.
+_REQUEST_SECONDS = 2.0
+# One request per message: servers before 2.11 have no batch get, and 2.11 only as direct get.
 _AT_ONCE = 32
 # Before 2.14 a restart moves `created` by less than a millisecond.
-_MADE_AGAIN = timedelta(seconds=1)
+_RECREATED = timedelta(seconds=1)
 
 
 class _State(Struct, gc=False):
@@ -61,27 +61,27 @@ class _GotMessage(Struct, gc=False):
 
 @dataclass(slots=True)
 class Capture:
-    """Counting begins with what is stored after the first look."""
+    """Counts the messages that are stored after the first poll."""
 
-    link: NatsLink
-    book: EventState
+    connection: NatsConnection
+    state: EventState
     stream: str
     domain: str | None = None
     most_per_poll: int = 10_000
     behind: int = 0  # stored messages not yet read
-    trouble: str = ""
-    _seen: int | None = None  # the last sequence that was counted; None before the first look
+    problem: str = ""
+    _seen: int | None = None  # the last counted sequence; None before the first poll
     _created: datetime | None = None
     _log: StateLog = field(default_factory=lambda: StateLog(logger))
 
     async def catch_up(self, deadline: float) -> None:
-        """Reads what was stored since the last time; `deadline` is one of time.monotonic()."""
+        """Counts what was stored since the last call; `deadline` is a time.monotonic()."""
         try:
             await self._read_on(deadline)
         except RequestError as error:
-            self._tell(str(error))
+            self._report(str(error))
         else:
-            self._tell("")
+            self._report("")
 
     async def _read_on(self, deadline: float) -> None:
         info = await self._stream_info(deadline)
@@ -97,25 +97,25 @@ class Capture:
             self._seen, self.behind = batch[-1], last - batch[-1]
 
     def _seen_of(self, info: _StreamInfo) -> int:
-        """Up to where this stream was counted."""
+        """The last counted sequence of this stream."""
         before, self._created = self._created, info.created
         if self._seen is None:
             return info.state.last_seq
-        if before and info.created and abs(info.created - before) > _MADE_AGAIN:
-            return 0  # all that it holds is new
-        # A server that was killed may have lost the last messages, and gives their numbers again.
+        if before and info.created and abs(info.created - before) > _RECREATED:
+            return 0  # recreated: every message is new
+        # A killed server may have lost the last messages and reuse their sequences.
         return min(self._seen, info.state.last_seq)
 
     def _count(self, messages: Iterable[_Stored]) -> None:
-        version = version_numbers(str(self.link.server_info.get("version", "")))
-        told = version >= advisories.TERM_REASONS_SINCE
+        version = version_numbers(str(self.connection.server_info.get("version", "")))
+        reported = version >= advisories.TERM_REASONS_SINCE
         for message in messages:
             if message.subject.startswith(_CONSUMER):
                 advisory = read_advisory(message.subject, message.data)
-                self.book.hear(OWN, advisory, reasons_told=told)
+                self.state.record(OWN, advisory, reasons_reported=reported)
 
     async def _messages(self, seqs: range, deadline: float) -> list[_Stored]:
-        """All of a batch or an error: what was read in part would be counted twice."""
+        """The whole batch or an error: a part of it would be counted twice."""
         responses = await asyncio.gather(
             *(self._message(seq, deadline) for seq in seqs), return_exceptions=True
         )
@@ -125,10 +125,10 @@ class Capture:
         return [response for response in responses if isinstance(response, _Stored)]
 
     async def _message(self, seq: int, deadline: float) -> _Stored | None:
-        """None when it is no longer there."""
+        """None when it is no longer stored."""
         subject = f"{api_prefix(self.domain)}.STREAM.MSG.GET.{self.stream}"
         payload = msgspec.json.encode({"seq": seq})
-        reply = await self.link.request(subject, payload, timeout=_left(deadline))
+        reply = await self.connection.request(subject, payload, timeout=_left(deadline))
         got = read_response(_GotMessage, reply.data, subject)
         if got.error is not None and got.error.err_code != _NO_MESSAGE:
             raise _refused(subject, got.error)
@@ -136,20 +136,20 @@ class Capture:
 
     async def _stream_info(self, deadline: float) -> _StreamInfo:
         subject = f"{api_prefix(self.domain)}.STREAM.INFO.{self.stream}"
-        reply = await self.link.request(subject, timeout=_left(deadline))
+        reply = await self.connection.request(subject, timeout=_left(deadline))
         info = read_response(_StreamInfo, reply.data, subject)
         if info.error is not None:
             raise _refused(subject, info.error)
         return info
 
-    def _tell(self, trouble: str) -> None:
-        self.trouble = trouble
-        if trouble:
-            message = "captured advisories cannot be read: consumer events are not counted"
+    def _report(self, problem: str) -> None:
+        self.problem = problem
+        if problem:
+            message = "capture stream cannot be read, consumer events are not counted"
             self._log.report("read", False, logging.WARNING, message, stream=self.stream,
-                             reason=trouble)  # fmt: skip
+                             reason=problem)  # fmt: skip
         else:
-            message = "captured advisories are read"
+            message = "capture stream read"
             self._log.report("read", True, logging.INFO, message, stream=self.stream)
 
 
@@ -159,4 +159,4 @@ def _refused(subject: str, error: WireApiError) -> RequestError:
 
 
 def _left(deadline: float) -> float:
-    return max(0.05, min(_ASK_SECONDS, deadline - time.monotonic()))
+    return max(0.05, min(_REQUEST_SECONDS, deadline - time.monotonic()))

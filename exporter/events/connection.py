@@ -1,4 +1,4 @@
-"""A connection that listens and is kept for ever: lost, it is opened again; denied, it says so."""
+"""The connection of event subscriptions: reconnects for ever, and reports denied subjects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nats.errors import SlowConsumerError
 
 from exporter.errors import RequestError
 from exporter.sources.request_context import RETRY_AFTER_SECONDS
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 from exporter.sources.transport.credentials import NatsAccess
 from exporter.subscription_counts import EXPORTER_GROUP
 from streamgauge.serving.log_format import exception_text
@@ -29,27 +29,27 @@ from streamgauge.serving.logs import StateLog, event
 logger = logging.getLogger(__name__)
 
 _DENIED = re.compile(r'permissions violation for subscription to "([^"]*)"')
-# A server that vanished without a word is noticed after at most three of them.
-PULSE_SECONDS = 5
-# A connection that does not even close in this time is left to itself.
-_PARTING_SECONDS = 3.0
-# Between the two, so that many exporters do not come back at the same moment.
+# A server that disappeared without closing is noticed after at most three pings.
+PING_SECONDS = 5
+# A connection that does not close in this time is abandoned.
+_CLOSE_SECONDS = 3.0
+# A random pause, so that many exporters do not reconnect at the same time.
 _LEAST_PAUSE, _MOST_PAUSE = 1.0, 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class EventSubscription:
-    """A subject, who hears it, and how much may wait to be heard."""
+    """A subject, its handler, and the limits of its queue."""
 
     subject: str
-    hear: Callable[[Msg], None]
+    handler: Callable[[Msg], None]
     most_messages: int = 65_536
     most_bytes: int = 64 * 1024**2
-    says_who: bool = False  # listens in a group that tells others that it is an exporter's
+    in_exporter_group: bool = False  # subscribe in a queue group that marks it as an exporter
 
 
-class KeptLink(NatsLink):
-    """Asks nothing, so it has no inbox: it subscribes to its ears' subjects."""
+class EventConnection(NatsConnection):
+    """Subscribes only; it sends no requests, so it has no inbox."""
 
     def __init__(
         self,
@@ -57,25 +57,25 @@ class KeptLink(NatsLink):
         name: str,
         wanted: Sequence[EventSubscription],
         *,
-        pulse: int = PULSE_SECONDS,
+        ping_interval: int = PING_SECONDS,
         retry: float = RETRY_AFTER_SECONDS,
     ) -> None:
         super().__init__(access, name)
         self._wanted = tuple(wanted)
-        self._pulse = pulse
+        self._ping_interval = ping_interval
         self._retry = retry
         self._ended = asyncio.Event()
         self._stopped = False
         self._log = StateLog(logger)
         self._subscriptions: dict[str, Subscription] = {}
-        self._asked_again = 0.0  # time.monotonic() of the last try to get what is denied
-        self._settled = False  # the server has judged all subscriptions of this connection
-        self._told_denied: frozenset[str] = frozenset()
+        self._last_retry = 0.0  # time.monotonic() of the last try to subscribe to denied subjects
+        self._settled = False  # the server has accepted or denied all subscriptions
+        self._logged_denied: frozenset[str] = frozenset()
         self.connected_since: float | None = None
         self.denied: frozenset[str] = frozenset()
-        self.trouble = ""  # why it is not connected
-        self.breaks = 0  # how often something went unheard
-        self.dropped = 0  # messages that came faster than they were heard
+        self.problem = ""  # why it is not connected
+        self.breaks = 0  # how often messages may have been missed
+        self.dropped = 0  # messages dropped because the queue was full
 
     @property
     def name(self) -> str:
@@ -85,91 +85,95 @@ class KeptLink(NatsLink):
         """Until cancelled or stopped."""
         try:
             while not self._stopped:
-                await self._hold_whatever_happens()
+                await self._run_connection_safely()
                 if not self._stopped:
                     await asyncio.sleep(random.uniform(_LEAST_PAUSE, _MOST_PAUSE))  # noqa: S311  no secret
         finally:
             self.connected_since = None
-            await self._part()
+            await self._close_in_time()
 
     def stop(self) -> None:
-        """From within an ear too: the end comes when `run` gets its turn."""
+        """May be called from a handler; `run` then ends."""
         self._stopped = True
         self._ended.set()
 
-    async def _hold_whatever_happens(self) -> None:
+    async def _run_connection_safely(self) -> None:
         try:
-            await self._hold()
-        except Exception as error:  # ours: it must not end the listening, nor pass in silence
+            await self._run_connection()
+        except Exception as error:  # a bug: it must not end the session, and is logged
             logger.debug("listening failed", exc_info=True)
-            self._tell_trouble(exception_text(error))
-            await self._part()
+            self._report_problem(exception_text(error))
+            await self._close_in_time()
 
-    async def _hold(self) -> None:
+    async def _run_connection(self) -> None:
         """One connection, from its opening to its end."""
         try:
             await self.open()
         except RequestError as error:
-            self._tell_trouble(error.detail)
+            self._report_problem(error.detail)
             return
-        self.connected_since, self.trouble = time.time(), ""
+        self.connected_since, self.problem = time.time(), ""
         fields = {"connection": self._name, "server": self.server_info.get("server_name", "")}
-        self._log.report("connected", True, logging.INFO, "listening", **fields)
+        self._log.report("connected", True, logging.INFO, "event subscriptions connected", **fields)
         try:
-            await self._watch()
+            await self._wait_until_lost()
         finally:
             self.connected_since = None
             self.breaks += 1
-        await self._part()
+        await self._close_in_time()
         if not self._stopped:
-            self._tell_trouble(self._last_error or "the server closed the connection")
+            self._report_problem(self._last_error or "the server closed the connection")
 
-    async def _watch(self) -> None:
+    async def _wait_until_lost(self) -> None:
         client = self._client
         while client is not None and not self._ended.is_set():
             try:
-                async with asyncio.timeout(2 * self._pulse):
+                async with asyncio.timeout(2 * self._ping_interval):
                     await self._ended.wait()
             except TimeoutError:
                 if not await self._is_alive(client):
                     return
-                await self._request_again(client)
+                await self._retry_denied(client)
 
-    async def _request_again(self, client: Client) -> None:
-        """Permissions may have changed; each try makes a line in the server's log, so it is rare."""
+    async def _retry_denied(self, client: Client) -> None:
+        """Permissions may have changed. Rarely, because each try writes a line to the server's log."""
         denied = self.denied
-        if not denied or time.monotonic() - self._asked_again < self._retry:
+        if not denied or time.monotonic() - self._last_retry < self._retry:
             return
         try:
             await self._subscribe(client, [each for each in self._wanted if each.subject in denied])
         except (NatsError, OSError, TimeoutError):
-            return  # the next look at the connection tells
+            return  # the next ping detects a lost connection
         if not self.denied:
-            self.connected_since = time.time()  # only from here on all of it is heard
+            self.connected_since = time.time()  # complete only from now on
 
     async def _is_alive(self, client: Client) -> bool:
-        reading = client._reading_task  # noqa: SLF001  no public way
-        if reading is None or reading.done():  # a flush would then succeed without a server
+        task = client._reading_task  # noqa: SLF001  no public way
+        if task is None or task.done():  # a flush would then succeed without a server
             self._last_error = "the connection is no longer read"
             return False
         try:
-            await client.flush(self._pulse)
+            await client.flush(self._ping_interval)
         except (NatsError, OSError, TimeoutError):
-            self._last_error = f"the server did not answer a ping within {self._pulse} s"
+            self._last_error = f"no response to a ping within {self._ping_interval} s"
             return False
         return True
 
-    async def _part(self) -> None:
+    async def _close_in_time(self) -> None:
         try:
-            async with asyncio.timeout(_PARTING_SECONDS):
+            async with asyncio.timeout(_CLOSE_SECONDS):
                 await self.close()
         except TimeoutError:
-            event(logger, logging.WARNING, "did not close in time", connection=self._name)
+            event(
+                logger, logging.WARNING, "connection did not close in time", connection=self._name
+            )
 
-    def _tell_trouble(self, why: str) -> None:
-        self.trouble = why
+    def _report_problem(self, why: str) -> None:
+        self.problem = why
         fields = {"connection": self._name, "reason": why}
-        self._log.report("connected", False, logging.WARNING, "not listening", **fields)
+        self._log.report(
+            "connected", False, logging.WARNING, "event subscriptions not connected", **fields
+        )
 
     async def _listen(self, client: Client) -> None:
         self._ended.clear()
@@ -180,36 +184,36 @@ class KeptLink(NatsLink):
 
     async def _subscribe(self, client: Client, wanted: Iterable[EventSubscription]) -> None:
         self._settled, self.denied = False, frozenset()
-        self._asked_again = time.monotonic()
-        # Never the same twice: a connection that a server has not yet given up would get its share.
+        self._last_retry = time.monotonic()
+        # Never reuse a group: an old connection that the server still knows would get part of the messages.
         group = EXPORTER_GROUP + secrets.token_hex(8)
         for each in wanted:
             if refused := self._subscriptions.pop(each.subject, None):
                 await refused.unsubscribe()
             self._subscriptions[each.subject] = await client.subscribe(
                 each.subject,
-                queue=group if each.says_who else "",
-                cb=_heard_by(each.hear),
+                queue=group if each.in_exporter_group else "",
+                cb=_as_callback(each.handler),
                 pending_msgs_limit=each.most_messages,
                 pending_bytes_limit=each.most_bytes,
             )
-        # The library's first ping may overtake the subscriptions that wait to be sent; a second one
-        # cannot, and the server speaks of what it denies before it answers that.
+        # The first ping of the library may overtake subscriptions that are not sent yet. The second one
+        # cannot, and the server reports denied subjects before it responds to it.
         await client.flush()
         await client.flush()
         self._settled = True
-        self._tell_denied()
+        self._log_denied()
 
-    def _tell_denied(self) -> None:
-        if self.denied == self._told_denied:
+    def _log_denied(self) -> None:
+        if self.denied == self._logged_denied:
             return
-        self._told_denied = self.denied
+        self._logged_denied = self.denied
         subjects = ", ".join(sorted(self.denied))
         if subjects:
-            message = "the server does not let us listen to all of it"
+            message = "subscription denied, grant the subscribe permission"
             event(logger, logging.WARNING, message, connection=self._name, denied=subjects)
         else:
-            event(logger, logging.INFO, "nothing is denied any more", connection=self._name)
+            event(logger, logging.INFO, "subscriptions no longer denied", connection=self._name)
 
     async def _on_error(self, error: Exception) -> None:
         if isinstance(error, SlowConsumerError):
@@ -219,31 +223,31 @@ class KeptLink(NatsLink):
             # The library gives the subject in lower case.
             found = [each.subject for each in self._wanted if each.subject.lower() == violation[1]]
             self.denied |= frozenset(found or [violation[1]])
-            if self._settled:  # taken away later, by a reload of the server's configuration
-                self._tell_denied()
+            if self._settled:  # revoked later, by a reload of the server's configuration
+                self._log_denied()
             return
         if isinstance(error, NatsError | OSError):
             await super()._on_error(error)
             return
-        # A mistake of ours in an ear: the connection goes on, and it must not pass in silence.
+        # A bug in a handler: log it and keep the connection.
         kind = type(error).__name__
-        self._log.report(("ear", kind), True, logging.ERROR, "an event was not understood",
+        self._log.report(("handler", kind), True, logging.ERROR, "event handler failed",
                          connection=self._name, error=error)  # fmt: skip
 
     def _note_drop(self) -> None:
         self.dropped += 1
         self.breaks += 1
-        if self.connected_since is not None:  # heard without a break only from here on
+        if self.connected_since is not None:  # complete only from now on
             self.connected_since = time.time()
-        message = "messages come faster than they are heard: some are dropped"
+        message = "subscription queue full, messages dropped"
         self._log.report("dropped", True, logging.WARNING, message, connection=self._name)
 
     async def _on_closed(self) -> None:
         self._ended.set()
 
 
-def _heard_by(hear: Callable[[Msg], None]) -> Callable[[Msg], Coroutine[Any, Any, None]]:
+def _as_callback(handler: Callable[[Msg], None]) -> Callable[[Msg], Coroutine[Any, Any, None]]:
     async def take(message: Msg) -> None:
-        hear(message)
+        handler(message)
 
     return take

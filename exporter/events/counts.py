@@ -1,4 +1,4 @@
-"""What was heard so far, as one poll takes it: plain frozen values. Pure."""
+"""Event counts as one poll reads them: plain frozen values. Pure."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def _empty() -> Mapping[Key, Value]:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerCounts:
-    """Zero means that nothing of the kind was heard, not that nothing happened."""
+    """Zero means that no such event was received, not that none happened."""
 
     naks: int = 0
     exhausted: int = 0
     last_exhausted_seq: int | None = None
-    exhausted_seqs: frozenset[int] = frozenset()  # the latest; one of them may hold the ack floor
+    exhausted_seqs: frozenset[int] = frozenset()  # the latest; one of them may block the ack floor
     terms: tuple[tuple[str, int], ...] = ()  # by cause
     ack_times: Histogram | None = None
 
@@ -36,7 +36,7 @@ class ConsumerCounts:
 class StreamCounts:
     quorum_lost: int = 0
     restores: int = 0
-    duplicates: int = 0  # as the publish-ack tap heard them
+    duplicates: int = 0  # as the publish-ack tap received them
     rejections: tuple[tuple[int, int], ...] = ()  # by error code
 
 
@@ -47,7 +47,7 @@ class TapState:
     account: str
     active: bool
     dropped: int = 0
-    breaks: int = 0  # how often it missed something: lost connections and dropped messages
+    breaks: int = 0  # lost connections and dropped messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class EventCounts:
     consumers: Mapping[ConsumerKey, ConsumerCounts] = field(default_factory=_empty)
     streams: Mapping[StreamKey, StreamCounts] = field(default_factory=_empty)
     advisories: Mapping[tuple[str, str], int] = field(default_factory=_empty)  # by account, kind
-    connected_since: float | None = None  # None: somebody who should listen does not
+    connected_since: float | None = None  # None: a subscription is missing
     tap: TapState | None = None  # None: not configured
 
 

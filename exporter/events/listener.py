@@ -1,4 +1,4 @@
-"""Hears advisories and ack samples of one account, or the system account's copies, into the book."""
+"""Records advisories and ack samples of one account, or the copies of the system account."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from nats.aio.msg import Msg
 from exporter.events import ack_samples, advisories
 from exporter.events.ack_samples import read_ack_sample
 from exporter.events.advisories import read_advisory
-from exporter.events.connection import EventSubscription, KeptLink
+from exporter.events.connection import EventConnection, EventSubscription
 from exporter.events.state import OWN, EventState
 from exporter.sources.decoding.decode import version_numbers
 from exporter.sources.transport.credentials import NatsAccess
 
-# Never more than these: `$JS.EVENT.>` and `$JS.EVENT.ADVISORY.API` would make the server repeat
-# every answer of its API, our own lists included.
+# Never more than these: with `$JS.EVENT.>` or `$JS.EVENT.ADVISORY.API` the server would repeat every
+# response of its API, including our own lists.
 STREAM_ADVISORIES = "$JS.EVENT.ADVISORY.STREAM.>"
 CONSUMER_ADVISORIES = "$JS.EVENT.ADVISORY.CONSUMER.>"
 ACCOUNT_SUBJECTS = (STREAM_ADVISORIES, CONSUMER_ADVISORIES, ack_samples.SUBJECT)
-# Servers send the last three only there, and of streams and consumers only what concerns Raft.
+# Servers send the last three only to the system account, and of the first two only Raft events.
 SYSTEM_SUBJECTS = (
     STREAM_ADVISORIES,
     CONSUMER_ADVISORIES,
@@ -30,14 +30,14 @@ SYSTEM_SUBJECTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
-    """Where to listen, and for what."""
+class ListenerConfig:
+    """Which connection and which subjects."""
 
     access: NatsAccess
     system: str  # the name of the NATS system, for logs
     of_system_account: bool = False
     consumer_advisories: bool = True  # False: a capture stream counts them
-    domain: str | None = None  # that of the connected server when left out
+    domain: str | None = None  # None: the domain of the connected server
 
     @property
     def subjects(self) -> tuple[str, ...]:
@@ -49,59 +49,59 @@ class Listening:
 
 @dataclass(slots=True)
 class Listener:
-    plan: Listening
-    book: EventState
-    link: KeptLink = field(init=False)
+    config: ListenerConfig
+    state: EventState
+    connection: EventConnection = field(init=False)
 
     def __post_init__(self) -> None:
-        who = "system account's events" if self.plan.of_system_account else "events"
+        who = "system account's events" if self.config.of_system_account else "events"
         subscriptions = [
             EventSubscription(
                 subject,
-                self._hear_ack if subject == ack_samples.SUBJECT else self._hear,
-                says_who=True,
+                self._on_ack_sample if subject == ack_samples.SUBJECT else self._on_advisory,
+                in_exporter_group=True,
             )
-            for subject in self.plan.subjects
+            for subject in self.config.subjects
         ]
-        self.link = KeptLink(
-            self.plan.access, f"streamgauge {who} ({self.plan.system})", subscriptions
+        self.connection = EventConnection(
+            self.config.access, f"streamgauge {who} ({self.config.system})", subscriptions
         )
 
     async def run(self) -> None:
-        await self.link.run()
+        await self.connection.run()
 
     @property
     def connected_since(self) -> float | None:
-        """Since when advisories are heard; None also when some of them are denied."""
-        if self.link.denied - {ack_samples.SUBJECT}:
+        """Since when advisories are received; None also when some of them are denied."""
+        if self.connection.denied - {ack_samples.SUBJECT}:
             return None
-        return self.link.connected_since
+        return self.connection.connected_since
 
-    def _hear(self, message: Msg) -> None:
+    def _on_advisory(self, message: Msg) -> None:
         advisory = read_advisory(message.subject, message.data)
-        account = advisory.account if self.plan.of_system_account else OWN
+        account = advisory.account if self.config.of_system_account else OWN
         if advisory.kind != advisories.MALFORMED and self._is_of_another(advisory.domain):
-            self.book.hear_unusable(account, advisories.OTHER_DOMAIN)
+            self.state.record_unusable(account, advisories.OTHER_DOMAIN)
             return
-        self.book.hear(account, advisory, reasons_told=self._reasons_told())
+        self.state.record(account, advisory, reasons_reported=self._reasons_reported())
 
-    def _hear_ack(self, message: Msg) -> None:
+    def _on_ack_sample(self, message: Msg) -> None:
         sample = read_ack_sample(message.data)
         if sample is None:
-            self.book.hear_unusable(OWN, advisories.MALFORMED)
+            self.state.record_unusable(OWN, advisories.MALFORMED)
         elif self._is_of_another(sample.domain):
-            self.book.hear_unusable(OWN, advisories.OTHER_DOMAIN)
+            self.state.record_unusable(OWN, advisories.OTHER_DOMAIN)
         else:
-            self.book.hear_ack(sample)
+            self.state.record_ack(sample)
 
     def _is_of_another(self, domain: str) -> bool:
-        expected, info = self.plan.domain, self.link.server_info
+        expected, info = self.config.domain, self.connection.server_info
         if expected is None and info.get("jetstream"):
             expected = str(info.get("domain", ""))
         return expected is not None and domain != expected
 
-    def _reasons_told(self) -> bool:
-        """By the version of the server that we are connected to: the best guess for all."""
-        return version_numbers(str(self.link.server_info.get("version", ""))) >= (
+    def _reasons_reported(self) -> bool:
+        """Guessed for all servers from the version of the connected one."""
+        return version_numbers(str(self.connection.server_info.get("version", ""))) >= (
             advisories.TERM_REASONS_SINCE
         )

@@ -1,6 +1,6 @@
-"""Publish acknowledgements among all the replies of an account: duplicates and rejections. Pure.
+"""Finds duplicates and rejections among all replies of an account. Pure.
 
-Looks at the first bytes before anything else: nearly all replies are something else.
+Checks the first bytes before decoding: nearly all replies are something else.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from msgspec import Struct
 _ACK = b'{"stream":"'
 _DUPLICATE = b'"duplicate"'
 _ERROR = b'{"error":{'
-# A fast batch tells errors on the way in a form of its own, which does not name the stream.
+# A fast batch reports errors in a form of its own, without the stream name.
 _FAST_BATCH_ERROR = b'{"type":"err",'
 _OPENINGS = (_ERROR, _FAST_BATCH_ERROR)
 
-# An acknowledgement is short: a stream name of 255 characters, a domain, an error text.
+# An ack is short: a stream name of 255 characters, a domain, an error text.
 _LONGEST = 4096
 _LEAST_CODE, _MOST_CODE = 10_000, 99_999
 
-# Errors that mean duplicate: the first copy is still under way (R3); one in an atomic batch.
+# Errors that mean duplicate: the first copy is in process (R3); a duplicate in an atomic batch.
 DUPLICATE_CODES = frozenset({10158, 10201})
 UNNAMED_STREAM = ""
 
 
 class Unstored(Struct, frozen=True, gc=False):
-    """A publish that the server answered and did not store."""
+    """A publish that the server received and did not store."""
 
     stream: str
     code: int | None = None  # None: a duplicate
@@ -37,7 +37,7 @@ class _Error(Struct, gc=False):
 
 class _Ack(Struct, gc=False):
     stream: str
-    seq: int  # asked for, so that an application's own JSON is not taken for an ack
+    seq: int  # required, so that JSON of an application is not taken for an ack
     duplicate: bool = False
     error: _Error | None = None
 
@@ -52,7 +52,7 @@ _decode_flow_error = msgspec.json.Decoder(_FlowError).decode
 
 
 def read_publish_ack(payload: bytes) -> Unstored | None:
-    """None for whatever is not a publish that was not stored."""
+    """None for a stored publish and for any other reply."""
     if payload.startswith(_ACK):
         if _DUPLICATE not in payload:
             return None
@@ -65,7 +65,7 @@ def read_publish_ack(payload: bytes) -> Unstored | None:
             return _with_code(UNNAMED_STREAM, _decode_flow_error(payload).error.err_code)
         return _unstored(_decode_ack(payload))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None  # an application's own reply that begins alike
+        return None  # a reply of an application that begins alike
 
 
 def _unstored(ack: _Ack) -> Unstored | None:

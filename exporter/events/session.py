@@ -1,4 +1,4 @@
-"""All that hears for one NATS system: listeners, the publish-ack tap, the capture, and their book."""
+"""The event session of one NATS system: listeners, publish-ack tap, capture, and their state."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from exporter.events.counts import ConsumerKey, EventCounts, StreamKey
 from exporter.events.listener import Listener
 from exporter.events.state import EventState
 from exporter.model import Snapshot
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 
 
 @dataclass(slots=True)
 class EventSession:
-    """`run` beside the polls; within each poll `catch_up`, then `taken` and `keep_only`."""
+    """`run` beside the polls; within each poll `catch_up`, then `counts` and `keep_only`."""
 
-    book: EventState
+    state: EventState
     listeners: tuple[Listener, ...] = ()
     tap: AckTap | None = None
     capture: Capture | None = None
     account_name: AccountName | None = None
-    link: NatsLink | None = None  # for requests, where it is nobody else's to close
+    connection: NatsConnection | None = None  # for requests, when the session owns it
 
     async def run(self) -> None:
         """Until cancelled; listeners and tap close their connections at the end."""
@@ -36,73 +36,75 @@ class EventSession:
                 group.create_task(self.tap.run())
 
     async def close(self) -> None:
-        if self.link is not None:
-            await self.link.close()
+        if self.connection is not None:
+            await self.connection.close()
 
-    def learn_names(self, snapshot: Snapshot) -> None:
-        """What accounts are called, as the polls show them."""
+    def update_account_names(self, snapshot: Snapshot) -> None:
+        """Takes over the account names of the polls."""
         if snapshot.own_account:
-            self.book.name_account(snapshot.own_account)
+            self.state.name_account(snapshot.own_account)
         if snapshot.account_names:
-            self.book.account_names = snapshot.account_names
+            self.state.account_names = snapshot.account_names
 
     async def catch_up(self, deadline: float) -> None:
-        """Reads what the capture stream holds; `deadline` is one of time.monotonic()."""
+        """Reads new messages of the capture stream; `deadline` is a time.monotonic()."""
         if self.account_name is not None:
             await self.account_name.find()
         if self.capture is not None:
             await self.capture.catch_up(deadline)
 
-    def taken(self) -> EventCounts:
-        return self.book.taken(
+    def counts(self) -> EventCounts:
+        return self.state.counts(
             connected_since=self.connected_since,
-            tap=self.tap.state() if self.tap else None,
+            tap=self.tap.tap_state() if self.tap else None,
         )
 
-    def standing(self) -> EventCounts:
-        """How the listening stands, without what was heard."""
-        tap = self.tap.state() if self.tap else None
+    def connection_state(self) -> EventCounts:
+        """The state of the connections, without any counts."""
+        tap = self.tap.tap_state() if self.tap else None
         return EventCounts(connected_since=self.connected_since, tap=tap)
 
     def keep_only(self, consumers: Collection[ConsumerKey], streams: Collection[StreamKey]) -> None:
-        """To be called with complete answers only: what it does not name is forgotten."""
-        self.book.keep_only(consumers, streams)
+        """Removes everything else. Call it with complete responses only."""
+        self.state.keep_only(consumers, streams)
 
     @property
     def connected_since(self) -> float | None:
-        """Since when all listeners hear all that they should."""
+        """Since when all listeners receive all their subjects."""
         since = [listener.connected_since for listener in self.listeners]
         known = [moment for moment in since if moment is not None]
         return max(known) if known and len(known) == len(since) else None
 
     @property
     def listening(self) -> frozenset[str]:
-        """Accounts of whose deliveries nothing goes unheard just now."""
-        heard = self.capture is not None and not self.capture.trouble
+        """Accounts whose delivery advisories are all received now."""
+        listening = self.capture is not None and not self.capture.problem
         if self.capture is None:
-            plans = [each for each in self.listeners if not each.plan.of_system_account]
-            heard = any(each.connected_since is not None for each in plans)
-        return frozenset({self.book.own_account}) if heard else frozenset()
+            plans = [each for each in self.listeners if not each.config.of_system_account]
+            listening = any(each.connected_since is not None for each in plans)
+        return frozenset({self.state.own_account}) if listening else frozenset()
 
-    def troubles(self) -> tuple[str, ...]:
-        """What is wrong now, for the status page."""
-        return tuple(_troubles(self))
+    def problems(self) -> tuple[str, ...]:
+        """The current problems, for the status page."""
+        return tuple(_problems(self))
 
 
-def _troubles(event_session: EventSession) -> list[str]:
+def _problems(event_session: EventSession) -> list[str]:
     found = []
-    links = [listener.link for listener in event_session.listeners]
+    connections = [listener.connection for listener in event_session.listeners]
     if event_session.tap is not None:
-        links.append(event_session.tap.link)
+        connections.append(event_session.tap.connection)
         if event_session.tap.off:
-            found.append(f"the publish-ack tap switched itself off: {event_session.tap.off}")
-    for link in links:
-        if link.trouble:
-            found.append(f"{link.name}: {link.trouble}")
-        if link.denied:
-            found.append(f"{link.name}: may not listen to {', '.join(sorted(link.denied))}")
-    if event_session.capture is not None and event_session.capture.trouble:
+            found.append(f"the publish-ack tap turned itself off: {event_session.tap.off}")
+    for connection in connections:
+        if connection.problem:
+            found.append(f"{connection.name}: {connection.problem}")
+        if connection.denied:
+            found.append(
+                f"{connection.name}: may not subscribe to {', '.join(sorted(connection.denied))}"
+            )
+    if event_session.capture is not None and event_session.capture.problem:
         found.append(
-            f"capture stream {event_session.capture.stream}: {event_session.capture.trouble}"
+            f"capture stream {event_session.capture.stream}: {event_session.capture.problem}"
         )
     return found

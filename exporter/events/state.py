@@ -1,4 +1,4 @@
-"""The event book: counts what is heard, gives a frozen copy to each poll, forgets what is gone. Pure."""
+"""Event state: counts events, and forgets streams and consumers that are gone. Pure."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from exporter.events.counts import (
 from exporter.events.publish_acks import UNNAMED_STREAM, Unstored
 from exporter.exposition.histogram import Tally
 
-# Where events of the own account are kept: its name may become known later. No account is named so.
+# Key of the own account, whose name may become known later. No account has this name.
 OWN = "\0own"
-# Where events of the system as a whole are kept.
+# Key of events of the whole system.
 NO_ACCOUNT = ""
-# Shown until the own account's name is known; the account source says the same.
+# Shown until the own account's name is known; the account source uses the same.
 UNKNOWN_ACCOUNT = "account"
 
 _MOST_EXHAUSTED_SEQS = 1_000
-# Copies of one advisory arrive within moments; a restart of a large system sends many at once.
+# Copies of one advisory arrive close together; a restart of a large system sends many at once.
 _MOST_IDS = 65_536
-# Anybody in the account can send what looks like an acknowledgement: names must not fill the memory.
+# Any client of the account can send replies that look like acks: bound the memory.
 _MOST_STREAMS = 200_000
 
 Key = TypeVar("Key", bound=tuple[str, ...])
-Track = TypeVar("Track")
+State = TypeVar("State")
 
 
 @dataclass(slots=True)
@@ -71,9 +71,9 @@ class _StreamState:
 
 @dataclass(slots=True)
 class EventState:
-    """Fed by the listeners of one system.
+    """Filled by the listeners of one system.
 
-    `account_names`: what accounts are called, by the id that system-account copies name them by.
+    `account_names`: account names by id; copies for the system account contain the id.
     """
 
     account_names: Mapping[str, str] = field(default_factory=dict)
@@ -81,12 +81,12 @@ class EventState:
     _consumers: dict[ConsumerKey, _ConsumerState] = field(default_factory=dict)
     _streams: dict[StreamKey, _StreamState] = field(default_factory=dict)
     _advisories: Counter[tuple[str, str]] = field(default_factory=Counter)
-    _ids: dict[str, None] = field(default_factory=dict)  # in the order they were heard
+    _ids: dict[str, None] = field(default_factory=dict)  # in the order of arrival
     _not_named: set[tuple[str, ...]] = field(default_factory=set)
 
     @property
     def named(self) -> bool:
-        """Whether it is known what the own account is called."""
+        """Whether the name of the own account is known."""
         return bool(self._own_names)
 
     @property
@@ -94,7 +94,7 @@ class EventState:
         return self._own_names[0] if self._own_names else UNKNOWN_ACCOUNT
 
     def name_account(self, name: str, *other_names: str) -> None:
-        """What OWN is called, and what else it may be called by copies for the system account."""
+        """Sets the name of OWN, and other names that copies for the system account may use."""
         self._own_names = tuple(filter(None, (name, *other_names)))
         for account, kind in [key for key in self._advisories if key[0] in self._own_names]:
             self._advisories[OWN, kind] += self._advisories.pop((account, kind))
@@ -102,48 +102,48 @@ class EventState:
             copy = self._streams.pop((account, stream))
             self._stream((OWN, stream)).quorum_lost += copy.quorum_lost
 
-    def hear(self, account: str, advisory: Advisory, *, reasons_told: bool = True) -> None:
-        """`account`: OWN, or the name that the system account's copy gives."""
-        if advisory.kind in advisories.SENT_TWICE and self._heard_before(advisory.id):
+    def record(self, account: str, advisory: Advisory, *, reasons_reported: bool = True) -> None:
+        """`account`: OWN, or the name in a copy for the system account."""
+        if advisory.kind in advisories.SENT_TWICE and self._is_duplicate(advisory.id):
             return
         account = self._stored(account)
         self._advisories[account, advisory.kind] += 1
         if advisory.consumer:
-            self._hear_of_consumer(account, advisory, reasons_told=reasons_told)
+            self._record_consumer(account, advisory, reasons_reported=reasons_reported)
         elif advisory.stream:
-            self._hear_of_stream(account, advisory)
+            self._record_stream(account, advisory)
 
-    def hear_unusable(self, account: str, kind: str) -> None:
-        """Something that tells nothing of any asset here: MALFORMED or OTHER_DOMAIN."""
+    def record_unusable(self, account: str, kind: str) -> None:
+        """Counts an event that is about no stream or consumer here: MALFORMED or OTHER_DOMAIN."""
         self._advisories[self._stored(account), kind] += 1
 
-    def hear_ack(self, sample: AckSample) -> None:
-        track = self._consumer((OWN, sample.stream, sample.consumer))
-        if track.ack_times is None:
-            track.ack_times = Tally(BOUNDS_SECONDS)
-        track.ack_times.note(sample.seconds)
+    def record_ack(self, sample: AckSample) -> None:
+        state = self._consumer((OWN, sample.stream, sample.consumer))
+        if state.ack_times is None:
+            state.ack_times = Tally(BOUNDS_SECONDS)
+        state.ack_times.note(sample.seconds)
 
-    def hear_unstored(self, unstored: Unstored) -> None:
+    def record_unstored(self, unstored: Unstored) -> None:
         key = (OWN, unstored.stream)
         if key not in self._streams and len(self._streams) >= _MOST_STREAMS:
             key = (OWN, UNNAMED_STREAM)
-        track = self._stream(key)
+        state = self._stream(key)
         if unstored.code is None:
-            track.duplicates += 1
+            state.duplicates += 1
         else:
-            track.rejections[unstored.code] += 1
+            state.rejections[unstored.code] += 1
 
-    def taken(
+    def counts(
         self, *, connected_since: float | None = None, tap: TapState | None = None
     ) -> EventCounts:
         return EventCounts(
             consumers={
-                (self._shown(account), stream, name): track.counts()
-                for (account, stream, name), track in self._consumers.items()
+                (self._shown(account), stream, name): state.counts()
+                for (account, stream, name), state in self._consumers.items()
             },
             streams={
-                (self._shown(account), stream): track.counts()
-                for (account, stream), track in self._streams.items()
+                (self._shown(account), stream): state.counts()
+                for (account, stream), state in self._streams.items()
             },
             advisories={
                 (self._shown(account), kind): number
@@ -154,9 +154,9 @@ class EventState:
         )
 
     def keep_only(self, consumers: Collection[ConsumerKey], streams: Collection[StreamKey]) -> None:
-        """Forget assets that two complete answers in a row did not name.
+        """Removes streams and consumers that are absent from two complete responses in a row.
 
-        One is not enough: the asset may be younger than the answer.
+        One is not enough: a stream may be younger than the response.
         """
         unnamed: set[tuple[str, ...]] = set()
         self._consumers = self._named(self._consumers, consumers, unnamed)
@@ -164,33 +164,33 @@ class EventState:
         self._not_named = unnamed
 
     def _named(
-        self, tracks: Mapping[Key, Track], names: Collection[Key], unnamed: set[tuple[str, ...]]
-    ) -> dict[Key, Track]:
-        kept: dict[Key, Track] = {}
-        for key, track in tracks.items():
+        self, states: Mapping[Key, State], names: Collection[Key], unnamed: set[tuple[str, ...]]
+    ) -> dict[Key, State]:
+        kept: dict[Key, State] = {}
+        for key, state in states.items():
             shown = (self._shown(key[0]), *key[1:])
             if shown in names or key[1] == UNNAMED_STREAM:
-                kept[key] = track
+                kept[key] = state
             elif key not in self._not_named:
-                kept[key] = track
+                kept[key] = state
                 unnamed.add(key)
         return kept
 
-    def _hear_of_consumer(self, account: str, advisory: Advisory, *, reasons_told: bool) -> None:
+    def _record_consumer(self, account: str, advisory: Advisory, *, reasons_reported: bool) -> None:
         kind = advisory.kind
         if kind not in (advisories.NAKED, advisories.EXHAUSTED, advisories.TERMINATED):
             return
-        track = self._consumer((account, advisory.stream, advisory.consumer))
+        state = self._consumer((account, advisory.stream, advisory.consumer))
         if kind == advisories.NAKED:
-            track.naks += 1
+            state.naks += 1
         elif kind == advisories.EXHAUSTED:
-            track.exhausted_total += 1
-            track.exhausted.append(advisory.stream_seq)
+            state.exhausted_total += 1
+            state.exhausted.append(advisory.stream_seq)
         else:
-            cause = advisories.term_cause(advisory.reason, reasons_told=reasons_told)
-            track.terms[cause] += 1
+            cause = advisories.term_cause(advisory.reason, reasons_reported=reasons_reported)
+            state.terms[cause] += 1
 
-    def _hear_of_stream(self, account: str, advisory: Advisory) -> None:
+    def _record_stream(self, account: str, advisory: Advisory) -> None:
         if advisory.kind == advisories.QUORUM_LOST:
             self._stream((account, advisory.stream)).quorum_lost += 1
         elif advisory.kind == advisories.RESTORED:
@@ -202,7 +202,7 @@ class EventState:
     def _stream(self, key: StreamKey) -> _StreamState:
         return self._streams.get(key) or self._streams.setdefault(key, _StreamState())
 
-    def _heard_before(self, advisory_id: str) -> bool:
+    def _is_duplicate(self, advisory_id: str) -> bool:
         if advisory_id in self._ids:
             return True
         if advisory_id:
@@ -212,7 +212,7 @@ class EventState:
         return False
 
     def _stored(self, account: str) -> str:
-        """So that the system account's copy and the account's own meet in one row."""
+        """Joins a copy for the system account with the account's own event."""
         return OWN if account in self._own_names else account
 
     def _shown(self, account: str) -> str:

@@ -1,4 +1,4 @@
-"""From settings to a hearing: who listens where, as whom."""
+"""Builds the event session of a system from its settings."""
 
 from __future__ import annotations
 
@@ -8,96 +8,99 @@ from typing import Literal
 from exporter.events.account_name import AccountName
 from exporter.events.ack_tap import AckTap, TapLimits
 from exporter.events.capture import Capture
-from exporter.events.listener import Listener, Listening
+from exporter.events.listener import Listener, ListenerConfig
 from exporter.events.session import EventSession
 from exporter.events.state import EventState
-from exporter.settings.access import nats_access
 from exporter.settings.events import EventAccountSettings, EventSettings
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 from exporter.sources.transport.credentials import NatsAccess
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a system's source brings along."""
+class SourceInfo:
+    """What the events need to know about the system's source."""
 
     system: str  # the name of the NATS system
     source: Literal["account", "system", "monitor"]
-    access: NatsAccess | None = None  # the source's own; none over HTTP
-    link: NatsLink | None = None  # the account source's own, which it closes itself
-    account: str = ""  # the name to show for the account, where it is configured
+    access: NatsAccess | None = None  # of the source; None over HTTP
+    connection: NatsConnection | None = None  # of the account source, which closes it
+    account: str = ""  # the configured name of the account
     domain: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Account:
-    """The account to listen to: its access, and a link for requests."""
+    """The account whose events are counted: its access, and a connection for requests."""
 
     access: NatsAccess
-    link: NatsLink
-    is_ours: bool  # the link is opened for the events alone
+    connection: NatsConnection
+    is_ours: bool  # the connection belongs to the event session
 
 
-def make_event_session(settings: EventSettings, around: Surroundings) -> EventSession | None:
-    """None when there is nothing to listen to."""
+def make_event_session(settings: EventSettings, source_info: SourceInfo) -> EventSession | None:
+    """None when there is nothing to subscribe to."""
     if not settings.enabled:
         return None
-    book = EventState()
-    event_session = EventSession(book, _system_listeners(book, around))
-    account = _account(settings, around)
+    state = EventState()
+    event_session = EventSession(state, _system_listeners(state, source_info))
+    account = _account(settings, source_info)
     if account is not None:
-        _listen_to(event_session, account, settings, around)
-    name = around.account or (settings.account.name if settings.account else "")
+        _listen_to(event_session, account, settings, source_info)
+    name = source_info.account or (settings.account.name if settings.account else "")
     if name:
-        book.name_account(name)
+        state.name_account(name)
     elif account is not None and account.is_ours:
-        event_session.account_name = AccountName(account.link, book)
+        event_session.account_name = AccountName(account.connection, state)
     return event_session if event_session.listeners else None
 
 
-def _system_listeners(book: EventState, around: Surroundings) -> tuple[Listener, ...]:
-    if around.source != "system" or around.access is None:
+def _system_listeners(state: EventState, source_info: SourceInfo) -> tuple[Listener, ...]:
+    if source_info.source != "system" or source_info.access is None:
         return ()
-    plan = Listening(around.access, around.system, of_system_account=True, domain=around.domain)
-    return (Listener(plan, book),)
+    config = ListenerConfig(
+        source_info.access, source_info.system, of_system_account=True, domain=source_info.domain
+    )
+    return (Listener(config, state),)
 
 
-def _account(settings: EventSettings, around: Surroundings) -> _Account | None:
-    if around.source == "account":
-        if around.access is None or around.link is None:
-            raise ValueError("the account source has an access and a link")
-        return _Account(around.access, around.link, is_ours=False)
+def _account(settings: EventSettings, source_info: SourceInfo) -> _Account | None:
+    if source_info.source == "account":
+        if source_info.access is None or source_info.connection is None:
+            raise ValueError("the account source needs an access and a connection")
+        return _Account(source_info.access, source_info.connection, is_ours=False)
     if settings.account is None:
         return None
-    urls = around.access.addresses if around.access else ()
+    urls = source_info.access.addresses if source_info.access else ()
     access = account_access(settings.account, urls)
-    link = NatsLink(access, f"streamgauge requests about events ({around.system})")
-    return _Account(access, link, is_ours=True)
+    connection = NatsConnection(access, f"streamgauge requests about events ({source_info.system})")
+    return _Account(access, connection, is_ours=True)
 
 
 def account_access(settings: EventAccountSettings, urls: tuple[str, ...]) -> NatsAccess:
-    """`urls`: where to go when the settings do not say."""
-    return nats_access(settings, settings.urls or urls, settings.inbox_prefix)
+    """`urls`: the default addresses."""
+    return settings.nats_access(settings.urls or urls, settings.inbox_prefix)
 
 
 def _listen_to(
-    event_session: EventSession, account: _Account, settings: EventSettings, around: Surroundings
+    event_session: EventSession, account: _Account, settings: EventSettings, source_info: SourceInfo
 ) -> None:
-    book, captured, tap = event_session.book, settings.capture_stream, settings.publish_ack_tap
-    plan = Listening(
-        # It asks nothing, so it needs no inbox; a wrong one would only be another thing to explain.
+    state, captured, tap = event_session.state, settings.capture_stream, settings.publish_ack_tap
+    config = ListenerConfig(
+        # It sends no requests, so it needs no inbox, and a wrong prefix must not matter.
         replace(account.access, inbox_prefix=""),
-        around.system,
+        source_info.system,
         consumer_advisories=not captured,
-        domain=around.domain,
+        domain=source_info.domain,
     )
-    event_session.listeners += (Listener(plan, book),)
+    event_session.listeners += (Listener(config, state),)
     if account.is_ours:
-        event_session.link = account.link
+        event_session.connection = account.connection
     if captured:
         event_session.capture = Capture(
-            account.link, book, captured, around.domain, settings.capture_batch
+            account.connection, state, captured, source_info.domain, settings.capture_batch
         )
     if tap.enabled:
         limits = TapLimits(tap.max_rate, tap.max_byte_rate, tap.queue)
-        event_session.tap = AckTap(plan.access, book, around.system, tap.inbox_prefixes, limits)
+        event_session.tap = AckTap(
+            config.access, state, source_info.system, tap.inbox_prefixes, limits
+        )

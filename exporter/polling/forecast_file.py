@@ -1,6 +1,6 @@
-"""The file in which the rollups leave their forecasts: read when it changes, checked line by line.
+"""The forecast file that the rollups write: read when it changes, checked line by line.
 
-What is wrong with it is told by a metric and a log line, and never costs a scrape.
+An invalid file shows in a metric and a log line; it never fails a scrape.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from streamgauge.serving.logs import event
 
 logger = logging.getLogger(__name__)
 
-# A forecast is for the weeks ahead; what knows nothing of so many days is about the past.
+# A forecast is for the weeks ahead; after so many days without new data it is outdated.
 STALE_SECONDS = 7 * 86_400.0
-# Some two hundred thousand streams. What is larger is not ours, and would be read into memory.
+# About two hundred thousand streams. A larger file is not a forecast file, and would fill the memory.
 MOST_BYTES = 512 * 1024 * 1024
 
 _ROLLUP = {metric.name: metric for metric in catalog.ALL if metric.origin is Origin.ROLLUP}
@@ -34,22 +34,22 @@ _AS_OF = catalog.FORECAST_AS_OF_TIMESTAMP_SECONDS
 _END = "# EOF"
 _VALUE = r'"(?:[^"\\\n]|\\[\\"n])*"'
 
-Mark = tuple[int, ...]
+Fingerprint = tuple[int, ...]
 
 
 class ForecastFileError(ValueError):
-    """Why the file cannot be served, with the line."""
+    """Why the file cannot be served, with the line number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecasts:
-    """What a file says, ready to be served."""
+    """The contents of a file, ready to be served."""
 
     blocks: tuple[Block, ...] = ()
-    known_until: float = 0.0  # the newest day's end; else when the rollup succeeded
+    known_until: float = 0.0  # the end of the newest day; else the time of the rollup's success
 
     def served(self, now: float) -> tuple[Block, ...]:
-        """Of a stale one only its times, so that somebody is told that rollups have stopped."""
+        """Of stale forecasts only their timestamps, so that an alert can fire on them."""
         if not self.is_stale(now):
             return self.blocks
         return tuple(block for block in self.blocks if block.metric in (_AS_OF, _SUCCESS))
@@ -59,11 +59,11 @@ class Forecasts:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What was found at one look at the file."""
+class ForecastFileState:
+    """The file as it was last read."""
 
     path: Path | None = None
-    mark: Mark | None = None  # None: look again, even if nothing seems to have changed
+    fingerprint: Fingerprint | None = None  # None: read again, even if unchanged
     forecasts: Forecasts = Forecasts()
     fault: str = ""
 
@@ -72,9 +72,9 @@ class Look:
 
     def self_samples(self, now: float) -> Iterator[SelfSample]:
         if self.path is not None:
-            yield SelfSample(catalog.FORECAST_FILE_SUCCESS, (), float(not self.trouble(now)))
+            yield SelfSample(catalog.FORECAST_FILE_SUCCESS, (), float(not self.problem(now)))
 
-    def trouble(self, now: float) -> str:
+    def problem(self, now: float) -> str:
         if self.fault or self.path is None:
             return self.fault
         days = (now - self.forecasts.known_until) / 86_400
@@ -82,52 +82,54 @@ class Look:
 
 
 class ForecastFile:
-    """Looked at by each scrape, from any thread; read again only when it is another file."""
+    """Refreshed by each scrape, from any thread; read again only when the file changed."""
 
     def __init__(self) -> None:
-        self._last = Look()
-        self._told = ""
-        self._turn = threading.Lock()
+        self._last = ForecastFileState()
+        self._logged = ""
+        self._lock = threading.Lock()
 
-    def look(self, path: Path | None, now: float | None = None) -> Look:
+    def refresh(self, path: Path | None, now: float | None = None) -> ForecastFileState:
         """Blocks on the disk. While one scrape reads a new file, others get the old forecasts."""
         if path is None:
-            self._last = Look()
+            self._last = ForecastFileState()
             return self._last
-        if self._turn.acquire(blocking=self._last.path != path):
+        if self._lock.acquire(blocking=self._last.path != path):
             try:
-                self._last = self._looked(path)
-                self._tell(self._last, time.time() if now is None else now)
+                self._last = self._read(path)
+                self._log_change(self._last, time.time() if now is None else now)
             finally:
-                self._turn.release()
+                self._lock.release()
         return self._last
 
-    def _looked(self, path: Path) -> Look:
+    def _read(self, path: Path) -> ForecastFileState:
         try:
-            mark = _mark_of(path)
-            if self._last.path == path and self._last.mark == mark:
+            fingerprint = _fingerprint(path)
+            if self._last.path == path and self._last.fingerprint == fingerprint:
                 return self._last
             text = path.read_bytes().decode()
         except (OSError, UnicodeDecodeError, ForecastFileError) as error:
-            return Look(path, fault=_reason(error))
+            return ForecastFileState(path, fault=_reason(error))
         try:
-            return Look(path, mark, read_forecasts(text, made=mark[0] / 1e9))
+            return ForecastFileState(
+                path, fingerprint, read_forecasts(text, made=fingerprint[0] / 1e9)
+            )
         except ForecastFileError as error:
-            return Look(path, mark, fault=str(error))
+            return ForecastFileState(path, fingerprint, fault=str(error))
 
-    def _tell(self, look: Look, now: float) -> None:
-        """Once for each trouble, and once when it is over."""
-        trouble = look.trouble(now)
-        if trouble and trouble != self._told:
-            event(logger, logging.WARNING, "forecasts are not served", file=look.path,
-                  reason=trouble)  # fmt: skip
-        elif self._told and not trouble:
-            event(logger, logging.INFO, "forecasts are served again", file=look.path)
-        self._told = trouble
+    def _log_change(self, state: ForecastFileState, now: float) -> None:
+        """Logs each problem once, and once when it is over."""
+        problem = state.problem(now)
+        if problem and problem != self._logged:
+            event(logger, logging.WARNING, "forecast file not served, fix or remove it", file=state.path,
+                  reason=problem)  # fmt: skip
+        elif self._logged and not problem:
+            event(logger, logging.INFO, "forecast file served again", file=state.path)
+        self._logged = problem
 
 
 def read_forecasts(text: str, made: float) -> Forecasts:
-    """`made` is when the file was written, for one that does not say when its rollup succeeded."""
+    """`made` is when the file was written; used when it has no timestamp of its rollup."""
     lines = text.split("\n")
     if lines[-2:] != [_END, ""]:
         raise ForecastFileError(f"is cut off: the last line is not {_END}")
@@ -137,7 +139,7 @@ def read_forecasts(text: str, made: float) -> Forecasts:
             name, head, value = _sample(line, number)
             heads = found.setdefault(name, {})
             if head in heads:
-                raise ForecastFileError(f"line {number}: {name} comes twice with these labels")
+                raise ForecastFileError(f"line {number}: {name} appears twice with these labels")
             heads[head] = value
     success = found.get(_SUCCESS.name, {}).get("", made)
     known_until = found.get(_AS_OF.name, {}).get("", success)
@@ -150,15 +152,15 @@ def _block(metric: Metric, heads: dict[str, float]) -> Block | None:
 
 
 def _sample(line: str, number: int) -> tuple[str, str, float]:
-    """Its metric, its labels without the closing brace, and its value."""
+    """The metric, the labels without the closing brace, and the value."""
     name = re.split(r"[{ ]", line, maxsplit=1)[0]
     if name not in _ROLLUP:
-        raise ForecastFileError(f"line {number}: {name[:80]!r} is no metric of the rollups")
+        raise ForecastFileError(f"line {number}: {name[:80]!r} is not a metric of the rollups")
     found = _PATTERNS[name].fullmatch(line)
     value = _number(found[2]) if found else None
     if found is None or value is None:
         labels = ", ".join(_ROLLUP[name].labels) or "none"
-        raise ForecastFileError(f"line {number}: is no sample of {name} (labels: {labels})")
+        raise ForecastFileError(f"line {number}: is not a sample of {name} (labels: {labels})")
     return name, found[1], value
 
 
@@ -179,11 +181,11 @@ def _pattern(labels: Sequence[str]) -> re.Pattern[str]:
 _PATTERNS = {name: _pattern(metric.labels) for name, metric in _ROLLUP.items()}
 
 
-def _mark_of(path: Path) -> Mark:
-    """Changes with the file. What is no plain file could keep a scrape waiting for ever."""
+def _fingerprint(path: Path) -> Fingerprint:
+    """Changes with the file. Only regular files: reading a pipe could block a scrape for ever."""
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
-        raise ForecastFileError("is not a file")
+        raise ForecastFileError("is not a regular file")
     if found.st_size > MOST_BYTES:
         raise ForecastFileError(f"is larger than {MOST_BYTES // 1024**2} MiB")
     return found.st_mtime_ns, found.st_size, found.st_ino

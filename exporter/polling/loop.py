@@ -1,4 +1,4 @@
-"""The loop: when a system is polled, with what deadline, and what is kept when an answer fails."""
+"""The poll loop of one system: interval, deadline, and what is served after a failure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from exporter.events.session import EventSession
 from exporter.model import Snapshot
 from exporter.polling.log import PollLog
 from exporter.polling.per_consumer_requests import PerConsumerRequests
-from exporter.polling.pipeline import Digest, Found
+from exporter.polling.pipeline import Pipeline, PollExtras
 from exporter.polling.state import STALE_AFTER_INTERVALS, SystemState
 from exporter.samples.render import Rendered, Renderer
 from exporter.signals.publishes.engine import PublishState
@@ -27,18 +27,18 @@ from exporter.sources.source import Source
 
 logger = logging.getLogger(__name__)
 
-# Systems and replicas started together must not ask in step for ever.
+# Systems and replicas that start together must not poll in step for ever.
 JITTER = 0.05
 # Polls that take longer than the interval must not follow each other without a break.
-LEAST_REST = 0.1
-# A source honours its deadline by itself; this only catches one that does not.
+MIN_PAUSE = 0.1
+# A source honours its deadline; this only catches one that does not.
 _GRACE_SECONDS = 5.0
-# Of the time that the source left: what is heard and looked up closely comes after the state.
+# Share of the remaining time for events and requests about single consumers, after the state.
 _SHARE_OF_EXTRAS = 0.5
 
 
 class PollOverrunError(Exception):
-    """A source that did not come back: a mistake of ours, not of NATS."""
+    """A source did not return: a bug of the exporter, not a fault of NATS."""
 
 
 @dataclass(slots=True)
@@ -54,26 +54,26 @@ class SystemPoller:
     clock: Callable[[], float] = time.time
     event_session: EventSession | None = field(default=None, repr=False)
     per_consumer_requests: PerConsumerRequests | None = field(default=None, repr=False)
-    publish_interval: float = 60.0  # seconds between two readings of what was published
+    publish_interval: float = 60.0  # seconds between two requests for publish counts
     audit: AuditState | None = field(default=None, repr=False)
     state: SystemState = field(init=False, repr=False)
-    _digest: Digest = field(init=False, repr=False)
+    _pipeline: Pipeline = field(init=False, repr=False)
     _log: PollLog = field(init=False, repr=False)
     _audit_log: AuditLog = field(init=False, repr=False)
-    _silence: Renderer = field(init=False, repr=False)
+    _outage_renderer: Renderer = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.state = SystemState(STALE_AFTER_INTERVALS * self.interval)
         self._log = PollLog(self.system, self.interval)
         self._audit_log = AuditLog(self.system)
-        # One of its own: an empty page must not make the renderer forget what it keeps.
+        # A renderer of its own: an empty snapshot must not clear the cache of the main one.
         renderer = self.renderer
         forget_after = STALE_AFTER_INTERVALS * self.publish_interval
-        self._digest = Digest(renderer, publishes=PublishState(forget_after), audit=self.audit)
-        self._silence = Renderer(renderer.system, renderer.selection, renderer.limits)
+        self._pipeline = Pipeline(renderer, publishes=PublishState(forget_after), audit=self.audit)
+        self._outage_renderer = Renderer(renderer.system, renderer.selection, renderer.limits)
 
     async def run(self) -> None:
-        """Polls and listens until cancelled; one poll ends before the next begins."""
+        """Polls and receives events until cancelled; polls never overlap."""
         try:
             async with asyncio.TaskGroup() as group:
                 if self.event_session is not None:
@@ -100,16 +100,18 @@ class SystemPoller:
             deadline = started + self.timeout
             snapshot = await self._request(deadline)
             snapshot, found = await self._find_more(snapshot, deadline)
-            state = state.asked(snapshot, self.clock())
-            self._log.asked(snapshot)
+            state = state.with_outcomes(snapshot, self.clock())
+            self._log.log_requests(snapshot)
             state = await self._render(state, snapshot, found)
-        except Exception as error:  # ours: it must not end the polling, nor pass in silence
+        except Exception as error:  # a bug: it must not end the polling, and is logged
             state, failure = state.failed(), error
             logger.debug("poll failed", exc_info=True)
         if self.event_session is not None:
-            state = state.heard(self.event_session.standing(), self.event_session.troubles())
+            state = state.with_events(
+                self.event_session.connection_state(), self.event_session.problems()
+            )
         self.state = state.polled(time.monotonic() - started)
-        self._log.polled(self.state, self.clock(), failure)
+        self._log.log_poll(self.state, self.clock(), failure)
 
     def is_stale(self, now: float) -> bool:
         return self.state.is_stale(now)
@@ -125,25 +127,25 @@ class SystemPoller:
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            reason = f"no end {self.grace:g} s after the deadline"
+            reason = f"the poll did not end within {self.grace:g} s after its deadline"
             raise PollOverrunError(reason) from error
 
-    async def _find_more(self, snapshot: Snapshot, deadline: float) -> tuple[Snapshot, Found]:
-        """What was heard since the last poll, and what only single requests tell.
+    async def _find_more(self, snapshot: Snapshot, deadline: float) -> tuple[Snapshot, PollExtras]:
+        """Events since the last poll, and the results of requests about single consumers.
 
-        Both may need a connection of their own; one that hangs must not hold up what is known.
+        Both may need a connection of their own; one that hangs must not delay the snapshot.
         """
-        found = Found()
+        found = PollExtras()
         if not any(outcome.ok for outcome in snapshot.outcomes):
             return snapshot, found
         now = time.monotonic()
         deadline = now + max(0.0, deadline - now) * _SHARE_OF_EXTRAS
         if (event_session := self.event_session) is not None:
-            event_session.learn_names(snapshot)
-            with suppress(TimeoutError):  # whoever does not answer is a trouble of the hearing
+            event_session.update_account_names(snapshot)
+            with suppress(TimeoutError):  # the event session reports it as a problem
                 async with asyncio.timeout_at(_loop_time(deadline)):
                     await event_session.catch_up(deadline)
-            found = Found(event_session.taken(), event_session.listening)
+            found = PollExtras(event_session.counts(), event_session.listening)
         if self.per_consumer_requests is not None:
             read = await self.per_consumer_requests.read(snapshot, self.state.signals, deadline)
             found = dataclass_replace(found, lags=read.lags, counts=read.counts)
@@ -154,24 +156,28 @@ class SystemPoller:
             )
         return snapshot, found
 
-    async def _render(self, state: SystemState, snapshot: Snapshot, found: Found) -> SystemState:
+    async def _render(
+        self, state: SystemState, snapshot: Snapshot, found: PollExtras
+    ) -> SystemState:
         if any(outcome.ok for outcome in snapshot.outcomes):
-            made = await asyncio.to_thread(self._digest.take, snapshot, found)
+            made = await asyncio.to_thread(self._pipeline.process, snapshot, found)
             if self.event_session is not None and snapshot.complete:
                 self.event_session.keep_only(made.consumers, made.streams)
             self._audit_log.update(made.report)
             return state.succeeded(snapshot, made.rendered, made.signals).audited(made.report)
-        # Of what nobody answered only the servers are known: they are down.
+        # Without any response only the servers are known: they are down.
         servers = replace(snapshot, streams=(), consumers=(), accounts=(), meta=None)
-        return state.unanswered(await asyncio.to_thread(self._silence.render, servers))
+        return state.without_response(
+            await asyncio.to_thread(self._outage_renderer.render, servers)
+        )
 
 
 def _loop_time(deadline: float) -> float:
-    """A time of time.monotonic() as the event loop counts."""
+    """Converts a time of time.monotonic() to the clock of the event loop."""
     return asyncio.get_running_loop().time() + deadline - time.monotonic()
 
 
 def pause(interval: float, took: float, chance: float) -> float:
-    """Seconds until the next poll may begin; `chance` is between 0 and 1."""
+    """Seconds until the next poll may begin; `chance` is a random number between 0 and 1."""
     jittered = interval * (1 + JITTER * (2 * chance - 1))
-    return max(jittered - took, LEAST_REST * interval)
+    return max(jittered - took, MIN_PAUSE * interval)

@@ -20,15 +20,15 @@ from streamgauge.serving.version import VERSION
 
 
 def run_once(settings: ExporterSettings) -> int:
-    """0 when every request was answered, else 1 and the reasons on stderr."""
-    # What failed is told in plain words at the end; the log would only say it twice.
+    """0 when every request succeeded, else 1 and the reasons on stderr."""
+    # Failures are printed at the end; log lines would repeat them.
     debug = settings.log.level is LogLevel.DEBUG
     configure_logs(settings.log.format, LogLevel.DEBUG if debug else LogLevel.ERROR)
     pollers = asyncio.run(_polled(settings))
     try:
         _print(pollers)
     except BrokenPipeError:
-        # Whoever read it has seen enough; without this Python would complain at its exit.
+        # The reader closed the pipe; without this Python prints an error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     failures = [line for poller in pollers for line in _failures(poller)]
     for line in failures:
@@ -46,9 +46,9 @@ async def _polled(settings: ExporterSettings) -> Sequence[SystemPoller]:
 
 
 def _print(pollers: Sequence[SystemPoller]) -> None:
-    moment = ScrapeView(time.time(), tuple((poller.system, poller.state) for poller in pollers))
-    own = SelfMetrics(moment, VERSION, platform.python_version()).text(Format.TEXT)
-    for chunk in assemble(moment.blocks(), own, Format.TEXT).plain_chunks():
+    view = ScrapeView(time.time(), tuple((poller.system, poller.state) for poller in pollers))
+    own = SelfMetrics(view, VERSION, platform.python_version()).text(Format.TEXT)
+    for chunk in assemble(view.blocks(), own, Format.TEXT).plain_chunks():
         sys.stdout.buffer.write(chunk)
     sys.stdout.buffer.flush()
 
@@ -57,16 +57,16 @@ def _failures(poller: SystemPoller) -> Iterator[str]:
     state = poller.state
     if state.complete:
         return
-    told = [
+    failures = [
         f"{poller.system}: {request} failed ({record.outcome.reason}): {record.outcome.detail}"
         for request, record in state.requests.items()
         if not record.outcome.ok
     ]
-    yield from told or [f"{poller.system}: {_why_incomplete(poller)}"]
+    yield from failures or [f"{poller.system}: {_why_incomplete(poller)}"]
 
 
 def _why_incomplete(poller: SystemPoller) -> str:
     state = poller.state
     if state.errors.get(("poll", "internal")):
-        return "the poll failed by a mistake of the exporter itself, see the line above"
-    return f"{state.servers_responding} of {state.servers_expected} servers answered"
+        return "the poll failed by a bug of the exporter, see the line above"
+    return f"{state.servers_responding} of {state.servers_expected} servers responded"

@@ -1,4 +1,4 @@
-"""Requests about single consumers after a poll, asked as a user of their account."""
+"""Requests about single consumers after a poll, sent as a user of their account."""
 
 from __future__ import annotations
 
@@ -13,52 +13,54 @@ from exporter.signals.results import Signals
 from exporter.sources.exact_requests.reader import (
     EXACT_LAG,
     FILTERED_COUNTS,
-    Precise,
-    PreciseOptions,
-    PreciseReader,
+    ExactOptions,
+    ExactReader,
+    ExactResults,
 )
 from exporter.sources.jetstream_api.client import AccountApi, api_prefix
-from exporter.sources.request_context import LeftOut, RequestContext
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.request_context import RequestContext, SkippedRequests
+from exporter.sources.transport.connection import NatsConnection
 
-NOTHING_READ = Precise()
+NOTHING_READ = ExactResults()
 
 
 @dataclass(slots=True)
 class PerConsumerRequests:
-    """`account` tells whose consumers can be asked for; "" while that is not known."""
+    """`account` returns the account of the connection; "" while it is unknown."""
 
-    link: NatsLink
+    connection: NatsConnection
     account: Callable[[Snapshot], str]
-    options: PreciseOptions
+    options: ExactOptions
     domain: str | None = None
-    _reader: PreciseReader = field(init=False)
-    _left_out: LeftOut = field(default_factory=LeftOut)
-    _link_generation: int = -1
+    _reader: ExactReader = field(init=False)
+    _skipped_requests: SkippedRequests = field(default_factory=SkippedRequests)
+    _connection_generation: int = -1
 
     def __post_init__(self) -> None:
-        api = AccountApi(self.link, api_prefix(self.domain))
-        self._reader = PreciseReader(api, "", self.options)
+        api = AccountApi(self.connection, api_prefix(self.domain))
+        self._reader = ExactReader(api, "", self.options)
 
-    async def read(self, snapshot: Snapshot, signals: Signals, deadline: float) -> Precise:
-        """What fails here makes no snapshot incomplete: signals then say that they guess."""
+    async def read(self, snapshot: Snapshot, signals: Signals, deadline: float) -> ExactResults:
+        """A failure here does not make the snapshot incomplete: signals are then bounds, not exact."""
         account = self.account(snapshot)
         if not account:
             return NOTHING_READ
         try:
             async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
-                await self.link.open()
+                await self.connection.open()
         except RequestError as error:
             return self._unread(error.reason, error.detail)
         except TimeoutError:
             return self._unread("timeout", "no connection in time")
-        if self.link.reconnects != self._link_generation:
+        if self.connection.reconnects != self._connection_generation:
             # Permissions may have changed with the new connection.
-            self._link_generation = self.link.reconnects
-            self._left_out.clear()
+            self._connection_generation = self.connection.reconnects
+            self._skipped_requests.clear()
         self._reader.account = account
-        return await self._reader.read(snapshot, signals, RequestContext(deadline, self._left_out))
+        return await self._reader.read(
+            snapshot, signals, RequestContext(deadline, self._skipped_requests)
+        )
 
-    def _unread(self, reason: str, detail: str) -> Precise:
+    def _unread(self, reason: str, detail: str) -> ExactResults:
         request = EXACT_LAG if self.options.exact_lag else FILTERED_COUNTS
-        return Precise(outcomes=(Outcome(request, False, 0.0, reason, detail),))
+        return ExactResults(outcomes=(Outcome(request, False, 0.0, reason, detail),))

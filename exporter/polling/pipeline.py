@@ -1,4 +1,4 @@
-"""From what one poll found and heard to signals and text. Pure and heavy: runs off the event loop."""
+"""From a snapshot and events to signals and rendered samples. CPU-heavy: runs in a thread."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from exporter.signals.results import Signals
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a poll brings beside its snapshot."""
+class PollExtras:
+    """The results of a poll beside its snapshot."""
 
     events: EventCounts = NO_EVENTS
-    listening: frozenset[str] = frozenset()  # accounts whose delivery advisories are heard
+    listening: frozenset[str] = frozenset()  # accounts whose delivery advisories are received
     lags: dict[ConsumerKey, LagMeasurement] = field(default_factory=dict)
     counts: dict[ConsumerKey, FilteredCount] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Digested:
+class PollResult:
     rendered: Rendered
     signals: Signals
-    consumers: Set[ConsumerKey]  # all that are there
+    consumers: Set[ConsumerKey]  # all that exist
     streams: Set[StreamKey]
     report: Report | None = None  # of the last audit, which may be older than this poll
 
 
 @dataclass(slots=True)
-class Digest:
-    """Keeps what signals need to remember of one system."""
+class Pipeline:
+    """Holds the state of one system that signals need between polls."""
 
     renderer: Renderer
     signals: SignalState = field(default_factory=SignalState)
     publishes: PublishState = field(default_factory=PublishState)
     audit: AuditState | None = None
 
-    def take(self, snapshot: Snapshot, found: Found) -> Digested:
-        scene = learn(self.signals, self.publishes, snapshot, found)
-        report = self.audit.update(scene) if self.audit is not None else None
-        signals, published = scene.signals, scene.publishes
+    def process(self, snapshot: Snapshot, found: PollExtras) -> PollResult:
+        context = update_signals(self.signals, self.publishes, snapshot, found)
+        report = self.audit.update(context) if self.audit is not None else None
+        signals, published = context.signals, context.publishes
         rendered = self.renderer.render(snapshot, signals, published, found.events, report)
-        return Digested(
+        return PollResult(
             rendered,
             signals,
             signals.consumers.keys(),
@@ -59,30 +59,34 @@ class Digest:
         )
 
 
-def learn(
-    book: SignalState, publish_book: PublishState, snapshot: Snapshot, found: Found
+def update_signals(
+    signal_state: SignalState, publish_state: PublishState, snapshot: Snapshot, found: PollExtras
 ) -> AuditContext:
-    """What the books make of one more poll."""
-    published = publish_book.update(snapshot.subscriptions, snapshot, _tap_counts(found.events))
+    """Updates both states with one more poll."""
+    published = publish_state.update(snapshot.subscriptions, snapshot, _tap_counts(found.events))
     return AuditContext(
         snapshot=snapshot,
         now=snapshot.taken,
-        signals=book.update(snapshot, _heard(found, published)),
+        signals=signal_state.update(snapshot, _events_input(found, published)),
         publishes=published,
         events=found.events,
         listening=found.listening,
     )
 
 
-def _heard(found: Found, published: PublishSignals) -> EventsInput:
+def _events_input(found: PollExtras, published: PublishSignals) -> EventsInput:
     consumers = found.events.consumers
     return EventsInput(
-        # Only what says something: of whom more is known than their rows say, more work is made.
+        # Only non-empty values: a consumer with events takes a slower path.
         exhausted={
-            key: told.exhausted_seqs for key, told in consumers.items() if told.exhausted_seqs
+            key: counts.exhausted_seqs for key, counts in consumers.items() if counts.exhausted_seqs
         },
-        naks={key: told.naks for key, told in consumers.items() if told.naks},
-        acks={key: told.acks for key, told in published.consumers.items() if told.acks is not None},
+        naks={key: counts.naks for key, counts in consumers.items() if counts.naks},
+        acks={
+            key: counts.acks
+            for key, counts in published.consumers.items()
+            if counts.acks is not None
+        },
         lags=found.lags,
         counts=found.counts,
         listening=found.listening,
@@ -90,9 +94,9 @@ def _heard(found: Found, published: PublishSignals) -> EventsInput:
 
 
 def _tap_counts(events: EventCounts) -> TapCounts | None:
-    """None while nobody listens: what is not heard must not count as nothing."""
+    """None while the tap is not active: unknown is not zero."""
     tap = events.tap
     if tap is None or not tap.active:
         return None
-    duplicates = {key: told.duplicates for key, told in events.streams.items()}
+    duplicates = {key: counts.duplicates for key, counts in events.streams.items()}
     return TapCounts(frozenset({tap.account}), duplicates, tap.breaks)

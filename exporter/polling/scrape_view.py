@@ -1,4 +1,4 @@
-"""All systems as they are at one moment: what a scrape gets, in which nothing contradicts another."""
+"""A consistent view of all systems for one scrape."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ScrapeView:
     now: float
     systems: tuple[tuple[str, SystemState], ...]
     reload_ok: bool | None = None  # None where there is nothing to reload
-    loaded: float | None = None  # when the settings in force were read
+    loaded: float | None = None  # when the current settings were loaded
 
     def blocks(self) -> list[tuple[Block, ...]]:
         return [state.served(self.now).blocks for _, state in self.systems]

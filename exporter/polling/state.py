@@ -1,4 +1,4 @@
-"""What the polls of one system have brought so far, and what of it may still be served. Pure."""
+"""The state of one system after its polls, and what of it may still be served. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from exporter.model import Outcome, Server, Skipped, Snapshot
 from exporter.samples.render import NO_SIGNALS, Rendered
 from exporter.signals.results import Signals
 
-# Past so many intervals what was learnt is no longer served: a frozen number is worse than none.
+# After so many intervals series are dropped: a frozen value is worse than none.
 STALE_AFTER_INTERVALS = 3
 NOTHING = Rendered((), 0, 0, 0)
 
@@ -28,26 +28,26 @@ def _empty() -> Mapping[Key, Value]:
 
 @dataclass(frozen=True, slots=True)
 class RequestRecord:
-    """How a request went the last time it was asked."""
+    """The last outcome of a request."""
 
     outcome: Outcome
-    succeeded: float | None  # time.time() of its last good answer
+    succeeded: float | None  # time.time() of its last success
 
 
 @dataclass(frozen=True, slots=True)
 class SystemState:
-    """Replaced as a whole and never changed: pages and scrapes read it from other threads."""
+    """Immutable and replaced as a whole: pages and scrapes read it from other threads."""
 
     stale_after: float  # seconds
-    snapshot: Snapshot | None = None  # the last one that any server answered
+    snapshot: Snapshot | None = None  # the last one with a response from any server
     signals: Signals = NO_SIGNALS  # of that snapshot
     rendered: Rendered = NOTHING  # likewise
-    silence: Rendered = NOTHING  # what is still true when nobody answers: its servers are down
-    servers: tuple[Server, ...] = ()  # as of the last poll, answered or not
+    outage: Rendered = NOTHING  # what is served without any response: the servers are down
+    servers: tuple[Server, ...] = ()  # as of the last poll, successful or not
     polls: int = 0
     poll_seconds: float | None = None
     complete: bool = False
-    last_answer: float | None = None  # time.time()
+    last_response: float | None = None  # time.time()
     servers_expected: int | None = None
     servers_responding: int | None = None
     requests: Mapping[str, RequestRecord] = field(default_factory=_empty)
@@ -55,22 +55,22 @@ class SystemState:
     errors: Mapping[tuple[str, str], int] = field(default_factory=_empty)
     series_dropped: int = 0
     events: EventCounts = NO_EVENTS  # as of the last poll
-    troubles: tuple[str, ...] = ()  # why something goes unheard, in words
+    problems: tuple[str, ...] = ()  # why some events are not received
     report: Report | None = None  # of the last audit; None before the first, or without audits
 
     def age(self, now: float) -> float | None:
-        return None if self.last_answer is None else max(0.0, now - self.last_answer)
+        return None if self.last_response is None else max(0.0, now - self.last_response)
 
     def is_stale(self, now: float) -> bool:
         age = self.age(now)
         return age is None or age > self.stale_after
 
     def served(self, now: float) -> Rendered:
-        """What a scrape gets: judged at the scrape, for a poll may hang."""
-        return self.silence if self.is_stale(now) else self.rendered
+        """What a scrape gets. The age is judged at the scrape, because a poll may hang."""
+        return self.outage if self.is_stale(now) else self.rendered
 
-    def asked(self, snapshot: Snapshot, now: float) -> SystemState:
-        """After the requests of a poll, before its snapshot is rendered."""
+    def with_outcomes(self, snapshot: Snapshot, now: float) -> SystemState:
+        """The state after the requests of a poll, before its snapshot is rendered."""
         requests, errors = dict(self.requests), Counter(self.errors)
         for outcome in snapshot.outcomes:
             before = requests.get(outcome.request)
@@ -99,13 +99,13 @@ class SystemState:
             snapshot=snapshot,
             signals=signals,
             rendered=rendered,
-            silence=NOTHING,
-            last_answer=snapshot.taken,
+            outage=NOTHING,
+            last_response=snapshot.taken,
             series_dropped=self.series_dropped + rendered.dropped,
         )
 
     def audited(self, report: Report | None) -> SystemState:
-        """Checks that failed by a mistake of ours are counted once for each audit."""
+        """Counts checks that failed by a bug once for each audit."""
         if report is self.report or report is None:
             return self
         errors = Counter(self.errors)
@@ -113,14 +113,14 @@ class SystemState:
             errors["audit", "internal"] += broken
         return replace(self, report=report, errors=errors)
 
-    def heard(self, events: EventCounts, troubles: tuple[str, ...]) -> SystemState:
-        return replace(self, events=events, troubles=troubles)
+    def with_events(self, events: EventCounts, problems: tuple[str, ...]) -> SystemState:
+        return replace(self, events=events, problems=problems)
 
-    def unanswered(self, silence: Rendered) -> SystemState:
-        return replace(self, silence=silence)
+    def without_response(self, outage: Rendered) -> SystemState:
+        return replace(self, outage=outage)
 
     def failed(self) -> SystemState:
-        """After a mistake of ours: counted like any other fault."""
+        """The state after a bug of the exporter, which counts as an error too."""
         errors = Counter(self.errors)
         errors["poll", "internal"] += 1
         return replace(self, complete=False, errors=errors)

@@ -1,4 +1,4 @@
-"""All systems of one process: their pollers, what they say of themselves, and the reload."""
+"""Runs the pollers of all systems, and reloads the settings."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from streamgauge.serving.settings.loader import SettingsError
 
 logger = logging.getLogger(__name__)
 
-# What makes a system's poller a new one although its own settings stayed.
+# Settings that replace every poller when they change.
 _SHARED = ("interval", "timeout", "detail", "include_metrics", "exclude_metrics", "max_series")
-_GOODBYE_SECONDS = 5.0
+_SHUTDOWN_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Reload:
-    """What came of a reload, in words for whoever asked for it."""
+    """The result of a reload, with the text of the HTTP response."""
 
     ok: bool
     text: str
@@ -41,24 +41,24 @@ class _Running:
     ending: bool = False
 
     def shown(self) -> SystemPoller:
-        """After a change the predecessor's last page stays until there is a first one."""
+        """After a change the previous poller is shown until the first poll of the new one."""
         if self.before is not None and self.poller.state.polls == 0:
             return self.before
-        self.before = None  # its snapshot may be large
+        self.before = None  # frees its snapshot
         return self.poller
 
 
 @dataclass(slots=True)
-class Watch:
+class Supervisor:
     """Runs the pollers; a reload replaces only those whose settings changed."""
 
     settings: ExporterSettings
     load: Callable[[], ExporterSettings]
     reload_ok: bool = True
-    loaded: float = field(default_factory=time.time)  # the settings that are in force
+    loaded: float = field(default_factory=time.time)  # when the current settings were loaded
     _at_start: ExporterSettings = field(init=False)
     _was_ready: bool = False
-    # Replaced and never changed: pages and scrapes read it from other threads.
+    # Replaced, never changed in place: pages and scrapes read it from other threads.
     _running: Mapping[str, _Running] = field(default_factory=dict)
     _reloading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -86,32 +86,37 @@ class Watch:
                 await self._apply(new)
             except SettingsError as error:
                 return self._refused(str(error))
-            except Exception as error:  # ours: the old configuration goes on all the same
+            except Exception as error:  # a bug: the old configuration stays in force
                 logger.debug("reload failed", exc_info=True)
                 return self._refused(exception_text(error))
             self.reload_ok, self.loaded = True, time.time()
             event(logger, logging.INFO, "configuration reloaded", systems=len(new.systems))
-            return Reload(True, "reloaded" + self._tell_fixed(new))
+            return Reload(True, "reloaded" + self._log_restart_needed(new))
 
     def _refused(self, reason: str) -> Reload:
         self.reload_ok = False
-        event(logger, logging.ERROR, "reload failed, the old configuration stays", reason=reason)
-        return Reload(False, f"not reloaded, the old configuration stays: {reason}")
+        event(
+            logger,
+            logging.ERROR,
+            "reload failed, old configuration kept, fix it and reload",
+            reason=reason,
+        )
+        return Reload(False, f"not reloaded, old configuration kept: {reason}")
 
-    def _tell_fixed(self, new: ExporterSettings) -> str:
-        """The listener stays as it was started."""
+    def _log_restart_needed(self, new: ExporterSettings) -> str:
+        """The listener keeps the settings it was started with."""
         changed = [
             f"web.{each.name}"
             for each in fields(new.web)
             if getattr(new.web, each.name) != getattr(self._at_start.web, each.name)
         ]
         for key in changed:
-            event(logger, logging.WARNING, "this setting takes a restart", setting=key)
-        return "".join(f"; {key} takes a restart" for key in changed)
+            event(logger, logging.WARNING, "setting changed, restart to apply it", setting=key)
+        return "".join(f"; {key} needs a restart" for key in changed)
 
     async def _apply(self, new: ExporterSettings) -> None:
         kept = self._unchanged(new)
-        # All of them are made before any is ended: a mistake here must change nothing.
+        # Create all of them before ending any: an error here must change nothing.
         made = {
             system.name: make_poller(new, system)
             for system in new.systems
@@ -138,7 +143,7 @@ class Watch:
         }
 
     def dead(self) -> list[str]:
-        """Systems whose loop ended; it never should."""
+        """Systems whose poll loop ended, which is a bug."""
         return [
             name
             for name, running in self._running.items()
@@ -146,17 +151,17 @@ class Watch:
         ]
 
     def ready(self) -> bool:
-        """Every system was polled once, whatever came of it: from then on /metrics tells.
+        """Whether every system was polled once, successfully or not.
 
-        It stays so over a reload: a system that was added must not take the others out of service.
+        It stays true over a reload: an added system must not take the others out of service.
         """
         if not self._was_ready:
             pollers = self.pollers
             self._was_ready = bool(pollers) and all(poller.state.polls > 0 for poller in pollers)
         return self._was_ready
 
-    def moment(self) -> ScrapeView:
-        """What a scrape gets now."""
+    def scrape_view(self) -> ScrapeView:
+        """The current view for a scrape."""
         systems = tuple((poller.system, poller.state) for poller in self.pollers)
         return ScrapeView(time.time(), systems, self.reload_ok, self.loaded)
 
@@ -172,15 +177,21 @@ async def _end(ending: Sequence[_Running]) -> None:
     for running in ending:
         running.ending = True
         running.task.cancel()
-    # Bounded: a connection that cannot even be closed must not hold up a stop or a reload.
-    done, late = await asyncio.wait([each.task for each in ending], timeout=_GOODBYE_SECONDS)
+    # Bounded: a connection that hangs on close must not delay a stop or a reload.
+    done, late = await asyncio.wait([each.task for each in ending], timeout=_SHUTDOWN_SECONDS)
     for task in late:
-        event(logger, logging.WARNING, "did not end in time", task=task.get_name())
+        event(logger, logging.WARNING, "task did not end in time", task=task.get_name())
     for task in done:
         if not task.cancelled() and (error := task.exception()) is not None:
-            event(logger, logging.WARNING, "did not end well", task=task.get_name(), error=error)
+            event(
+                logger,
+                logging.WARNING,
+                "task ended with an error",
+                task=task.get_name(),
+                error=error,
+            )
 
 
 def system_samples(poller: SystemPoller, now: float) -> Iterator[SelfSample]:
-    """What the exporter says of its polls of one system."""
+    """The exporter's own samples about the polls of one system."""
     return state_samples(poller.system, poller.state, now)

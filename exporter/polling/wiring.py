@@ -1,4 +1,4 @@
-"""From settings to working parts: which source, with which access, rendered how."""
+"""Builds pollers and sources from settings."""
 
 from __future__ import annotations
 
@@ -7,29 +7,28 @@ from operator import attrgetter
 from exporter.audit.history.reader import HistoryReader
 from exporter.audit.periodic_audit import AuditState
 from exporter.events.session import EventSession
-from exporter.events.subscriptions import Surroundings, make_event_session
+from exporter.events.subscriptions import SourceInfo, make_event_session
 from exporter.polling.loop import SystemPoller
 from exporter.polling.per_consumer_requests import PerConsumerRequests
 from exporter.samples.render import Limits, Renderer
 from exporter.samples.selection import Selection, full_name
-from exporter.settings.access import nats_access
 from exporter.settings.config import ExporterSettings, NameFilterSettings, SystemSettings
 from exporter.settings.events import own_inbox_prefix
 from exporter.sources.account import AccountSource
-from exporter.sources.exact_requests.reader import PreciseOptions
+from exporter.sources.exact_requests.reader import ExactOptions
 from exporter.sources.filters import Filters, NameFilter
 from exporter.sources.monitor import HttpAccess, MonitorSource
 from exporter.sources.servers.snapshot import SourceOptions
 from exporter.sources.source import Source
 from exporter.sources.subsz.publish_counts import PublishOptions
 from exporter.sources.system import SystemSource
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 from exporter.sources.transport.credentials import NatsAccess, without_secrets
 
 
 def make_poller(settings: ExporterSettings, system: SystemSettings) -> SystemPoller:
     source = make_source(system)
-    event_session = make_event_session(system.events, _surroundings(system, source))
+    event_session = make_event_session(system.events, _source_info(system, source))
     return SystemPoller(
         system=system.name,
         source_name=system.source,
@@ -59,11 +58,11 @@ def _audit(system: SystemSettings) -> AuditState | None:
     return AuditState(audit.interval, audit.pure(), history.latest)
 
 
-def _surroundings(system: SystemSettings, source: Source) -> Surroundings:
-    link = source.link if isinstance(source, AccountSource) else None
+def _source_info(system: SystemSettings, source: Source) -> SourceInfo:
+    connection = source.connection if isinstance(source, AccountSource) else None
     access = None if isinstance(source, MonitorSource) else _nats_access(system)
     account = system.account or "" if system.source == "account" else ""
-    return Surroundings(system.name, system.source, access, link, account, system.domain)
+    return SourceInfo(system.name, system.source, access, connection, account, system.domain)
 
 
 def _per_consumer_requests(
@@ -72,7 +71,7 @@ def _per_consumer_requests(
     exact = system.exact
     if not exact.lag and not exact.filtered_redeliveries:
         return None
-    options = PreciseOptions(
+    options = ExactOptions(
         exact_lag=exact.lag,
         lags_per_poll=exact.lags_per_poll,
         filtered_counts=exact.filtered_redeliveries,
@@ -81,12 +80,17 @@ def _per_consumer_requests(
         most_subjects=exact.filtered_subjects,
     )
     if isinstance(source, AccountSource):
-        return PerConsumerRequests(source.link, attrgetter("own_account"), options, system.domain)
-    if event_session is None or event_session.link is None:
+        return PerConsumerRequests(
+            source.connection, attrgetter("own_account"), options, system.domain
+        )
+    if event_session is None or event_session.connection is None:
         return None
-    book = event_session.book
+    state = event_session.state
     return PerConsumerRequests(
-        event_session.link, lambda _: book.own_account if book.named else "", options, system.domain
+        event_session.connection,
+        lambda _: state.own_account if state.named else "",
+        options,
+        system.domain,
     )
 
 
@@ -122,14 +126,16 @@ def make_source(system: SystemSettings) -> Source:
     )
     if system.source == "monitor":
         return MonitorSource(options, _http_access(system))
-    link = NatsLink(_nats_access(system), f"streamgauge exporter ({system.name})")
+    connection = NatsConnection(_nats_access(system), f"streamgauge exporter ({system.name})")
     return (
-        SystemSource(options, link) if system.source == "system" else AccountSource(options, link)
+        SystemSource(options, connection)
+        if system.source == "system"
+        else AccountSource(options, connection)
     )
 
 
 def _expected_servers(system: SystemSettings) -> int | None:
-    """Over HTTP every server has an address of its own, so their number is known from the start."""
+    """Over HTTP every server has its own address, so the number is known from the start."""
     if system.expected_servers is None and system.source == "monitor":
         return len(set(system.urls))
     return system.expected_servers
@@ -141,7 +147,7 @@ def _filter(settings: NameFilterSettings) -> NameFilter:
 
 def _nats_access(system: SystemSettings) -> NatsAccess:
     inbox = own_inbox_prefix(system.inbox_prefix, system.events.publish_ack_tap)
-    return nats_access(system, system.urls, inbox)
+    return system.nats_access(system.urls, inbox)
 
 
 def _http_access(system: SystemSettings) -> HttpAccess:

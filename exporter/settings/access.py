@@ -1,86 +1,87 @@
-"""How to come in to a NATS server, as it may stand in a settings file; shared by whoever connects."""
+"""Credentials and TLS settings of a NATS connection."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from exporter.sources.transport.credentials import NatsAccess, TlsAccess
 from streamgauge.serving.settings.loader import InvalidSettingError, Secret, setting
 
-WAYS_IN = ("user", "token", "token_file", "nkey_seed_file", "creds_file")
+_METHODS = ("user", "token", "token_file", "nkey_seed_file", "creds_file")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsSettings:
     ca: Path | None = setting(
         None,
-        "File of the authorities that may sign the server's certificate; the machine's own when left out.",
+        "File with the CA certificates that may sign the server's certificate. Default: the CAs of the operating system.",
     )
     cert: Path | None = setting(
-        None, "File of the client certificate, for servers that ask for one."
+        None, "File with the client certificate, for servers that require one."
     )
-    key: Path | None = setting(None, "File of the client certificate's key.")
+    key: Path | None = setting(None, "File with the key of the client certificate.")
     first: bool = setting(
-        False, "Begin TLS before the server's first line (its `handshake_first`)."
+        False, "Begin TLS before the server sends INFO (`handshake_first` on the server)."
     )
     server_name: str = setting(
-        "", "Name to expect in the server's certificate when it is not the host of the address."
+        "",
+        "Name to expect in the server's certificate, when it differs from the host of the address.",
     )
 
     def __post_init__(self) -> None:
         if self.key is not None and self.cert is None:
-            raise InvalidSettingError("is of no use without cert", "key")
+            raise InvalidSettingError("has no effect without cert", "key")
 
     def access(self) -> TlsAccess:
         return TlsAccess(self.ca, self.cert, self.key, self.first, self.server_name)
 
 
-class WayIn(Protocol):
-    """The settings that say who we are; a system has them, and so has the account of its events."""
+# Without slots: a settings class may have another base beside this one.
+@dataclass(frozen=True, kw_only=True)
+class CredentialSettings:
+    """The keys with which a system, or the account of its events, logs in."""
 
-    @property
-    def user(self) -> str: ...
-    @property
-    def password(self) -> Secret | None: ...
-    @property
-    def password_file(self) -> Path | None: ...
-    @property
-    def token(self) -> Secret | None: ...
-    @property
-    def token_file(self) -> Path | None: ...
-    @property
-    def nkey_seed_file(self) -> Path | None: ...
-    @property
-    def creds_file(self) -> Path | None: ...
-    @property
-    def tls(self) -> TlsSettings | None: ...
-
-
-def chosen_ways_in(settings: WayIn) -> list[str]:
-    """One way to say who we are: with two of them the server would choose."""
-    ways = [key for key in WAYS_IN if getattr(settings, key)]
-    for first, second in (("password", "password_file"), ("token", "token_file")):
-        if getattr(settings, first) is not None and getattr(settings, second) is not None:
-            raise InvalidSettingError(f"is given together with {first}: choose one", second)
-    if len(ways) > 1:
-        raise InvalidSettingError(f"is given together with {ways[0]}: choose one", ways[1])
-    if not settings.user and (settings.password is not None or settings.password_file is not None):
-        raise InvalidSettingError("is missing, but a password is given", "user")
-    return ways
-
-
-def nats_access(settings: WayIn, addresses: tuple[str, ...], inbox_prefix: str) -> NatsAccess:
-    return NatsAccess(
-        addresses=addresses,
-        user=settings.user,
-        password=settings.password.reveal() if settings.password else "",
-        password_file=settings.password_file,
-        token=settings.token.reveal() if settings.token else "",
-        token_file=settings.token_file,
-        nkey_seed_file=settings.nkey_seed_file,
-        creds_file=settings.creds_file,
-        tls=settings.tls.access() if settings.tls else None,
-        inbox_prefix=inbox_prefix,
+    user: str = setting("", "User name, for NATS or for basic auth of the monitoring port.")
+    password: Secret | None = setting(
+        None, "Password of the user. Better: password_file.", secret=True
     )
+    password_file: Path | None = setting(None, "File that holds the password.")
+    token: Secret | None = setting(
+        None, "Token, for servers that take one. Better: token_file.", secret=True
+    )
+    token_file: Path | None = setting(None, "File that holds the token.")
+    nkey_seed_file: Path | None = setting(None, "File that holds the seed of an nkey.")
+    creds_file: Path | None = setting(None, "Credentials file (JWT and seed), as `nsc` writes it.")
+    tls: TlsSettings | None = setting(
+        None,
+        "TLS to NATS or to the monitoring ports; needed for anything that `tls://` or `https://` alone does not configure.",
+    )
+
+    def methods(self) -> list[str]:
+        """The keys of the configured login methods; raises when they contradict each other."""
+        for first, second in (("password", "password_file"), ("token", "token_file")):
+            if getattr(self, first) is not None and getattr(self, second) is not None:
+                raise InvalidSettingError(f"is given together with {first}: choose one", second)
+        methods = [key for key in _METHODS if getattr(self, key)]
+        if len(methods) > 1:  # the server would choose one of them
+            raise InvalidSettingError(
+                f"is given together with {methods[0]}: choose one", methods[1]
+            )
+        if not self.user and (self.password is not None or self.password_file is not None):
+            raise InvalidSettingError("is missing, but a password is given", "user")
+        return methods
+
+    def nats_access(self, addresses: tuple[str, ...], inbox_prefix: str) -> NatsAccess:
+        return NatsAccess(
+            addresses=addresses,
+            user=self.user,
+            password=self.password.reveal() if self.password else "",
+            password_file=self.password_file,
+            token=self.token.reveal() if self.token else "",
+            token_file=self.token_file,
+            nkey_seed_file=self.nkey_seed_file,
+            creds_file=self.creds_file,
+            tls=self.tls.access() if self.tls else None,
+            inbox_prefix=inbox_prefix,
+        )

@@ -1,4 +1,4 @@
-"""The exporter's settings: what may stand in its file, checked by the time anything runs."""
+"""The exporter's settings classes, with the checks that run before anything starts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 from exporter import catalog
 from exporter.metric import PREFIX, Level, Subject
 from exporter.samples.selection import full_name
-from exporter.settings.access import TlsSettings, chosen_ways_in
-from exporter.settings.addresses import check_url, without_credentials
+from exporter.settings.access import CredentialSettings
+from exporter.settings.addresses import server_urls, without_credentials
 from exporter.settings.audit import AuditingSettings
 from exporter.settings.events import EventSettings, check_events
 from exporter.sources.subsz.reader import CEILING
-from streamgauge.serving.settings.loader import Duration, InvalidSettingError, Secret, Size, setting
+from streamgauge.serving.settings.loader import Duration, InvalidSettingError, Size, setting
 from streamgauge.serving.settings.server import (
     LISTEN_ADDRESS_HELP,
     LogSettings,
@@ -29,8 +29,8 @@ SourceName = Literal["account", "system", "monitor"]
 
 DEFAULT_LISTEN_ADDRESS = "0.0.0.0:7778"
 DEFAULT_NATS = "nats://127.0.0.1:4222"
-# What the exporter says of itself is always served: rules and people rely on it.
-_CHOSEN = tuple(
+# The exporter's own metrics are always served: rules and dashboards rely on them.
+_SELECTABLE = tuple(
     name
     for name, metric in catalog.BY_NAME.items()
     if metric.subject not in (Subject.EXPORTER, Subject.ARCHIVE, Subject.ROLLUP)
@@ -40,22 +40,22 @@ _CHOSEN = tuple(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameFilterSettings:
     include: re.Pattern[str] | None = setting(
-        None, "Regular expression that the whole name must match; everything when left out."
+        None, "Regular expression that the whole name must match. Default: every name."
     )
     exclude: re.Pattern[str] | None = setting(
-        None, "Regular expression of names to leave out; it wins over include."
+        None, "Regular expression of names to exclude; it wins over include."
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterSettings:
     accounts: NameFilterSettings = setting(
-        NameFilterSettings(), "Which accounts are looked at (system and monitor source)."
+        NameFilterSettings(), "Which accounts are monitored (system and monitor source)."
     )
     streams: NameFilterSettings = setting(
-        NameFilterSettings(), "Which streams are looked at, with their consumers."
+        NameFilterSettings(), "Which streams are monitored, with their consumers."
     )
-    consumers: NameFilterSettings = setting(NameFilterSettings(), "Which consumers are looked at.")
+    consumers: NameFilterSettings = setting(NameFilterSettings(), "Which consumers are monitored.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +63,10 @@ class PublishSettings:
     enabled: bool = setting(
         True, "Read the counters of the servers' own subscriptions: publishes, acks and pulls."
     )
-    interval: Duration = setting(60.0, "Time between two readings.", minimum=10)
+    interval: Duration = setting(60.0, "Time between two requests.", minimum=10)
     ceiling: int = setting(
         CEILING,
-        "Subscriptions of an account on one server above which that account stays out: reading them makes its publishers wait. It shows as request_skipped.",
+        "Subscriptions of an account on one server above which the account is skipped: the request makes its publishers wait. It shows as request_skipped.",
         minimum=0,
     )
 
@@ -75,11 +75,12 @@ class PublishSettings:
 class ExactSettings:
     lag: bool = setting(
         False,
-        "Read the first unfinished message of lagging consumers for its time; needs permission to get messages. Nothing else of a message is kept.",
+        "Read the first unfinished message of lagging consumers for its timestamp; needs permission to get messages. Nothing else of a message is stored.",
     )
     lags_per_poll: int = setting(50, "Most messages to read in one poll.", minimum=1)
     filtered_redeliveries: bool = setting(
-        True, "Count the messages that pass a filter, so that redeliveries are exact there too."
+        True,
+        "Count the messages that match a consumer's filter, so that redeliveries are exact for filtered consumers too.",
     )
     filtered_interval: Duration = setting(
         60.0, "Time between two rounds of such counts.", minimum=1
@@ -87,70 +88,58 @@ class ExactSettings:
     filtered_per_round: int = setting(100, "Most consumers to count for in one round.", minimum=1)
     filtered_subjects: int = setting(
         10_000,
-        "Most subjects that the answers of one round may name; a stream with more is left out, and that shows as request_skipped.",
+        "Most subjects that the responses of one round may name. A stream with more is skipped, which shows as request_skipped.",
         minimum=1,
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SystemSettings:
+@dataclass(frozen=True, kw_only=True)
+class _Identity:
     name: str = setting(
         "nats", "The value of the label `system`: one NATS system, one JetStream domain."
     )
     source: SourceName = setting(
         "account",
-        "How to ask: as an ordinary user of one account, as a user of the system account (all servers, all accounts), or over the HTTP monitoring ports.",
+        "Where the requests go: to the JetStream API as an ordinary user of one account, to all servers as a user of the system account (all accounts), or to the HTTP monitoring ports.",
     )
     urls: tuple[str, ...] = setting(
         (DEFAULT_NATS,),
-        "Addresses: any server of the system for account and system, the monitoring port of every server for monitor.",
+        "Addresses: any server of the system for account and system, the monitoring port of every server for monitor. `HOST:PORT` is enough.",
     )
-    user: str = setting("", "User name, for NATS or for basic auth of the monitoring port.")
-    password: Secret | None = setting(
-        None, "Password of the user. Better: password_file.", secret=True
-    )
-    password_file: Path | None = setting(None, "File that holds the password.")
-    token: Secret | None = setting(
-        None, "Token, for servers that take one. Better: token_file.", secret=True
-    )
-    token_file: Path | None = setting(None, "File that holds the token.")
-    nkey_seed_file: Path | None = setting(None, "File that holds the seed of an nkey.")
-    creds_file: Path | None = setting(None, "Credentials file (JWT and seed), as `nsc` writes it.")
-    tls: TlsSettings | None = setting(
-        None,
-        "TLS to NATS or to the monitoring ports; needed for anything that `tls://` or `https://` alone does not say.",
-    )
-    inbox_prefix: str = setting(
-        "", "Prefix of the inbox, where the user may not subscribe to `_INBOX.>`."
-    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemSettings(CredentialSettings, _Identity):
+    inbox_prefix: str = setting("", "Inbox prefix, for users that may not subscribe to `_INBOX.>`.")
     account: str | None = setting(
-        None, "Name to show for the account (account source); as the server calls it when left out."
+        None,
+        "Name to show for the account (account source). Default: the name that the server reports.",
     )
     domain: str | None = setting(
         None,
-        "JetStream domain to ask (account source) or to keep (system and monitor); that of the first server when left out.",
+        "JetStream domain to request (account source) or to monitor (system and monitor source). Default: the domain of the first server.",
     )
     expected_servers: int | None = setting(
         None,
-        "How many servers the system has. When left out: the number of addresses with monitor, else the most seen within an hour.",
+        "How many servers the system has. Default: the number of addresses for monitor, else the highest number seen within an hour.",
         minimum=1,
     )
     interval: Duration | None = setting(
-        None, "Time between two polls of this system; the general one when left out.", minimum=1
+        None, "Time between two polls of this system. Default: the general interval.", minimum=1
     )
     timeout: Duration | None = setting(
         None,
-        "Time that a poll of this system may take; the general one when left out.",
+        "Time that a poll of this system may take. Default: the general timeout.",
         minimum=0.5,
     )
     config_interval: Duration = setting(
         60.0,
-        "Time between two readings of stream and consumer configuration (system and monitor source).",
+        "Time between two requests for stream and consumer configuration (system and monitor source).",
         minimum=1,
     )
     config_ceiling: int = setting(
         100_000,
-        "Consumers above which configuration is read only once, at the start: reading it all makes publishers wait (system and monitor source). It shows as request_skipped.",
+        "Consumers above which configuration is fetched only once, at the start: the request makes publishers wait (system and monitor source). It shows as request_skipped.",
         minimum=0,
     )
     health_interval: Duration = setting(
@@ -159,29 +148,34 @@ class SystemSettings:
         minimum=1,
     )
     remember: Duration = setting(
-        3600.0, "How long a server that went silent, and what it held, stays as down.", minimum=0
-    )
-    concurrency: int = setting(
-        12, "Requests under way at once (account source).", minimum=1, maximum=64
-    )
-    max_response: Size = setting(1024**3, "Largest answer that is unpacked.", minimum=1024**2)
-    max_ephemerals: int = setting(
-        50,
-        "Ephemeral consumers on one stream that keep series of their own; more are summed into one row.",
+        3600.0,
+        "How long a server that stopped responding, and its streams and consumers, are shown as down.",
         minimum=0,
     )
-    filters: FilterSettings = setting(FilterSettings(), "Names to look at.")
+    concurrency: int = setting(12, "Concurrent requests (account source).", minimum=1, maximum=64)
+    max_response: Size = setting(1024**3, "Largest response that is decompressed.", minimum=1024**2)
+    max_ephemerals: int = setting(
+        50,
+        "Ephemeral consumers of one stream that have series of their own; more are summed into one series.",
+        minimum=0,
+    )
+    filters: FilterSettings = setting(
+        FilterSettings(), "Names of the accounts, streams and consumers to monitor."
+    )
     publishes: PublishSettings = setting(
         PublishSettings(),
-        "Counting what was published, acknowledged and pulled (system and monitor source).",
+        "Counts of publishes, acks and pull requests (system and monitor source).",
     )
     exact: ExactSettings = setting(
         ExactSettings(),
-        "Requests about single consumers that make signals exact; asked as the account's user.",
+        "Requests about single consumers that make signals exact, sent as the account's user.",
     )
-    events: EventSettings = setting(EventSettings(), "What only a subscription hears.")
+    events: EventSettings = setting(
+        EventSettings(),
+        "Events that only a subscription receives: advisories, ack samples, publish acks.",
+    )
     audit: AuditingSettings = setting(
-        AuditingSettings(), "Looking for what is wrong before it breaks."
+        AuditingSettings(), "The audit: checks that find risky configuration before it fails."
     )
 
     def __post_init__(self) -> None:
@@ -189,9 +183,8 @@ class SystemSettings:
             raise InvalidSettingError("is empty", "name")
         if not self.urls:
             raise InvalidSettingError("is empty", "urls")
-        for place, url in enumerate(self.urls):
-            check_url(url, self.source, f"urls[{place}]")
-        self._check_ways_in()
+        object.__setattr__(self, "urls", server_urls(self.urls, self.source))
+        self._check_credentials()
         try:
             check_events(self.events, self.source)
         except InvalidSettingError as error:
@@ -201,22 +194,22 @@ class SystemSettings:
             raise InvalidSettingError(reason, "exact.lag")
 
     def __repr__(self) -> str:
-        """Short, and without the passwords that an address may carry."""
+        """Short, and without the passwords that an address may contain."""
         urls = tuple(map(without_credentials, self.urls))
         return f"SystemSettings(name={self.name!r}, source={self.source!r}, urls={urls!r})"
 
     def __str__(self) -> str:
         return f"{self.name}: {self.source} at {', '.join(map(without_credentials, self.urls))}"
 
-    def _check_ways_in(self) -> None:
-        ways = chosen_ways_in(self)
+    def _check_credentials(self) -> None:
+        methods = self.methods()
         for place, url in enumerate(self.urls):
-            if ways and urlsplit(url).username:
+            if methods and urlsplit(url).username:
                 raise InvalidSettingError(
-                    f"holds a user, and {ways[0]} is given too: choose one", f"urls[{place}]"
+                    f"contains a user, and {methods[0]} is given too: choose one", f"urls[{place}]"
                 )
-        if self.source == "monitor" and ways not in ([], ["user"]):
-            raise InvalidSettingError("is of no use over HTTP: use user and password", ways[0])
+        if self.source == "monitor" and methods not in ([], ["user"]):
+            raise InvalidSettingError("has no effect over HTTP: use user and password", methods[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,21 +224,25 @@ class ExporterSettings:
     timeout: Duration = setting(10.0, "Time that one poll may take.", minimum=0.5)
     detail: Level = setting(
         Level.CORE,
-        "Which metrics: `core` is what our rules, boards and reports use, `full` adds the rest.",
+        "Which metrics: `core` is what the rules, dashboards and reports use, `full` adds the rest.",
     )
     include_metrics: tuple[str, ...] = setting(
         (), "Single metrics of the level full to add, by name."
     )
-    exclude_metrics: tuple[str, ...] = setting((), "Single metrics to leave out, by name.")
+    exclude_metrics: tuple[str, ...] = setting((), "Single metrics to exclude, by name.")
     max_series: int = setting(
-        5_000_000, "Most series of one system; what goes beyond is left out and counted.", minimum=1
+        5_000_000,
+        "Most series of one system; the exporter drops and counts any series above it.",
+        minimum=1,
     )
     forecasts: Path | None = setting(
         None,
-        "File with forecasts, as a rollup leaves it in its folder, to be served beside the rest. It is read when it changes and may come later; forecast_file_success tells how it is.",
+        "File with forecasts, as a rollup writes it into its folder, to be served with the other metrics. The exporter reads it when it changes; it may appear later. forecast_file_success reports its state.",
     )
     log: LogSettings = setting(LogSettings(), "The log on stderr.")
-    systems: tuple[SystemSettings, ...] = setting((SystemSettings(),), "The NATS systems to watch.")
+    systems: tuple[SystemSettings, ...] = setting(
+        (SystemSettings(),), "The NATS systems to monitor."
+    )
 
     def __post_init__(self) -> None:
         _check_metrics(self.include_metrics, "include_metrics")
@@ -269,14 +266,14 @@ def _check_metrics(names: Iterable[str], key: str) -> None:
             near = _near_metric(name.removeprefix(PREFIX))
             hint = f" (did you mean {PREFIX}{near}?)" if near else ""
             raise InvalidSettingError(f'there is no metric "{name}"{hint}', f"{key}[{place}]")
-        if known not in _CHOSEN:
+        if known not in _SELECTABLE:
             raise InvalidSettingError(
                 f'"{name}" is not about NATS, so it cannot be chosen here', f"{key}[{place}]"
             )
 
 
 def _near_metric(stem: str) -> str:
-    """The name that was probably meant: begun and not finished, or misspelt."""
-    stems = [chosen.removeprefix(PREFIX) for chosen in _CHOSEN]
+    """The name that was probably meant: an unfinished or a misspelt one."""
+    stems = [chosen.removeprefix(PREFIX) for chosen in _SELECTABLE]
     begun = [known for known in stems if stem and known.startswith(stem)]
     return next(iter(begun or difflib.get_close_matches(stem, stems, n=1)), "")

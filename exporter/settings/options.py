@@ -1,6 +1,6 @@
-"""Where the exporter's settings come from: the file, then the environment, then flags.
+"""Loads the exporter's settings from the file, then the environment, then flags.
 
-A mistake is told in the words of whoever made it: the file and key, the variable or the flag.
+An error names the place where the setting was given: the file and key, the variable or the flag.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, get_origin
 
 from exporter.settings.config import ExporterSettings
 from exporter.settings.flags import CONFIG_VARIABLE, FLAGS, PREFIX, parse, parser
-from exporter.settings.referenced_files import beside, check_readable
+from exporter.settings.referenced_files import check_readable, resolve_paths
 from streamgauge.serving.settings.declaration import declared_settings
 from streamgauge.serving.settings.flags import ENVIRONMENT, config_file, variable_text
 from streamgauge.serving.settings.loader import (
@@ -26,7 +26,7 @@ from streamgauge.serving.settings.loader import (
 )
 from streamgauge.serving.settings.scalars import without_none
 
-# A password may come by the environment, but never by a flag: every user of the machine sees flags.
+# There is no flag for a password: every user of the machine can see flags.
 SECRET_VARIABLES = {
     PREFIX + "PASSWORD": "systems[0].password",
     PREFIX + "TOKEN": "systems[0].token",
@@ -34,19 +34,19 @@ SECRET_VARIABLES = {
 _SERVICE_LINK: Final = re.compile(
     PREFIX + r"(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP)(_\w+)?)?)"
 )
-# Of the demo and the tests, which may run in the same environment.
+# Variables of the demo and the tests, which may run in the same environment.
 _OTHER_VARIABLES = (CONFIG_VARIABLE, PREFIX + "CACHE", PREFIX + "LONG")
 _NO_FILE = "settings"
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """One setting that did not come from the file, and who said it."""
+class _Override:
+    """One setting from a variable or a flag, and its place for error messages."""
 
     key: str
     keys: tuple[str, ...]
     value: object = field(repr=False)
-    place: tuple[str, str]  # how an error names it: file and key
+    place: tuple[str, str]  # file and key of an error
 
     @property
     def of_system(self) -> bool:
@@ -61,7 +61,7 @@ class _Said:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was said on the command line and in the environment; the file is read again on reload."""
+    """The command line and the environment; `load` reads the file again on each reload."""
 
     config: Path | None
     once: bool
@@ -74,27 +74,26 @@ class Options:
         return str(self.config) if self.config else "flags and defaults"
 
     def load(self) -> ExporterSettings:
-        """Reads the file and looks at those that it names, so it blocks; raises SettingsError."""
-        said = list(self._said())
+        """Reads the file and opens those that it names, so it blocks; raises SettingsError."""
+        overrides = list(self._overrides())
         mapping = merge(load_yaml(self.config) if self.config else {}, self._variables())
-        mapping = merge(mapping, *(each.as_mapping() for each in said if not each.of_system))
-        mapping = self._with_system(mapping, [each for each in said if each.of_system])
+        mapping = merge(mapping, *(each.as_mapping() for each in overrides if not each.of_system))
+        mapping = self._with_system(mapping, [each for each in overrides if each.of_system])
         try:
             settings = build(ExporterSettings, mapping, self._where)
-            settings = beside(settings, self.config.parent if self.config else Path())
+            settings = resolve_paths(settings, self.config.parent if self.config else Path())
             check_readable(settings, self._where)
         except SettingsError as error:
             if error.file != self._where:
                 raise
-            raise self.mistake(error.key, error.reason) from error
+            raise self.error(error.key, error.reason) from error
         return settings
 
-    def mistake(self, key: str, reason: str) -> SettingsError:
-        """An error about a setting, in the words of whoever set it."""
-        # The last word counts, so the last one who spoke made the mistake.
-        for said in reversed(list(self._said())):
-            if _is_within(key, said.key):
-                return SettingsError(*said.place, reason)
+    def error(self, key: str, reason: str) -> SettingsError:
+        """An error about a setting that names the place where it was given."""
+        for override in reversed(list(self._overrides())):  # the last one wins
+            if _is_within(key, override.key):
+                return SettingsError(*override.place, reason)
         if self.config is None:
             for flag in FLAGS:
                 if _is_within(key, flag.key):
@@ -116,38 +115,40 @@ class Options:
             raise _unknown_variable(error.key) from error
 
     def _own_variables(self) -> dict[str, str]:
-        """Without those of the archive, which may run in the same environment, and without what
-        Kubernetes tells every pod of a service that is called streamgauge."""
+        """Without the archive's variables, and without those that Kubernetes sets in every pod for a
+        service named streamgauge."""
         return {
             name: text
             for name, text in self.environ.items()
             if not name.startswith(PREFIX + "ARCHIVE_") and not _SERVICE_LINK.fullmatch(name)
         }
 
-    def _said(self) -> Iterator[_Said]:
+    def _overrides(self) -> Iterator[_Override]:
         for flag in FLAGS:
             text = variable_text(self.environ, flag.variable)
             if text is not None:
                 place = (ENVIRONMENT, flag.variable)
-                yield _Said(flag.key, flag.keys(), flag.from_text(text), place)
+                yield _Override(flag.key, flag.keys(), flag.from_text(text), place)
         for name, key in SECRET_VARIABLES.items():
             text = variable_text(self.environ, name)
             if text is not None:
-                yield _Said(key, (key.rpartition(".")[2],), text, (ENVIRONMENT, name))
+                yield _Override(key, (key.rpartition(".")[2],), text, (ENVIRONMENT, name))
         for flag in FLAGS:
             value = self.flags.get(flag.name)
             if value is not None:
-                yield _Said(flag.key, flag.keys(), flag.absolute(value), (flag.text, ""))
+                yield _Override(flag.key, flag.keys(), flag.absolute(value), (flag.text, ""))
 
-    def _with_system(self, mapping: dict[str, object], said: Sequence[_Said]) -> dict[str, object]:
-        """Flags and variables describe one system: the file's only one, or one of their own."""
+    def _with_system(
+        self, mapping: dict[str, object], overrides: Sequence[_Override]
+    ) -> dict[str, object]:
+        """Flags and variables set one system: the only one of the file, or a new one."""
         systems = mapping.get("systems") or [{}]
-        if not said or not isinstance(systems, list) or not isinstance(systems[0], Mapping):
-            return mapping  # and a file that is wrong is told so when it is read
+        if not overrides or not isinstance(systems, list) or not isinstance(systems[0], Mapping):
+            return mapping  # an invalid file is reported when the settings are built
         if len(systems) > 1:
-            reason = f"cannot tell which of the {len(systems)} systems in {self._where} it means"
-            raise SettingsError(*said[-1].place, reason)
-        system = merge(systems[0], *(each.as_mapping() for each in said))
+            reason = f"is ambiguous: {self._where} has {len(systems)} systems"
+            raise SettingsError(*overrides[-1].place, reason)
+        system = merge(systems[0], *(each.as_mapping() for each in overrides))
         return merge(mapping, {"systems": [system]})
 
 
@@ -157,7 +158,7 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
 
 
 def options_of(flags: dict[str, Any], environ: Mapping[str, str], *, once: bool = False) -> Options:
-    """Of flags that were read already."""
+    """Options from parsed flags."""
     config = config_file(flags.pop("config"), environ, CONFIG_VARIABLE)
     return Options(config, once, flags, environ)
 

@@ -1,4 +1,4 @@
-"""The files that settings name: found beside the settings file, and readable."""
+"""Paths in the settings: resolved against the settings file, and checked to be readable."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from streamgauge.serving.settings.loader import SettingsError
 
 Section = TypeVar("Section")
 
-# The first rollup may be hours away.
-_MAY_COME_LATER = "forecasts"
+# It appears with the first rollup, which may be hours away.
+_OPTIONAL_FILE = "forecasts"
 
 
-def beside(settings: ExporterSettings, folder: Path) -> ExporterSettings:
-    """Relative paths are relative to the file, wherever the exporter was started."""
+def resolve_paths(settings: ExporterSettings, folder: Path) -> ExporterSettings:
+    """Makes relative paths relative to the settings file, not to the working directory."""
     return _with_paths(settings, "", lambda _, path: folder / path)
 
 
 def check_readable(settings: ExporterSettings, where: str) -> None:
-    """Credentials are read at each connection; a missing file is better told at the start."""
+    """Reports an unreadable file at the start: credentials are read only at each connection."""
 
     def check(key: str, path: Path) -> Path:
-        if path.is_fifo():  # <(a command) in a shell: what it says can be read only once
+        if path.is_fifo():  # <(command) in a shell: it can be read only once
             return path
-        if key == _MAY_COME_LATER:
+        if key == _OPTIONAL_FILE:
             return path
         try:
             with path.open("rb"):
@@ -40,7 +40,7 @@ def check_readable(settings: ExporterSettings, where: str) -> None:
 
 
 def _with_paths(section: Section, prefix: str, change: Callable[[str, Path], Path]) -> Section:
-    """The same section with every path in it changed; `change` also gets the key."""
+    """A copy of the section with `change(key, path)` applied to every path."""
     changes: dict[str, Any] = {}
     for each in fields(section):  # type: ignore[arg-type]
         value, key = getattr(section, each.name), f"{prefix}{each.name}"

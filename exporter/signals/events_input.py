@@ -16,7 +16,7 @@ ConsumerKey = tuple[str, str, str]  # account, stream, consumer
 class LagMeasurement(Struct, frozen=True, gc=False):
     """The first message at or after `asked_from` that passes the consumer's filter."""
 
-    requested_from: int  # ConsumerSignals.unfinished_seq at the time of the request
+    start_seq: int  # ConsumerSignals.unfinished_seq at the time of the request
     seq: int
     stored: float  # its timestamp, seconds in the server's clock
 

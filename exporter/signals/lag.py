@@ -147,4 +147,4 @@ def _first_unacked(row: Consumer, began: int | None, *, exhausted: bool) -> int:
 
 def measurement_holds(measurement: LagMeasurement | None, unfinished: int) -> bool:
     """Whether the measured message is still the first unfinished one."""
-    return measurement is not None and measurement.requested_from <= unfinished <= measurement.seq
+    return measurement is not None and measurement.start_seq <= unfinished <= measurement.seq

@@ -1,7 +1,7 @@
-"""An account's API counters as numbers that never fall while one server lives on.
+"""An account's API counters, made monotonic while at least one server stays up.
 
-Servers tell each other what they counted, and what a server had not told yet is gone with it: the
-others would then say less than was true a moment before.
+Servers exchange their counts. What a server had not sent yet is lost with it, so the others may
+report less than before.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class ApiCounters:
     _servers: frozenset[str] = frozenset()  # ids: a restarted server has a new one
 
     def risen(self, accounts: tuple[Account, ...], servers: frozenset[str]) -> tuple[Account, ...]:
-        """`servers`: ids of those that answered. When none of them is left, all began anew."""
+        """`servers`: ids of those that responded. When all ids are new, the counters restart."""
         if servers:
             if self._servers and self._servers.isdisjoint(servers):
                 self._most.clear()

@@ -1,4 +1,4 @@
-"""More samples of the servers' clocks in one poll: a single answer may have been held up on its way."""
+"""More clock samples per poll: a single response may have been delayed on the network."""
 
 from __future__ import annotations
 
@@ -12,44 +12,52 @@ from exporter.signals.clock import ClockState
 from exporter.sources.decoding.decode import read_response
 from exporter.sources.decoding.wire import WireServer
 from exporter.sources.request_context import RequestContext
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 from exporter.sources.transport.responder import server_names
 
-# Besides the answer that every poll needs anyway.
+# Beside the response that every poll needs anyway.
 MORE_SAMPLES = 2
-# What a poll is for comes first: with less time than this left, one sample must do.
-_ROOM_SECONDS = 2.0
+# With less time than this left, take no further samples: the poll itself comes first.
+_MIN_SECONDS_LEFT = 2.0
 _LONGEST_SECONDS = 0.5
 
 
-class _Spoken(Struct, gc=False):
-    """Of a ping's answer only who wrote it and when."""
+class _PingResponse(Struct, gc=False):
+    """Of a ping response only the server and its time."""
 
     server: WireServer = field(default_factory=WireServer)
 
 
 @dataclass(frozen=True, slots=True)
 class ClockPing:
-    """A request that every server answers with its time."""
+    """A request to which every server responds with its time."""
 
     subject: str
     payload: bytes = b""
 
     async def repeat(
-        self, link: NatsLink, servers: frozenset[str], clocks: ClockState, context: RequestContext
+        self,
+        connection: NatsConnection,
+        servers: frozenset[str],
+        clocks: ClockState,
+        context: RequestContext,
     ) -> None:
-        """Asks these servers again; who does not answer now simply has fewer samples."""
+        """Sends the ping again; a server that does not respond has fewer samples."""
         try:
-            for seconds in more_turns(context):
-                await self._sample(link, servers, clocks, seconds)
+            for seconds in sample_timeouts(context):
+                await self._sample(connection, servers, clocks, seconds)
         except RequestError:
-            # The first answer is in. If the connection is gone, the next request will say so.
+            # The first response is there. If the connection is lost, the next request reports it.
             return
 
     async def _sample(
-        self, link: NatsLink, servers: frozenset[str], clocks: ClockState, seconds: float
+        self,
+        connection: NatsConnection,
+        servers: frozenset[str],
+        clocks: ClockState,
+        seconds: float,
     ) -> None:
-        replies = await link.gather(
+        replies = await connection.gather(
             self.subject,
             self.payload,
             enough=lambda got: servers <= server_names(got),
@@ -57,14 +65,14 @@ class ClockPing:
             timeout=seconds,
         )
         for reply in replies:
-            said = read_response(_Spoken, reply.data, self.subject).server
-            if said.name in servers:
-                clocks.observe(said.name, reply.sent, reply.round_trip, said.time)
+            server = read_response(_PingResponse, reply.data, self.subject).server
+            if server.name in servers:
+                clocks.observe(server.name, reply.sent, reply.round_trip, server.time)
 
 
-def more_turns(context: RequestContext) -> Iterator[float]:
-    """How long each further sample may take, as long as the poll has time for it."""
+def sample_timeouts(context: RequestContext) -> Iterator[float]:
+    """The timeout of each further sample, while the poll has time left."""
     for _ in range(MORE_SAMPLES):
-        if context.left() < _ROOM_SECONDS:
+        if context.left() < _MIN_SECONDS_LEFT:
             return
         yield context.left(_LONGEST_SECONDS)

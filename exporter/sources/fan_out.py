@@ -1,4 +1,4 @@
-"""One request for each of many, a few at a time."""
+"""Concurrent requests, one for each item, with a limit."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from exporter.sources.request_context import RequestContext
 
 T = TypeVar("T")
 
-# What the next request would meet as well.
-_HOPELESS = frozenset({"disconnected", "connection"})
+# Reasons that the next request would fail with as well.
+_FATAL_REASONS = frozenset({"disconnected", "connection"})
 
 
-async def each_of(
+async def run_each(
     items: Sequence[T], request: Callable[[T], Awaitable[None]], at_once: int
 ) -> list[RequestError]:
-    """All are tried, unless one fails in a way that the others would too; gives the failures.
+    """Tries all items, unless one fails in a way that the others would too; returns the failures.
 
-    A denial may be of that one alone, so it ends the rest only where nothing was allowed before:
-    each is a line in the server's log.
+    A denial ends the rest only when nothing was allowed before, because it may concern one item.
+    Each denial writes a line to the server's log.
     """
     waiting = iter(items)
     failures: list[RequestError] = []
     allowed = False
 
-    def is_hopeless(failure: RequestError) -> bool:
-        return failure.reason in _HOPELESS or (failure.reason == "permission" and not allowed)
+    def is_fatal(failure: RequestError) -> bool:
+        return failure.reason in _FATAL_REASONS or (failure.reason == "permission" and not allowed)
 
     async def worker() -> None:
         nonlocal allowed
@@ -39,7 +39,7 @@ async def each_of(
                 allowed = True
             except RequestError as error:
                 failures.append(error)
-            if any(map(is_hopeless, failures)):
+            if any(map(is_fatal, failures)):
                 return
 
     await asyncio.gather(*(worker() for _ in range(min(at_once, len(items)))))
@@ -53,20 +53,20 @@ async def fan_out(
     context: RequestContext,
     what: str = "",
 ) -> None:
-    """Until the poll's deadline; in the end the first failure is raised, with their number.
+    """Runs until the poll's deadline; raises the first failure with the number of failures.
 
-    A denial of some is told as `partial`: the request as a whole need not rest for it.
+    A denial of some items has the reason `partial`, so that the whole request is not skipped.
     """
 
     async def in_time(item: T) -> None:
         if time.monotonic() >= context.deadline:
-            raise RequestError("timeout", "the time of this poll was over")
+            raise RequestError("timeout", "the deadline of the poll has passed")
         await request(item)
 
-    failures = await each_of(items, in_time, at_once)
+    failures = await run_each(items, in_time, at_once)
     if failures:
         first = failures[0]
         number = f"{len(failures)} of {len(items)} {what}".rstrip()
         some = len(failures) < len(items) and first.reason == "permission"
         reason = "partial" if some else first.reason
-        raise RequestError(reason, f"{number} without answer; first: {first.detail}")
+        raise RequestError(reason, f"{number} failed; first: {first.detail}")

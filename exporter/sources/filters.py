@@ -1,4 +1,4 @@
-"""Which accounts, streams and consumers are looked at; exclusion wins."""
+"""Name filters for accounts, streams and consumers; exclude wins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks the HTTP monitoring ports; needs the address of every server, and no NATS account."""
+"""The monitor source: requests to the HTTP monitoring port of every server."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from yarl import URL
 
 from exporter.errors import RequestError
 from exporter.model import Snapshot
-from exporter.sources.clock_pings import more_turns
+from exporter.sources.clock_pings import sample_timeouts
 from exporter.sources.decoding.decode import read_response
 from exporter.sources.decoding.server_decode import ServerResponses
 from exporter.sources.decoding.wire import WireHealth, WireJsz, WireServer, WireVarz
-from exporter.sources.request_context import LeftOut, RequestContext, smaller_page
-from exporter.sources.servers.combined_outcome import Tally
+from exporter.sources.request_context import RequestContext, SkippedRequests, smaller_page
+from exporter.sources.servers.combined_outcome import CombinedOutcome
 from exporter.sources.servers.jsz_pages import JszRequest, read_all_accounts
 from exporter.sources.servers.server_settings import server_settings
 from exporter.sources.servers.snapshot import (
     CONFIG_SHARE_OF_TIME,
-    ServersMemory,
+    ServersState,
     SourceOptions,
     build_snapshot,
 )
-from exporter.sources.subsz.publish_counts import PublishReading
+from exporter.sources.subsz.publish_counts import PublishResult
 from exporter.sources.subsz.transport import SubszOverHttp
 from exporter.sources.transport.credentials import TlsAccess, without_secrets
 from streamgauge.serving.settings.loader import SettingsError, read_secret
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class HttpAccess:
-    addresses: tuple[str, ...] = field(repr=False)  # one may hold a password
+    addresses: tuple[str, ...] = field(repr=False)  # may contain a password
     user: str = ""
     password: str = field(default="", repr=False)
     password_file: Path | None = None
@@ -63,12 +63,12 @@ class HttpAccess:
 
 @dataclass(slots=True)
 class _Plan:
-    """What this poll asks besides the state."""
+    """Which requests this poll sends beside the state."""
 
     config: bool
     health: bool
     context: RequestContext
-    tally: Tally
+    combined: CombinedOutcome
 
 
 @dataclass(slots=True)
@@ -76,44 +76,46 @@ class MonitorSource:
     options: SourceOptions
     access: HttpAccess
     accounts_per_page: int = _ACCOUNTS_PER_PAGE
-    memory: ServersMemory = field(init=False)
-    left_out: LeftOut = field(default_factory=LeftOut)
+    state: ServersState = field(init=False)
+    skipped_requests: SkippedRequests = field(default_factory=SkippedRequests)
     _session: aiohttp.ClientSession | None = None
-    _was_refused: bool = False  # by its password or certificate, which may have been renewed
+    _was_refused: bool = False  # login refused: read password and certificate again
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
-        self.memory = ServersMemory(self.options)
+        self.state = ServersState(self.options)
 
     async def poll(self, deadline: float) -> Snapshot:
-        context = RequestContext(deadline, self.left_out)
+        context = RequestContext(deadline, self.skipped_requests)
         if self._was_refused:
             self._was_refused = False
             await self.close()
         now = time.monotonic()
-        config = self.memory.config_due(now) and not context.rests("jsz_config")
-        plan = _Plan(config, self.memory.health_due(now), context, Tally())
-        met = await asyncio.gather(
-            *(self._meet(address, plan) for address in self.access.addresses)
+        config = self.state.config_due(now) and not context.is_skipped("jsz_config")
+        plan = _Plan(config, self.state.health_due(now), context, CombinedOutcome())
+        results = await asyncio.gather(
+            *(self._read_server(address, plan) for address in self.access.addresses)
         )
-        # The same server may stand behind two addresses: it counts once.
-        found = {response.server.id: (address, response) for address, response in filter(None, met)}
+        # Two addresses may lead to the same server: count it once.
+        found = {
+            response.server.id: (address, response) for address, response in filter(None, results)
+        }
         responses = {key: response for key, (_, response) in found.items()}
         published = await self._count_publishes(found, deadline)
         await asyncio.gather(*(self._read_streams(*one, plan) for one in found.values()))
         if responses and not any(response.server.jetstream for response in responses.values()):
-            plan.tally.failed("jsz", RequestError("no_jetstream", "no server runs JetStream"))
-        plan.tally.tell(context)
+            plan.combined.failed("jsz", RequestError("no_jetstream", "no server runs JetStream"))
+        plan.combined.report_to(context)
         if not responses:
-            return self.memory.empty_snapshot(context)
+            return self.state.empty_snapshot(context)
         if plan.config and context.succeeded("jsz_config"):
-            self.memory.config_read(now)
+            self.state.config_read(now)
         elif plan.config:
-            self.memory.config_failed(now)
+            self.state.config_failed(now)
         if plan.health:
-            self.memory.health_read(now)
+            self.state.health_read(now)
         same_domain = self._one_domain(responses)
-        snapshot = await asyncio.to_thread(build_snapshot, self.memory, context, same_domain)
+        snapshot = await asyncio.to_thread(build_snapshot, self.state, context, same_domain)
         return published.added_to(snapshot)
 
     async def close(self) -> None:
@@ -122,37 +124,37 @@ class MonitorSource:
             await session.close()
 
     def _one_domain(self, responses: Mapping[str, ServerResponses]) -> list[ServerResponses]:
-        spoken = list(responses.values())
+        all_responses = list(responses.values())
         domain = self.options.domain
-        with_jetstream = [response.server for response in spoken if response.server.jetstream]
+        with_jetstream = [
+            response.server for response in all_responses if response.server.jetstream
+        ]
         if domain is None:
             domain = with_jetstream[0].domain if with_jetstream else ""
         kept = [
             response
-            for response in spoken
+            for response in all_responses
             if response.server.domain == domain or not response.server.jetstream
         ]
-        self.memory.strangers = len(spoken) - len(kept)
+        self.state.other_domain_servers = len(all_responses) - len(kept)
         return kept
 
-    async def _meet(self, address: str, plan: _Plan) -> tuple[str, ServerResponses] | None:
+    async def _read_server(self, address: str, plan: _Plan) -> tuple[str, ServerResponses] | None:
         response: ServerResponses | None = None
-        with plan.tally.request("varz", without_secrets(address)):
+        with plan.combined.request("varz", without_secrets(address)):
             response = await self._request_varz(address, plan.context)
         if response is None:
             return None
-        # A server that has just started is asked whether it knows yet what it holds.
-        if plan.health or self.memory.startups.is_new(response.server):
-            with plan.tally.request("healthz", response.server.name):
+        # A server that has just started may not know its streams yet: request its health.
+        if plan.health or self.state.startups.is_new(response.server):
+            with plan.combined.request("healthz", response.server.name):
                 body, _ = await self._get(address, "healthz", {}, plan.context, _HEALTH_STATUSES)
-                self.memory.health[response.server.name] = read_response(
-                    WireHealth, body, "healthz"
-                )
+                self.state.health[response.server.name] = read_response(WireHealth, body, "healthz")
         return address, response
 
     async def _count_publishes(
         self, found: Mapping[str, tuple[str, ServerResponses]], deadline: float
-    ) -> PublishReading:
+    ) -> PublishResult:
         servers = {key: one.server.name for key, (_, one) in found.items() if one.server.jetstream}
 
         def transport(context: RequestContext) -> SubszOverHttp:
@@ -162,8 +164,8 @@ class MonitorSource:
 
             return SubszOverHttp(get, self.accounts_per_page)
 
-        known = servers if self.memory.may_count_publishes else {}
-        return await self.memory.publishes.read(transport, known, deadline)
+        known = servers if self.state.may_count_publishes else {}
+        return await self.state.publishes.read(transport, known, deadline)
 
     async def _read_streams(self, address: str, response: ServerResponses, plan: _Plan) -> None:
         if not response.server.jetstream:
@@ -171,11 +173,11 @@ class MonitorSource:
         context, name = plan.context, response.server.name
         if plan.config:
             larger = context.within(CONFIG_SHARE_OF_TIME)
-            with plan.tally.request("jsz_config", name):
+            with plan.combined.request("jsz_config", name):
                 await self._read_pages(address, response, larger, config=True)
-        # The larger answer carries the smaller; only when it failed is the smaller asked too.
-        if not response.jsz and not context.rests("jsz"):
-            with plan.tally.request("jsz", name):
+        # The larger response includes the smaller one, which is requested only after a failure.
+        if not response.jsz and not context.is_skipped("jsz"):
+            with plan.combined.request("jsz", name):
                 await self._read_pages(address, response, context, config=False)
 
     async def _request_varz(self, address: str, context: RequestContext) -> ServerResponses:
@@ -188,18 +190,18 @@ class MonitorSource:
             ver=varz.version,
             cluster=varz.cluster.name if varz.cluster else "",
             domain=js.config.domain if js and js.config else "",
-            # Asked before it had a config, a server leaves it out for the rest of its life.
+            # A server that was requested before it had a config omits it until its restart.
             jetstream=bool(js and (js.config or js.stats)),
             time=varz.now,
         )
-        self.memory.clocks.observe(server.name, sent, round_trip, varz.now)
+        self.state.clocks.observe(server.name, sent, round_trip, varz.now)
         await self._sample_clock(address, server.name, context)
         return ServerResponses(server, varz, settings=server_settings(varz))
 
     async def _timed_varz(
         self, address: str, context: RequestContext
     ) -> tuple[WireVarz, float, float]:
-        """With the time at which it was asked, and how long the answer took."""
+        """With the time of the request and its round trip."""
         sent, started = time.time(), time.perf_counter()
         body, _ = await self._get(address, "varz", {}, context)
         round_trip = time.perf_counter() - started
@@ -207,12 +209,12 @@ class MonitorSource:
 
     async def _sample_clock(self, address: str, name: str, context: RequestContext) -> None:
         try:
-            for seconds in more_turns(context):
+            for seconds in sample_timeouts(context):
                 async with asyncio.timeout(seconds):
                     varz, sent, round_trip = await self._timed_varz(address, context)
-                self.memory.clocks.observe(name, sent, round_trip, varz.now)
+                self.state.clocks.observe(name, sent, round_trip, varz.now)
         except (RequestError, TimeoutError):
-            # The first answer is in; if the server is gone, the next request will say so.
+            # The first response is there; if the server is lost, the next request reports it.
             return
 
     async def _read_pages(
@@ -224,7 +226,7 @@ class MonitorSource:
             try:
                 return await self._read_accounts(address, response, context, limit, config=config)
             except RequestError as error:
-                # Another server's answer may have made the pages smaller meanwhile.
+                # The response of another server may have made the pages smaller meanwhile.
                 self.accounts_per_page = min(self.accounts_per_page, smaller_page(limit, error))
 
     async def _read_accounts(
@@ -262,7 +264,7 @@ class MonitorSource:
                 body = await self._read_bounded(response, path)
                 status = response.status
         except TimeoutError as error:
-            raise RequestError("timeout", f"{path}: no answer in time") from error
+            raise RequestError("timeout", f"{path}: no response in time") from error
         except (aiohttp.ClientError, OSError, ssl.SSLError, SettingsError) as error:
             self._was_refused |= isinstance(error, ssl.SSLError | aiohttp.ClientSSLError)
             raise RequestError("connection", f"{path}: {error}") from error
@@ -283,7 +285,7 @@ class MonitorSource:
         return bytes(body)
 
     async def _open(self) -> aiohttp.ClientSession:
-        # The first requests go to all servers at once: only one of them makes the session.
+        # The first requests run concurrently: only one of them creates the session.
         async with self._opening:
             if self._session is None:
                 tls = self.access.tls
@@ -296,9 +298,9 @@ class MonitorSource:
 
 
 def _fill_in_config(response: ServerResponses) -> None:
-    js, said = response.jetstream, response.jsz[0].config
-    if js is not None and js.config is None and said is not None:
-        js.config, response.server.domain = said, said.domain
+    js, config = response.jetstream, response.jsz[0].config
+    if js is not None and js.config is None and config is not None:
+        js.config, response.server.domain = config, config.domain
 
 
 def _basic(user: str, password: str) -> str:

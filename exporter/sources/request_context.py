@@ -1,4 +1,4 @@
-"""Asking in the course of one poll: what was asked, how it went, and what is left out for now."""
+"""The requests of one poll: their deadline, outcomes, and which ones are skipped for now."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from dataclasses import dataclass, field
 from exporter.errors import RequestError
 from exporter.model import Outcome, Skipped
 
-# A denied or oversized request makes a log line on the server each time: ask it again rarely.
+# A denied or oversized request writes a line to the server's log each time: retry rarely.
 RETRY_AFTER_SECONDS = 300.0
-# An answer about all accounts that is too large is asked for again in pages so much smaller.
+# After a response that is too large, the next pages are smaller by this factor.
 _PAGE_SHRINKS_BY = 32
-_WORTH_A_SMALLER_ONE = ("size", "malformed", "api_error", "timeout")
+_RETRY_SMALLER = ("size", "malformed", "api_error", "timeout")
 _SKIP_REASONS = {"permission": "permission", "size": "size"}
 
 
 @dataclass(slots=True)
-class LeftOut:
-    """Requests that the server refused; they rest for a while, and that is visible."""
+class SkippedRequests:
+    """Requests that the server refused: skipped for a while, which shows as request_skipped."""
 
     _until: dict[str, tuple[float, str]] = field(default_factory=dict)
 
-    def rests(self, request: str, now: float) -> bool:
+    def is_skipped(self, request: str, now: float) -> bool:
         until, _ = self._until.get(request, (0.0, ""))
         return now < until
 
     def note(self, request: str, reason: str, now: float) -> None:
-        if reason in _SKIP_REASONS and not self.rests(request, now):
+        if reason in _SKIP_REASONS and not self.is_skipped(request, now):
             self._until[request] = (now + RETRY_AFTER_SECONDS, _SKIP_REASONS[reason])
 
     def clear(self) -> None:
@@ -44,7 +44,7 @@ class LeftOut:
 
 
 def smaller_page(accounts: int, error: RequestError) -> int:
-    """How many accounts to ask for at once after `error`; raises it when fewer would not help."""
+    """The page size in accounts after `error`; raises it when smaller pages would not help."""
     if error.reason != "size" or accounts <= 1:
         raise error
     return max(1, accounts // _PAGE_SHRINKS_BY)
@@ -52,26 +52,28 @@ def smaller_page(accounts: int, error: RequestError) -> int:
 
 @dataclass(slots=True)
 class RequestContext:
-    """The requests of one poll; a failed one never ends the poll."""
+    """The requests of one poll; a failed request never ends the poll."""
 
     deadline: float  # time.monotonic()
-    left_out: LeftOut
+    skipped_requests: SkippedRequests
     outcomes: list[Outcome] = field(default_factory=list)
 
     def left(self, at_most: float = float("inf")) -> float:
         return max(0.05, min(at_most, self.deadline - time.monotonic()))
 
     def within(self, share: float) -> RequestContext:
-        """The same requests with less time: so much of what is left."""
+        """The same requests with a share of the remaining time."""
         now = time.monotonic()
-        return RequestContext(now + (self.deadline - now) * share, self.left_out, self.outcomes)
+        return RequestContext(
+            now + (self.deadline - now) * share, self.skipped_requests, self.outcomes
+        )
 
-    def rests(self, request: str) -> bool:
-        return self.left_out.rests(request, time.monotonic())
+    def is_skipped(self, request: str) -> bool:
+        return self.skipped_requests.is_skipped(request, time.monotonic())
 
     @contextmanager
     def request(self, name: str) -> Iterator[None]:
-        """Around a request: what it raises becomes its outcome, and the poll goes on."""
+        """Turns a RequestError of the block into an outcome, so that the poll goes on."""
         started = time.perf_counter()
         try:
             yield
@@ -82,7 +84,7 @@ class RequestContext:
                 self.outcomes.append(Outcome(name, True, time.perf_counter() - started))
 
     def failed(self, name: str, seconds: float, error: RequestError) -> None:
-        self.left_out.note(name, error.reason, time.monotonic())
+        self.skipped_requests.note(name, error.reason, time.monotonic())
         self.outcomes[:] = [outcome for outcome in self.outcomes if outcome.request != name]
         self.outcomes.append(Outcome(name, False, seconds, error.reason, error.detail))
 
@@ -90,9 +92,9 @@ class RequestContext:
         return any(outcome.request == name and outcome.ok for outcome in self.outcomes)
 
     def refused(self, name: str) -> bool:
-        """Failed for a reason that leaves time and hope for a smaller request."""
+        """Whether it failed for a reason for which a smaller request may succeed."""
         return any(
-            outcome.request == name and outcome.reason in _WORTH_A_SMALLER_ONE
+            outcome.request == name and outcome.reason in _RETRY_SMALLER
             for outcome in self.outcomes
         )
 
@@ -101,6 +103,6 @@ class RequestContext:
 
     @property
     def complete(self) -> bool:
-        """Nothing failed, and nothing that failed before was left out."""
-        rests = self.left_out.skipped(time.monotonic())
-        return all(outcome.ok for outcome in self.outcomes) and not rests
+        """Whether no request failed and none was skipped."""
+        skipped = self.skipped_requests.skipped(time.monotonic())
+        return all(outcome.ok for outcome in self.outcomes) and not skipped

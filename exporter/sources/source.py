@@ -1,4 +1,4 @@
-"""What the poll loop needs of a source."""
+"""The interface of a source."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from exporter.model import Snapshot
 
 class Source(Protocol):
     async def poll(self, deadline: float) -> Snapshot:
-        """Everything that can be known until `deadline` (time.monotonic()); never raises for NATS."""
+        """Polls until `deadline` (time.monotonic()); never raises for a fault of NATS."""
         ...
 
     async def close(self) -> None: ...

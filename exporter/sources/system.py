@@ -1,4 +1,4 @@
-"""Asks over the system account: one request to all servers, all accounts in the answers."""
+"""The system source: requests to all servers over the system account, for all accounts."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from exporter.sources.decoding.wire import (
     WireServer,
     WireStatszResponse,
 )
-from exporter.sources.request_context import LeftOut, RequestContext, smaller_page
+from exporter.sources.request_context import RequestContext, SkippedRequests, smaller_page
 from exporter.sources.servers.jsz_pages import JszRequest, read_all_accounts
 from exporter.sources.servers.server_settings import REQUEST as SETTINGS_REQUEST
-from exporter.sources.servers.server_settings import ServerSettingsCache, told_beside
+from exporter.sources.servers.server_settings import ServerSettingsCache, with_request_outcomes
 from exporter.sources.servers.snapshot import (
     CONFIG_SHARE_OF_TIME,
-    ServersMemory,
+    ServersState,
     SourceOptions,
     build_snapshot,
 )
-from exporter.sources.subsz.publish_counts import PublishReading
+from exporter.sources.subsz.publish_counts import PublishResult
 from exporter.sources.subsz.transport import SubszOverNats
-from exporter.sources.transport.connection import NatsLink, Reply
+from exporter.sources.transport.connection import NatsConnection, Reply
 from exporter.sources.transport.gzip_responses import unpacked
 from exporter.sources.transport.responder import server_id, server_ids, server_names
 
 PING = "$SYS.REQ.SERVER.PING"
-# Servers answer a ping within milliseconds of each other; who has not spoken by then is away.
+# Servers respond to a ping within milliseconds of each other; a later one counts as down.
 _QUIET_SECONDS = 1.0
-# Once all known servers answered, newcomers get this long.
+# After all known servers have responded, new ones get this long.
 _LINGER_SECONDS = 0.05
 _MOST_ACCOUNTS = 1024
 
@@ -46,95 +46,95 @@ _MOST_ACCOUNTS = 1024
 @dataclass(slots=True)
 class SystemSource:
     options: SourceOptions
-    link: NatsLink
-    memory: ServersMemory = field(init=False)
-    left_out: LeftOut = field(default_factory=LeftOut)
+    connection: NatsConnection
+    state: ServersState = field(init=False)
+    skipped_requests: SkippedRequests = field(default_factory=SkippedRequests)
     accounts_per_page: int = _MOST_ACCOUNTS
     settings: ServerSettingsCache = field(init=False)
-    _link_generation: int = -1
+    _connection_generation: int = -1
 
     def __post_init__(self) -> None:
-        self.memory = ServersMemory(self.options)
+        self.state = ServersState(self.options)
         self.settings = ServerSettingsCache(
             self.options.read_settings, self.options.health_interval
         )
 
     async def poll(self, deadline: float) -> Snapshot:
-        context = RequestContext(deadline, self.left_out)
+        context = RequestContext(deadline, self.skipped_requests)
         responses: dict[str, ServerResponses] = {}
         with context.request("statsz"):
-            await self.link.open()
+            await self.connection.open()
             self._fresh_link()
-            if context.rests("statsz"):
-                raise RequestError("permission", f"{PING}.STATSZ was denied: asked again later")
+            if context.is_skipped("statsz"):
+                raise RequestError("permission", f"{PING}.STATSZ was denied, retried later")
             await self._request_statsz(context, responses)
         if not context.succeeded("statsz"):
-            return self.memory.empty_snapshot(context)
-        # A server that has just started is asked whether it knows yet what it holds.
+            return self.state.empty_snapshot(context)
+        # A server that has just started may not know its streams yet: request its health.
         newcomer = any(
-            self.memory.startups.is_new(response.server) for response in responses.values()
+            self.state.startups.is_new(response.server) for response in responses.values()
         )
-        due = newcomer or self.memory.health_due(time.monotonic())
-        if due and not context.rests("healthz"):
+        due = newcomer or self.state.health_due(time.monotonic())
+        if due and not context.is_skipped("healthz"):
             with context.request("healthz"):
                 await self._request_health(context, responses)
-                self.memory.health_read(time.monotonic())
+                self.state.health_read(time.monotonic())
         settings = await self._request_settings(responses, deadline)
         published = await self._count_publishes(responses, deadline)
         await self._request_jsz(context, responses)
         snapshot = await asyncio.to_thread(
-            build_snapshot, self.memory, context, list(responses.values())
+            build_snapshot, self.state, context, list(responses.values())
         )
-        return told_beside(published.added_to(snapshot), settings)
+        return with_request_outcomes(published.added_to(snapshot), settings)
 
     async def close(self) -> None:
-        await self.link.close()
+        await self.connection.close()
 
     def _fresh_link(self) -> None:
-        if self.link.reconnects != self._link_generation:
+        if self.connection.reconnects != self._connection_generation:
             # Permissions may have changed with the new connection.
-            self._link_generation = self.link.reconnects
-            self.left_out.clear()
-            self.memory.publishes.left_out.clear()
-            self.settings.left_out.clear()
+            self._connection_generation = self.connection.reconnects
+            self.skipped_requests.clear()
+            self.state.publishes.skipped_requests.clear()
+            self.settings.skipped_requests.clear()
 
-    def _domain(self, spoken: Iterable[WireServer]) -> str:
-        """That of the server we are connected to, or of the first that has JetStream."""
+    def _domain(self, servers: Iterable[WireServer]) -> str:
+        """The domain of the connected server, or of the first one with JetStream."""
         if self.options.domain is not None:
             return self.options.domain
-        info = self.link.server_info
+        info = self.connection.server_info
         if info.get("jetstream"):
             return str(info.get("domain", ""))
-        return next((server.domain for server in spoken if server.jetstream), "")
+        return next((server.domain for server in servers if server.jetstream), "")
 
     async def _request_statsz(
         self, context: RequestContext, responses: dict[str, ServerResponses]
     ) -> None:
-        # Who is missed is waited for, else its return could go unheard for ever.
-        book = self.memory.servers
-        known = book.names()
-        roll_call = book.roll_call(time.monotonic(), self.options.health_interval)
-        replies = await self.link.gather(
+        # Wait for missing servers too, or their return would never be noticed.
+        registry = self.state.servers
+        known = registry.names()
+        discovery_due = registry.discovery_due(time.monotonic(), self.options.health_interval)
+        replies = await self.connection.gather(
             PING + ".STATSZ",
-            enough=lambda got: not roll_call and known <= server_names(got),
+            enough=lambda got: not discovery_due and known <= server_names(got),
             quiet=_QUIET_SECONDS,
             linger=_LINGER_SECONDS,
             timeout=context.left(),
         )
-        told = [read_response(WireStatszResponse, reply.data, "statsz") for reply in replies]
-        domain = self._domain(response.server for response in told)
-        strangers = 0
-        for reply, response in zip(replies, told, strict=True):
+        decoded = [read_response(WireStatszResponse, reply.data, "statsz") for reply in replies]
+        domain = self._domain(response.server for response in decoded)
+        other_domain_servers = 0
+        for reply, response in zip(replies, decoded, strict=True):
             server = response.server
             if server.jetstream and server.domain != domain:
-                strangers += 1
+                other_domain_servers += 1
                 continue
-            self.memory.clocks.observe(server.name, reply.sent, reply.round_trip, server.time)
+            self.state.clocks.observe(server.name, reply.sent, reply.round_trip, server.time)
             responses[server.id] = ServerResponses(server, response.statsz)
-        self.memory.strangers = strangers
+        self.state.other_domain_servers = other_domain_servers
         names = frozenset(response.server.name for response in responses.values())
         ping = ClockPing(PING + ".STATSZ")
-        await ping.repeat(self.link, names, self.memory.clocks, context)
+        await ping.repeat(self.connection, names, self.state.clocks, context)
 
     async def _request_health(
         self, context: RequestContext, responses: dict[str, ServerResponses]
@@ -142,35 +142,37 @@ class SystemSource:
         for reply in await self._from_all(context, "HEALTHZ", b"", set(responses)):
             response = read_response(WireHealthResponse, reply.data, "healthz")
             if response.server.id in responses and response.data is not None:
-                self.memory.health[response.server.name] = response.data
+                self.state.health[response.server.name] = response.data
 
     async def _request_settings(
         self, responses: dict[str, ServerResponses], deadline: float
     ) -> RequestContext:
-        book, now = self.settings, time.monotonic()
-        context = book.context(deadline)
-        if book.due(responses.keys(), now) and not context.rests(SETTINGS_REQUEST):
-            book.request(responses.keys(), now)
+        cache, now = self.settings, time.monotonic()
+        context = cache.context(deadline)
+        if cache.due(responses.keys(), now) and not context.is_skipped(SETTINGS_REQUEST):
+            cache.note_requested(responses.keys(), now)
             with context.request(SETTINGS_REQUEST):
-                book.learn(await self._from_all(context, "VARZ", b"", set(responses)))
-        book.fill_in(responses.values())
+                cache.update(await self._from_all(context, "VARZ", b"", set(responses)))
+        cache.fill_in(responses.values())
         return context
 
     async def _count_publishes(
         self, responses: dict[str, ServerResponses], deadline: float
-    ) -> PublishReading:
+    ) -> PublishResult:
         servers = {key: one.server.name for key, one in responses.items() if one.server.jetstream}
         most, at_once = self.options.max_response_bytes, self.accounts_per_page
-        return await self.memory.publishes.read(
-            lambda context: SubszOverNats(self.link, context, most, at_once),
-            servers if self.memory.may_count_publishes else {},
+        return await self.state.publishes.read(
+            lambda context: SubszOverNats(self.connection, context, most, at_once),
+            servers if self.state.may_count_publishes else {},
             deadline,
         )
 
     async def _request_jsz(
         self, context: RequestContext, responses: dict[str, ServerResponses]
     ) -> None:
-        with_config = self.memory.config_due(time.monotonic()) and not context.rests("jsz_config")
+        with_config = self.state.config_due(time.monotonic()) and not context.is_skipped(
+            "jsz_config"
+        )
         js_servers = {key for key, response in responses.items() if response.server.jetstream}
         if not js_servers:
             with context.request("jsz"):
@@ -180,11 +182,11 @@ class SystemSource:
             larger = context.within(CONFIG_SHARE_OF_TIME)
             with larger.request("jsz_config"):
                 await self._read_pages(larger, responses, js_servers, config=True)
-                self.memory.config_read(time.monotonic())
+                self.state.config_read(time.monotonic())
             if context.timed_out("jsz_config"):
-                self.memory.config_failed(time.monotonic())
-        # The larger answer carries the smaller; only when it failed is the smaller asked too.
-        if (not with_config or context.refused("jsz_config")) and not context.rests("jsz"):
+                self.state.config_failed(time.monotonic())
+        # The larger response includes the smaller one, which is requested only after a failure.
+        if (not with_config or context.refused("jsz_config")) and not context.is_skipped("jsz"):
             with context.request("jsz"):
                 await self._read_pages(context, responses, js_servers, config=False)
 
@@ -233,26 +235,26 @@ class SystemSource:
         pages = await asyncio.to_thread(_read_jsz, replies, self.options.max_response_bytes)
         for reply, (server, page) in zip(replies, pages, strict=True):
             if server.id in servers:
-                self.memory.clocks.observe(server.name, reply.sent, reply.round_trip, server.time)
+                self.state.clocks.observe(server.name, reply.sent, reply.round_trip, server.time)
                 found[server.id] = page
         return found
 
     async def _cut_off(self, error: RequestError) -> RequestError:
-        """A server that is alive but hung up on us found the answer too large (its max_pending)."""
+        """A server that closed the connection but is up found the response too large (max_pending)."""
         if error.reason != "disconnected":
             return error
-        before = self.link.last_server_id
+        before = self.connection.last_server_id
         try:
-            await self.link.open()
+            await self.connection.open()
         except RequestError:
             return error
-        if before != self.link.last_server_id:
+        if before != self.connection.last_server_id:
             return error
-        # Not a new connection in the sense of new permissions: what is left out stays left out.
-        self._link_generation = self.link.reconnects
+        # The same server, so the same permissions: skipped requests stay skipped.
+        self._connection_generation = self.connection.reconnects
         return RequestError(
             "size",
-            "the server cut the connection while it sent jsz of "
+            "the server closed the connection while it sent jsz of "
             f"{self.accounts_per_page} accounts at once",
         )
 
@@ -265,8 +267,8 @@ class SystemSource:
         *,
         gzip: bool = False,
     ) -> list[Reply]:
-        """Every server of `servers` once; who answers twice is heard once."""
-        replies = await self.link.gather(
+        """One reply of each server of `servers`."""
+        replies = await self.connection.gather(
             f"{PING}.{what}",
             payload,
             enough=lambda got: servers <= server_ids(got),

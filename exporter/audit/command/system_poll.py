@@ -14,14 +14,14 @@ from exporter.audit.output.system_audit import AuditedSystem
 from exporter.audit.registry import codes
 from exporter.audit.units import listed, plural
 from exporter.model import Outcome, Snapshot
-from exporter.polling.pipeline import Found, learn
+from exporter.polling.pipeline import PollExtras, update_signals
 from exporter.polling.wiring import make_source
 from exporter.settings.config import SystemSettings
 from exporter.signals.engine import SignalState
 from exporter.signals.publishes.engine import PublishState
 from exporter.sources.account import AccountSource
 from exporter.sources.jetstream_api.message_ids import MessageIds
-from exporter.sources.request_context import LeftOut, RequestContext
+from exporter.sources.request_context import RequestContext, SkippedRequests
 from exporter.sources.source import Source
 from exporter.sources.subsz.reader import REQUEST as SUBSCRIPTIONS
 
@@ -90,7 +90,9 @@ class SystemAudit:
         return replace(later, earlier=context, seconds=later.now - context.now)
 
     async def _context(self, snapshot: Snapshot) -> AuditContext:
-        return await asyncio.to_thread(learn, self._signals, self._publishes, snapshot, Found())
+        return await asyncio.to_thread(
+            update_signals, self._signals, self._publishes, snapshot, PollExtras()
+        )
 
     async def _poll(self, source: Source) -> Snapshot:
         snapshot = await source.poll(time.monotonic() + self.options.timeout)
@@ -116,7 +118,7 @@ class SystemAudit:
         if not self.options.sample_messages or not isinstance(source, AccountSource):
             return None
         self.progress("reading the headers of the last messages")
-        request = RequestContext(time.monotonic() + self.options.timeout, LeftOut())
+        request = RequestContext(time.monotonic() + self.options.timeout, SkippedRequests())
         found, error = await MessageIds(source.assets.api).read(snapshot.streams, request)
         if error is not None:
             self._gaps["messages"] = f"sample of messages ({error.reason}): {error.detail}"

@@ -21,7 +21,7 @@ from exporter.pages.status.view import (
 )
 from exporter.polling.loop import SystemPoller
 from exporter.polling.state import SystemState
-from exporter.polling.supervisor import Watch
+from exporter.polling.supervisor import Supervisor
 from exporter.signals.results import Signals
 from streamgauge.serving.version import VERSION
 
@@ -29,17 +29,17 @@ MAX_ROWS = 1000
 _SOURCES: dict[str, Source] = {"account": "account", "system": "system", "monitor": "monitor"}
 
 
-def status_view(watch: Watch, config_source: str) -> StatusView:
+def status_view(supervisor: Supervisor, config_source: str) -> StatusView:
     """Sorts up to 100,000 consumers: runs outside the event loop."""
     now = time.time()
     return StatusView(
         version=VERSION,
         now=now,
-        interval_seconds=watch.settings.interval,
+        interval_seconds=supervisor.settings.interval,
         config_source=config_source,
-        systems=tuple(system_view(poller, now) for poller in watch.pollers),
+        systems=tuple(system_view(poller, now) for poller in supervisor.pollers),
         docs=doc_links(),
-        telemetry_path=watch.settings.web.telemetry_path,
+        telemetry_path=supervisor.settings.web.telemetry_path,
     )
 
 
@@ -71,7 +71,7 @@ def system_view(poller: SystemPoller, now: float) -> SystemView:
 
 
 def _state(state: SystemState, now: float) -> State:
-    if state.last_answer is None:
+    if state.last_response is None:
         return "waiting"
     if state.is_stale(now):
         return "stale"
@@ -136,7 +136,7 @@ def _notes(state: SystemState, now: float) -> tuple[str, ...]:
     if served.folded:
         notes.append(f"{served.folded:,} ephemeral consumers are summed into one row per stream.")
     notes += [f"{each.request} is skipped: {each.reason}." for each in state.skipped]
-    notes += [f"Events: {trouble}." for trouble in state.troubles]
+    notes += [f"Events: {problem}." for problem in state.problems]
     faults = state.errors.get(("poll", "internal"), 0)
     if faults:
         notes.append(

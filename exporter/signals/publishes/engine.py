@@ -19,7 +19,12 @@ from exporter.signals.publishes.dedupe import DedupeHits
 from exporter.signals.publishes.followed_counter import FollowedCounter
 from exporter.signals.publishes.unstored import UnstoredBounds
 from exporter.signals.stream_changes import was_recreated
-from exporter.subscription_counts import ConsumerKey, StreamKey, StreamLook, SubscriptionCounts
+from exporter.subscription_counts import (
+    ConsumerKey,
+    StreamKey,
+    StreamObservation,
+    SubscriptionCounts,
+)
 
 # Three default intervals of the subscription requests: older values are dropped.
 STALE_AFTER_SECONDS = 180.0
@@ -157,7 +162,9 @@ class PublishState:
         self._streams = states
         return found
 
-    def _update_bounds(self, state: _StreamState, counted: StreamLook | None, now: float) -> None:
+    def _update_bounds(
+        self, state: _StreamState, counted: StreamObservation | None, now: float
+    ) -> None:
         """Settles the previous counts, then adds the new ones."""
         row = state.row
         if counted is not None and not _matches(counted, row):
@@ -249,7 +256,7 @@ def _update_row(state: _StreamState, row: Stream, leader_id: str) -> None:
     state.row, state.leader_id = row, leader_id
 
 
-def _add_counts(state: _StreamState, counted: StreamLook, last_seq: int, now: float) -> None:
+def _add_counts(state: _StreamState, counted: StreamObservation, last_seq: int, now: float) -> None:
     row = state.row
     state.received.update(counted.counters, now, from_birth=state.from_birth)
     state.in_queue = bool(counted.in_queue)
@@ -261,7 +268,7 @@ def _add_counts(state: _StreamState, counted: StreamLook, last_seq: int, now: fl
     state.bounds.agree(received - row.last_seq if clear else None)
 
 
-def _matches(counted: StreamLook, row: Stream) -> bool:
+def _matches(counted: StreamObservation, row: Stream) -> bool:
     """Whether the counts are of the current leader and stream."""
     return counted.leader == row.leader and not was_recreated(counted.created, row.created)
 

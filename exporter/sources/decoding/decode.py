@@ -1,4 +1,4 @@
-"""Bytes -> wire structs -> model values; the last place that knows how a server spells things."""
+"""Bytes -> wire structs -> model values of streams and consumers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _making = threading.Lock()
 
 
 def read_response(kind: type[T], data: bytes | bytearray | memoryview, what: str) -> T:
-    """Decode one answer; what breaks is named with the path inside the answer."""
+    """Decodes one response; an error names the path inside the response."""
     decoder = _decoders.get(kind) or _make_decoder(kind)
     try:
         return decoder.decode(data)  # type: ignore[return-value]
@@ -48,8 +48,8 @@ def read_response(kind: type[T], data: bytes | bytearray | memoryview, what: str
 
 
 def _make_decoder(kind: type) -> msgspec.json.Decoder[object]:
-    # One at a time: msgspec fills in a struct's types at its first use, and a second thread that
-    # meets them half done crashes the whole process.
+    # One at a time: msgspec resolves the types of a struct at its first use, and a second thread
+    # that uses them meanwhile crashes the process.
     with _making:
         if kind not in _decoders:
             _decoders[kind] = msgspec.json.Decoder(kind)
@@ -57,12 +57,12 @@ def _make_decoder(kind: type) -> msgspec.json.Decoder[object]:
 
 
 def positive(value: int) -> int | None:
-    """A limit: zero, negative and the largest unsigned number all mean that there is none."""
+    """A limit; zero, negative and the largest unsigned number mean no limit."""
     return value if 0 < value < _UNLIMITED_UNSIGNED else None
 
 
 def limit(value: int) -> int | None:
-    """A limit where zero is a real limit (an account may be allowed nothing)."""
+    """A limit where zero is a real limit (the account may use nothing)."""
     return value if 0 <= value < _UNLIMITED_UNSIGNED else None
 
 
@@ -71,7 +71,7 @@ def seconds(nanoseconds: int) -> float | None:
 
 
 def version_numbers(text: str) -> tuple[int, ...]:
-    """What stands before a dash; a version that nobody can read is older than all others."""
+    """The numbers before a dash; an unreadable version is older than all others."""
     numbers = text.partition("-")[0].split(".")
     return tuple(int(number) for number in numbers if number.isdigit())
 
@@ -86,7 +86,7 @@ def replicas(cluster: WireCluster | None) -> tuple[Replica, ...]:
 
 
 def peers(wire: list[WirePeer]) -> tuple[Replica, ...]:
-    # A peer never heard of has a huge `active` (or none at all): that is unknown, not a duration.
+    # A peer without any contact has a huge `active` (or none): unknown, not a duration.
     return tuple(
         Replica(
             peer.name,
@@ -197,7 +197,7 @@ def stream_name(wire: WireStream) -> str:
 
 
 def has_leader(cluster: WireCluster | None) -> bool:
-    """A stand-alone server may write no cluster at all; then it leads what it shows."""
+    """A stand-alone server may omit the cluster; then it leads what it lists."""
     return cluster is None or bool(cluster.leader)
 
 

@@ -1,4 +1,4 @@
-"""What owners write for the audit, as io.streamgauge.* into stream and consumer metadata."""
+"""Owners' notes for the audit: io.streamgauge.* in stream and consumer metadata."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BETWEEN_CODES = re.compile(r"[,\s]+")
 
 
 def owner_notes(metadata: Mapping[str, str]) -> OwnerNotes:
-    """Every note that can be read, and the keys of those that cannot."""
+    """All readable notes, and the keys of the unreadable ones."""
     if not metadata:
         return NO_NOTES
     written = {key: text for key, text in metadata.items() if key.startswith(PREFIX)}

@@ -1,4 +1,4 @@
-"""Owners' own limits, written as io.nats.monitor.* into stream and consumer metadata."""
+"""Owners' thresholds: io.nats.monitor.* in stream and consumer metadata."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DURATION_KEYS = frozenset(
 
 
 def owner_thresholds(metadata: Mapping[str, str]) -> Thresholds:
-    """Every limit that can be read, and the keys of those that cannot."""
+    """All readable thresholds, and the keys of the unreadable ones."""
     if not metadata:
         return NO_THRESHOLDS
     limits: list[tuple[str, float]] = []
@@ -33,7 +33,7 @@ def owner_thresholds(metadata: Mapping[str, str]) -> Thresholds:
             continue
         name = key.removeprefix(PREFIX)
         value = _value(name, metadata[key])
-        # Whoever may create a stream writes here: a number beyond all bounds must not stop a poll.
+        # Any user who may create a stream writes here: an infinite number must not break a poll.
         if value is None or not 0 <= value < math.inf:
             unreadable.append(name)
         else:

@@ -1,4 +1,4 @@
-"""What servers say of themselves -> servers, accounts and the meta group of the model."""
+"""Responses of servers -> servers, accounts and meta group of the model."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from exporter.sources.decoding.wire import (
     WireStats,
 )
 
-_LEADER_SINCE_TOLD = (2, 11, 9)
-_SYNC_TOLD = (2, 10)
-# A consumer's new leader shows a backlog of 0 until it has counted; measured: for less than 0.1 s.
+_LEADER_SINCE_REPORTED = (2, 11, 9)
+_SYNC_REPORTED = (2, 10)
+# A consumer's new leader shows a backlog of 0 until it has counted; measured: less than 0.1 s.
 _SETTLING = timedelta(seconds=1)
 
 
 @dataclass(slots=True)
 class ServerResponses:
-    """Everything that one server said in one poll."""
+    """All responses of one server in one poll."""
 
     server: WireServer
     stats: WireStats | None = None
@@ -57,9 +57,9 @@ class ServerResponses:
 
     @property
     def meta(self) -> WireMeta | None:
-        spoken = [page.meta_cluster for page in self.jsz if page.meta_cluster]
-        if spoken:
-            return spoken[0]
+        reported = [page.meta_cluster for page in self.jsz if page.meta_cluster]
+        if reported:
+            return reported[0]
         return self.jetstream.meta if self.jetstream else None
 
     @property
@@ -68,9 +68,9 @@ class ServerResponses:
 
     @property
     def settled_before(self) -> datetime | None:
-        """Who leads a consumer since then has counted its backlog; None: this version cannot say."""
+        """A leader elected before this time has counted its backlog; None: not reported by this version."""
         now = self.jsz[0].now if self.jsz else None
-        if now is None or version_numbers(self.server.ver) < _LEADER_SINCE_TOLD:
+        if now is None or version_numbers(self.server.ver) < _LEADER_SINCE_REPORTED:
             return None
         return now - _SETTLING
 
@@ -82,7 +82,7 @@ class ServerResponses:
         return [detail for page in self.jsz for detail in page.account_details or ()]
 
 
-def fleet_servers(
+def decode_servers(
     responses: Iterable[ServerResponses],
     streams: tuple[Stream, ...],
     consumers: tuple[Consumer, ...],
@@ -94,7 +94,7 @@ def fleet_servers(
     found = []
     for response in responses:
         name = response.server.name
-        # Leaders are counted only where the server's own list of assets was read.
+        # Count leaders only for servers whose own list was read.
         led = (stream_leaders[name], consumer_leaders[name]) if response.jsz else (None, None)
         found.append(_server(response, led, clocks, now))
     return found
@@ -103,19 +103,19 @@ def fleet_servers(
 def _server(
     response: ServerResponses, led: tuple[int | None, int | None], clocks: ClockState, now: float
 ) -> Server:
-    said, stats, js = response.server, response.stats, response.jetstream
+    server, stats, js = response.server, response.stats, response.jetstream
     usage = js.stats if js else None
     limits = js.config if js else None
     meta = response.meta
     return Server(
-        name=said.name,
-        id=said.id,
-        host=said.host,
+        name=server.name,
+        id=server.id,
+        host=server.host,
         up=True,
-        version=said.ver,
-        cluster=said.cluster,
-        domain=said.domain,
-        jetstream=said.jetstream,
+        version=server.ver,
+        cluster=server.cluster,
+        domain=server.domain,
+        jetstream=server.jetstream,
         api_level=usage.api.level if usage else None,
         start=stats.start if stats else None,
         process_memory_bytes=stats.mem if stats else None,
@@ -135,51 +135,51 @@ def _server(
         api_inflight=usage.api.inflight if usage else None,
         healthy=response.health.status == "ok" if response.health else None,
         health_detail=response.health.error if response.health else "",
-        clock=clocks.estimate(said.name, now),
-        meta_leader=meta.leader == said.name if meta else None,
+        clock=clocks.estimate(server.name, now),
+        meta_leader=meta.leader == server.name if meta else None,
         meta_leader_seen=meta.leader if meta else None,
-        sync_always=limits.sync_always if limits and _tells_sync(said) else None,
+        sync_always=limits.sync_always if limits and _reports_sync(server) else None,
         sync_interval_seconds=seconds(limits.sync_interval) if limits else None,
         settings=response.settings,
     )
 
 
-def _tells_sync(server: WireServer) -> bool:
-    """Older servers have the same setting of their files and never say so."""
-    return version_numbers(server.ver) >= _SYNC_TOLD
+def _reports_sync(server: WireServer) -> bool:
+    """Older servers have the setting too, but do not report it."""
+    return version_numbers(server.ver) >= _SYNC_REPORTED
 
 
-def fleet_meta(responses: Iterable[ServerResponses]) -> MetaGroup | None:
-    """The meta group as its leader tells it; without a leader only that there is none."""
-    told = [
+def decode_meta(responses: Iterable[ServerResponses]) -> MetaGroup | None:
+    """The meta group as its leader reports it; without a leader only its size."""
+    reported = [
         (response.server.name, response.meta) for response in responses if response.meta is not None
     ]
-    if not told:
+    if not reported:
         return None
-    for name, meta in told:
+    for name, meta in reported:
         if meta.leader and meta.leader == name:
             snapshot = meta.snapshot
             return MetaGroup(
                 leader=meta.leader,
                 size=positive(meta.cluster_size),
-                pending=meta.pending,  # servers before 2.10 do not tell
+                pending=meta.pending,  # not reported before 2.10
                 snapshot_seconds=snapshot.last_duration / NANOSECONDS_PER_SECOND
                 if snapshot
                 else None,
                 replicas=peers(meta.replicas or []),
             )
-    size = max(meta.cluster_size for _, meta in told)
+    size = max(meta.cluster_size for _, meta in reported)
     return MetaGroup(leader="", size=positive(size))
 
 
-def fleet_accounts(
+def decode_accounts(
     responses: Iterable[ServerResponses],
     streams: tuple[Stream, ...],
     consumers: tuple[Consumer, ...],
 ) -> tuple[Account, ...]:
-    """Every server repeats the usage of the whole system, some later than others: the most is true.
+    """Every server reports the usage of the whole system, some with delay: the maximum is true.
 
-    What JSZ calls an account's reserve is its limit.
+    What JSZ calls the reserve of an account is its limit.
     """
     per_account: dict[str, list[WireAccountDetail]] = {}
     for response in responses:
@@ -214,11 +214,11 @@ def _account(name: str, details: list[WireAccountDetail], streams: int, consumer
 
 
 def _unlimited(values: Sequence[int]) -> bool | None:
-    """None where no server said either: a tiered account shows 0."""
-    spoken = [value for value in values if value]
-    return None if not spoken else all(limit(value) is None for value in spoken)
+    """None when no server reports it: a tiered account shows 0."""
+    reported = [value for value in values if value]
+    return None if not reported else all(limit(value) is None for value in reported)
 
 
 def _agreed_limit(values: Iterable[int]) -> int | None:
-    """Every server repeats the limit; a tiered account shows 0 there, which is no limit at all."""
+    """Every server reports the limit; a tiered account shows 0, which means no limit."""
     return max((known for value in values if (known := limit(value))), default=None)

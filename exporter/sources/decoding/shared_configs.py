@@ -1,4 +1,4 @@
-"""Equal configurations as one object: most consumers of a large system differ by their name alone."""
+"""Shares equal consumer configurations: in a large system most consumers differ only by name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from exporter.model import ConsumerConfig
 
-# Where nearly all differ there is nothing to share; then what was kept is forgotten now and then.
+# Above this number there is little to share: clear the cache, so that it stays bounded.
 _MOST = 100_000
 
 

@@ -1,6 +1,6 @@
-"""The answers as NATS servers write them, 2.9 to 2.15; every field may be missing.
+"""Responses of NATS servers 2.9 to 2.15 as structs; every field may be missing.
 
-Only what the decoder needs is declared; unknown fields are passed over.
+Only fields that the decoder needs are declared; msgspec ignores the others.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class WireStream(Struct, gc=False):
     mirror: WireOrigin | None = None
     sources: list[WireOrigin] | None = None
     consumer_detail: list[WireConsumer] | None = None
-    error: WireApiError | None = None  # an INFO answer may be nothing else
+    error: WireApiError | None = None  # an INFO response may contain nothing else
 
 
 class WireApiStats(Struct, gc=False):
@@ -237,12 +237,12 @@ class WireJsz(Struct, gc=False):
 
     @property
     def account_total(self) -> int:
-        """How many accounts there are; before 2.11 only the server's own count tells."""
+        """The number of accounts; before 2.11 only `accounts` reports it."""
         return self.total or self.accounts
 
 
 class WireServer(Struct, gc=False):
-    """The header of every system answer."""
+    """The header of every response of the system account."""
 
     name: str = ""
     id: str = ""
@@ -266,7 +266,7 @@ class WireJszResponse(Struct, gc=False):
 
 
 class WireStats(Struct, gc=False):
-    """STATSZ over the system account, and the same words in VARZ."""
+    """STATSZ over the system account, and the same fields in VARZ."""
 
     start: datetime | None = None
     mem: int = 0
@@ -291,7 +291,7 @@ class WireVarz(WireStats, gc=False):
     version: str = ""
     now: datetime | None = None
     cluster: WireVarzCluster | None = None
-    auth_required: bool = False  # left out when it is not
+    auth_required: bool = False  # absent when false
     tls_required: bool = False
     tls_cert_not_after: datetime | None = None
     max_payload: int = 0

@@ -1,6 +1,6 @@
-"""When the first message at or after a sequence was stored that passes a filter.
+"""Finds the first message at or after a sequence that matches a filter, and its timestamp.
 
-A message is read for its time and its sequence; what it says is neither decoded nor kept.
+Only the timestamp and the sequence are decoded, never the payload.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ ALL_SUBJECTS = ">"
 
 class FoundMessage(NamedTuple):
     seq: int
-    stored: float  # seconds in the server's clock
+    stored: float  # Unix time of the server
 
 
 class _Message(Struct, gc=False):
-    """The payload and the headers are left out here: so they are never decoded."""
+    """Payload and headers are not declared, so they are never decoded."""
 
     seq: int
     time: datetime
@@ -52,7 +52,7 @@ class MessageReader:
         direct: bool,
         context: RequestContext,
     ) -> FoundMessage | None:
-        """None when there is none any more."""
+        """None when no such message is stored."""
         found = [
             await self._first_of(stream, start, wanted, direct=direct, context=context)
             for wanted in filters or (ALL_SUBJECTS,)
@@ -62,10 +62,10 @@ class MessageReader:
     async def _first_of(
         self, stream: str, start: int, wanted: str, *, direct: bool, context: RequestContext
     ) -> FoundMessage | None:
-        # Without a subject the server gives this very message or none, and it may be gone.
+        # Without a subject the server returns only this sequence, which may be deleted.
         request = msgspec.json.encode({"seq": start, "next_by_subj": wanted})
         found = await self._direct(stream, request, context) if direct else None
-        # A copy may be behind, and a mirror may keep what its origin removed: ask the leader then.
+        # A replica may be behind, and a mirror may store what its origin deleted: then use the leader.
         return found or await self._from_leader(stream, request, context)
 
     async def _direct(
@@ -73,11 +73,11 @@ class MessageReader:
     ) -> FoundMessage | None:
         subject = f"{self.api.prefix}.DIRECT.GET.{stream}"
         try:
-            reply = await self.api.link.request(
+            reply = await self.api.connection.request(
                 subject, request, timeout=context.left(INFO_SECONDS)
             )
         except RequestError as error:
-            if error.reason != "no_responders":  # else direct get was switched off meanwhile
+            if error.reason != "no_responders":  # else direct get was disabled meanwhile
                 raise
             return None
         return _from_headers(reply, stream, subject)
@@ -86,7 +86,9 @@ class MessageReader:
         self, stream: str, request: bytes, context: RequestContext
     ) -> FoundMessage | None:
         subject = f"{self.api.prefix}.STREAM.MSG.GET.{stream}"
-        reply = await self.api.link.request(subject, request, timeout=context.left(INFO_SECONDS))
+        reply = await self.api.connection.request(
+            subject, request, timeout=context.left(INFO_SECONDS)
+        )
         got = read_response(_GotMessage, reply.data, subject)
         if got.error is not None and got.error.code != NOT_FOUND:
             raise ApiError(subject, got.error)
@@ -94,12 +96,12 @@ class MessageReader:
 
 
 def _from_headers(reply: Reply, stream: str, subject: str) -> FoundMessage | None:
-    """The server writes its headers after those of the message, so its own are the ones we see."""
+    """The server writes its headers after those of the message, so they win."""
     headers = reply.headers
     if "Nats-Sequence" not in headers or headers.get("Nats-Stream") != stream:
         return None
     try:
         stored = msgspec.convert(headers.get("Nats-Time-Stamp"), datetime)
         return FoundMessage(int(headers["Nats-Sequence"]), stored.timestamp())
-    except ValueError:  # msgspec's own included; its text would quote a header
+    except ValueError:  # includes msgspec errors; their text would quote a header
         raise MalformedResponseError(f"{subject}: no readable sequence and time") from None

@@ -1,4 +1,4 @@
-"""How many stored messages pass a consumer's filters, together with the consumer's state then."""
+"""Counts the stored messages that match a consumer's filters, with the consumer's state then."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from exporter.sources.decoding.wire import WireApiError, WireConsumerInfo
 from exporter.sources.jetstream_api.client import INFO_SECONDS, NOT_FOUND, AccountApi, ApiError
 from exporter.sources.request_context import RequestContext
 
-# A consumer hears of a stored message, and its copies of a delivery, a moment later than it happens.
+# A consumer sees a stored message, and its replicas a delivery, with a short delay.
 SETTLE_SECONDS = 0.05
 
 
@@ -30,7 +30,7 @@ class _State(Struct, gc=False):
 
 class _StreamInfo(Struct, gc=False):
     state: _State = field(default_factory=_State)
-    total: int = 0  # subjects; more than there are here when the answer is a page of them
+    total: int = 0  # subjects; more than in `state` when the response is one page
     error: WireApiError | None = None
 
 
@@ -41,7 +41,7 @@ class MatchingCounter:
     async def count(
         self, stream: str, consumer: str, filters: tuple[str, ...], context: RequestContext
     ) -> FilteredCount | None:
-        """None when something moved meanwhile, or is gone."""
+        """None when the state changed meanwhile, or the consumer is gone."""
         try:
             return await self._count(stream, consumer, filters, context)
         except ApiError as error:
@@ -55,23 +55,27 @@ class MatchingCounter:
         responses = [await self._info(stream, wanted, context) for wanted in filters]
         if any(response.total > len(response.state.subjects or ()) for response in responses):
             return None
-        said = await self.api.consumer_info(stream, consumer, context)
+        before = await self.api.consumer_info(stream, consumer, context)
         await asyncio.sleep(SETTLE_SECONDS)
-        again = await self.api.consumer_info(stream, consumer, context)
-        after = (await self._info(stream, "", context)).state
-        if not _same(said, again) or any(a.state.position != after.position for a in responses):
+        after = await self.api.consumer_info(stream, consumer, context)
+        stream_after = (await self._info(stream, "", context)).state
+        if not _same(before, after) or any(
+            a.state.position != stream_after.position for a in responses
+        ):
             return None
         return FilteredCount(
             matching=sum(sum((response.state.subjects or {}).values()) for response in responses),
-            removed=after.last_seq - after.messages,
-            deliveries=again.delivered.consumer_seq,
-            num_pending=again.num_pending,
+            removed=stream_after.last_seq - stream_after.messages,
+            deliveries=after.delivered.consumer_seq,
+            num_pending=after.num_pending,
         )
 
     async def _info(self, stream: str, wanted: str, context: RequestContext) -> _StreamInfo:
         subject = f"{self.api.prefix}.STREAM.INFO.{stream}"
         request = msgspec.json.encode({"subjects_filter": wanted}) if wanted else b""
-        reply = await self.api.link.request(subject, request, timeout=context.left(INFO_SECONDS))
+        reply = await self.api.connection.request(
+            subject, request, timeout=context.left(INFO_SECONDS)
+        )
         info = read_response(_StreamInfo, reply.data, subject)
         if info.error is not None:
             raise ApiError(subject, info.error)

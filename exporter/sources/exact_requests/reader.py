@@ -1,6 +1,6 @@
-"""Requests about single consumers that make signals exact: a message's time, a filter's count.
+"""Requests about single consumers that make signals exact: message timestamps, filtered counts.
 
-All are bounded per poll, and what cannot be had is left out: the signals then say that they guess.
+Their number per poll is bounded. Without a result the signals are bounds, not exact values.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from exporter.signals.results import Signals
 from exporter.sources.exact_requests.first_message import MessageReader
 from exporter.sources.exact_requests.matching_count import MatchingCounter
 from exporter.sources.exact_requests.selection import (
+    CachedCount,
+    CachedMeasurement,
     Countable,
-    KeptCount,
-    KeptReading,
     Lagging,
     choose_countable,
     choose_lagging,
@@ -33,18 +33,18 @@ FILTERED_COUNTS = "filtered_counts"
 
 
 @dataclass(frozen=True, slots=True)
-class PreciseOptions:
-    exact_lag: bool = False  # it reads messages: only for whoever asks for it
+class ExactOptions:
+    exact_lag: bool = False  # opt-in, because it reads messages
     lags_per_poll: int = 50
     filtered_counts: bool = True
     counts_interval: float = 60.0  # seconds
     counts_per_round: int = 100
-    most_subjects: int = 10_000  # in all answers of a round; above it a stream is left out
+    most_subjects: int = 10_000  # in all responses of a round; a stream above it is skipped
     at_once: int = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Precise:
+class ExactResults:
     lags: dict[ConsumerKey, LagMeasurement] = field(default_factory=dict)
     counts: dict[ConsumerKey, FilteredCount] = field(default_factory=dict)
     outcomes: tuple[Outcome, ...] = ()
@@ -52,38 +52,38 @@ class Precise:
 
 
 @dataclass(slots=True)
-class PreciseReader:
-    """For the consumers of one account, the one of the connection."""
+class ExactReader:
+    """For the consumers of the connection's account."""
 
     api: AccountApi
     account: str
-    options: PreciseOptions = PreciseOptions()
+    options: ExactOptions = ExactOptions()
     clock: Callable[[], float] = time.monotonic
     _round: int = 0
-    _readings: dict[ConsumerKey, KeptReading] = field(default_factory=dict)
-    _lag_asked: dict[ConsumerKey, int] = field(default_factory=dict)
-    _counts: dict[ConsumerKey, KeptCount] = field(default_factory=dict)
-    _count_asked: dict[ConsumerKey, int] = field(default_factory=dict)
+    _measurements: dict[ConsumerKey, CachedMeasurement] = field(default_factory=dict)
+    _lag_requested: dict[ConsumerKey, int] = field(default_factory=dict)
+    _counts: dict[ConsumerKey, CachedCount] = field(default_factory=dict)
+    _count_requested: dict[ConsumerKey, int] = field(default_factory=dict)
     _too_new: dict[ConsumerKey, FilteredCount] = field(default_factory=dict)
     _next_count: float = float("-inf")
     _over_ceiling: bool = False
 
     async def read(
         self, snapshot: Snapshot, signals: Signals | None, context: RequestContext
-    ) -> Precise:
-        """Before the book is given `snapshot`; `signals` are those of the poll before.
+    ) -> ExactResults:
+        """Call it before the signals are updated: `signals` are those of the previous poll.
 
-        `asking` should be one of its own: what fails here makes no snapshot incomplete.
+        `context` must be a separate one: a failure here does not make the snapshot incomplete.
         """
         self._round += 1
         lags = await self._read_lags(snapshot, signals, context)
         counts = await self._read_counts(snapshot, context)
         ours = tuple(o for o in context.outcomes if o.request in (EXACT_LAG, FILTERED_COUNTS))
-        return Precise(lags, counts, ours, self._skipped(context))
+        return ExactResults(lags, counts, ours, self._skipped(context))
 
     def _skipped(self, context: RequestContext) -> tuple[Skipped, ...]:
-        rests = context.left_out.skipped(time.monotonic())
-        ours = tuple(s for s in rests if s.request in (EXACT_LAG, FILTERED_COUNTS))
+        skipped = context.skipped_requests.skipped(time.monotonic())
+        ours = tuple(s for s in skipped if s.request in (EXACT_LAG, FILTERED_COUNTS))
         if self._over_ceiling:
             ours += (Skipped(FILTERED_COUNTS, "ceiling"),)
         return ours
@@ -94,31 +94,33 @@ class PreciseReader:
         if not self.options.exact_lag or signals is None:
             return {}
         wanted = {each.key: each for each in lagging(snapshot, signals, self.account)}
-        self._readings = {
-            key: kept
-            for key, kept in self._readings.items()
-            if key in wanted and kept.responses(wanted[key])
+        self._measurements = {
+            key: cached
+            for key, cached in self._measurements.items()
+            if key in wanted and cached.still_valid_for(wanted[key])
         }
-        self._lag_asked = {key: n for key, n in self._lag_asked.items() if key in wanted}
-        if not context.rests(EXACT_LAG):
-            open_ones = (each for key, each in wanted.items() if key not in self._readings)
-            chosen = choose_lagging(open_ones, self.options.lags_per_poll, self._lag_asked)
+        self._lag_requested = {key: n for key, n in self._lag_requested.items() if key in wanted}
+        if not context.is_skipped(EXACT_LAG):
+            open_ones = (each for key, each in wanted.items() if key not in self._measurements)
+            chosen = choose_lagging(open_ones, self.options.lags_per_poll, self._lag_requested)
             with context.request(EXACT_LAG):
                 await fan_out(
                     chosen, lambda e: self._read_lag(e, context), self.options.at_once, context
                 )
-        return {key: kept.reading for key, kept in self._readings.items()}
+        return {key: cached.measurement for key, cached in self._measurements.items()}
 
     async def _read_lag(self, wanted: Lagging, context: RequestContext) -> None:
-        self._lag_asked[wanted.key] = self._round
-        config, start = wanted.stream.config, wanted.requested_from
+        self._lag_requested[wanted.key] = self._round
+        config, start = wanted.stream.config, wanted.start_seq
         direct = config is not None and config.allow_direct
         found = await MessageReader(self.api).first(
             wanted.stream.name, start, wanted.filters, direct=direct, context=context
         )
         if found is not None:
-            reading = LagMeasurement(start, found.seq, found.stored)
-            self._readings[wanted.key] = KeptReading(reading, wanted.filters, wanted.stream)
+            measurement = LagMeasurement(start, found.seq, found.stored)
+            self._measurements[wanted.key] = CachedMeasurement(
+                measurement, wanted.filters, wanted.stream
+            )
 
     async def _read_counts(
         self, snapshot: Snapshot, context: RequestContext
@@ -126,7 +128,7 @@ class PreciseReader:
         given, self._too_new = self._too_new, {}
         if not self.options.filtered_counts:
             return {}
-        if self.clock() >= self._next_count and not context.rests(FILTERED_COUNTS):
+        if self.clock() >= self._next_count and not context.is_skipped(FILTERED_COUNTS):
             self._next_count = self.clock() + self.options.counts_interval
             with context.request(FILTERED_COUNTS):
                 await self._count_round(snapshot, given, context)
@@ -139,31 +141,31 @@ class PreciseReader:
     ) -> None:
         options = self.options
         rows = {each.key: each for each in countable(snapshot, self.account)}
-        self._counts = {key: kept for key, kept in self._counts.items() if key in rows}
-        self._count_asked = {key: n for key, n in self._count_asked.items() if key in rows}
+        self._counts = {key: cached for key, cached in self._counts.items() if key in rows}
+        self._count_requested = {key: n for key, n in self._count_requested.items() if key in rows}
         self._over_ceiling = any(each.subjects > options.most_subjects for each in rows.values())
-        wanted = [each for key, each in rows.items() if self._tells_more(key, each)]
+        wanted = [each for key, each in rows.items() if self._needs_count(key, each)]
 
         async def one(each: Countable) -> None:
-            self._count_asked[each.key] = self._round
+            self._count_requested[each.key] = self._round
             _, stream, name = each.key
             count = await MatchingCounter(self.api).count(stream, name, each.filters, context)
             if count is not None:
                 given[each.key] = count
-                self._counts[each.key] = KeptCount(count, each.filters, each.created)
+                self._counts[each.key] = CachedCount(count, each.filters, each.created)
 
         chosen = choose_countable(
-            wanted, options.counts_per_round, options.most_subjects, self._count_asked
+            wanted, options.counts_per_round, options.most_subjects, self._count_requested
         )
-        # One after the other: the server counts under the lock that publishers need.
+        # One at a time: the server counts under the lock that publishers need.
         await fan_out(chosen, one, 1, context)
 
-    def _tells_more(self, key: ConsumerKey, row: Countable) -> bool:
-        kept = self._counts.get(key)
-        return kept is None or row.unlike(kept)
+    def _needs_count(self, key: ConsumerKey, row: Countable) -> bool:
+        cached = self._counts.get(key)
+        return cached is None or row.differs_from(cached)
 
     def _keep_too_new(self, snapshot: Snapshot, given: dict[ConsumerKey, FilteredCount]) -> None:
-        """A count that was taken after further deliveries can be used with the next look only."""
+        """A count taken after further deliveries can only be used at the next poll."""
         for row in snapshot.consumers:
             count = given.get((row.account, row.stream, row.name))
             if count is not None and count.deliveries > row.delivered_consumer_seq:

@@ -1,4 +1,4 @@
-"""Which consumers get requests of their own in this poll, and which answers are still good. Pure."""
+"""Selects the consumers for exact requests, and judges which cached results still hold. Pure."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ class Lagging(Struct, frozen=True, gc=False):
     key: ConsumerKey
     stream: Stream
     filters: tuple[str, ...]
-    requested_from: int
+    start_seq: int
     lag: float
 
 
-class KeptReading(Struct, frozen=True, gc=False):
-    reading: LagMeasurement
+class CachedMeasurement(Struct, frozen=True, gc=False):
+    measurement: LagMeasurement
     filters: tuple[str, ...]
-    stream: Stream  # as it was known when it was read, or before
+    stream: Stream  # its state at the time of the request, or before
 
-    def responses(self, wanted: Lagging) -> bool:
-        """Whether asking again would bring the same."""
+    def still_valid_for(self, wanted: Lagging) -> bool:
+        """Whether a new request would give the same result."""
         return (
             self.filters == wanted.filters
-            and measurement_holds(self.reading, wanted.requested_from)
-            and _still_stored(self.reading.seq, self.stream, wanted.stream)
+            and measurement_holds(self.measurement, wanted.start_seq)
+            and _still_stored(self.measurement.seq, self.stream, wanted.stream)
         )
 
 
@@ -49,7 +49,7 @@ def _still_stored(seq: int, then: Stream, now: Stream) -> bool:
 
 
 def _removed(stream: Stream) -> int:
-    """How many messages ever left the stream."""
+    """How many messages were ever removed from the stream."""
     return stream.last_seq - stream.messages
 
 
@@ -57,10 +57,10 @@ def lagging(snapshot: Snapshot, signals: Signals, account: str) -> list[Lagging]
     found = []
     for row, stream in _rows(snapshot, account):
         key = (row.account, row.stream, row.name)
-        told = signals.consumers.get(key)
-        start = _asked_from(row, told) if told is not None else None
-        if told is not None and start is not None and row.config is not None:
-            found.append(Lagging(key, stream, row.config.filters, start, told.lag or 0.0))
+        signal = signals.consumers.get(key)
+        start = _start_seq(row, signal) if signal is not None else None
+        if signal is not None and start is not None and row.config is not None:
+            found.append(Lagging(key, stream, row.config.filters, start, signal.lag or 0.0))
     return found
 
 
@@ -71,50 +71,50 @@ def _rows(snapshot: Snapshot, account: str) -> Iterator[tuple[Consumer, Stream]]
             yield row, streams[row.stream]
 
 
-def _asked_from(row: Consumer, told: ConsumerSignals) -> int | None:
-    """From where to look; None where even the message itself would not give the true lag."""
+def _start_seq(row: Consumer, signal: ConsumerSignals) -> int | None:
+    """The sequence to search from; None where even the message would not give the true lag."""
     config = row.config
-    if not told.lag or told.unfinished_seq is None or config is None:
+    if not signal.lag or signal.unfinished_seq is None or config is None:
         return None
     if config.deliver_policy == "last_per_subject":
-        return None  # it leaves out messages that pass its filter
-    if row.num_ack_pending > 0 and told.floor_exhausted:
-        return None  # behind a message that was given up, nobody knows what is in flight
+        return None  # it skips messages that match its filter
+    if row.num_ack_pending > 0 and signal.floor_exhausted:
+        return None  # behind an exhausted message it is unknown what is in flight
     newer = first_unfinished(row, 0, floor_exhausted=False)
     if newer is None:
         return None
     if row.num_ack_pending > 0 and row.ack_floor_stream_seq == row.ack_floor_consumer_seq == 0:
-        # Never acked: servers before 2.14 do not say where it began, but "all" has no secret.
+        # Never acked: servers before 2.14 do not report where it started; only for "all" it is known.
         return max(1, row.stream_first_seq) if config.deliver_policy == "all" else None
-    return max(1, told.unfinished_seq, newer)
+    return max(1, signal.unfinished_seq, newer)
 
 
 def choose_lagging(
-    wanted: Iterable[Lagging], most: int, asked: Mapping[ConsumerKey, int]
+    wanted: Iterable[Lagging], most: int, last_requested: Mapping[ConsumerKey, int]
 ) -> list[Lagging]:
-    """When there are too many: half for the worst, half for whoever waited longest.
+    """When there are too many: half for the highest lag, half for the oldest request.
 
-    `asked`: in which round each was asked last.
+    `last_requested`: the round of the last request for each consumer.
     """
     worst_first = sorted(wanted, key=lambda each: (-each.lag, each.key))
     places_for_worst = most - most // 2 if len(worst_first) > most else most
     others = worst_first[places_for_worst:]
-    others.sort(key=lambda each: asked.get(each.key, -1))
+    others.sort(key=lambda each: last_requested.get(each.key, -1))
     return worst_first[:places_for_worst] + others[: most // 2]
 
 
 class Countable(Struct, frozen=True, gc=False):
-    """A filtered consumer whose redeliveries a count can tell."""
+    """A filtered consumer whose redeliveries a count makes exact."""
 
     key: ConsumerKey
     filters: tuple[str, ...]
     created: datetime | None
     deliveries: int
     removed: int
-    subjects: int  # at most so many names are in the answers
+    subjects: int  # the most subjects that its responses may name
 
-    def unlike(self, counted: KeptCount) -> bool:
-        """Whether a new count could tell more: as long as nothing is delivered, it cannot."""
+    def differs_from(self, counted: CachedCount) -> bool:
+        """Whether a new count could differ: without deliveries and removals it cannot."""
         return (
             self.filters != counted.filters
             or was_recreated(counted.created, self.created)
@@ -123,7 +123,7 @@ class Countable(Struct, frozen=True, gc=False):
         )
 
 
-class KeptCount(Struct, frozen=True, gc=False):
+class CachedCount(Struct, frozen=True, gc=False):
     count: FilteredCount
     filters: tuple[str, ...]
     created: datetime | None
@@ -150,7 +150,7 @@ def _can_be_counted(row: Consumer, stream: Stream) -> bool:
         return False
     if config.deliver_policy == "last_per_subject" or sees_everything(config, kept):
         return False
-    # Where messages leave all the time, no two counts could be compared.
+    # Where messages are removed all the time, two counts cannot be compared.
     stays = kept.retention == "limits" and kept.max_age_seconds is None
     return stays and not overwrites_by_design(kept)
 
@@ -160,12 +160,15 @@ def _is_wide(subject: str) -> bool:
 
 
 def choose_countable(
-    wanted: Iterable[Countable], most: int, most_subjects: int, asked: Mapping[ConsumerKey, int]
+    wanted: Iterable[Countable],
+    most: int,
+    most_subjects: int,
+    last_requested: Mapping[ConsumerKey, int],
 ) -> list[Countable]:
-    """Whoever waited longest, as long as all answers together name no more than so many subjects."""
+    """The longest waiting ones, up to `most_subjects` subjects in all responses together."""
     chosen: list[Countable] = []
     left = most_subjects
-    for each in sorted(wanted, key=lambda each: (asked.get(each.key, -1), each.key)):
+    for each in sorted(wanted, key=lambda each: (last_requested.get(each.key, -1), each.key)):
         if len(chosen) < most and each.subjects <= left:
             chosen.append(each)
             left -= each.subjects

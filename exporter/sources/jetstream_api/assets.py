@@ -1,4 +1,4 @@
-"""Streams and consumers of one account by LIST, or by name while LIST has nobody to ask."""
+"""Streams and consumers of one account: by LIST, or by INFO while there is no meta leader."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from exporter.sources.decoding.decode import (
 )
 from exporter.sources.decoding.shared_configs import SharedConfigs
 from exporter.sources.decoding.wire import WireConsumer, WireStream
-from exporter.sources.fan_out import each_of, fan_out
+from exporter.sources.fan_out import fan_out, run_each
 from exporter.sources.filters import Filters
 from exporter.sources.jetstream_api.client import NOT_FOUND, AccountApi, ApiError
-from exporter.sources.request_context import LeftOut, RequestContext
+from exporter.sources.request_context import RequestContext, SkippedRequests
 
 
 @dataclass(slots=True)
 class _Known:
-    """The last configuration of a stream and its consumers: names to ask by, and info while down."""
+    """The last configuration of a stream and its consumers, used while LIST fails."""
 
     config: StreamConfig | None
     consumers: dict[str, ConsumerConfig | None] = field(default_factory=dict)
@@ -42,16 +42,18 @@ class AccountAssets:
     concurrency: int
     streams: tuple[Stream, ...] = ()
     consumers: tuple[Consumer, ...] = ()
-    denied: LeftOut = field(default_factory=LeftOut)  # streams whose consumers may not be listed
+    denied: SkippedRequests = field(
+        default_factory=SkippedRequests
+    )  # streams whose consumers may not be listed
     _known: dict[str, _Known] = field(default_factory=dict)
     _shared: SharedConfigs = field(default_factory=SharedConfigs)
     _account: str = ""
 
     async def read(self, account: str, context: RequestContext) -> None:
-        """Afterwards `streams` and `consumers` hold what this poll found, and nothing older."""
+        """Sets `streams` and `consumers` to the results of this poll."""
         self._account = account
         self.clear()
-        if context.rests("stream_list"):
+        if context.is_skipped("stream_list"):
             return
         found: dict[str, Stream] = {}
         error: RequestError | None = None
@@ -69,19 +71,19 @@ class AccountAssets:
             context.failed("consumer_list", time.perf_counter() - started, error)
             return
         self.streams = tuple(found.values())
-        if error is None and not context.rests("consumer_list"):
+        if error is None and not context.is_skipped("consumer_list"):
             with context.request("consumer_list"):
                 await self._list_consumers(found, context)
 
     def clear(self) -> None:
-        """Names to ask by stay; rows of an earlier poll must not pass for new ones."""
+        """Removes the rows of an earlier poll; the known names stay."""
         self.streams, self.consumers = (), ()
 
     async def _list_streams(self, context: RequestContext) -> dict[str, Stream]:
         found: dict[str, Stream] = {}
         async for page in self.api.stream_pages(context):
             for wire in page.streams or ():
-                # All zeroes and no leader stand for a stream whose servers are away: see `missing`.
+                # A stream whose servers are down is listed with zeroes and no leader: see `missing`.
                 if (name := stream_name(wire)) and self.filters.streams.wants(name):
                     found[name] = self._stream(name, wire)
             offline = page.offline or {}
@@ -104,8 +106,8 @@ class AccountAssets:
         return stream_from_wire(self._account, wire, known.config, leader or self._only_server())
 
     def _only_server(self) -> str:
-        """A stand-alone server before 2.10 does not write that it leads its own streams."""
-        return str(self.api.link.server_info.get("server_name", ""))
+        """A stand-alone server before 2.10 does not report itself as the leader."""
+        return str(self.api.connection.server_info.get("server_name", ""))
 
     def _silent_stream(self, name: str, reason: str) -> Stream:
         known = self._known.setdefault(name, _Known(None))
@@ -119,8 +121,8 @@ class AccountAssets:
                 rows += self._silent_consumers(stream.name, "stream_" + stream.reason)
 
         async def one(stream: Stream) -> None:
-            if self.denied.rests(stream.name, time.monotonic()):
-                raise RequestError("partial", f"consumers of {stream.name}: denied, asked later")
+            if self.denied.is_skipped(stream.name, time.monotonic()):
+                raise RequestError("partial", f"consumers of {stream.name}: denied, retried later")
             try:
                 rows.extend(await self._consumers_of(stream, context))
             except RequestError as error:
@@ -165,7 +167,7 @@ class AccountAssets:
     def _consumer(self, stream: Stream, wire: WireConsumer, known: _Known) -> Consumer | None:
         config = known.consumers.get(wire.name)
         if wire.config is not None and (read := consumer_config(wire.config)) != config:
-            config = self._shared.of(read)  # else the object as before: others tell by that
+            config = self._shared.of(read)  # else the same object: callers compare by identity
         if config is not None and config.internal:
             return None
         if not has_leader(wire.cluster):
@@ -176,17 +178,17 @@ class AccountAssets:
         )
 
     async def _streams_by_name(self, context: RequestContext) -> dict[str, Stream]:
-        """Without a meta leader nobody can list, but each leader still answers for its own."""
+        """Without a meta leader LIST fails, but each stream leader still responds to INFO."""
         found: dict[str, Stream] = {}
 
         async def one(name: str) -> None:
             try:
                 found[name] = self._stream(name, await self.api.stream_info(name, context))
             except RequestError as error:
-                if not _says_nothing(error):
+                if not _is_inconclusive(error):
                     found[name] = self._silent_stream(name, error.reason)
 
-        await each_of(list(self._known), one, self.concurrency)
+        await run_each(list(self._known), one, self.concurrency)
         return found
 
     async def _consumers_by_name(
@@ -207,18 +209,18 @@ class AccountAssets:
                 wire = await self.api.consumer_info(stream.name, name, context)
                 row = self._consumer(stream, wire, known)
             except RequestError as error:
-                if _says_nothing(error):
+                if _is_inconclusive(error):
                     return
                 config = known.consumers.get(name)
                 row = silent_consumer(self._account, stream.name, name, error.reason, config)
             if row is not None:
                 rows.append(row)
 
-        await each_of(wanted, one, self.concurrency)
+        await run_each(wanted, one, self.concurrency)
         return tuple(rows)
 
 
-def _says_nothing(error: RequestError) -> bool:
-    """Gone, or not ours to ask: neither means that it has no leader."""
+def _is_inconclusive(error: RequestError) -> bool:
+    """Deleted, or not permitted: neither means that it has no leader."""
     gone = isinstance(error, ApiError) and error.code == NOT_FOUND
     return gone or error.reason == "permission"

@@ -1,4 +1,4 @@
-"""The JetStream API as an ordinary user asks it: pages, error codes, one asset by name."""
+"""Client of the JetStream API: paged lists, info requests, error codes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from exporter.sources.decoding.wire import (
     WireStreamList,
 )
 from exporter.sources.request_context import RequestContext
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 
-# A server gathers a list from its peers for 4 s before it answers with what it has.
+# A server collects a list from its peers for up to 4 s before it responds.
 LIST_SECONDS = 6.0
 INFO_SECONDS = 2.0
 NOT_FOUND = 404
@@ -33,7 +33,7 @@ T = TypeVar("T", WireAccountInfo, WireStreamList, WireConsumerList, WireStream, 
 
 
 class ApiError(RequestError):
-    """The server answered with an error of its own."""
+    """The server responded with an API error."""
 
     def __init__(self, subject: str, error: WireApiError) -> None:
         super().__init__(
@@ -50,13 +50,13 @@ def _reason(error: WireApiError) -> str:
 
 
 def api_prefix(domain: str | None) -> str:
-    """Where the API of that JetStream domain is asked; that of the connected server when left out."""
+    """The API prefix of a JetStream domain; None means the domain of the connected server."""
     return f"$JS.{domain}.API" if domain else "$JS.API"
 
 
 @dataclass(frozen=True, slots=True)
 class AccountApi:
-    link: NatsLink
+    connection: NatsConnection
     prefix: str = "$JS.API"
 
     async def account_info(self, context: RequestContext) -> WireAccountInfo:
@@ -87,7 +87,7 @@ class AccountApi:
     ) -> AsyncIterator[T]:
         offset, total = 0, 1
         while offset < total:
-            # Nothing but the offset: since 2.12 a server refuses a request with unknown fields.
+            # Only the offset: since 2.12 servers reject requests with unknown fields.
             payload = msgspec.json.encode({"offset": offset})
             page = await self._request(kind, subject, payload, context.left(LIST_SECONDS))
             if not isinstance(page, WireStreamList | WireConsumerList):
@@ -98,7 +98,7 @@ class AccountApi:
 
     async def _request(self, kind: type[T], subject: str, payload: bytes, seconds: float) -> T:
         whole = f"{self.prefix}.{subject}"
-        reply = await self.link.request(whole, payload, timeout=seconds)
+        reply = await self.connection.request(whole, payload, timeout=seconds)
         response = read_response(kind, reply.data, whole)
         if response.error is not None:
             raise ApiError(whole, response.error)

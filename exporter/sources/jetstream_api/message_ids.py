@@ -1,6 +1,6 @@
-"""How many of a stream's last messages carry an id for deduplication.
+"""Counts how many of a stream's last messages have a Nats-Msg-Id header.
 
-Of a message only its headers are looked at, and nothing of it is kept.
+Only the headers of a message are decoded, and nothing of it is stored.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ID_HEADER = b"\r\nnats-msg-id:"
 
 
 class _Message(Struct, gc=False):
-    """The payload is left out here: so it is never decoded."""
+    """The payload is not declared, so it is never decoded."""
 
     hdrs: str = ""
 
@@ -46,18 +46,18 @@ class MessageIds:
     async def read(
         self, streams: Iterable[Stream], context: RequestContext
     ) -> tuple[dict[StreamKey, MessageSample], RequestError | None]:
-        """Of streams that have messages and a dedupe window; the error tells what is missing."""
+        """For streams with messages and a duplicate window; the error names what is missing."""
         found: dict[StreamKey, MessageSample] = {}
 
         async def one(row: Stream) -> None:
             found[row.account, row.name] = await self._sample(row, context)
 
-        asked = [row for row in streams if _is_asked(row)]
-        left = len(asked) - MOST_STREAMS
+        wanted = [row for row in streams if _is_sampled(row)]
+        left = len(wanted) - MOST_STREAMS
         beyond = f"{left} streams beyond {MOST_STREAMS} were not sampled"
         error = RequestError("partial", beyond) if left > 0 else None
         try:
-            await fan_out(asked[:MOST_STREAMS], one, self.concurrency, context, "streams")
+            await fan_out(wanted[:MOST_STREAMS], one, self.concurrency, context, "streams")
         except RequestError as failure:
             error = failure
         return found, error
@@ -73,17 +73,19 @@ class MessageIds:
         return MessageSample(read, with_id)
 
     async def _headers(self, stream: str, seq: int, context: RequestContext) -> bytes | None:
-        """None when there is no such message any more."""
+        """None when the message is no longer stored."""
         subject = f"{self.api.prefix}.STREAM.MSG.GET.{stream}"
         request = msgspec.json.encode({"seq": seq})
-        reply = await self.api.link.request(subject, request, timeout=context.left(INFO_SECONDS))
+        reply = await self.api.connection.request(
+            subject, request, timeout=context.left(INFO_SECONDS)
+        )
         got = read_response(_GotMessage, reply.data, subject)
         if got.error is not None and got.error.code != NOT_FOUND:
             raise ApiError(subject, got.error)
         return base64.b64decode(got.message.hdrs) if got.message else None
 
 
-def _is_asked(row: Stream) -> bool:
+def _is_sampled(row: Stream) -> bool:
     config = row.config
     return (
         row.up

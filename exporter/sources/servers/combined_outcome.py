@@ -1,4 +1,4 @@
-"""One request asked of several servers one by one: its outcome is good only if all answered."""
+"""The outcome of one request that is sent to several servers: it succeeds only if all do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from exporter.sources.request_context import RequestContext
 
 
 @dataclass(slots=True)
-class Tally:
+class CombinedOutcome:
     _seconds: dict[str, float] = field(default_factory=dict)
     _errors: dict[str, list[RequestError]] = field(default_factory=dict)
     _succeeded: set[str] = field(default_factory=set)
@@ -34,14 +34,14 @@ class Tally:
         self._seconds.setdefault(name, 0.0)
         self._errors.setdefault(name, []).append(error)
 
-    def tell(self, context: RequestContext) -> None:
+    def report_to(self, context: RequestContext) -> None:
         for name, took in self._seconds.items():
             errors = self._errors.get(name)
             if not errors:
                 context.outcomes.append(Outcome(name, True, took))
                 continue
             reason, detail = errors[0].reason, "; ".join(error.detail for error in errors)
-            # It would be too large again next time: let it rest, unless others answer it.
+            # It would be too large again: skip it for a while, unless it succeeds on other servers.
             if reason == "size" and name not in self._succeeded:
                 context.failed(name, took, RequestError(reason, detail))
             else:

@@ -1,4 +1,4 @@
-"""JSZ over many accounts: page by page, and whole on every version."""
+"""Pages of JSZ over many accounts, complete on every server version."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import msgspec
 
 from exporter.sources.decoding.wire import WireJsz
 
-_ALL_NAMES = 1_000_000  # names alone are small: never in pages
+_ALL_NAMES = 1_000_000  # names alone are small: one page
 
 
 @dataclass(frozen=True, slots=True)
 class JszRequest:
-    """A page of accounts with all that is theirs; or one account, or nothing but their names."""
+    """A page of accounts with their streams; or one account; or only the names of all accounts."""
 
     config: bool = False
     offset: int = 0
@@ -50,14 +50,14 @@ class JszRequest:
         return query
 
 
-# What the servers answered, by server id; who stays silent is not in it.
-Ask = Callable[[JszRequest], Awaitable[dict[str, WireJsz]]]
+# Sends one request; returns the responses by server id.
+RequestJsz = Callable[[JszRequest], Awaitable[dict[str, WireJsz]]]
 
 
 async def read_all_accounts(
-    request: Ask, limit: int, *, config: bool, consumers: bool = True
+    request: RequestJsz, limit: int, *, config: bool, consumers: bool = True
 ) -> dict[str, list[WireJsz]]:
-    """The pages of each server that answered every request."""
+    """The pages of each server that responded to every request."""
     pages: dict[str, list[WireJsz]] = {}
     offset, most = 0, 1
     while offset < most:
@@ -65,7 +65,7 @@ async def read_all_accounts(
         pages = _joined(pages, got, first=offset == 0)
         offset += limit
         most = max((page.account_total for page in got.values()), default=0)
-    for name in await _left_out(request, pages):
+    for name in await _missed_accounts(request, pages):
         got = await request(JszRequest(config, account=name, consumers=consumers))
         pages = _joined(pages, got, first=False)
     return pages
@@ -74,7 +74,7 @@ async def read_all_accounts(
 def _joined(
     pages: dict[str, list[WireJsz]], got: dict[str, WireJsz], *, first: bool
 ) -> dict[str, list[WireJsz]]:
-    """Half of what a server holds would show the rest as leaderless: all of it or nothing."""
+    """All pages of a server or none: with a part of them, the rest would look leaderless."""
     return {
         server: [*pages.get(server, ()), page]
         for server, page in got.items()
@@ -82,8 +82,8 @@ def _joined(
     }
 
 
-async def _left_out(request: Ask, pages: dict[str, list[WireJsz]]) -> list[str]:
-    """Before 2.11.2 servers sort their accounts for every page but the first, and some fall between."""
+async def _missed_accounts(request: RequestJsz, pages: dict[str, list[WireJsz]]) -> list[str]:
+    """Before 2.11.2 servers do not sort the first page, so some accounts are on no page."""
     seen = {server: _names(*kept) for server, kept in pages.items()}
     if all(len(seen[server]) >= kept[0].account_total for server, kept in pages.items()):
         return []
@@ -93,6 +93,6 @@ async def _left_out(request: Ask, pages: dict[str, list[WireJsz]]) -> list[str]:
 
 
 def _names(*pages: WireJsz) -> set[str]:
-    """As a server wants them asked for: in operator mode an account's key, not its name."""
+    """As requests name accounts: in operator mode by key, not by name."""
     details = (detail for page in pages for detail in page.account_details or ())
     return {detail.id or detail.name for detail in details}

@@ -1,4 +1,4 @@
-"""The answers of all servers -> one row per stream and consumer, from its own leader only."""
+"""Responses of all servers -> one row per stream and consumer, from its leader only."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from exporter.sources.filters import Filters
 
 StreamKey = tuple[str, str]
 ConsumerKey = tuple[str, str, str]
-# Servers since 2.11 write into an asset's metadata which level of their API it needs.
+# Servers since 2.11 write the required API level into the metadata.
 _REQUIRED_LEVEL = "_nats.req.level"
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True)
 class ConfigCache:
-    """Configuration read on a slower cadence than state, kept by name."""
+    """Configuration by name; it is fetched less often than the state."""
 
     streams: dict[StreamKey, StreamConfig] = field(default_factory=dict)
     consumers: dict[ConsumerKey, ConsumerConfig] = field(default_factory=dict)
     required_levels: dict[StreamKey, int] = field(default_factory=dict)  # only those above 0
     default_max_consumers: int | None = None
-    unknown: bool = False  # a row without known configuration was seen: read it again soon
+    unknown: bool = False  # a row without known configuration was seen: fetch it again soon
     _shared: SharedConfigs = field(default_factory=SharedConfigs)
 
     def stream(self, account: str, wire: WireStream) -> StreamConfig | None:
@@ -53,7 +53,7 @@ class ConfigCache:
         key = (account, stream, wire.name)
         config = self.consumers.get(key)
         if wire.config is not None:
-            # An unchanged configuration stays the same object: others tell by that.
+            # An unchanged configuration stays the same object: callers compare by identity.
             read = consumer_config(wire.config)
             if read != config:
                 config = self.consumers[key] = self._shared.of(read)
@@ -67,7 +67,7 @@ class ConfigCache:
             self.required_levels.pop(key, None)
 
     def can_run(self, key: StreamKey, server_level: int | None) -> bool:
-        """A server that was downgraded lists a stream that it cannot run, as if it were empty."""
+        """A downgraded server lists a stream that it cannot run as if it were empty."""
         return server_level is None or self.required_levels.get(key, 0) <= server_level
 
     def _with_server_default(self, config: StreamConfig) -> StreamConfig:
@@ -77,7 +77,7 @@ class ConfigCache:
         return config
 
     def keep_only(self, streams: Iterable[Stream], consumers: Iterable[Consumer]) -> None:
-        """What is gone must not fill the memory; called after a complete read."""
+        """Removes what is gone, to bound the memory. Call it after a complete fetch."""
         named_streams = {(row.account, row.name) for row in streams}
         self.streams = {key: kept for key, kept in self.streams.items() if key in named_streams}
         self.required_levels = {
@@ -91,25 +91,25 @@ class ConfigCache:
 class _StreamRows:
     leader_row: WireStream | None = None
     leader: str = ""
-    unsupported: bool = False  # its leader is too old a server for it
+    unsupported: bool = False  # its leader is a server that is too old for it
     seen_by: dict[str, int] = field(default_factory=dict)  # server -> its own count of messages
     peers: set[str] = field(default_factory=set)
-    named: set[str] = field(default_factory=set)  # whom its followers hold for the leader
+    named: set[str] = field(default_factory=set)  # the leaders that its followers report
 
 
 def leads(cluster: WireCluster | None, server: str) -> bool:
-    """Whether `server` speaks here as the leader; a stand-alone server may name no cluster."""
+    """Whether `server` is the leader; a stand-alone server may omit the cluster."""
     return cluster is None or cluster.leader == server
 
 
 @dataclass(slots=True)
 class LeaderRows:
-    """Takes the account details of each server in turn, then gives the rows of the leaders."""
+    """Collects the account details of each server, then returns the rows of the leaders."""
 
     configs: ConfigCache
     filters: Filters
-    # Servers that live but did not list their assets: of what they lead nothing is known.
-    mute: frozenset[str] = frozenset()
+    # Servers that are up but did not list their streams: what they lead is unknown.
+    without_jsz: frozenset[str] = frozenset()
     _streams: dict[StreamKey, _StreamRows] = field(default_factory=dict)
     _led: dict[ConsumerKey, Consumer] = field(default_factory=dict)
     _followed: dict[ConsumerKey, set[str]] = field(default_factory=dict)  # -> its hosts
@@ -164,20 +164,20 @@ class LeaderRows:
                 continue
             row = consumer_from_wire(account, name, wire, config, server, first_seq)
             rival = self._led.get(key)
-            # Two servers may both hold themselves for the leader while an election is under way;
-            # the one that delivered more is the newer.
+            # During an election two servers may both report themselves as the leader; the one that
+            # delivered more is the newer.
             if rival is None or row.delivered_consumer_seq > rival.delivered_consumer_seq:
                 self._led[key] = row
 
     def _leads_well(self, cluster: WireCluster, server: str) -> bool:
         if cluster.leader != server:
             return False
-        # A leader among others that cannot say since when was not yet confirmed by them.
+        # A leader without `leader_since` was not yet confirmed by its peers.
         since, before = cluster.leader_since, self._settled_before
         return before is None or not cluster.replicas or (since is not None and since <= before)
 
     def _add_followed(self, key: ConsumerKey, server: str, cluster: WireCluster) -> None:
-        if cluster.leader in self.mute:
+        if cluster.leader in self.without_jsz:
             self._unknown.add(key)
         hosts = self._followed.setdefault(key, set())
         hosts.add(server)
@@ -188,7 +188,7 @@ class LeaderRows:
         for (account, name), rows in self._streams.items():
             config = self.configs.streams.get((account, name))
             if rows.leader_row is None:
-                if not rows.named.isdisjoint(self.mute):
+                if not rows.named.isdisjoint(self.without_jsz):
                     continue
                 hosts = tuple(rows.peers | set(rows.seen_by))
                 reason = "offline" if rows.unsupported else "no_leader"
@@ -210,7 +210,7 @@ class LeaderRows:
 
 
 def _newer(row: WireStream, than: WireStream | None) -> bool:
-    """Of two rows that both claim to lead, the later elected (or else further) one is true."""
+    """Of two rows with a leader, the later elected one wins, then the higher sequence."""
     return than is None or _age_key(row) > _age_key(than)
 
 

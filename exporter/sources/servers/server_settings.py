@@ -1,4 +1,4 @@
-"""What servers say of their own configuration; over the system account that is one more request."""
+"""Configuration of the servers; over the system account it needs one more request."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from exporter.model import ServerSettings, Snapshot
 from exporter.sources.decoding.decode import known_time, positive, read_response
 from exporter.sources.decoding.server_decode import ServerResponses
 from exporter.sources.decoding.wire import WireVarz, WireVarzResponse
-from exporter.sources.request_context import LeftOut, RequestContext
+from exporter.sources.request_context import RequestContext, SkippedRequests
 from exporter.sources.transport.connection import Reply
 
 REQUEST = "varz"
-# Of the time that a poll has left: streams and consumers matter more.
+# Share of the remaining time of a poll: streams and consumers matter more.
 SHARE_OF_TIME = 1 / 4
 
 
@@ -31,32 +31,32 @@ def server_settings(varz: WireVarz) -> ServerSettings:
 
 @dataclass(slots=True)
 class ServerSettingsCache:
-    """The settings of each life of a server, read now and then.
+    """The settings by server id, refreshed at an interval.
 
-    What comes of the request is told beside the rest: its failure makes no snapshot incomplete.
+    A failure of this request does not make the snapshot incomplete.
     """
 
     wanted: bool
     interval: float
-    left_out: LeftOut = field(default_factory=LeftOut)
+    skipped_requests: SkippedRequests = field(default_factory=SkippedRequests)
     _known: dict[str, ServerSettings] = field(default_factory=dict)  # by server id
-    _asked: frozenset[str] = frozenset()
+    _requested: frozenset[str] = frozenset()
     _read: float = float("-inf")
 
     def context(self, deadline: float) -> RequestContext:
         now = time.monotonic()
-        return RequestContext(now + (deadline - now) * SHARE_OF_TIME, self.left_out)
+        return RequestContext(now + (deadline - now) * SHARE_OF_TIME, self.skipped_requests)
 
     def due(self, servers: Set[str], now: float) -> bool:
-        """A server that has just started is asked at once, so that nothing of it is unknown."""
+        """At the interval, and at once when a server has just started."""
         late = now - self._read >= self.interval
-        return self.wanted and bool(servers) and (late or not servers <= self._asked)
+        return self.wanted and bool(servers) and (late or not servers <= self._requested)
 
-    def request(self, servers: Set[str], now: float) -> None:
-        """It is about to be asked: who does not answer is not asked at every poll."""
-        self._asked, self._read = frozenset(servers), now
+    def note_requested(self, servers: Set[str], now: float) -> None:
+        """Call it before the request: a server that does not respond is not requested at every poll."""
+        self._requested, self._read = frozenset(servers), now
 
-    def learn(self, replies: Iterable[Reply]) -> None:
+    def update(self, replies: Iterable[Reply]) -> None:
         for reply in replies:
             response = read_response(WireVarzResponse, reply.data, REQUEST)
             if response.data is not None:
@@ -69,10 +69,10 @@ class ServerSettingsCache:
             there[key].settings = kept
 
 
-def told_beside(snapshot: Snapshot, context: RequestContext) -> Snapshot:
-    rests = context.left_out.skipped(time.monotonic())
+def with_request_outcomes(snapshot: Snapshot, context: RequestContext) -> Snapshot:
+    skipped = context.skipped_requests.skipped(time.monotonic())
     return replace(
         snapshot,
         outcomes=(*snapshot.outcomes, *context.outcomes),
-        skipped=(*snapshot.skipped, *rests),
+        skipped=(*snapshot.skipped, *skipped),
     )

@@ -1,4 +1,4 @@
-"""From the answers of many servers to one snapshot; shared by the system and monitor sources."""
+"""Responses of many servers -> one snapshot; shared by the system and monitor sources."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from exporter.signals.clock import ClockState
 from exporter.sources.api_counters import ApiCounters
 from exporter.sources.decoding.server_decode import (
     ServerResponses,
-    fleet_accounts,
-    fleet_meta,
-    fleet_servers,
+    decode_accounts,
+    decode_meta,
+    decode_servers,
 )
 from exporter.sources.decoding.wire import WireHealth
 from exporter.sources.filters import Filters
 from exporter.sources.request_context import RequestContext
 from exporter.sources.servers.leaders import ConfigCache, LeaderRows
+from exporter.sources.servers.registry import ServerRegistry
+from exporter.sources.servers.silent_assets import SilentAssets
 from exporter.sources.servers.startup import StartupCache
-from exporter.sources.silent_assets import ServerRegistry, SilentAssets
 from exporter.sources.subsz.counts import account_id
 from exporter.sources.subsz.publish_counts import PublishCounting, PublishOptions
 
-# New names make the configuration due early, but never more often than this.
+# New names make the configuration due early, but not more often than this.
 _EARLIEST_CONFIG_SECONDS = 20.0
-# Of the time that a poll has left: when configuration does not come, there is time for the state.
+# Share of the remaining time of a poll: without configuration there is still time for the state.
 CONFIG_SHARE_OF_TIME = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What every source needs to know of its system."""
+    """The options of every source."""
 
     system: str
     filters: Filters = field(default_factory=Filters)
@@ -49,12 +50,12 @@ class SourceOptions:
     concurrency: int = 12
     max_response_bytes: int = 1024**3
     publishes: PublishOptions = field(default_factory=PublishOptions)
-    read_settings: bool = False  # ask servers for their own configuration; the audit wants it
+    read_settings: bool = False  # request the servers' own configuration, for the audit
 
 
 @dataclass(slots=True)
-class ServersMemory:
-    """What such a source keeps between polls."""
+class ServersState:
+    """The state of such a source between polls."""
 
     options: SourceOptions
     clocks: ClockState = field(default_factory=ClockState)
@@ -65,10 +66,10 @@ class ServersMemory:
     startups: StartupCache = field(default_factory=StartupCache)
     api_counters: ApiCounters = field(default_factory=ApiCounters)
     publishes: PublishCounting = field(init=False)
-    consumers: int = 0  # as many as the last snapshot had
-    strangers: int = 0  # servers of another JetStream domain that answered this poll
+    consumers: int = 0  # in the last snapshot
+    other_domain_servers: int = 0  # servers of another JetStream domain that responded
     _config_read: float = float("-inf")
-    _config_rests: float = float("-inf")  # until then it is not asked again
+    _config_retry_at: float = float("-inf")  # not requested before this time
     _health_read: float = float("-inf")
 
     def __post_init__(self) -> None:
@@ -78,12 +79,12 @@ class ServersMemory:
 
     @property
     def over_ceiling(self) -> bool:
-        """So many consumers that reading all their configuration could make publishers wait."""
+        """Whether fetching all configuration could make publishers wait."""
         return self.consumers > self.options.config_ceiling
 
     @property
     def config_known(self) -> bool:
-        """Of one server at least: it is then known in how small pages it has to be asked for."""
+        """Of at least one server; the necessary page size is known then."""
         return bool(self.configs.streams) or self._config_read != float("-inf")
 
     @property
@@ -92,10 +93,10 @@ class ServersMemory:
 
     def config_due(self, now: float) -> bool:
         age = now - self._config_read
-        if now < self._config_rests:
+        if now < self._config_retry_at:
             return False
         if self.over_ceiling and age != float("inf"):
-            return False  # once at the start, then no more
+            return False  # only once, at the start
         due_early = self.configs.unknown and age >= _EARLIEST_CONFIG_SECONDS
         return due_early or age >= self.options.config_interval
 
@@ -104,8 +105,8 @@ class ServersMemory:
         self.configs.unknown = False
 
     def config_failed(self, now: float) -> None:
-        """Asked again at every poll, it could take the time of the smaller request each time."""
-        self._config_rests = now + self.options.config_interval
+        """Waits an interval: at every poll it would take the time of the smaller request."""
+        self._config_retry_at = now + self.options.config_interval
 
     def health_due(self, now: float) -> bool:
         return now - self._health_read >= self.options.health_interval
@@ -114,14 +115,14 @@ class ServersMemory:
         self._health_read = now
 
     def empty_snapshot(self, context: RequestContext) -> Snapshot:
-        """Nobody answered: only that is known (and which servers should have)."""
+        """Without any response: only the known servers, all down."""
         now = time.time()
         return Snapshot(
             system=self.options.system,
             taken=now,
             servers=self.servers.with_silent(now, ()),
             outcomes=tuple(context.outcomes),
-            skipped=context.left_out.skipped(time.monotonic()),
+            skipped=context.skipped_requests.skipped(time.monotonic()),
             servers_expected=self.servers.expected(),
             servers_responding=0,
             complete=False,
@@ -129,22 +130,22 @@ class ServersMemory:
 
 
 def build_snapshot(
-    memory: ServersMemory, context: RequestContext, responses: list[ServerResponses]
+    state: ServersState, context: RequestContext, responses: list[ServerResponses]
 ) -> Snapshot:
-    """Heavy (a decode's worth of rows): runs in a thread, off the event loop."""
+    """CPU-heavy: runs in a thread."""
     now = time.time()
     for response in responses:
-        response.health = memory.health.get(response.server.name)
-    starting = memory.startups.starting(responses)
+        response.health = state.health.get(response.server.name)
+    starting = state.startups.starting(responses)
     for response in responses:
         if response.server.name in starting:
             response.jsz.clear()
-    mute = frozenset(response.server.name for response in responses if not response.jsz)
-    rows = LeaderRows(memory.configs, memory.options.filters, mute)
+    without_jsz = frozenset(response.server.name for response in responses if not response.jsz)
+    rows = LeaderRows(state.configs, state.options.filters, without_jsz)
     for response in responses:
         for page in response.jsz:
             if page.limits and page.limits.default_max_consumers > 0:
-                memory.configs.default_max_consumers = page.limits.default_max_consumers
+                state.configs.default_max_consumers = page.limits.default_max_consumers
         rows.add(
             response.server.name,
             response.account_details(),
@@ -153,32 +154,36 @@ def build_snapshot(
         )
     streams, consumers = rows.streams(), rows.consumers()
     if context.succeeded("jsz_config"):
-        memory.configs.keep_only(streams, consumers)
-    succeeded = fleet_servers(responses, streams, consumers, memory.clocks, now)
-    servers = memory.servers.with_silent(now, succeeded)
-    away = starting | {server.name for server in servers if not server.up}
-    mum = frozenset(response.server.name for response in responses if not response.lists_streams)
-    streams, consumers = memory.silent.with_silent(now, streams, consumers, away, mum - away)
-    streams = _with_all_consumers(streams, memory.silent)
-    memory.consumers = len(consumers)
-    expected = memory.servers.expected()
+        state.configs.keep_only(streams, consumers)
+    succeeded = decode_servers(responses, streams, consumers, state.clocks, now)
+    servers = state.servers.with_silent(now, succeeded)
+    down = starting | {server.name for server in servers if not server.up}
+    without_streams = frozenset(
+        response.server.name for response in responses if not response.lists_streams
+    )
+    streams, consumers = state.silent.with_silent(
+        now, streams, consumers, down, without_streams - down
+    )
+    streams = _with_all_consumers(streams, state.silent)
+    state.consumers = len(consumers)
+    expected = state.servers.expected()
     return Snapshot(
-        system=memory.options.system,
+        system=state.options.system,
         taken=now,
         streams=streams,
         consumers=consumers,
         servers=servers,
-        accounts=_wanted_accounts(memory, responses, streams, consumers),
-        meta=fleet_meta(responses),
+        accounts=_wanted_accounts(state, responses, streams, consumers),
+        meta=decode_meta(responses),
         outcomes=tuple(context.outcomes),
         faults=(
-            *_strangers(memory),
-            *_starting(starting),
+            *_other_domain_faults(state),
+            *_starting_faults(starting),
             *unreadable_thresholds("jsz_config", streams, consumers),
         ),
         skipped=(
-            *context.left_out.skipped(time.monotonic()),
-            *([Skipped("jsz_config", "ceiling")] if memory.over_ceiling else []),
+            *context.skipped_requests.skipped(time.monotonic()),
+            *([Skipped("jsz_config", "ceiling")] if state.over_ceiling else []),
         ),
         servers_expected=expected,
         servers_responding=len(succeeded),
@@ -193,7 +198,7 @@ def _account_names(responses: list[ServerResponses]) -> dict[str, str]:
 
 
 def _with_all_consumers(streams: tuple[Stream, ...], known: SilentAssets) -> tuple[Stream, ...]:
-    """A stream's leader counts the consumers on its own server; in a cluster others hold more."""
+    """A stream's leader counts only the consumers on its own server."""
     if not any(row.replicas for row in streams):
         return streams
     seen = known.consumer_counts()
@@ -206,28 +211,28 @@ def _with_all_consumers(streams: tuple[Stream, ...], known: SilentAssets) -> tup
 
 
 def _wanted_accounts(
-    memory: ServersMemory,
+    state: ServersState,
     responses: list[ServerResponses],
     streams: tuple[Stream, ...],
     consumers: tuple[Consumer, ...],
 ) -> tuple[Account, ...]:
-    wants = memory.options.filters.accounts.wants
-    found = fleet_accounts(responses, streams, consumers)
+    wants = state.options.filters.accounts.wants
+    found = decode_accounts(responses, streams, consumers)
     ids = frozenset(response.server.id for response in responses)
-    return memory.api_counters.risen(tuple(one for one in found if wants(one.name)), ids)
+    return state.api_counters.risen(tuple(one for one in found if wants(one.name)), ids)
 
 
-def _strangers(memory: ServersMemory) -> tuple[Fault, ...]:
-    if not memory.strangers:
+def _other_domain_faults(state: ServersState) -> tuple[Fault, ...]:
+    if not state.other_domain_servers:
         return ()
-    detail = "servers of another JetStream domain answered; a system is one domain"
-    return (Fault("statsz", "other_domain", memory.strangers, detail),)
+    detail = "servers of another JetStream domain responded; a system is one domain"
+    return (Fault("statsz", "other_domain", state.other_domain_servers, detail),)
 
 
-def _starting(servers: frozenset[str]) -> tuple[Fault, ...]:
+def _starting_faults(servers: frozenset[str]) -> tuple[Fault, ...]:
     if not servers:
         return ()
-    detail = "not read, for they have just started: " + ", ".join(sorted(servers))
+    detail = "not read because they have just started: " + ", ".join(sorted(servers))
     return (Fault("jsz", "partial", len(servers), detail),)
 
 

@@ -1,6 +1,6 @@
-"""Servers that have just started: they list assets before they know who leads them and how far.
+"""Detects servers that have just started: their lists are not reliable yet.
 
-For that long a replica shows itself as the leader, and a backlog as 0.
+Until then a replica may report itself as the leader, and a backlog of 0.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 from exporter.sources.decoding.server_decode import ServerResponses
 from exporter.sources.decoding.wire import WireServer
 
-# A server without a meta leader for longer than this is no longer starting: its group lost quorum,
-# and what it leads by itself is true.
+# A server without a meta leader for longer than this is no longer starting: the meta group lost
+# quorum, and the streams that the server leads are reliable.
 _LONGEST_START_SECONDS = 60.0
-# A server that came back counts what waits for its consumers a moment after it knows its meta leader.
+# A restarted server counts the backlog of its consumers shortly after it knows the meta leader.
 _COUNTING_SECONDS = 5.0
-# Words of healthz while a server reads its stores, and then its meta group's log.
+# Texts of healthz while a server recovers its stores and its meta log.
 _STARTING = ("failed to be ready", "recovering")
 
 
 @dataclass(slots=True)
 class StartupCache:
-    """Which servers have got over their start; a restarted one has a new id."""
+    """Which servers have finished their start; a restarted one has a new id."""
 
     _settled: set[str] = field(default_factory=set)  # ids
     _clustered: set[str] = field(default_factory=set)  # names
@@ -31,11 +31,11 @@ class StartupCache:
         return server_id in self._settled
 
     def is_new(self, server: WireServer) -> bool:
-        """Worth a request about its health, for it may be starting."""
+        """Whether to request its health, because it may be starting."""
         return server.jetstream and server.id not in self._settled
 
     def starting(self, responses: list[ServerResponses]) -> frozenset[str]:
-        """The names of those that do not know yet what they hold."""
+        """The names of the servers that are still starting."""
         names = frozenset(
             response.server.name for response in responses if self._is_starting(response)
         )
@@ -43,22 +43,22 @@ class StartupCache:
         return names
 
     def _is_starting(self, response: ServerResponses) -> bool:
-        said, meta = response.server, response.meta
-        if not said.jetstream or said.id in self._settled:
+        server, meta = response.server, response.meta
+        if not server.jetstream or server.id in self._settled:
             return False
-        # It may hear from the meta leader before it has read its own log to the end.
+        # It may know the meta leader before it has read its own log to the end.
         error = response.health.error if response.health else ""
         starting = any(word in error for word in _STARTING)
         if meta is not None:
-            self._clustered.add(said.name)
-            came_back = self._lives.setdefault(said.name, said.id) != said.id
+            self._clustered.add(server.name)
+            came_back = self._lives.setdefault(server.name, server.id) != server.id
             uptime = _uptime(response)
             starting |= not meta.leader and uptime < _LONGEST_START_SECONDS
             starting |= came_back and uptime < _COUNTING_SECONDS
         else:
-            starting |= said.name in self._clustered
+            starting |= server.name in self._clustered
         if not starting:
-            self._settled.add(said.id)
+            self._settled.add(server.id)
         return starting
 
 

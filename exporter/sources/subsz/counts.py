@@ -1,4 +1,4 @@
-"""The subscriptions of all servers -> counts by stream and consumer. Pure."""
+"""Subscriptions of all servers -> counts by stream and consumer. Pure."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ def counts_of(read: Sequence[ServerRows], *, complete: bool) -> SubscriptionCoun
             for (account, stream, consumer), counters in found.items():
                 key = (names.get(account, account), stream, consumer)
                 kept[key] = kept.get(key, ()) + counters
-        heard = rows.listeners()
-        for account, subjects in heard.by_account.items():
+        by_server = rows.listeners()
+        for account, subjects in by_server.by_account.items():
             listeners.setdefault(names.get(account, account), set()).update(subjects)
-        if heard.imported:
+        if by_server.imported:
             whole.clear()
     return SubscriptionCounts(
-        streams={stream.key: rows.stream_look(stream, cid) for rows, stream, cid in _owned(read)},
+        streams={
+            stream.key: rows.stream_observation(stream, cid) for rows, stream, cid in _owned(read)
+        },
         acks={key: counters for key, counters in acks.items() if counters},
         pulls={key: counters for key, counters in pulls.items() if counters},
         advisory_listeners={account: frozenset(found) for account, found in listeners.items()},

@@ -1,7 +1,7 @@
-"""What JetStream's own subscriptions received: publishes, acks and pulls, by one bulk request.
+"""Reads what JetStream's own subscriptions received: publishes, acks and pulls, in bulk.
 
-The server walks all subscriptions of an account while its publishers wait: first their number is
-asked, which costs nothing, and above a ceiling that account stays out.
+The server walks all subscriptions of an account while its publishers wait. So the reader first
+requests their number, which costs nothing, and skips an account above a ceiling.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ logger = logging.getLogger(__name__)
 
 REQUEST = "subsz"
 QUEUES_REQUEST = "ipqueuesz"
-# At 2.8 us each, the worst seen, publishers wait 20 ms.
+# At 2.8 us each, the worst measured, publishers wait 20 ms.
 CEILING = 7_000
-# A message that left the queues may still wait for a quorum, at worst in another data centre; only
-# after that the next request may ask for last_seq.
+# A message that left the queues may still wait for a quorum, at worst in another data centre. The
+# request for last_seq must come after that.
 SETTLE_SECONDS = 0.25
-_MOST_LOOKUPS = 16  # connections that are asked for by number, per server and look
+_MOST_LOOKUPS = 16  # CONNZ requests per server and poll
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class OverCeiling:
 
 
 @dataclass(frozen=True, slots=True)
-class SubszReading:
+class SubszResult:
     counts: SubscriptionCounts
     over_ceiling: tuple[OverCeiling, ...] = ()
     error: RequestError | None = None  # of the servers that could not be read
@@ -56,32 +56,34 @@ class SubszReading:
 
 @dataclass(slots=True)
 class SubszReader:
-    """Keeps whose connections are whose: a number is never used twice in a server's life."""
+    """Remembers the owners of connections: a server never reuses a connection number."""
 
     system: str
     ceiling: int = CEILING
     settle: float = SETTLE_SECONDS
     _owners: dict[tuple[str, StreamKey], int] = field(default_factory=dict)
     _clients: set[tuple[str, int]] = field(default_factory=set)
-    _queues_rest: dict[str, float] = field(default_factory=dict)  # by server id, until when
+    _queues_retry_at: dict[str, float] = field(default_factory=dict)  # by server id, until when
     _queues_denied: set[str] = field(default_factory=set)  # ids of servers
     _log: StateLog = field(default_factory=lambda: StateLog(logger))
     _logged: set[tuple[str, str]] = field(default_factory=set)
 
-    async def read(self, request: SubszTransport, servers: Mapping[str, str]) -> SubszReading:
+    async def read(self, request: SubszTransport, servers: Mapping[str, str]) -> SubszResult:
         """`servers`: those with JetStream, id -> name."""
-        looks = await asyncio.gather(*(self._look(request, *server) for server in servers.items()))
-        read = [rows for rows, _, _ in looks if rows is not None]
-        over = tuple(one for _, left_out, _ in looks for one in left_out)
+        results = await asyncio.gather(
+            *(self._read_server(request, *server) for server in servers.items())
+        )
+        read = [rows for rows, _, _ in results if rows is not None]
+        over = tuple(one for _, over, _ in results for one in over)
         self._remember(read)
-        self._tell(over)
+        self._log_over_ceiling(over)
         await asyncio.sleep(self.settle)
-        complete = all(error is None for _, _, error in looks)
+        complete = all(error is None for _, _, error in results)
         counts = await asyncio.to_thread(counts_of, read, complete=complete)
-        failed = _joined([error for _, _, error in looks if error])
-        return SubszReading(counts, over, failed, bool(self._queues_denied))
+        failed = _joined([error for _, _, error in results if error])
+        return SubszResult(counts, over, failed, bool(self._queues_denied))
 
-    async def _look(
+    async def _read_server(
         self, request: SubszTransport, server_id: str, name: str
     ) -> tuple[ServerRows | None, list[OverCeiling], RequestError | None]:
         over: list[OverCeiling] = []
@@ -102,7 +104,7 @@ class SubszReader:
         self, request: SubszTransport, rows: ServerRows, total: int, over: list[OverCeiling]
     ) -> None:
         if total <= self.ceiling:
-            # Few enough in all accounts together: one request is kinder than one for each.
+            # Few enough in all accounts together: one request is cheaper than one for each.
             return await _take(request, rows, "")
         for account in rows.accounts:
             key = account_id(account)
@@ -114,8 +116,8 @@ class SubszReader:
         return None
 
     async def _queues(self, request: SubszTransport, server_id: str) -> Collection[str] | None:
-        """It makes the numbers of busy streams come sooner: good to have, nothing to fail for."""
-        if time.monotonic() < self._queues_rest.get(server_id, 0.0):
+        """Optional: it makes the counts of busy streams available sooner."""
+        if time.monotonic() < self._queues_retry_at.get(server_id, 0.0):
             return None
         self._queues_denied.discard(server_id)
         try:
@@ -123,7 +125,7 @@ class SubszReader:
         except RequestError as error:  # before 2.10.26 not over NATS
             if error.reason == "permission":
                 self._queues_denied.add(server_id)
-            self._queues_rest[server_id] = time.monotonic() + RETRY_AFTER_SECONDS
+            self._queues_retry_at[server_id] = time.monotonic() + RETRY_AFTER_SECONDS
             return None
 
     async def _find_owners(self, request: SubszTransport, rows: ServerRows) -> None:
@@ -135,12 +137,12 @@ class SubszReader:
                 rows.owners[stream.key] = found.pop()
             elif found:
                 unsure[stream.key] = found
-        await self._look_up(request, rows, unsure)
+        await self._check_candidates(request, rows, unsure)
 
-    async def _look_up(
+    async def _check_candidates(
         self, request: SubszTransport, rows: ServerRows, unsure: Mapping[StreamKey, set[int]]
     ) -> None:
-        """Who is a client is not the stream; what is left over waits for the next look."""
+        """Excludes client connections; what stays ambiguous waits for the next poll."""
         lookups = _MOST_LOOKUPS
         for key, found in unsure.items():
             for cid in sorted(found):
@@ -168,22 +170,22 @@ class SubszReader:
         self._clients &= present
         lives = {rows.server_id for rows in read}
         self._queues_denied &= lives
-        self._queues_rest = {
-            life: until for life, until in self._queues_rest.items() if life in lives
+        self._queues_retry_at = {
+            life: until for life, until in self._queues_retry_at.items() if life in lives
         }
 
-    def _tell(self, over: Sequence[OverCeiling]) -> None:
-        """One line when an account goes over the ceiling, and one when it is back."""
+    def _log_over_ceiling(self, over: Sequence[OverCeiling]) -> None:
+        """Logs once when an account exceeds the ceiling, and once when it no longer does."""
         now = {(one.server, one.account): one for one in over}
         for key, one in now.items():
             self._log.report(
-                key, True, logging.WARNING, "too many subscriptions to count publishes",
+                key, True, logging.WARNING, "too many subscriptions, publishes not counted",
                 system=self.system, server=one.server, account=one.account,
                 subscriptions=one.subscriptions, ceiling=self.ceiling,
             )  # fmt: skip
         for server, account in self._logged - now.keys():
             self._log.forget((server, account))
-            event(logger, logging.INFO, "publishes are counted again", system=self.system,
+            event(logger, logging.INFO, "publishes counted again", system=self.system,
                   server=server, account=account)  # fmt: skip
         self._logged = set(now)
 

@@ -1,4 +1,4 @@
-"""The two ways to ask one server for its subscriptions: as the system account, and over HTTP."""
+"""Requests for the subscriptions of one server: over the system account, and over HTTP."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from exporter.errors import MalformedResponseError, RequestError
 from exporter.sources.decoding.decode import read_response
 from exporter.sources.decoding.wire import WireJsz, WireJszResponse, WireSystemError
 from exporter.sources.request_context import RequestContext
-from exporter.sources.servers.jsz_pages import Ask, JszRequest, read_all_accounts
+from exporter.sources.servers.jsz_pages import JszRequest, RequestJsz, read_all_accounts
 from exporter.sources.subsz.wire import (
     SubszRequest,
     WireConnz,
@@ -22,29 +22,29 @@ from exporter.sources.subsz.wire import (
     WireSubsz,
     WireSubszResponse,
 )
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 from exporter.sources.transport.gzip_responses import unpacked
 
 T = TypeVar("T")
-# What the server with that id answers at a path with a query.
+# Server id, path, query -> body of the response.
 HttpGet = Callable[[str, str, Mapping[str, str]], Awaitable[bytes]]
 
 
 class SubszTransport(Protocol):
-    """Servers are named by their ids; every answer may fail with a RequestError."""
+    """Servers are named by their ids; every method may raise RequestError."""
 
     async def subscriptions(self, server: str, request: SubszRequest) -> WireSubsz: ...
 
     async def streams(self, server: str) -> list[WireJsz]:
-        """All streams there with their configuration, without consumers."""
+        """All streams of the server with their configuration, without consumers."""
         ...
 
     async def is_client(self, server: str, cid: int) -> bool:
-        """Whether that connection is a client's; JetStream's own are in no list of connections."""
+        """Whether the connection is a client's; CONNZ does not list JetStream's own."""
         ...
 
     async def queues(self, server: str) -> Collection[str]:
-        """The server's internal queues in which something waits."""
+        """The server's non-empty internal queues."""
         ...
 
 
@@ -55,7 +55,7 @@ class _SystemResponse(Protocol[T]):
 
 @dataclass(frozen=True, slots=True)
 class SubszOverNats:
-    link: NatsLink
+    connection: NatsConnection
     context: RequestContext
     max_response_bytes: int
     accounts_per_page: int
@@ -80,7 +80,7 @@ class SubszOverNats:
         self, server: str, what: str, payload: bytes, kind: type[_SystemResponse[T]]
     ) -> T:
         left = self.context.left()
-        replies = await self.link.gather(
+        replies = await self.connection.gather(
             f"$SYS.REQ.SERVER.{server}.{what}",
             payload,
             enough=bool,
@@ -126,6 +126,6 @@ class SubszOverHttp:
         return await asyncio.to_thread(read_response, kind, body, path)
 
 
-async def _pages(request: Ask, server: str, accounts_per_page: int) -> list[WireJsz]:
+async def _pages(request: RequestJsz, server: str, accounts_per_page: int) -> list[WireJsz]:
     pages = await read_all_accounts(request, accounts_per_page, config=True, consumers=False)
     return pages[server]

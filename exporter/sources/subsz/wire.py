@@ -1,4 +1,4 @@
-"""SUBSZ and CONNZ as servers write them, and how to ask for them over NATS and over HTTP."""
+"""Structs of SUBSZ, CONNZ and IPQUEUESZ, and the request over NATS and HTTP."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from exporter.sources.decoding.wire import WireServer, WireSystemError
 
-# Never pages: the server walks all subscriptions for each of them. The ceiling bounds the answer.
+# Never pages: the server walks all subscriptions for each page. The ceiling bounds the response.
 _ALL_ROWS = 100_000_000
 
 
@@ -23,7 +23,7 @@ class WireSubscription(Struct, gc=False):
 
 
 class WireSubsz(Struct, gc=False):
-    num_subscriptions: int = 0  # in a cluster with those that other servers announced
+    num_subscriptions: int = 0  # in a cluster including those of other servers
     subscriptions_list: list[WireSubscription] | None = None
 
 
@@ -44,7 +44,7 @@ class WireConnzResponse(Struct, gc=False):
 
 
 class WireQueuesResponse(Struct, gc=False):
-    """IPQUEUESZ lists the queues in which something waits; what they look like is not needed."""
+    """IPQUEUESZ lists the non-empty queues; only their names are used."""
 
     data: dict[str, msgspec.Raw] | None = None
     error: WireSystemError | None = None
@@ -52,7 +52,7 @@ class WireQueuesResponse(Struct, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class SubszRequest:
-    """The number of subscriptions, or with `rows` all of them; of one account or of all."""
+    """The number of subscriptions, or with `rows` the list; of one account or of all."""
 
     account: str = ""
     rows: bool = False

@@ -1,6 +1,6 @@
-"""One NATS connection: requests with a deadline, NATS' ways of failing mapped to our reasons.
+"""One NATS connection: requests with a deadline, failures mapped to catalog.REASONS.
 
-It reconnects for ever by itself (every request may reopen it) and reads credentials anew each time.
+Every request reconnects when needed, and each connect reads the credentials again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _VIOLATION = re.compile(r'permissions violation for (publish|subscription) to "(
 _DOMAIN_API = re.compile(r"^\$js\.[^.]+\.api\.")
 _NO_RESPONDERS = "503"
 _CONNECT_SECONDS = 3.0
-# Answers are read at once, but a big system's may all arrive in one burst.
+# Replies are read at once, but those of a large system may all arrive in one burst.
 _PENDING_MESSAGES = 1_000_000
 _PENDING_BYTES = 2 * 1024**3
 
@@ -49,7 +49,7 @@ class _Waiting:
     fail: Callable[[RequestError], None]
 
 
-class NatsLink:
+class NatsConnection:
     """The only place that touches nats-py."""
 
     def __init__(self, access: NatsAccess, name: str) -> None:
@@ -62,39 +62,39 @@ class NatsLink:
         self._inbox = ""
         self._inbox_denied = False
         self._discovered: list[str] = []
-        self._turn = 0  # whose turn it is among the addresses
+        self._next_address = 0  # index of the next address to try
         self._last_error = ""
         self.reconnects = -1
         self.last_server_id = ""
 
     @property
     def server_info(self) -> Mapping[str, Any]:
-        """What the connected server said of itself (INFO); empty while not connected."""
+        """The INFO of the connected server; empty while not connected."""
         client = self._client
         return client._server_info if client and client.is_connected else {}  # noqa: SLF001  no public way
 
     async def open(self) -> None:
-        """Connect if there is no living connection; every address is tried once."""
+        """Connects unless connected; tries every address once."""
         async with self._opening:
             if self._client is not None and self._client.is_connected:
                 return
             await self._drop()
-            # The access' own addresses first: discovered ones may be unreachable from here.
+            # Configured addresses first: discovered ones may be unreachable from here.
             addresses = list(dict.fromkeys([*self._access.addresses, *self._discovered]))
             failures = []
             for _ in addresses:
-                address = addresses[self._turn % len(addresses)]
-                # Counted before the try, which may be cut short: the next one goes on behind it.
-                self._turn += 1
+                address = addresses[self._next_address % len(addresses)]
+                # Counted before the try, which may be cancelled: the next call continues after it.
+                self._next_address += 1
                 try:
                     self._client = await self._connect(address)
                 except (NatsError, OSError, TimeoutError, ValueError, SettingsError) as error:
                     failures.append(f"{without_secrets(address)}: {self._why(error)}")
                 else:
-                    self._turn = addresses.index(address)
+                    self._next_address = addresses.index(address)
                     self.reconnects += 1
                     return
-            self._turn = 0
+            self._next_address = 0
             raise RequestError("connection", "; ".join(failures))
 
     async def _connect(self, address: str) -> Client:
@@ -107,7 +107,7 @@ class NatsLink:
                     servers=[address],
                     name=self._name,
                     allow_reconnect=False,
-                    # Otherwise the library knocks at a dead address for two minutes.
+                    # Otherwise the library retries a dead address for two minutes.
                     max_reconnect_attempts=1,
                     reconnect_time_wait=0,
                     connect_timeout=int(_CONNECT_SECONDS),
@@ -134,7 +134,7 @@ class NatsLink:
         )
 
     async def request(self, subject: str, payload: bytes = b"", *, timeout: float) -> Reply:
-        """One request, one answer."""
+        """One request, one reply."""
         response: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         sent, started = time.time(), time.perf_counter()
 
@@ -151,7 +151,9 @@ class NatsLink:
             async with asyncio.timeout(max(0.0, timeout)):
                 reply = await response
         except TimeoutError:
-            raise RequestError("timeout", f"{subject}: no answer within {timeout:.1f} s") from None
+            raise RequestError(
+                "timeout", f"{subject}: no response within {timeout:.1f} s"
+            ) from None
         finally:
             self._waiting.pop(token, None)
         return _responded(reply, subject)
@@ -167,9 +169,9 @@ class NatsLink:
         linger: float = 0.0,
         headers: dict[str, str] | None = None,
     ) -> list[Reply]:
-        """One request to all servers: until nobody spoke for `quiet`, or the timeout.
+        """One request to all servers; ends after `quiet` seconds without a reply, or the timeout.
 
-        Once it is `enough`, a silence of `linger` ends it.
+        Once the replies are `enough`, it ends after `linger` seconds without a reply.
         """
         arrived: asyncio.Queue[Reply | RequestError] = asyncio.Queue()
         sent, started = time.time(), time.perf_counter()
@@ -184,8 +186,8 @@ class NatsLink:
         try:
             while not (satisfied := enough(replies)) or linger > 0:
                 left = timeout - (time.perf_counter() - started)
-                silence = linger if satisfied else quiet if replies else left
-                item = await _next_within(arrived, min(left, silence))
+                wait = linger if satisfied else quiet if replies else left
+                item = await _next_within(arrived, min(left, wait))
                 if item is None:
                     break
                 if isinstance(item, RequestError):
@@ -194,7 +196,7 @@ class NatsLink:
         finally:
             self._waiting.pop(token, None)
         if not replies:
-            raise RequestError("timeout", f"{subject}: no answer within {timeout:.1f} s")
+            raise RequestError("timeout", f"{subject}: no response within {timeout:.1f} s")
         return replies
 
     async def close(self) -> None:
@@ -216,12 +218,12 @@ class NatsLink:
         try:
             if client is None:
                 raise RequestError("disconnected", f"{subject}: not connected")
-            if self._inbox_denied:  # it may be allowed by now; if not, the server says so again
+            if self._inbox_denied:  # it may be allowed by now; if not, the server denies it again
                 await self._listen(client)
             await client.publish(subject, payload, reply=f"{self._inbox}.{token}", headers=headers)
         except NatsError as error:
             self._waiting.pop(token, None)
-            raise RequestError("disconnected", f"{subject}: {_words(error)}") from error
+            raise RequestError("disconnected", f"{subject}: {_error_text(error)}") from error
         return token
 
     async def _drop(self) -> None:
@@ -237,14 +239,14 @@ class NatsLink:
     async def _on_error(self, error: Exception) -> None:
         violation = _VIOLATION.search(str(error).lower())
         if violation is None:
-            self._last_error = _words(error)
+            self._last_error = _error_text(error)
             return
         kind, subject = violation.groups()
         if kind == "subscription":
             self._inbox_denied = True
             self._fail_waiting(RequestError("permission", f"subscribing to {subject} is denied"))
             return
-        # The server never answers a denied publish; without this it would look like a timeout.
+        # The server does not reply to a denied publish; without this it would be a timeout.
         for waiting in list(self._waiting.values()):
             if subject in (waiting.subject.lower(), _as_checked(waiting.subject)):
                 waiting.fail(
@@ -252,12 +254,12 @@ class NatsLink:
                 )
 
     def _why(self, error: BaseException) -> str:
-        """What went wrong at an address; the library hides a refusal behind "no servers"."""
+        """The error of an address; the library reports a refusal only as "no servers"."""
         if isinstance(error, NoServersError) and self._last_error:
             return self._last_error
         if isinstance(error, TimeoutError):
-            return f"no answer within {_CONNECT_SECONDS:.0f} s"
-        return _words(error)
+            return f"no response within {_CONNECT_SECONDS:.0f} s"
+        return _error_text(error)
 
     async def _on_closed(self) -> None:
         why = self._last_error or "the server closed the connection"
@@ -269,14 +271,14 @@ class NatsLink:
 
 
 def _as_checked(subject: str) -> str:
-    """A server of the domain itself takes $JS.<domain>.API for $JS.API before it checks."""
+    """A server of the domain maps $JS.<domain>.API to $JS.API before it checks permissions."""
     return _DOMAIN_API.sub("$js.api.", subject.lower())
 
 
 async def _discard(client: Client) -> None:
-    """The library leaves its socket open when a server turns it away.
+    """The library leaves its socket open when a server rejects the connection.
 
-    Its close() is no help there: after a failed TLS handshake it waits for ever.
+    Its close() does not help: after a failed TLS handshake it waits for ever.
     """
     transport = client._transport  # noqa: SLF001  no public way
     if client.is_connected:
@@ -301,9 +303,9 @@ def _reply(message: Msg, sent: float, started: float) -> Reply:
 
 def _responded(reply: Reply, subject: str) -> Reply:
     if not reply.data and reply.headers.get("Status") == _NO_RESPONDERS:
-        raise RequestError("no_responders", f"{subject}: nobody answers there")
+        raise RequestError("no_responders", f"{subject}: no responders")
     return reply
 
 
-def _words(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return str(error).strip() or type(error).__name__

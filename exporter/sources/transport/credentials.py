@@ -1,4 +1,4 @@
-"""How to present ourselves to NATS: user, token, nkey or creds file, and TLS."""
+"""Credentials of a NATS connection: user, token, nkey or creds file, and TLS."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TlsAccess:
 
 @dataclass(frozen=True, slots=True)
 class NatsAccess:
-    addresses: tuple[str, ...] = field(repr=False)  # one may hold a password
+    addresses: tuple[str, ...] = field(repr=False)  # may contain a password
     user: str = ""
     password: str = field(default="", repr=False)
     password_file: Path | None = None
@@ -75,7 +75,7 @@ class NatsAccess:
         return options
 
     def _from_address(self) -> dict[str, str]:
-        """Discovered servers are dialled without it, so what stands in an address becomes ours."""
+        """Credentials in an address apply to all servers: discovered ones have none in theirs."""
         for address in self.addresses:
             parts = urlsplit(address)
             if parts.username and parts.password is None:
@@ -86,7 +86,7 @@ class NatsAccess:
 
 
 def without_secrets(address: str) -> str:
-    """An address fit for logs and the status page."""
+    """An address for logs and the status page."""
     parts = urlsplit(address)
     if "@" not in parts.netloc:
         return address

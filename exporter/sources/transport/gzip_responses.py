@@ -1,4 +1,4 @@
-"""Answers that came compressed: a look at their beginning, and the whole within a bound."""
+"""Decompresses replies: the first bytes, or the whole up to a limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BROKEN = cast(type[Exception], igzip_lib.IsalError)  # the library's stub calls
 
 
 def first_bytes(reply: Reply) -> bytes:
-    """Enough of an answer to see which server wrote it, without unpacking all of it."""
+    """Enough of a reply to identify the server, without decompressing all of it."""
     if reply.headers.get("Content-Encoding") != "gzip":
         return reply.data[:_GLANCE_BYTES]
     try:
@@ -32,7 +32,7 @@ def unpacked(reply: Reply, max_bytes: int) -> bytes:
     try:
         data = unpacker.decompress(reply.data, max_bytes)
     except _BROKEN as error:
-        raise MalformedResponseError(f"a gzip answer cannot be unpacked: {error}") from error
+        raise MalformedResponseError(f"a gzip response cannot be decompressed: {error}") from error
     if unpacker.unconsumed_tail:
-        raise RequestError("size", f"an answer unpacks to more than {max_bytes} bytes")
+        raise RequestError("size", f"a response decompresses to more than {max_bytes} bytes")
     return data

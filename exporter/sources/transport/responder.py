@@ -1,4 +1,4 @@
-"""Which server wrote an answer: read from its first bytes, without decoding the whole."""
+"""Identifies the server of a reply from its first bytes, without decoding all of it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 from support.deploy.container_tree import Built, Stage
 from support.deploy.files import CONTAINER_FILES, ROOT, instructions, run
-from support.exporter.process import NOBODY
+from support.exporter.process import UNREACHABLE
 
 from streamgauge.demo.processes.child import Child
 from streamgauge.demo.processes.ports import free_ports
@@ -148,7 +148,9 @@ def test_the_health_check_sees_a_server_that_runs_and_one_that_does_not(
     command[0] = str(image.place("/opt/streamgauge/bin/python"))
     url = f"http://127.0.0.1:{port}"
     place = environment(image, HEALTH_URL=f"{url}/-/healthy")
-    flags = {"exporter": ("--nats", NOBODY), "archive": ("--data", str(tmp_path / "data"))}[name]
+    flags = {"exporter": ("--nats", UNREACHABLE), "archive": ("--data", str(tmp_path / "data"))}[
+        name
+    ]
 
     async def check() -> list[int]:
         child = Child(name, tmp_path / "log")

@@ -15,7 +15,7 @@ from contract.deploy.test_prometheus import kept
 from support.archive.process import ArchiveProcess, archiving
 from support.archive.published import read_published
 from support.deploy.files import DEPLOY, ROOT
-from support.exporter.process import NOBODY, add_orders, exporting
+from support.exporter.process import UNREACHABLE, add_orders, exporting
 from support.nats.servers import NEWEST, NatsServer, connected, default_options
 from support.waiting import until
 
@@ -106,7 +106,10 @@ async def vmagent_running(folder: Path, exporter: int, archive: str) -> AsyncIte
 @pytest.mark.long
 @pytest.mark.integration
 async def test_vmagent_sends_the_archive_the_same(tmp_path: Path) -> None:
-    async with exporting(tmp_path, "--nats", NOBODY) as exporter, archiving(tmp_path) as archive:
+    async with (
+        exporting(tmp_path, "--nats", UNREACHABLE) as exporter,
+        archiving(tmp_path) as archive,
+    ):
         await exporter.listening()
         async with vmagent_running(tmp_path, exporter.port, archive.url):
             await until(lambda: has_samples(archive), lambda n: n > 10, "nothing is sent")

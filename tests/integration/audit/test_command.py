@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 from support.audit.command import audit
-from support.exporter.process import NOBODY
+from support.exporter.process import UNREACHABLE
 from support.nats.servers import (
     APP,
     NEWEST,
@@ -275,7 +275,7 @@ async def test_a_failed_system_is_in_the_report_of_the_others(
     bad: NatsServer, tmp_path: Path, form: str
 ) -> None:
     settings = tmp_path / "settings.yml"
-    urls = {"there": address(bad, APP), "gone": NOBODY}
+    urls = {"there": address(bad, APP), "gone": UNREACHABLE}
     systems = [{"name": name, "urls": [url]} for name, url in urls.items()]
     await asyncio.to_thread(settings.write_text, json.dumps({"systems": systems}))
     ended = await ran("--config", str(settings), "--format", form, "--fail-on", "never")
@@ -305,7 +305,7 @@ async def test_a_stream_that_is_down_makes_the_report_incomplete() -> None:
 
 
 async def test_no_server_is_one_line_and_exit_code_2() -> None:
-    found = await audit(NOBODY, APP, "--format", "table")
+    found = await audit(UNREACHABLE, APP, "--format", "table")
     assert found.code == 2
     assert found.printed.startswith("nats (account): FAILED, nothing was evaluated: ")
     assert found.complaints.startswith("streamgauge: nats: stream_list failed (connection): ")

@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js.client import JetStreamContext
 from support.exporter.event_listeners import (
-    all_heard,
+    all_received,
     fetch,
     listening,
     request,
@@ -56,14 +56,14 @@ async def test_naks_and_terms_are_counted_by_one_each(nats_server: NatsServer) -
         for message in again[:2]:
             await message.nak()
         await client.flush()
-        counts = await all_heard(
-            listener.book,
+        counts = await all_received(
+            listener.state,
             client,
             lambda seen: worker_of(seen).naks >= 7 and terms_of(seen) >= 3,
         )
-    told = nats_server.version != OLDEST
+    logged = nats_server.version != OLDEST
     assert worker_of(counts).naks == 7
-    assert worker_of(counts).terms == ((("client" if told else "unknown"), 3),)
+    assert worker_of(counts).terms == ((("client" if logged else "unknown"), 3),)
     assert worker_of(counts).exhausted == 0
     assert counts.advisories["APP", "consumer_msg_naked"] == 7
     assert counts.advisories["APP", "consumer_created"] == 1
@@ -81,14 +81,14 @@ async def test_a_term_with_a_reason_is_the_clients_even_if_it_sounds_like_a_serv
         for message, why in zip(await fetch(orders, 2), ("bad payload", "by limits"), strict=True):
             await client.publish(message.reply, f"+TERM {why}".encode())
         await client.flush()
-        counts = await all_heard(listener.book, client, lambda seen: terms_of(seen) >= 2)
+        counts = await all_received(listener.state, client, lambda seen: terms_of(seen) >= 2)
     assert worker_of(counts).terms == (("client", 2),)
 
 
-async def test_messages_that_leave_unacked_are_told_from_the_clients_own(
+async def test_messages_removed_unacked_differ_from_terms_of_the_client(
     nats_server: NatsServer,
 ) -> None:
-    """A server says the same of a delete and of a limit that it applies under way."""
+    """A server sends the same text for a delete and for a limit."""
     async with connected(nats_server) as client, listening(nats_server) as listener:
         orders = await make_orders(client)
         await publish(client, 6)
@@ -99,10 +99,10 @@ async def test_messages_that_leave_unacked_are_told_from_the_clients_own(
             await request(client, "STREAM.MSG.DELETE.ORDERS", {"seq": seq})
         await request(client, "STREAM.UPDATE.ORDERS",
                   {"name": "ORDERS", "subjects": ["orders.>"], "max_msgs": 1})  # fmt: skip
-        counts = await all_heard(listener.book, client, lambda seen: terms_of(seen) >= 5)
-    told = nats_server.version != OLDEST
+        counts = await all_received(listener.state, client, lambda seen: terms_of(seen) >= 5)
+    logged = nats_server.version != OLDEST
     assert worker_of(counts).terms == (
-        (("client", 1), ("deleted", 4)) if told else (("unknown", 5),)
+        (("client", 1), ("deleted", 4)) if logged else (("unknown", 5),)
     )
 
 
@@ -117,14 +117,16 @@ async def test_messages_that_ran_out_of_deliveries_are_counted_once_each(
         for message in await fetch(orders, 3):  # after ack_wait they come again
             assert message.metadata.num_delivered == 2
         pulling = asyncio.create_task(orders.fetch(1, timeout=20))
-        # A pull consumer tells of it only when somebody pulls.
-        counts = await all_heard(listener.book, client, lambda seen: worker_of(seen).exhausted >= 3)
+        # A pull consumer reports it only when a client pulls.
+        counts = await all_received(
+            listener.state, client, lambda seen: worker_of(seen).exhausted >= 3
+        )
         await publish(client, 1)
         await pulling
-    heard = worker_of(counts)
-    assert (heard.exhausted, heard.exhausted_seqs) == (3, frozenset({1, 3, 4}))
-    assert heard.last_exhausted_seq in {1, 3, 4}
-    assert heard.naks == 0
+    received = worker_of(counts)
+    assert (received.exhausted, received.exhausted_seqs) == (3, frozenset({1, 3, 4}))
+    assert received.last_exhausted_seq in {1, 3, 4}
+    assert received.naks == 0
 
 
 async def test_every_ack_is_sampled_into_the_histogram(nats_server: NatsServer) -> None:
@@ -139,7 +141,7 @@ async def test_every_ack_is_sampled_into_the_histogram(nats_server: NatsServer) 
         for message in slow:
             await message.ack()
         await client.flush()
-        counts = await all_heard(listener.book, client, lambda seen: samples_of(seen) >= 12)
+        counts = await all_received(listener.state, client, lambda seen: samples_of(seen) >= 12)
     times = worker_of(counts).ack_times
     assert times is not None
     assert samples_of(counts) == 12
@@ -161,12 +163,14 @@ async def test_a_restore_is_counted_for_the_stream_that_came_back(nats_server: N
         backup, chunks = await snapshot(client)
         await request(client, "STREAM.DELETE.ORDERS")
         await restore(client, backup, chunks)
-        counts = await all_heard(listener.book, client, lambda seen: stream_of(seen).restores >= 1)
+        counts = await all_received(
+            listener.state, client, lambda seen: stream_of(seen).restores >= 1
+        )
     assert stream_of(counts).restores == 1
     kinds = {kind: number for (_, kind), number in counts.advisories.items()}
-    told = ("stream_snapshot_create", "stream_snapshot_complete", "stream_restore_create",
+    logged = ("stream_snapshot_create", "stream_snapshot_complete", "stream_restore_create",
             "stream_restore_complete")  # fmt: skip
-    assert {kind: kinds.get(kind) for kind in told} == dict.fromkeys(told, 1)
+    assert {kind: kinds.get(kind) for kind in logged} == dict.fromkeys(logged, 1)
 
 
 async def snapshot(client: Client) -> tuple[dict[str, Any], list[bytes]]:
@@ -203,7 +207,7 @@ async def test_delivery_events_reach_only_the_account(nats_server: NatsServer) -
         await publish(client, 1)
         await (await fetch(orders, 1))[0].nak()
         await client.flush()
-        counts = await all_heard(listener.book, client, lambda seen: worker_of(seen).naks >= 1)
+        counts = await all_received(listener.state, client, lambda seen: worker_of(seen).naks >= 1)
         # Servers send neither delivery advisories nor actions to the system account.
-        assert system.book.taken().advisories == {}
+        assert system.state.counts().advisories == {}
     assert worker_of(counts).naks == 1

@@ -11,7 +11,7 @@ from nats.aio.client import Client
 from nats.js.client import JetStreamContext
 from support.exporter.event_listeners import (
     access_to,
-    new_book,
+    new_state,
     request,
     running,
     until_connected,
@@ -31,9 +31,9 @@ from support.nats.servers import (
 from support.waiting import until
 
 from exporter.events.capture import Capture
-from exporter.events.listener import Listener, Listening
+from exporter.events.listener import Listener, ListenerConfig
 from exporter.settings.events import OWN_INBOX_PREFIX
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 
 STREAM = "ADVISORIES"
 CAPTURED = "$JS.EVENT.ADVISORY.CONSUMER.>"
@@ -83,11 +83,11 @@ async def capturing(
     server: NatsServer, login: Login | None = None, **how: Any
 ) -> AsyncIterator[Capture]:
     access = access_to(server, login or Login("app", "app"), inbox_prefix=OWN_INBOX_PREFIX)
-    link = NatsLink(access, "capture")
+    connection = NatsConnection(access, "capture")
     try:
-        yield Capture(link, new_book(), how.pop("stream", STREAM), **how)
+        yield Capture(connection, new_state(), how.pop("stream", STREAM), **how)
     finally:
-        await link.close()
+        await connection.close()
 
 
 @asynccontextmanager
@@ -99,24 +99,24 @@ async def orders_captured(server: NatsServer, **how: Any) -> AsyncIterator[tuple
         yield client, capture
 
 
-async def look(capture: Capture) -> int:
+async def first_poll(capture: Capture) -> int:
     await capture.catch_up(time.monotonic() + 20)
-    return worker_of(capture.book.taken()).naks
+    return worker_of(capture.state.counts()).naks
 
 
-async def test_counting_begins_with_the_first_look_and_misses_nothing_after_it(
+async def test_counting_begins_at_the_first_poll_and_misses_nothing_after_it(
     nats_server: NatsServer,
 ) -> None:
     naks = Naks()
     async with orders_captured(nats_server) as (client, capture):
         await naks.more(client, 5)
-        assert await look(capture) == 0
+        assert await first_poll(capture) == 0
         await naks.more(client, 70)
-        assert await look(capture) == 70
-        assert await look(capture) == 70
+        assert await first_poll(capture) == 70
+        assert await first_poll(capture) == 70
         await naks.more(client, 1)
-        assert await look(capture) == 71
-        assert (capture.trouble, capture.behind) == ("", 0)
+        assert await first_poll(capture) == 71
+        assert (capture.problem, capture.behind) == ("", 0)
         info = await request(client, f"STREAM.INFO.{STREAM}")
         assert info["state"]["consumer_count"] == 0
 
@@ -130,28 +130,28 @@ async def test_over_breaks_of_the_connection_nothing_is_lost_or_counted_twice(
         async with connected(nats_server) as client:
             await make_capture(client)
             await make_orders(client)
-        plan = Listening(access_to(nats_server), "test", consumer_advisories=False)
-        listener = Listener(plan, capture.book)
+        config = ListenerConfig(access_to(nats_server), "test", consumer_advisories=False)
+        listener = Listener(config, capture.state)
         async with running(listener):
-            await look(capture)
+            await first_poll(capture)
             async with connected(nats_server) as client:
                 await naks.more(client, 3)
-                assert await look(capture) == 3
-                await capture.link.close()  # away while it happens
+                assert await first_poll(capture) == 3
+                await capture.connection.close()  # away while it happens
                 await naks.more(client, 40)
-            before = listener.link.connected_since
+            before = listener.connection.connected_since
             await nats_server.restart()
             async with connected(nats_server) as client:
                 await naks.more(client, 2)
-                assert await look(capture) == 45
-                await until_connected(listener.link, not_since=before)
+                assert await first_poll(capture) == 45
+                await until_connected(listener.connection, not_since=before)
                 await naks.more(client, 4)
-                assert await look(capture) == naks.done == 49
-        counts = capture.book.taken()
+                assert await first_poll(capture) == naks.done == 49
+        counts = capture.state.counts()
     assert counts.advisories["APP", "consumer_msg_naked"] == 49
 
 
-async def test_while_the_server_is_away_the_trouble_is_told_and_later_all_is_counted(
+async def test_a_server_outage_is_reported_and_all_is_counted_later(
     nats_server: NatsServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     naks = Naks()
@@ -159,27 +159,27 @@ async def test_while_the_server_is_away_the_trouble_is_told_and_later_all_is_cou
         async with connected(nats_server) as client:
             await make_capture(client)
             await make_orders(client)
-            await look(capture)
+            await first_poll(capture)
             await naks.more(client, 3)
         await nats_server.stop()
-        assert await look(capture) == 0
-        assert await look(capture) == 0
-        assert "connection" in capture.trouble
+        assert await first_poll(capture) == 0
+        assert await first_poll(capture) == 0
+        assert "connection" in capture.problem
         await nats_server.restart()
-        assert await look(capture) == 3
-        assert capture.trouble == ""
-    told = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-    assert told == ["captured advisories cannot be read: consumer events are not counted"]
+        assert await first_poll(capture) == 3
+        assert capture.problem == ""
+    logged = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert logged == ["capture stream cannot be read, consumer events are not counted"]
 
 
-async def test_what_one_poll_may_read_is_bounded_and_the_rest_comes_with_the_next(
+async def test_the_messages_per_poll_are_bounded_and_the_rest_follows(
     nats_server: NatsServer,
 ) -> None:
     naks = Naks()
     async with orders_captured(nats_server, most_per_poll=50) as (client, capture):
-        await look(capture)
+        await first_poll(capture)
         await naks.more(client, 120)
-        assert [(await look(capture), capture.behind) for _ in range(4)] == [
+        assert [(await first_poll(capture), capture.behind) for _ in range(4)] == [
             (50, 70), (100, 20), (120, 0), (120, 0),
         ]  # fmt: skip
 
@@ -189,11 +189,11 @@ async def test_a_deadline_that_has_passed_reads_nothing_and_loses_nothing(
 ) -> None:
     naks = Naks()
     async with orders_captured(nats_server) as (client, capture):
-        await look(capture)
+        await first_poll(capture)
         await naks.more(client, 5)
         await capture.catch_up(time.monotonic() - 1)
-        assert (worker_of(capture.book.taken()).naks, capture.behind) == (0, 5)
-        assert await look(capture) == 5
+        assert (worker_of(capture.state.counts()).naks, capture.behind) == (0, 5)
+        assert await first_poll(capture) == 5
 
 
 async def test_other_advisories_in_the_same_stream_are_left_to_the_live_listener(
@@ -203,11 +203,11 @@ async def test_other_advisories_in_the_same_stream_are_left_to_the_live_listener
     async with connected(nats_server) as client, capturing(nats_server) as capture:
         await request(client, f"STREAM.CREATE.{STREAM}",
                   {"name": STREAM, "subjects": [CAPTURED, "$JS.EVENT.ADVISORY.STREAM.>"]})  # fmt: skip
-        await look(capture)
+        await first_poll(capture)
         await make_orders(client)
         await naks.more(client, 2)
-        assert await look(capture) == 2
-        kinds = {kind for _, kind in capture.book.taken().advisories}
+        assert await first_poll(capture) == 2
+        kinds = {kind for _, kind in capture.state.counts().advisories}
     assert kinds == {"consumer_created", "consumer_msg_naked"}
 
 
@@ -216,17 +216,17 @@ async def test_purged_and_deleted_advisories_are_gaps_and_no_trouble(
 ) -> None:
     naks = Naks()
     async with orders_captured(nats_server) as (client, capture):
-        await look(capture)
+        await first_poll(capture)
         await naks.more(client, 10)
         last = (await request(client, f"STREAM.INFO.{STREAM}"))["state"]["last_seq"]
         await request(client, f"STREAM.PURGE.{STREAM}", {"keep": 6})
         await request(client, f"STREAM.MSG.DELETE.{STREAM}", {"seq": last - 2})
-        assert await look(capture) == 5
+        assert await first_poll(capture) == 5
         await request(client, f"STREAM.PURGE.{STREAM}")
-        assert await look(capture) == 5
+        assert await first_poll(capture) == 5
         await naks.more(client, 1)
-        assert await look(capture) == 6
-        assert capture.trouble == ""
+        assert await first_poll(capture) == 6
+        assert capture.problem == ""
 
 
 async def test_a_stream_that_was_made_again_is_counted_from_its_beginning(
@@ -235,17 +235,17 @@ async def test_a_stream_that_was_made_again_is_counted_from_its_beginning(
     naks = Naks()
     async with orders_captured(nats_server) as (client, capture):
         await naks.more(client, 3)
-        await look(capture)
+        await first_poll(capture)
         await request(client, f"STREAM.DELETE.{STREAM}")
         await capture.catch_up(time.monotonic() + 20)
-        assert "10059" in capture.trouble  # told, not passed over
-        await asyncio.sleep(1)  # the truth: servers before 2.14 cannot tell a shorter time apart
+        assert "10059" in capture.problem  # reported, not ignored
+        await asyncio.sleep(1)  # servers before 2.14 cannot distinguish a shorter time
         await make_capture(client)
-        await naks.more(client, 8)  # more than there were: the numbers alone would not tell
-        assert await look(capture) == 8
+        await naks.more(client, 8)  # more than before: the sequences alone would not show it
+        assert await first_poll(capture) == 8
 
 
-async def test_two_questions_to_one_stream_are_all_that_it_needs() -> None:
+async def test_it_needs_only_two_requests_to_one_stream() -> None:
     login = Login("restricted", "restricted")
     permissions = Permissions(
         publish_allow=(f"$JS.API.STREAM.INFO.{STREAM}", f"$JS.API.STREAM.MSG.GET.{STREAM}"),
@@ -258,21 +258,21 @@ async def test_two_questions_to_one_stream_are_all_that_it_needs() -> None:
         await make_capture(client)
         await make_orders(client)
         async with capturing(server, login) as capture:
-            await look(capture)
+            await first_poll(capture)
             await naks.more(client, 4)
-            assert await look(capture) == 4
+            assert await first_poll(capture) == 4
         assert "Violation" not in await server.log_text()
         async with capturing(server, login, stream="ORDERS") as denied:
             await denied.catch_up(time.monotonic() + 5)
-            assert "permission" in denied.trouble
+            assert "permission" in denied.problem
 
 
-async def test_a_domain_is_asked_by_its_own_prefix() -> None:
+async def test_requests_use_the_api_prefix_of_the_domain() -> None:
     naks = Naks()
     async with (
         NatsServer(NEWEST, default_options(domain="hub")) as server,
         orders_captured(server, domain="hub") as (client, capture),
     ):
-        await look(capture)
+        await first_poll(capture)
         await naks.more(client, 2)
-        assert await look(capture) == 2
+        assert await first_poll(capture) == 2

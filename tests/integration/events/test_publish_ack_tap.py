@@ -13,9 +13,9 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from support.exporter.event_listeners import (
     access_to,
-    ask_until_answered,
-    new_book,
+    new_state,
     request,
+    request_with_retry,
     running,
     stream_of,
     until_connected,
@@ -40,7 +40,7 @@ from support.waiting import until
 from exporter.events.ack_tap import AckTap, TapLimits
 from exporter.events.counts import StreamCounts, TapState
 from exporter.settings.events import OWN_INBOX_PREFIX
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 
 WRONG_LAST, WRONG_ID, WRONG_STREAM, TOO_LARGE = 10071, 10070, 10060, 10054
 STORE_FAILED, SEALED, NO_ROLLUP = 10077, 10109, 10111
@@ -49,7 +49,7 @@ STORE_FAILED, SEALED, NO_ROLLUP = 10077, 10109, 10111
 @asynccontextmanager
 async def tapping(server: NatsServer | NatsCluster, **how: Any) -> AsyncIterator[AckTap]:
     access = access_to(server, how.pop("login", APP))
-    tap = AckTap(access, new_book(), "test", **how)
+    tap = AckTap(access, new_state(), "test", **how)
     async with running(tap):
         yield tap
 
@@ -61,8 +61,8 @@ async def make_streams(client: Client, replicas: int = 1) -> None:
         "SEALED": {},
     }.items():
         config = {"name": name, "subjects": [f"{name.lower()}.>"], "num_replicas": replicas}
-        await ask_until_answered(client, f"STREAM.CREATE.{name}", config | more)
-    await ask_until_answered(client, "STREAM.UPDATE.SEALED",
+        await request_with_retry(client, f"STREAM.CREATE.{name}", config | more)
+    await request_with_retry(client, "STREAM.UPDATE.SEALED",
               {"name": "SEALED", "subjects": ["sealed.>"], "sealed": True,
                "num_replicas": replicas})  # fmt: skip
 
@@ -73,14 +73,14 @@ async def publish(client: Client, subject: str, data: bytes = b"x", **headers: s
     await client.request(subject, data, headers=named or None, timeout=20)
 
 
-async def until_said(tap: AckTap, **wanted: StreamCounts) -> None:
-    """Exactly this: the tap hears an ack after the publisher did, if at all."""
+async def until_counted(tap: AckTap, **wanted: StreamCounts) -> None:
+    """Exactly these counts: the tap receives an ack after the publisher did, if at all."""
     keys = {("APP", name): counts for name, counts in wanted.items()}
 
-    async def said() -> dict[tuple[str, str], StreamCounts]:
-        return dict(tap.book.taken().streams)
+    async def logged() -> dict[tuple[str, str], StreamCounts]:
+        return dict(tap.state.counts().streams)
 
-    await until(said, lambda seen: seen == keys, f"not {keys}")
+    await until(logged, lambda seen: seen == keys, f"not {keys}")
 
 
 async def test_duplicates_and_rejections_are_counted_exactly(nats_server: NatsServer) -> None:
@@ -99,7 +99,7 @@ async def test_duplicates_and_rejections_are_counted_exactly(nats_server: NatsSe
         for _ in range(5):
             await publish(client, "full.new")
         await publish(client, "sealed.new")
-        await until_said(
+        await until_counted(
             tap,
             ORDERS=StreamCounts(
                 duplicates=60,
@@ -109,10 +109,10 @@ async def test_duplicates_and_rejections_are_counted_exactly(nats_server: NatsSe
             FULL=StreamCounts(rejections=((STORE_FAILED, 4),)),
             SEALED=StreamCounts(rejections=((SEALED, 1),)),
         )  # fmt: skip
-        assert tap.state() == TapState("APP", active=True)
+        assert tap.tap_state() == TapState("APP", active=True)
 
 
-async def test_replies_that_only_look_like_acks_are_left_alone(nats_server: NatsServer) -> None:
+async def test_replies_that_only_resemble_acks_are_ignored(nats_server: NatsServer) -> None:
     """Messages on their way to consumers, direct gets and other people's services."""
     duplicate = b'{"stream":"ORDERS","seq":1,"duplicate": true}'
     async with connected(nats_server) as client, tapping(nats_server) as tap:
@@ -127,13 +127,13 @@ async def test_replies_that_only_look_like_acks_are_left_alone(nats_server: Nats
         direct = await client.request("$JS.API.DIRECT.GET.ORDERS", b'{"seq":1}', timeout=10)
         assert direct.data == duplicate
         await request(client, "STREAM.MSG.GET.ORDERS", {"seq": 1})
-        await answer_each_other(client, b'{"error":{"code":400,"message":"bad"}}')
+        await reply_to_each_other(client, b'{"error":{"code":400,"message":"bad"}}')
         await publish(client, "orders.new", Msg_Id="a")
         await publish(client, "orders.new", Msg_Id="a")
-        await until_said(tap, ORDERS=StreamCounts(duplicates=1))
+        await until_counted(tap, ORDERS=StreamCounts(duplicates=1))
 
 
-async def answer_each_other(client: Client, response: bytes) -> None:
+async def reply_to_each_other(client: Client, response: bytes) -> None:
     async def reply(message: Msg) -> None:
         await message.respond(response)
 
@@ -153,7 +153,7 @@ async def test_an_atomic_batch_with_a_duplicate_is_a_duplicate() -> None:
         await publish(client, "orders.new", Batch_Id="b", Batch_Sequence="1", Msg_Id="a")
         await publish(client, "orders.new", Batch_Id="b", Batch_Sequence="2", Batch_Commit="1")
         await publish(client, "orders.new", Batch_Id="c", Batch_Sequence="7", Batch_Commit="1")
-        await until_said(tap, ORDERS=StreamCounts(duplicates=1, rejections=((10176, 1),)))
+        await until_counted(tap, ORDERS=StreamCounts(duplicates=1, rejections=((10176, 1),)))
 
 
 async def test_the_error_of_a_fast_batch_names_no_stream() -> None:
@@ -179,12 +179,12 @@ async def test_the_error_of_a_fast_batch_names_no_stream() -> None:
             )
         while b'"batch"' not in await responses.get():  # the last word on the whole batch
             pass
-        await until_said(tap, **{"": StreamCounts(rejections=((WRONG_LAST, 1),))})
+        await until_counted(tap, **{"": StreamCounts(rejections=((WRONG_LAST, 1),))})
 
 
 @pytest.mark.parametrize("version", [OLDEST, "2.10.26", NEWEST])
 async def test_a_duplicate_of_what_is_still_under_way_is_a_duplicate(version: str) -> None:
-    """With three replicas; servers tell it in three ways."""
+    """With three replicas; servers report it in three ways."""
     ids, copies = 20, 3
     async with (
         NatsCluster(3, version, default_options()) as cluster,
@@ -208,10 +208,10 @@ async def test_a_duplicate_of_what_is_still_under_way_is_a_duplicate(version: st
                 await client.publish("orders.new", b"x", reply=inbox, headers=headers)
         await asyncio.wait_for(all_here.wait(), 30)
         assert acks["stored"] == ids
-        await until_said(tap, ORDERS=StreamCounts(duplicates=ids * (copies - 1)))
+        await until_counted(tap, ORDERS=StreamCounts(duplicates=ids * (copies - 1)))
 
 
-async def test_acks_of_other_accounts_and_other_inboxes_are_not_heard(
+async def test_acks_of_other_accounts_and_other_inboxes_are_not_received(
     nats_server: NatsServer,
 ) -> None:
     async with (
@@ -230,24 +230,24 @@ async def test_acks_of_other_accounts_and_other_inboxes_are_not_heard(
         for _ in range(4):
             await publish(mine, "orders.new", Msg_Id="c")
         await mine.close()
-        await until_said(special, ORDERS=StreamCounts(duplicates=3))
-        await until_said(usual, ORDERS=StreamCounts(duplicates=1))
+        await until_counted(special, ORDERS=StreamCounts(duplicates=3))
+        await until_counted(usual, ORDERS=StreamCounts(duplicates=1))
 
 
-async def test_our_own_questions_do_not_reach_the_tap(nats_server: NatsServer) -> None:
+async def test_our_own_requests_do_not_reach_the_tap(nats_server: NatsServer) -> None:
     async with connected(nats_server) as client, tapping(nats_server) as tap:
         await make_streams(client)
-        sizes = tap.ceiling
+        sizes = tap.rate_limit
         await publish(client, "full.new")
         await publish(client, "full.new")
-        await until_said(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 1),)))
+        await until_counted(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 1),)))
         before = (sizes._messages, sizes._bytes)
-        link = NatsLink(access_to(nats_server, inbox_prefix=OWN_INBOX_PREFIX), "own")
+        connection = NatsConnection(access_to(nats_server, inbox_prefix=OWN_INBOX_PREFIX), "own")
         for _ in range(5):
-            await link.request("$JS.API.STREAM.LIST", b"{}", timeout=10)
-        await link.close()
+            await connection.request("$JS.API.STREAM.LIST", b"{}", timeout=10)
+        await connection.close()
         await publish(client, "full.new")
-        await until_said(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 2),)))
+        await until_counted(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 2),)))
         grown = sizes._messages - before[0]
     assert grown == 1
 
@@ -264,17 +264,19 @@ async def test_above_the_rate_it_switches_itself_off_for_good(
             await publish(client, "orders.new", Msg_Id="a")
 
         async def active() -> bool:
-            return tap.state().active or bool(tap.link.server_info)
+            return tap.tap_state().active or bool(tap.connection.server_info)
 
         await until(active, lambda seen: not seen, "still on")
-        counted = stream_of(tap.book.taken()).duplicates
+        counted = stream_of(tap.state.counts()).duplicates
         for _ in range(5):
             await publish(client, "orders.new", Msg_Id="a")
-        assert tap.off == "more than 10 messages a second"
+        assert tap.off == "more than 10 messages per second"
         assert 0 < counted <= 50
-        assert stream_of(tap.book.taken()).duplicates == counted
-        assert tap.link.connected_since is None
-    switched = [each for each in caplog.records if "switched itself off" in each.getMessage()]
+        assert stream_of(tap.state.counts()).duplicates == counted
+        assert tap.connection.connected_since is None
+    switched = [
+        each for each in caplog.records if "publish-ack tap turned off" in each.getMessage()
+    ]
     assert len(switched) == 1
 
 
@@ -288,36 +290,36 @@ async def test_what_the_queue_cannot_hold_is_dropped_and_counted() -> None:
         await make_streams(client)
         await publish(client, "full.new")
         inbox, total = client.new_inbox(), 2000
-        for _ in range(total):  # all at once: their answers arrive in one piece
+        for _ in range(total):  # all at once: their replies arrive together
             await client.publish("full.new", b"x", reply=inbox)
         await client.flush()
 
         async def seen() -> tuple[int, int]:
-            rejected = dict(stream_of(tap.book.taken(), "FULL").rejections)
-            return rejected.get(STORE_FAILED, 0), tap.state().dropped
+            rejected = dict(stream_of(tap.state.counts(), "FULL").rejections)
+            return rejected.get(STORE_FAILED, 0), tap.tap_state().dropped
 
         counted, dropped = await until(
             seen, lambda both: sum(both) >= total, "some are neither counted nor dropped"
         )
         assert counted + dropped == total
         assert dropped > 0
-        assert tap.state().active
+        assert tap.tap_state().active
 
 
 async def test_after_a_restart_of_the_server_it_listens_again(nats_server: NatsServer) -> None:
     async with tapping(nats_server) as tap:
-        before = tap.link.connected_since
+        before = tap.connection.connected_since
         async with connected(nats_server) as client:
             await make_streams(client)
             await publish(client, "full.new")
             await publish(client, "full.new")
-        await until_said(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 1),)))
+        await until_counted(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 1),)))
         await nats_server.restart()
-        await until_connected(tap.link, not_since=before)
-        assert tap.state() == TapState("APP", active=True, breaks=1)
+        await until_connected(tap.connection, not_since=before)
+        assert tap.tap_state() == TapState("APP", active=True, breaks=1)
         async with connected(nats_server) as client:
             await publish(client, "full.new")
-        await until_said(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 2),)))
+        await until_counted(tap, FULL=StreamCounts(rejections=((STORE_FAILED, 2),)))
 
 
 async def test_a_tap_that_may_not_listen_is_not_active() -> None:
@@ -328,8 +330,8 @@ async def test_a_tap_that_may_not_listen_is_not_active() -> None:
                         User(login.user, login.password, permissions=permissions))),
     ))  # fmt: skip
     async with NatsServer(NEWEST, options) as server, tapping(server, login=login) as tap:
-        assert tap.link.denied == {"_INBOX.>"}
-        assert not tap.state().active
+        assert tap.connection.denied == {"_INBOX.>"}
+        assert not tap.tap_state().active
 
 
 async def test_nothing_of_a_payload_is_logged(
@@ -340,7 +342,7 @@ async def test_nothing_of_a_payload_is_logged(
     async with connected(nats_server) as client, tapping(nats_server, limits=limits) as tap:
         await make_streams(client)
         for number in range(10):
-            await answer_each_other_once(client, f"secret-{number}".encode())
+            await reply_to_each_other_once(client, f"secret-{number}".encode())
 
         async def off() -> str:
             return tap.off
@@ -349,6 +351,6 @@ async def test_nothing_of_a_payload_is_logged(
     assert "secret" not in caplog.text
 
 
-async def answer_each_other_once(client: Client, response: bytes) -> None:
+async def reply_to_each_other_once(client: Client, response: bytes) -> None:
     await client.publish(client.new_inbox(), response)
     await client.flush()

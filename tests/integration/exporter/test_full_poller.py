@@ -1,6 +1,4 @@
-"""The whole poller, as the exporter makes it from settings: what is heard, counted and looked up
-closely reaches the page, through every source.
-"""
+"""The whole poller, built from settings: events, counts and exact requests reach /metrics."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ def settings_for(server: NatsServer, source: SourceName, *, tap: bool) -> System
         user=login.user if login else "",
         password=Secret(login.password) if login else None,
         account="APP" if source == "account" else None,
-        publishes=PublishSettings(interval=_seconds_between_looks(server, source)),
+        publishes=PublishSettings(interval=_seconds_between_polls(server, source)),
         config_interval=1.0,
         exact=ExactSettings(lag=True),
         events=EventSettings(
@@ -49,8 +47,8 @@ def settings_for(server: NatsServer, source: SourceName, *, tap: bool) -> System
     )  # fmt: skip
 
 
-def _seconds_between_looks(server: NatsServer, source: SourceName) -> float:
-    """With every poll, but where nobody tells what waits in queues: there a look needs time to rest."""
+def _seconds_between_polls(server: NatsServer, source: SourceName) -> float:
+    """At every poll, but for servers that do not report their queues: there a stream must be idle."""
     knows_queues = source == "monitor" or not server.version.startswith("2.9.")
     return 0.0 if knows_queues else UNCHANGED_AFTER_SECONDS + 1
 
@@ -114,12 +112,12 @@ async def until_shown(poller: SystemPoller, wanted: dict[Key, float]) -> dict[Ke
         return {key: everything.get(key) for key in wanted}
 
     await until(shown, lambda seen: seen == wanted, f"not shown: {wanted}")
-    assert not poller.state.troubles
+    assert not poller.state.problems
     return everything
 
 
 @each_source
-async def test_with_the_tap_duplicates_and_rejections_are_told_apart(
+async def test_with_the_tap_duplicates_and_rejections_are_counted_apart(
     nats_server: NatsServer, source: SourceName
 ) -> None:
     async with polling(nats_server, source, tap=True) as (poller, client):
@@ -148,7 +146,7 @@ async def test_without_the_tap_what_was_not_stored_is_the_bound(
 
 
 @each_source
-async def test_what_consumers_answered_is_heard_and_counted(
+async def test_acks_naks_and_terms_of_consumers_are_counted(
     nats_server: NatsServer, source: SourceName
 ) -> None:
     async with polling(nats_server, source, tap=False) as (poller, client):
@@ -187,7 +185,7 @@ async def test_a_deleted_consumer_takes_its_events_along(
         await until(lambda: polled(poller), lambda seen: not _of_worker(seen), "it is still there")
         assert poller.event_session is not None
         await polled(poller)
-        assert poller.event_session.taken().consumers == {}
+        assert poller.event_session.counts().consumers == {}
 
 
 def _of_worker(found: dict[Key, float]) -> list[Key]:

@@ -1,5 +1,5 @@
 """Leaders move and servers die while all sources poll: no series changes its labels, no number is
-wrong, no counter falls; what nobody can know is absent, and all comes back.
+wrong, no counter falls; unknown values are absent, and all comes back.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from support.exporter.exposed_series import (
     served,
     settings_of,
 )
-from support.exporter.recorder import Asset, Witnesses, World, witnesses
+from support.exporter.recorder import Asset, Recorders, World, recorders
 from support.nats.servers import (
     APP,
     NEWEST,
@@ -38,7 +38,7 @@ from support.waiting import until
 
 from exporter import catalog
 from exporter.metric import PREFIX, Origin
-from exporter.polling.supervisor import Watch
+from exporter.polling.supervisor import Supervisor
 from exporter.settings.config import ExporterSettings, SourceName
 from exporter.web import make_app
 
@@ -50,7 +50,7 @@ QUIET, PARKED, HELD = ("APP", "QUIET"), ("APP", "QUIET", "parked"), ("APP", "QUI
 SINGLE, LIVE, LIVING = ("APP", "QUIET", "single"), ("APP", "LIVE"), ("APP", "LIVE", "living")
 SOLO, ALONE = ("APP", "SOLO"), ("APP", "SOLO", "alone")
 
-# What must be said of each whenever it is said to be up. The rows of followers say other numbers:
+# The samples that each must have while it is up. The rows of followers have other numbers:
 # of `parked` 0 pending messages since 2.10, of `held` 37 before.
 TRUTH: Final[Mapping[Asset, Mapping[str, float]]] = {
     QUIET: {"messages": 37, "first_seq": 1, "stored_messages_total": 37, "consumers": 3},
@@ -63,7 +63,7 @@ TRUTH: Final[Mapping[Asset, Mapping[str, float]]] = {
     LIVING: {"max_ack_pending": 1000},
 }
 # A leader of 2.9 that steps down still calls itself the leader for a quarter of a second after it
-# let go of what is unacked, and nothing in its answer tells.
+# dropped the unacked messages, and nothing in its response shows it.
 SINCE_2_10: Final[Mapping[Asset, Mapping[str, float]]] = {
     HELD: {"num_ack_pending": 5, "ack_floor_gap": 5}
 }
@@ -73,7 +73,7 @@ def world_of(place: NatsServer | NatsCluster) -> World:
     if isinstance(place, NatsServer):
         return World(frozenset({"n1"}), {SOLO: TRUTH[SOLO], ALONE: TRUTH[ALONE]})
     more = SINCE_2_10 if version_of(place) >= (2, 10) else {}
-    truth = {asset: {**said, **more.get(asset, {})} for asset, said in TRUTH.items()}
+    truth = {asset: {**reported, **more.get(asset, {})} for asset, reported in TRUTH.items()}
     return World(frozenset(NODES), truth)
 
 
@@ -100,16 +100,16 @@ async def furnish(shop: Workshop) -> None:
 
 
 @asynccontextmanager
-async def watched(cluster: NatsCluster) -> AsyncIterator[tuple[Witnesses, Life]]:
+async def watched(cluster: NatsCluster) -> AsyncIterator[tuple[Recorders, Life]]:
     """The cluster with all of TRUTH in it, a life on LIVE, and every source looking."""
     async with workshop(cluster) as shop:
         await furnish(shop)
     async with (
         life(cluster, "LIVE", "living") as lived,
-        witnesses(cluster, world_of(cluster)) as looking,
+        recorders(cluster, world_of(cluster)) as observed,
     ):
-        await looking.look_until_all_is_up()
-        yield looking, lived
+        await observed.observe_until_all_is_up()
+        yield observed, lived
 
 
 # --- leaders step down ----------------------------------------------------------------------------
@@ -122,18 +122,18 @@ async def true_leader(cluster: NatsCluster, asset: Asset) -> str:
 
 
 def shown_leader(exposed: Exposed, asset: Asset) -> str:
-    """As the asset's info says; "" while there is none."""
+    """The leader in the INFO response; "" while there is none."""
     metric = "stream_info" if len(asset) == 2 else "consumer_info"
     identity = dict(zip(("account", "stream", "consumer"), asset, strict=False))
     infos = [dict(labels) for labels in exposed.named(metric, **identity)]
     return next((labels["leader"] for labels in infos), "")
 
 
-async def until_leaders_are_shown(cluster: NatsCluster, looking: Witnesses, *of: Asset) -> None:
+async def until_leaders_are_shown(cluster: NatsCluster, observed: Recorders, *of: Asset) -> None:
     async def mistaken() -> list[tuple[Asset, str, set[str]]]:
         truth = {asset: await true_leader(cluster, asset) for asset in of}
-        await looking.look()
-        shown = {asset: {shown_leader(one.now, asset) for one in looking.all} for asset in of}
+        await observed.observe()
+        shown = {asset: {shown_leader(one.now, asset) for one in observed.all} for asset in of}
         return [
             (asset, truth[asset], shown[asset]) for asset in of if shown[asset] != {truth[asset]}
         ]
@@ -151,9 +151,9 @@ async def step_down(cluster: NatsCluster, *assets: Asset) -> None:
     await asyncio.gather(*(one(asset) for asset in assets))
 
 
-async def until_the_meta_leader_is_shown(cluster: NatsCluster, looking: Witnesses) -> None:
+async def until_the_meta_leader_is_shown(cluster: NatsCluster, observed: Recorders) -> None:
     leader = await cluster.meta_leader()
-    await looking.look_until(
+    await observed.observe_until(
         lambda seen: (
             seen.value("meta_leader", server=leader) == 1
             and sum(seen.named("meta_leader").values()) == 1
@@ -166,23 +166,23 @@ async def until_the_meta_leader_is_shown(cluster: NatsCluster, looking: Witnesse
 async def test_leaders_that_step_down_change_no_series_and_no_number(
     nats_cluster: NatsCluster,
 ) -> None:
-    async with watched(nats_cluster) as (looking, lived):
+    async with watched(nats_cluster) as (observed, lived):
         for assets in ((QUIET, LIVE), (PARKED, HELD, LIVING)):
-            await looking.look_during(step_down(nats_cluster, *assets))
-            await until_leaders_are_shown(nats_cluster, looking, *assets)
-        await looking.look_during(nats_cluster.step_down_meta(SYS))
-        await until_the_meta_leader_is_shown(nats_cluster, looking)
-        await looking.look_until_all_is_up()
-        await one_pull_waits(nats_cluster, looking)
+            await observed.observe_during(step_down(nats_cluster, *assets))
+            await until_leaders_are_shown(nats_cluster, observed, *assets)
+        await observed.observe_during(nats_cluster.step_down_meta(SYS))
+        await until_the_meta_leader_is_shown(nats_cluster, observed)
+        await observed.observe_until_all_is_up()
+        await one_pull_waits(nats_cluster, observed)
         known = lived.stored
-        await looking.look()
+        await observed.observe()
         live = {"account": "APP", "stream": "LIVE"}
-        seen = [one.now.value("stream_stored_messages_total", **live) for one in looking.all]
+        seen = [one.now.value("stream_stored_messages_total", **live) for one in observed.all]
     assert known > 1
     assert all(value is not None and value >= known for value in seen), (known, seen)
 
 
-async def one_pull_waits(cluster: NatsCluster, looking: Witnesses) -> None:
+async def one_pull_waits(cluster: NatsCluster, observed: Recorders) -> None:
     """Only the consumer's leader knows of an open pull."""
     labels = {"account": "APP", "stream": "QUIET", "consumer": "held"}
     async with workshop(cluster) as shop:
@@ -190,7 +190,7 @@ async def one_pull_waits(cluster: NatsCluster, looking: Witnesses) -> None:
         await shop.client.subscribe(inbox)
         pull = b'{"batch":1,"expires":600000000000}'
         await shop.client.publish("$JS.API.CONSUMER.MSG.NEXT.QUIET.held", pull, reply=inbox)
-        await looking.look_until(
+        await observed.observe_until(
             lambda seen: seen.value("consumer_num_waiting", **labels) == 1, "no pull is waiting"
         )
 
@@ -203,17 +203,17 @@ async def held_only_by(cluster: NatsCluster, node: str) -> set[Asset]:
     return {asset for asset in lonely if await true_leader(cluster, asset) == node}
 
 
-async def comes_back(cluster: NatsCluster, looking: Witnesses, node: str) -> None:
-    looking.forgive_restart(node)
-    await looking.look_during(cluster.restart(node))
-    await looking.look_until_all_is_up()
-    await looking.look_until(
+async def comes_back(cluster: NatsCluster, observed: Recorders, node: str) -> None:
+    observed.forgive_restart(node)
+    await observed.observe_during(cluster.restart(node))
+    await observed.observe_until_all_is_up()
+    await observed.observe_until(
         lambda seen: all(seen.value("server_up", server=name) == 1 for name in NODES),
         "not all servers are up again",
     )
     await cluster.settle()
-    await until_the_meta_leader_is_shown(cluster, looking)
-    await looking.look_until(
+    await until_the_meta_leader_is_shown(cluster, observed)
+    await observed.observe_until(
         lambda seen: not any(seen.named("stream_replica_lag", stream="QUIET").values()),
         "it does not catch up",
     )
@@ -221,36 +221,36 @@ async def comes_back(cluster: NatsCluster, looking: Witnesses, node: str) -> Non
 
 @pytest.mark.timeout(180 * CLUSTER_KILLS)
 async def test_a_killed_node_takes_only_what_it_alone_held(nats_cluster: NatsCluster) -> None:
-    async with watched(nats_cluster) as (looking, _):
+    async with watched(nats_cluster) as (observed, _):
         first = NODES.index(await nats_cluster.stream_leader(APP, "SOLO"))
         for victim in islice(cycle(NODES), first, first + CLUSTER_KILLS):
             lonely = await held_only_by(nats_cluster, victim)
-            await looking.look_during(nats_cluster.kill(victim))
-            await looking.look_until_down(lonely)
-            for one in looking.all:
+            await observed.observe_during(nats_cluster.kill(victim))
+            await observed.observe_until_down(lonely)
+            for one in observed.all:
                 ups = {name: one.now.value("server_up", server=name) for name in NODES}
                 assert ups == {name: float(name != victim) for name in NODES}
-            await until_the_meta_leader_is_shown(nats_cluster, looking)
-            await comes_back(nats_cluster, looking, victim)
+            await until_the_meta_leader_is_shown(nats_cluster, observed)
+            await comes_back(nats_cluster, observed, victim)
 
 
 async def test_a_node_that_leaves_is_an_offline_replica(nats_cluster: NatsCluster) -> None:
-    async with watched(nats_cluster) as (looking, _):
+    async with watched(nats_cluster) as (observed, _):
         gone = await nats_cluster.stream_leader(APP, "SOLO")
         lonely = await held_only_by(nats_cluster, gone)
-        await looking.look_during(nats_cluster.stop(gone))
-        await looking.look_until_down(lonely)
+        await observed.observe_during(nats_cluster.stop(gone))
+        await observed.observe_until_down(lonely)
         replica = {"account": "APP", "stream": "QUIET", "server": gone}
-        await looking.look_until(
+        await observed.observe_until(
             lambda seen: seen.value("stream_replica_offline", **replica) == 1, "no offline replica"
         )
-        await looking.look_until(
+        await observed.observe_until(
             lambda seen: seen.value("meta_replica_offline", server=gone) == 1,
-            "the meta group misses nobody",
+            "the meta group is complete",
             but="account",
         )
-        await comes_back(nats_cluster, looking, gone)
-        await looking.look_until(
+        await comes_back(nats_cluster, observed, gone)
+        await observed.observe_until(
             lambda seen: sum(seen.named("stream_replica_offline").values()) == 0,
             "the replica stays offline",
         )
@@ -260,17 +260,15 @@ async def test_a_node_that_leaves_is_an_offline_replica(nats_cluster: NatsCluste
 async def test_long_kills_leave_every_poll_right_or_absent(nats_server: NatsServer) -> None:
     async with workshop(nats_server) as shop:
         await furnish_alone(shop)
-    async with witnesses(nats_server, world_of(nats_server)) as looking:
-        await looking.look_until_all_is_up()
+    async with recorders(nats_server, world_of(nats_server)) as observed:
+        await observed.observe_until_all_is_up()
         for _ in range(KILLS):
-            await looking.look_during(nats_server.kill())
-            looking.forgive_restart("n1")
-            await looking.look_during(nats_server.restart())
-            await looking.look_until_all_is_up()
-        failed = [sum(one.poller.state.errors.values()) for one in looking.all]
-    assert min(failed) >= KILLS, (
-        "polls that failed, by source: else nobody looked while it was down"
-    )
+            await observed.observe_during(nats_server.kill())
+            observed.forgive_restart("n1")
+            await observed.observe_during(nats_server.restart())
+            await observed.observe_until_all_is_up()
+        failed = [sum(one.poller.state.errors.values()) for one in observed.all]
+    assert min(failed) >= KILLS, "polls that failed, by source: else no poll ran while it was down"
 
 
 # --- all systems of a process, and none -----------------------------------------------------------
@@ -278,15 +276,15 @@ async def test_long_kills_leave_every_poll_right_or_absent(nats_server: NatsServ
 
 async def scraped(settings: ExporterSettings) -> Exposed:
     """What a whole exporter serves once it has polled all its systems."""
-    watch = Watch(settings, lambda: settings)
-    watch.start()
+    supervisor = Supervisor(settings, lambda: settings)
+    supervisor.start()
     try:
-        async with TestClient(TestServer(make_app(watch, "a test"))) as client:
+        async with TestClient(TestServer(make_app(supervisor, "a test"))) as client:
             ready = partial(client.get, "/-/ready")
             await until(ready, lambda response: response.status == 200, "a system is not polled")
             return read_back(await (await client.get("/metrics")).text())
     finally:
-        await watch.stop()
+        await supervisor.stop()
 
 
 async def test_several_systems_in_one_process_share_no_series() -> None:
@@ -317,7 +315,7 @@ async def test_when_all_servers_are_gone_only_that_is_served(source: SourceName)
         before = await polled(poller)
         await server.kill()
         await poller.poll_once()
-        succeeded = poller.state.last_answer
+        succeeded = poller.state.last_response
         assert succeeded is not None
         fresh = await served(poller, succeeded + 3 * poller.interval)
         stale = await served(poller, succeeded + 3 * poller.interval + 0.001)

@@ -81,7 +81,7 @@ async def exporter(
 
 
 async def seen(exporter: Exporter, *, up: int) -> Series:
-    """The first scrape in which every system says so."""
+    """The first scrape in which every system reports it."""
 
     def holds(series: Series) -> bool:
         return series.named("up") == [up] * len(SYSTEMS)
@@ -110,7 +110,7 @@ async def test_three_systems_stand_side_by_side(exporter: Exporter) -> None:
     assert [f"<h2>{system}</h2>" in page for system in SYSTEMS] == [True] * 3
 
 
-async def test_a_dead_server_is_told_its_series_go_and_all_comes_back(
+async def test_a_dead_server_is_logged_its_series_go_and_all_comes_back(
     exporter: Exporter, server: NatsServer
 ) -> None:
     await seen(exporter, up=1)
@@ -127,29 +127,29 @@ async def test_a_dead_server_is_told_its_series_go_and_all_comes_back(
     for system in SYSTEMS:
         assert series.value("server_up", system=system, server="n1") == 0
         assert series.value("servers_responding", system=system) == 0
-        assert series.value("request_success", system=system, request=ASKED[system]) == 0
-    await _told_once(exporter, "ERROR", "no answer for three intervals: its series are dropped")
-    await _told_once(exporter, "WARN", "server is silent")
+        assert series.value("request_success", system=system, request=REQUESTED[system]) == 0
+    await _logged_once(exporter, "ERROR", "no response for three intervals, series dropped")
+    await _logged_once(exporter, "WARN", "server does not respond")
 
     await server.restart()
     series = await seen(exporter, up=1)
     for system in SYSTEMS:
         assert series.named("consumer_num_pending", system=system) == [5, 5, 5]
         assert series.value("server_up", system=system, server="n1") == 1
-    await _told_once(exporter, "INFO", "its series are served again")
+    await _logged_once(exporter, "INFO", "series served again")
 
 
-ASKED = {"account": "stream_list", "system": "statsz", "monitor": "varz"}
+REQUESTED = {"account": "stream_list", "system": "statsz", "monitor": "varz"}
 
 
-async def _told_once(exporter: Exporter, level: str, message: str) -> None:
+async def _logged_once(exporter: Exporter, level: str, message: str) -> None:
     """One line for each system, which may come a moment after the scrape."""
 
     async def lines() -> list[str]:
-        told = await exporter.log_lines()
-        return [line for line in told if f" {level:<5} " in line and f"  {message} " in line]
+        counts = await exporter.log_lines()
+        return [line for line in counts if f" {level:<5} " in line and f"  {message} " in line]
 
-    found = await until(lines, lambda told: len(told) >= len(SYSTEMS), f"nobody said: {message}")
+    found = await until(lines, lambda counts: len(counts) >= len(SYSTEMS), f"not logged: {message}")
     for system in SYSTEMS:
         assert sum(f" system={system}" in line for line in found) == 1, found
 

@@ -61,7 +61,7 @@ EXTRAS: Final = re.findall(
     PAGE.section("Optional features").text,
     re.MULTILINE,
 )
-# As servers log it; the client is told besides.
+# As servers log it; the client gets an error too.
 VIOLATION: Final = re.compile(r'(?:Publish|Subscription) Violation - .*?Subject "([^"]+)"')
 READER: Final = {"user": "streamgauge", "password": "change-me"}
 END_MARK: Final = "the.end.of.the.test"
@@ -79,7 +79,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def asking_more(tmp_path: Path, settings: Settings) -> Settings:
+def needing_more(tmp_path: Path, settings: Settings) -> Settings:
     """Those of the account source with one more line, by that line."""
     return {
         line: written(tmp_path / f"more{place}.yml", "account", f"    {line}\n")
@@ -109,8 +109,8 @@ def with_accounts(source: str, user: str) -> NatsOptions:
 
 @asynccontextmanager
 async def watched_server(version: str, options: NatsOptions) -> AsyncIterator[NatsServer]:
-    """With a stream of one message, a consumer that was not sent it yet, and somebody who listens to
-    the stream's subjects, so that the stream's own subscription has to be told apart.
+    """With a stream of one message, a consumer without deliveries, and a client that subscribes to
+    the stream's subjects, so that the stream's own subscription is ambiguous.
     """
     async with NatsServer(version, options) as server:
         await make_orders(server)
@@ -133,13 +133,13 @@ async def poll(source: Source) -> Snapshot:
 
 
 @dataclass(slots=True)
-class Asked:
-    """What a poller asked and heard, and what came of it."""
+class Requested:
+    """The requests of a poller, their outcomes, and its event problems."""
 
     outcomes: list[Outcome] = field(default_factory=list)
     skipped: set[Skipped] = field(default_factory=set)
     snapshots: list[Snapshot] = field(default_factory=list)
-    troubles: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
     @property
     def failures(self) -> list[Outcome]:
@@ -148,23 +148,23 @@ class Asked:
     @property
     def reasons(self) -> set[str]:
         found = {one.reason for one in self.failures} | {one.reason for one in self.skipped}
-        return found | {"permission" for one in self.troubles if "may not listen" in one}
+        return found | {"permission" for one in self.problems if "may not subscribe" in one}
 
 
-async def everything_asked(wanted: SystemSettings) -> Asked:
-    """What a poller asks when it is new, what it asks later, what it hears, what it asks by name."""
-    asked = Asked()
+async def all_requests(wanted: SystemSettings) -> Requested:
+    """The requests of the first poll, of later polls, the subscriptions, and requests by name."""
+    requested = Requested()
     async with whole_poller(wanted) as poller:
         for _ in range(2):
             await poller.poll_once()
-            asked.outcomes += [record.outcome for record in poller.state.requests.values()]
-            asked.skipped.update(poller.state.skipped)
+            requested.outcomes += [record.outcome for record in poller.state.requests.values()]
+            requested.skipped.update(poller.state.skipped)
             if poller.state.snapshot is not None:
-                asked.snapshots.append(poller.state.snapshot)
-        asked.troubles = poller.event_session.troubles() if poller.event_session else ()
+                requested.snapshots.append(poller.state.snapshot)
+        requested.problems = poller.event_session.problems() if poller.event_session else ()
         if isinstance(poller.source, AccountSource):
-            await ask_by_name(poller.source)
-    return asked
+            await request_by_name(poller.source)
+    return requested
 
 
 @asynccontextmanager
@@ -175,8 +175,8 @@ async def opened(source: Source) -> AsyncIterator[Source]:
         await source.close()
 
 
-async def ask_by_name(source: AccountSource) -> None:
-    context, api = RequestContext(time.monotonic() + 20, source.left_out), source.assets.api
+async def request_by_name(source: AccountSource) -> None:
+    context, api = RequestContext(time.monotonic() + 20, source.skipped_requests), source.assets.api
     await api.stream_info("ORDERS", context)
     await api.consumer_info("ORDERS", "worker", context)
 
@@ -194,11 +194,11 @@ async def violations(server: NatsServer) -> list[str]:
 
 @asynccontextmanager
 async def reader(
-    server: NatsServer, told: asyncio.Queue[str] | None = None
+    server: NatsServer, counts: asyncio.Queue[str] | None = None
 ) -> AsyncIterator[Client]:
     async def note(error: Exception) -> None:
-        if told is not None:
-            await told.put(str(error))
+        if counts is not None:
+            await counts.put(str(error))
 
     client = await nats.connect(server.url, error_cb=note, allow_reconnect=False, **READER)
     try:
@@ -214,12 +214,12 @@ async def test_the_block_suffices_and_the_server_denies_nothing(
 ) -> None:
     wanted = settings[source]
     async with watched_server(version, with_accounts(source, BLOCKS[source])) as server:
-        asked = await everything_asked(replace(wanted, urls=(server.url,)))
+        requested = await all_requests(replace(wanted, urls=(server.url,)))
         denied = await violations(server)
     unknown_to_it = {"user_info"} if version.startswith("2.9.") else set()
-    assert {outcome.request for outcome in asked.outcomes} == REQUESTS[source] - unknown_to_it
-    assert (asked.failures, asked.skipped, asked.troubles) == ([], set(), ())
-    last = asked.snapshots[-1]
+    assert {outcome.request for outcome in requested.outcomes} == REQUESTS[source] - unknown_to_it
+    assert (requested.failures, requested.skipped, requested.problems) == ([], set(), ())
+    last = requested.snapshots[-1]
     assert [(row.account, row.name) for row in last.consumers] == [("APP", "worker")]
     assert denied == []
 
@@ -228,7 +228,7 @@ async def test_the_block_suffices_and_the_server_denies_nothing(
     ("source", "subject"),
     [(source, subject) for source, subjects in SUBJECTS.items() for subject in subjects],
 )
-async def test_without_any_one_subject_the_server_denies_and_the_exporter_says_so(
+async def test_without_any_one_subject_the_exporter_reports_the_denial(
     source: str, subject: str, settings: Settings
 ) -> None:
     wanted, block = settings[source], BLOCKS[source].replace(f'"{subject}"', '"something.else"')
@@ -236,8 +236,8 @@ async def test_without_any_one_subject_the_server_denies_and_the_exporter_says_s
     reasons: set[str] = set()
     async with watched_server(NEWEST, with_accounts(source, block)) as server:
         try:
-            reasons = (await everything_asked(replace(wanted, urls=(server.url,)))).reasons
-        except RequestError as error:  # asked by name, outside of a poll
+            reasons = (await all_requests(replace(wanted, urls=(server.url,)))).reasons
+        except RequestError as error:  # requested by name, outside of a poll
             reasons = {error.reason}
         denied = await violations(server)
     assert reasons == {"permission"}
@@ -246,8 +246,8 @@ async def test_without_any_one_subject_the_server_denies_and_the_exporter_says_s
 
 
 def matches(pattern: str, subject: str) -> bool:
-    words = [re.escape(word) for word in pattern.split(".")]
-    translated = "\\.".join({"\\*": "[^.]+", ">": ".+"}.get(word, word) for word in words)
+    tokens = [re.escape(word) for word in pattern.split(".")]
+    translated = "\\.".join({"\\*": "[^.]+", ">": ".+"}.get(word, word) for word in tokens)
     return re.fullmatch(translated, subject) is not None
 
 
@@ -304,17 +304,17 @@ NOSY: Final = ("_INBOX.>", "orders.>", "$JS.EVENT.>", "$SYS.>")
 @each_version
 @each_source
 async def test_the_user_can_neither_harm_nor_listen(source: str, version: str) -> None:
-    told: asyncio.Queue[str] = asyncio.Queue()
+    counts: asyncio.Queue[str] = asyncio.Queue()
     tried = [*HARMFUL[source], *NOSY]
     async with watched_server(version, with_accounts(source, BLOCKS[source])) as server:
         before = await orders(server)
-        async with reader(server, told) as client:
+        async with reader(server, counts) as client:
             for subject in HARMFUL[source]:
                 await client.publish(subject, b'{"seq":1}', reply="_INBOX_streamgauge.answer")
             for subject in NOSY:
                 await client.subscribe(subject)
             await client.flush()
-            responses = [await told.get() for _ in tried]
+            responses = [await counts.get() for _ in tried]
         denied = await violations(server)
         after = await orders(server)
     for subject, response in zip(tried, responses, strict=True):
@@ -324,7 +324,7 @@ async def test_the_user_can_neither_harm_nor_listen(source: str, version: str) -
 
 
 async def orders(server: NatsServer) -> list[object]:
-    """All that a user of the account can tell of the stream and its consumers."""
+    """All that a user of the account can read of the stream and its consumers."""
     async with connected(server, APP) as client:
         info = await client.jetstream().stream_info("ORDERS")
         consumers = await client.jetstream().consumers_info("ORDERS")
@@ -335,9 +335,9 @@ async def test_the_user_also_fits_a_server_without_accounts(settings: Settings) 
     lines = ("authorization { users: [ { user: app, password: app }", BLOCKS["account"], "] }")
     wanted = settings["account"]
     async with watched_server(NEWEST, NatsOptions(extra=lines)) as server:
-        asked = await everything_asked(replace(wanted, urls=(server.url,)))
+        requested = await all_requests(replace(wanted, urls=(server.url,)))
         denied = await violations(server)
-    assert asked.snapshots[0].complete
+    assert requested.snapshots[0].complete
     assert denied == []
 
 
@@ -348,9 +348,9 @@ async def test_a_server_of_the_domain_itself_wants_the_block_as_it_is(
     wanted = settings["account"]
     options = replace(with_accounts("account", BLOCKS["account"]), domain="hub")
     async with watched_server(version, options) as server:
-        asked = await everything_asked(replace(wanted, urls=(server.url,), domain="hub"))
+        requested = await all_requests(replace(wanted, urls=(server.url,), domain="hub"))
         denied = await violations(server)
-    assert asked.snapshots[0].complete
+    assert requested.snapshots[0].complete
     assert denied == []
 
 
@@ -365,10 +365,10 @@ async def test_over_a_leaf_node_the_prefix_of_the_domain_takes_the_place_of_the_
         NatsServer(version, of_a_domain("edge", remote(port), block)) as leaf,
     ):
         await until(hub.log_text, lambda text: "Leafnode connection created" in text, "no leaf")
-        asked = await everything_asked(replace(wanted, urls=(leaf.url,), domain="hub"))
+        requested = await all_requests(replace(wanted, urls=(leaf.url,), domain="hub"))
         denied = await violations(leaf)
-    assert asked.snapshots[0].complete
-    assert [row.name for row in asked.snapshots[0].streams] == ["ORDERS"]
+    assert requested.snapshots[0].complete
+    assert [row.name for row in requested.snapshots[0].streams] == ["ORDERS"]
     assert denied == []
 
 
@@ -383,29 +383,29 @@ def remote(port: int) -> str:
 
 
 @each_version
-async def test_the_monitor_source_asks_only_the_named_pages_and_needs_no_user(
+async def test_the_monitor_source_requests_only_the_documented_pages_without_a_user(
     version: str,
 ) -> None:
     async with watched_server(version, with_accounts("account", "")) as server:
-        before = await pages_asked(server)
+        before = await pages_requested(server)
         wanted = SystemSettings(source="monitor", urls=(server.monitor_url,))
-        asked = await everything_asked(wanted)
-        after = await pages_asked(server)
-    assert all(snapshot.complete for snapshot in asked.snapshots)
+        requested = await all_requests(wanted)
+        after = await pages_requested(server)
+    assert all(snapshot.complete for snapshot in requested.snapshots)
     grown = {page for page, count in after.items() if count > before.get(page, 0)}
     named = set(re.findall(r"`GET (/\w+)`", PAGE.section("Monitor source").text))
     assert grown == named - {"/ipqueuesz"}  # servers do not count that one
 
 
-async def pages_asked(server: NatsServer) -> dict[str, int]:
-    """As the server counts them; this request is among them only in the next answer."""
+async def pages_requested(server: NatsServer) -> dict[str, int]:
+    """As the server counts them; this request is included only in the next response."""
     url = f"{server.monitor_url}/varz"
     async with aiohttp.ClientSession() as session, session.get(url) as response:
         counts: dict[str, int] = (await response.json(content_type=None))["http_req_stats"]
     return counts
 
 
-def test_every_setting_that_asks_for_more_was_found() -> None:
+def test_every_setting_that_needs_more_permissions_was_found() -> None:
     assert [re.findall(r"\w+", setting)[1] for setting, _, _ in EXTRAS] == [
         "lag", "capture_stream", "publish_ack_tap",
     ]  # fmt: skip
@@ -413,18 +413,22 @@ def test_every_setting_that_asks_for_more_was_found() -> None:
 
 @each_version
 @pytest.mark.parametrize(("setting", "publish", "subscribe"), EXTRAS, ids=lambda text: text[:20])
-async def test_a_setting_that_asks_for_more_is_content_with_what_the_page_adds(
-    setting: str, publish: str, subscribe: str, version: str, asking_more: dict[str, SystemSettings]
+async def test_the_documented_permissions_suffice_for_each_setting(
+    setting: str,
+    publish: str,
+    subscribe: str,
+    version: str,
+    needing_more: dict[str, SystemSettings],
 ) -> None:
-    wanted = asking_more[setting]
+    wanted = needing_more[setting]
     block = with_subjects(BLOCKS["account"], re.findall("`([^`]+)`", publish), "publish")
     block = with_subjects(block, re.findall("`([^`]+)`", subscribe), "subscribe")
     async with watched_server(version, with_accounts("account", block)) as server:
         await be_behind_and_captured(server)
-        asked = await everything_asked(replace(wanted, urls=(server.url,)))
+        requested = await all_requests(replace(wanted, urls=(server.url,)))
         denied = await violations(server)
-    assert (asked.failures, asked.skipped, asked.troubles) == ([], set(), ())
-    assert ("exact" in setting) == any(o.request == "exact_lag" for o in asked.outcomes)
+    assert (requested.failures, requested.skipped, requested.problems) == ([], set(), ())
+    assert ("exact" in setting) == any(o.request == "exact_lag" for o in requested.outcomes)
     assert denied == []
 
 
@@ -449,10 +453,10 @@ async def be_behind_and_captured(server: NatsServer) -> None:
 
 @each_source
 def test_the_nsc_command_and_the_table_name_the_same_subjects(source: str) -> None:
-    words = shlex.split(SECTIONS[source].block("sh"))
+    tokens = shlex.split(SECTIONS[source].block("sh"))
     by_command = [
         subject
-        for flag, value in pairwise(words)
+        for flag, value in pairwise(tokens)
         if flag in ("--allow-pub", "--allow-sub")
         for subject in value.split(",")
     ]

@@ -18,8 +18,8 @@ from prometheus_client.openmetrics.parser import (
     text_string_to_metric_families as openmetrics_families,
 )
 from support.exporter.process import (
-    NOBODY,
     PLAIN,
+    UNREACHABLE,
     Exporter,
     Series,
     add_orders,
@@ -46,11 +46,11 @@ PROMETHEUS_3 = (
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 OWN = ("process_", "python_")
-# Another test asks for a reload, and a busy machine may not keep to an interval of a second.
+# Another test reloads, and a busy machine may not keep an interval of a second.
 NOT_ABOUT_NATS = {
     "configuration reloaded",
-    "a poll takes longer than the interval",
-    "polls keep to the interval again",
+    "poll takes longer than the interval, raise it",
+    "polls fit the interval again",
 }
 
 
@@ -67,7 +67,7 @@ async def server() -> AsyncIterator[NatsServer]:
 async def exporter(
     server: NatsServer, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Exporter]:
-    """Told nothing but `--nats`; the variables only make it fit for a test."""
+    """Started only with `--nats`; the variables adapt it to the test."""
     environ = {"STREAMGAUGE_INTERVAL": "1s", "STREAMGAUGE_LOG_FORMAT": "json"}
     folder = tmp_path_factory.mktemp("exporter")
     async with exporting(folder, "--nats", server.url, environ=environ) as running:
@@ -119,7 +119,7 @@ async def test_gzip_and_plain_hold_the_same(exporter: Exporter) -> None:
     assert len(lines) > 50
 
 
-async def test_head_tells_what_get_would(exporter: Exporter) -> None:
+async def test_head_has_the_headers_of_get(exporter: Exporter) -> None:
     for headers in (PLAIN, {"Accept-Encoding": "gzip"}):
         head = await exporter.request("/metrics", "HEAD", headers)
         assert (head.status, head.body) == (200, b"")
@@ -174,12 +174,12 @@ async def test_five_good_polls_make_no_line_twice(exporter: Exporter) -> None:
 
     await until(different_polls, lambda seen: seen >= 5, "no five polls")
     lines = [json.loads(line) for line in await exporter.log_lines()]
-    told = [line["msg"] for line in lines if line["msg"] not in NOT_ABOUT_NATS]
-    assert sorted(told) == [
-        "first answer",
+    messages = [line["msg"] for line in lines if line["msg"] not in NOT_ABOUT_NATS]
+    assert sorted(messages) == [
+        "event subscriptions connected",
         "first audit",
-        "listening",
-        "server answers",
+        "first response",
+        "server responds",
         "serving",
     ]
     assert lines[0]["fields"]["listen"] == exporter.url
@@ -192,18 +192,18 @@ async def test_it_is_ready_when_the_first_poll_ended_even_without_nats(tmp_path:
     connected_to_us = asyncio.Event()
     hang_up = asyncio.Event()
 
-    async def say_nothing(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def send_nothing(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connected_to_us.set()
         await hang_up.wait()
         writer.close()
 
-    mute = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    mute = await asyncio.start_server(send_nothing, "127.0.0.1", 0)
     port = mute.sockets[0].getsockname()[1]
     async with mute, exporting(tmp_path, "--nats", f"nats://127.0.0.1:{port}") as exporter:
         await exporter.listening()
         await connected_to_us.wait()
         waiting = await exporter.request("/-/ready")
-        assert (waiting.status, waiting.text) == (503, "the first poll is not over yet\n")
+        assert (waiting.status, waiting.text) == (503, "the first poll has not finished yet\n")
         assert (await exporter.scrape()).value("up", system="nats") is None
         hang_up.set()
         await exporter.ready()
@@ -219,15 +219,15 @@ async def test_once_prints_what_a_scrape_would_get(server: NatsServer) -> None:
     assert series.value("up", system="nats") == 1
 
 
-async def test_once_fails_in_words_when_nobody_answers() -> None:
-    ended = await ran("--nats", NOBODY, "--once", "--system", "mine")
+async def test_once_prints_a_reason_without_any_response() -> None:
+    ended = await ran("--nats", UNREACHABLE, "--once", "--system", "mine")
     assert ended.code == 1
     (line,) = ended.err.splitlines()
-    assert line.startswith(f"streamgauge: mine: stream_list failed (connection): {NOBODY}: ")
+    assert line.startswith(f"streamgauge: mine: stream_list failed (connection): {UNREACHABLE}: ")
     assert read_series(ended.out).value("up", system="mine") == 0
 
 
-async def test_once_into_a_pipe_that_nobody_reads_is_no_traceback(server: NatsServer) -> None:
+async def test_once_into_a_closed_pipe_prints_no_traceback(server: NatsServer) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     try:
@@ -238,24 +238,24 @@ async def test_once_into_a_pipe_that_nobody_reads_is_no_traceback(server: NatsSe
 
 
 async def test_a_port_in_use_is_one_line_and_exit_2(exporter: Exporter) -> None:
-    ended = await ran("--nats", NOBODY, "--web.listen-address", f"127.0.0.1:{exporter.port}")
+    ended = await ran("--nats", UNREACHABLE, "--web.listen-address", f"127.0.0.1:{exporter.port}")
     assert ended.code == 2
     address = f"127.0.0.1:{exporter.port}"
     assert ended.err == f"streamgauge: --web.listen-address: {address}: Address already in use\n"
 
 
 async def test_sigterm_lets_a_scrape_under_way_finish(tmp_path: Path, server: NatsServer) -> None:
-    async with NatsServer(options=NatsOptions()) as crowded:
-        async with connected(crowded) as client:
+    async with NatsServer(options=NatsOptions()) as many_streams:
+        async with connected(many_streams) as client:
             js = client.jetstream()
             await js.add_stream(name="CROWD", subjects=["crowd"])
             names = [f"consumer-with-a-long-name-{'x' * 200}-{number}" for number in range(900)]
             for name in names:
                 await js.add_consumer("CROWD", ConsumerConfig(durable_name=name, mem_storage=True))
-        flags = ("--nats", crowded.url, "--detail", "full")
+        flags = ("--nats", many_streams.url, "--detail", "full")
         async with exporting(tmp_path, *flags) as exporter:
             await exporter.ready()
-            size, body = await _scraped_slowly_while_told_to_end(exporter)
+            size, body = await _scraped_slowly_during_shutdown(exporter)
             assert await exporter.child.ended() == 0
             log = without_time(await exporter.log_lines())
     assert len(body) == size
@@ -263,10 +263,10 @@ async def test_sigterm_lets_a_scrape_under_way_finish(tmp_path: Path, server: Na
     assert log[-1] == "INFO  exporter.main  stopping"
 
 
-async def _scraped_slowly_while_told_to_end(exporter: Exporter) -> tuple[int, bytes]:
+async def _scraped_slowly_during_shutdown(exporter: Exporter) -> tuple[int, bytes]:
     """The announced size of the body and the body, most of it read after SIGTERM."""
     reader_side = socket.socket()
-    # A small window: the kernel must not swallow the whole answer before we are done.
+    # A small window: the kernel must not buffer the whole response.
     reader_side.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     reader_side.setblocking(False)
     await asyncio.get_running_loop().sock_connect(reader_side, ("127.0.0.1", exporter.port))
@@ -280,7 +280,7 @@ async def _scraped_slowly_while_told_to_end(exporter: Exporter) -> tuple[int, by
     async def is_stopping() -> bool:
         return "stopping" in await exporter.child.log_text()
 
-    await until(is_stopping, bool, "SIGTERM was not heard")
+    await until(is_stopping, bool, "no reaction to SIGTERM")
     body = await reader.read(-1)
     writer.close()
     return size, body

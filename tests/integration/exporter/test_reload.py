@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from support.exporter.process import NOBODY, Series, add_orders, exporting
+from support.exporter.process import UNREACHABLE, Series, add_orders, exporting
 from support.nats.servers import NatsOptions, NatsServer, connected
 from support.waiting import until
 
 RELOADABLE = """\
 interval: 1s
 systems:
-  - {{name: dead, urls: ["{nobody}"]}}
+  - {{name: dead, urls: ["{unreachable}"]}}
   - {{name: {name}, urls: ["{url}"], filters: {{consumers: {{exclude: "{exclude}"}}}}}}
 """
 
@@ -34,7 +34,9 @@ async def test_a_reload_changes_what_changed_and_nothing_else(
     file = tmp_path / "exporter.yml"
 
     async def write(name: str, exclude: str = "nothing") -> None:
-        text = RELOADABLE.format(nobody=NOBODY, url=server.url, name=name, exclude=exclude)
+        text = RELOADABLE.format(
+            unreachable=UNREACHABLE, url=server.url, name=name, exclude=exclude
+        )
         await asyncio.to_thread(file.write_text, text)
 
     def failures(series: Series) -> float:
@@ -74,7 +76,7 @@ async def test_a_reload_changes_what_changed_and_nothing_else(
         assert failures(await exporter.scrape()) >= failures(after)
 
 
-async def test_a_bad_file_keeps_the_old_configuration_and_says_so(
+async def test_an_invalid_file_keeps_the_old_configuration_and_is_reported(
     tmp_path: Path, server: NatsServer
 ) -> None:
     file = tmp_path / "exporter.yml"
@@ -87,14 +89,15 @@ async def test_a_bad_file_keeps_the_old_configuration_and_says_so(
         response = await exporter.request("/-/reload", "POST")
         reason = f"{file}: intervall: unknown key (did you mean interval?)"
         assert response.status == 500
-        assert response.text == f"not reloaded, the old configuration stays: {reason}\n"
+        assert response.text == f"not reloaded, old configuration kept: {reason}\n"
         series = await exporter.scrape()
         assert series.value("config_last_reload_success") == 0
         assert series.value("config_last_reload_timestamp_seconds") == started
         assert len(series.named("consumer_up", system="good")) == 3
         line = (await exporter.log_lines())[-1]
         assert (
-            "ERROR exporter.polling.supervisor  reload failed, the old configuration stays" in line
+            "ERROR exporter.polling.supervisor  reload failed, old configuration kept, fix it and reload"
+            in line
         )
         assert "did you mean interval?" in line
 

@@ -165,7 +165,7 @@ async def test_with_mutual_tls_only_known_clients_are_served(
                 await status(port, refused)
 
 
-async def test_a_certificate_that_may_be_left_out_is_still_verified_when_given(
+async def test_an_optional_client_certificate_is_still_verified(
     place: Place, known: ssl.SSLContext, foreign: ssl.SSLContext, nameless: ssl.SSLContext
 ) -> None:
     policy = MUTUAL.replace("RequireAndVerifyClientCert", "VerifyClientCertIfGiven")
@@ -193,8 +193,8 @@ async def test_only_clients_with_an_allowed_name_are_served(
             await status(port, strangers)
 
     # With TLS 1.3 the client learns of it after its request, and may try once more.
-    told = {(each.message, vars(each)["fields"]["names"]) for each in caplog.records}
-    assert told == {("client certificate rejected", "127.0.0.1, evil.example")}
+    counts = {(each.message, vars(each)["fields"]["names"]) for each in caplog.records}
+    assert counts == {("client certificate rejected", "127.0.0.1, evil.example")}
 
 
 async def test_basic_authentication_lets_only_the_right_password_in(place: Place) -> None:
@@ -221,7 +221,7 @@ async def test_a_second_request_does_not_run_bcrypt_again(place: Place) -> None:
         assert live.passwords.bcrypt_runs == 2
 
 
-async def test_paths_that_do_not_exist_tell_strangers_nothing(place: Place) -> None:
+async def test_unknown_paths_need_a_login_too(place: Place) -> None:
     live = await asyncio.to_thread(place.live, ALICE)
 
     async with serving(live) as port:
@@ -229,7 +229,7 @@ async def test_paths_that_do_not_exist_tell_strangers_nothing(place: Place) -> N
         assert (await get(port, "/none", login=("alice", "hunter2"))).status == 404
 
 
-async def test_a_certificate_and_a_password_can_both_be_asked_for(
+async def test_a_certificate_and_a_password_can_both_be_required(
     place: Place, known: ssl.SSLContext, nameless: ssl.SSLContext
 ) -> None:
     live = await asyncio.to_thread(place.live, tls(MUTUAL) + ALICE)
@@ -241,7 +241,7 @@ async def test_a_certificate_and_a_password_can_both_be_asked_for(
             await status(port, nameless, ("alice", "hunter2"))
 
 
-async def test_headers_come_with_every_kind_of_answer(place: Place) -> None:
+async def test_headers_come_with_every_kind_of_response(place: Place) -> None:
     headers = "http_server_config:\n  headers:\n    X-Frame-Options: deny\n"
     live = await asyncio.to_thread(place.live, headers + ALICE)
     login = ("alice", "hunter2")
@@ -296,7 +296,7 @@ async def test_a_connection_outlives_the_change_of_the_certificate(place: Place)
             await asyncio.to_thread(live.reload_if_changed)
 
 
-async def test_a_faulty_certificate_leaves_the_old_one_and_is_told_once(
+async def test_an_invalid_certificate_keeps_the_old_one_and_is_logged_once(
     place: Place, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -314,8 +314,8 @@ async def test_a_faulty_certificate_leaves_the_old_one_and_is_told_once(
         assert await asyncio.to_thread(live.reload_if_changed) is False
         assert await name_served(port, client) == "second"
 
-    told = [(each.levelname, each.message) for each in caplog.records]
-    assert told == [
+    counts = [(each.levelname, each.message) for each in caplog.records]
+    assert counts == [
         ("ERROR", "web configuration not reloaded, the old one stays"),
         ("INFO", "web configuration reloaded"),
     ]

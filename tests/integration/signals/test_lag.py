@@ -5,20 +5,20 @@ from itertools import pairwise
 
 from support.nats.servers import NatsServer, connected
 from support.signals.ledger import ACK, MILLISECOND, NAK, Ledger, Workload
-from support.signals.observations import ACCOUNT, Watch, Watches, watches
+from support.signals.observations import ACCOUNT, Supervisor, Watches, watches
 
 from exporter.signals.events_input import EventsInput, LagMeasurement
 
 SLACK = 0.001  # of a time that is known and not guessed: timestamps as floats
 
 
-def _server_now(watch: Watch) -> float:
+def _server_now(watch: Supervisor) -> float:
     """The moment of the last poll by the server's clock, as far as that is known."""
     clock = watch.snapshot.servers[0].clock
     return watch.snapshot.taken + (clock.offset_seconds if clock else 0.0)
 
 
-def _stored_then(watch: Watch, ledger: Ledger) -> float:
+def _stored_then(watch: Supervisor, ledger: Ledger) -> float:
     """When, by the lag that was reported, the first unfinished message was stored."""
     lag = watch.of(ledger).lag
     assert lag is not None

@@ -34,10 +34,10 @@ from support.nats.servers import (
 
 from exporter.model import Snapshot
 from exporter.sources.servers.snapshot import SourceOptions
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 from exporter.sources.transport.credentials import NatsAccess, TlsAccess
 
-NOBODY: Final = Login("", "")
+NO_LOGIN: Final = Login("", "")
 TOKEN: Final = "open-sesame"
 
 each_version = pytest.mark.parametrize("version", versions())
@@ -80,7 +80,7 @@ async def test_a_password_from_a_setting_a_file_or_the_address(
             },
             "address": {"addresses": (server.url.replace("//", "//app:p%3Ass%2Fw%40rd@"),)},
         }
-        assert names(await read(nats_access(server, NOBODY, **ways[where]))) == ["APP"]
+        assert names(await read(nats_access(server, NO_LOGIN, **ways[where]))) == ["APP"]
 
 
 @each_version
@@ -94,7 +94,7 @@ async def test_a_token_from_a_setting_a_file_or_the_address(
             "file": {"token_file": await asyncio.to_thread(write, tmp_path / "token", TOKEN)},
             "address": {"addresses": (server.url.replace("//", f"//{TOKEN}@"),)},
         }
-        assert names(await read(nats_access(server, NOBODY, **ways[where]))) == ["$G"]
+        assert names(await read(nats_access(server, NO_LOGIN, **ways[where]))) == ["$G"]
 
 
 @each_version
@@ -103,7 +103,7 @@ async def test_an_nkey_seed_from_a_file(version: str, tmp_path: Path) -> None:
     seed = await asyncio.to_thread(write, tmp_path / "seed", key.seed.decode())
     account = Account("APP", (User(nkey=key.public),))
     async with NatsServer(version, NatsOptions(accounts=(account,))) as server:
-        assert names(await read(nats_access(server, NOBODY, nkey_seed_file=seed))) == ["APP"]
+        assert names(await read(nats_access(server, NO_LOGIN, nkey_seed_file=seed))) == ["APP"]
 
 
 @each_version
@@ -114,20 +114,20 @@ async def test_a_creds_file_and_an_account_with_a_name_beside_its_key(
     as_user = await asyncio.to_thread(billing.write_creds, tmp_path / "user.creds")
     as_system = await asyncio.to_thread(system.write_creds, tmp_path / "system.creds")
     async with NatsServer(version, NatsOptions(extra=operator_lines(system, billing))) as server:
-        user = nats_access(server, NOBODY, creds_file=as_user)
-        link = NatsLink(user, "test")
-        await link.request(
+        user = nats_access(server, NO_LOGIN, creds_file=as_user)
+        connection = NatsConnection(user, "test")
+        await connection.request(
             "$JS.API.STREAM.CREATE.ORDERS", b'{"name":"ORDERS","storage":"memory"}', timeout=10
         )
-        await link.close()
+        await connection.close()
         through_account = await read(user)
         named = await read(user, SourceOptions(system="test", account="billing"))
-        async with system_source(nats_access(server, NOBODY, creds_file=as_system)) as source:
+        async with system_source(nats_access(server, NO_LOGIN, creds_file=as_system)) as source:
             through_system = await poll(source)
-    # Before 2.11 no server tells an ordinary user that name: a setting has to.
-    told = version not in ("2.9.10", "2.10.26")
-    assert names(through_account) == (["billing"] if told else [billing.key.public])
-    for snapshot in (named, through_system, *([through_account] if told else [])):
+    # Servers before 2.11 do not report that name to an ordinary user: it needs a setting.
+    logged = version not in ("2.9.10", "2.10.26")
+    assert names(through_account) == (["billing"] if logged else [billing.key.public])
+    for snapshot in (named, through_system, *([through_account] if logged else [])):
         assert [(row.account, row.name) for row in snapshot.streams] == [("billing", "ORDERS")]
 
 
@@ -137,7 +137,7 @@ async def test_a_creds_file_that_is_replaced_is_read_again(tmp_path: Path) -> No
     creds = await asyncio.to_thread(stranger.write_creds, tmp_path / "user.creds")
     async with (
         NatsServer(options=NatsOptions(extra=operator_lines(system, billing))) as server,
-        account_source(nats_access(server, NOBODY, creds_file=creds)) as source,
+        account_source(nats_access(server, NO_LOGIN, creds_file=creds)) as source,
     ):
         refused = await poll(source)
         await asyncio.to_thread(billing.write_creds, creds)
@@ -200,7 +200,7 @@ async def test_a_certificate_for_another_name_needs_that_name(authority: Authori
     assert failures(unnamed) == {"stream_list": "connection"}
 
 
-async def test_the_first_address_that_answers_is_used() -> None:
+async def test_the_first_address_that_responds_is_used() -> None:
     async with (
         NatsServer(options=default_options()) as gone,
         NatsServer(options=default_options()) as server,

@@ -1,4 +1,4 @@
-"""The account source on servers that answer little, late, in pages or not at all."""
+"""The account source with denied, late, paged or missing responses."""
 
 import asyncio
 import os
@@ -37,9 +37,9 @@ from support.waiting import until
 
 from exporter.errors import RequestError
 from exporter.model import Skipped
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 
-NOBODY: Final = Login("", "")
+NO_LOGIN: Final = Login("", "")
 MORE_THAN_A_PAGE: Final = 300
 
 each_version = pytest.mark.parametrize("version", versions())
@@ -52,7 +52,7 @@ def reload_permissions(server: NatsServer, permissions: Permissions | None) -> N
     os.kill(server.pid, signal.SIGHUP)
 
 
-async def test_a_strict_server_accepts_every_question(nats_server: NatsServer) -> None:
+async def test_a_strict_server_accepts_every_request(nats_server: NatsServer) -> None:
     async with connected(nats_server) as client:
         await create_stream(client, "ORDERS")
         await create_consumer(client, "ORDERS", "bill")
@@ -84,7 +84,7 @@ async def test_more_than_one_page_of_streams_and_of_consumers_is_seen_once_each(
 
 
 @each_version
-async def test_a_denied_list_is_reported_as_permission_and_then_rests(version: str) -> None:
+async def test_a_denied_list_is_reported_as_permission_and_then_skipped(version: str) -> None:
     denied = Permissions(publish_deny=("$JS.API.STREAM.LIST",))
     async with (
         NatsServer(version, with_reader("APP", denied)) as server,
@@ -112,7 +112,7 @@ async def test_without_leave_to_list_consumers_the_streams_are_still_there(versi
     assert (list(streams(snapshot)), snapshot.consumers) == (["ORDERS"], ())
 
 
-async def test_without_leave_to_call_the_roll_nothing_is_said_of_servers() -> None:
+async def test_without_permission_for_statz_servers_have_no_rows() -> None:
     denied = Permissions(publish_deny=("$SYS.REQ.ACCOUNT.PING.STATZ",))
     async with (
         NatsServer(options=with_reader("APP", denied)) as server,
@@ -124,7 +124,7 @@ async def test_without_leave_to_call_the_roll_nothing_is_said_of_servers() -> No
 
 
 @each_version
-async def test_a_denied_inbox_fails_every_question_as_permission(version: str) -> None:
+async def test_a_denied_inbox_fails_every_request_as_permission(version: str) -> None:
     denied = Permissions(subscribe_deny=("_INBOX.>",))
     async with (
         NatsServer(version, with_reader("APP", denied)) as server,
@@ -135,14 +135,14 @@ async def test_a_denied_inbox_fails_every_question_as_permission(version: str) -
     assert outcome(snapshot, "stream_list").detail.startswith("subscribing to _inbox.")
 
 
-async def test_an_inbox_that_is_allowed_later_brings_answers_without_a_restart() -> None:
+async def test_an_inbox_that_is_allowed_later_works_without_a_restart() -> None:
     denied = Permissions(subscribe_deny=("_INBOX.>",))
     async with NatsServer(options=with_reader("APP", denied)) as server:
-        link = NatsLink(nats_access(server, READER), "test")
+        connection = NatsConnection(nats_access(server, READER), "test")
 
         async def reason() -> str:
             try:
-                await link.request("$JS.API.STREAM.LIST", timeout=5)
+                await connection.request("$JS.API.STREAM.LIST", timeout=5)
             except RequestError as error:
                 return error.reason
             return ""
@@ -150,7 +150,7 @@ async def test_an_inbox_that_is_allowed_later_brings_answers_without_a_restart()
         assert await reason() == "permission"
         await asyncio.to_thread(reload_permissions, server, None)
         await until(reason, lambda why: why == "", "the inbox stays denied")
-        await link.close()
+        await connection.close()
 
 
 @each_version
@@ -168,7 +168,7 @@ async def test_an_inbox_prefix_of_ones_own_is_used(version: str) -> None:
 async def test_a_server_without_jetstream_has_no_responders(version: str) -> None:
     async with (
         NatsServer(version, NatsOptions(jetstream=False)) as server,
-        account_source(nats_access(server, NOBODY)) as source,
+        account_source(nats_access(server, NO_LOGIN)) as source,
     ):
         snapshot = await poll(source)
     assert failures(snapshot) == {"account_info": "no_responders", "stream_list": "no_responders"}
@@ -177,7 +177,7 @@ async def test_a_server_without_jetstream_has_no_responders(version: str) -> Non
     ]
 
 
-async def test_an_account_without_jetstream_says_so(nats_server: NatsServer) -> None:
+async def test_an_account_without_jetstream_is_reported(nats_server: NatsServer) -> None:
     async with account_source(nats_access(nats_server, NOJS)) as source:
         snapshot = await poll(source)
     assert failures(snapshot) == {"account_info": "no_jetstream", "stream_list": "no_jetstream"}
@@ -193,11 +193,11 @@ async def test_the_account_has_its_name_on_every_version(nats_server: NatsServer
     assert [stream.account for stream in snapshot.streams] == ["APP"]
 
 
-async def test_a_wrong_password_is_a_connection_failure_that_tells_no_secret(
+async def test_a_wrong_password_is_a_connection_failure_without_the_secret(
     nats_server: NatsServer,
 ) -> None:
     url = nats_server.url.replace("//", "//app:wrong-in-url@")
-    in_address = nats_access(nats_server, NOBODY, addresses=(url,))
+    in_address = nats_access(nats_server, NO_LOGIN, addresses=(url,))
     in_setting = nats_access(nats_server, Login("app", "wrong-in-setting"))
     for access in (in_address, in_setting):
         async with account_source(access) as source:
@@ -221,7 +221,7 @@ async def test_a_list_that_the_server_cuts_off_leaves_the_source_alive(version: 
             first, second = await poll(source), await poll(source)
     for snapshot in (first, second):
         assert failures(snapshot) == {"stream_list": "disconnected"}
-        # The connection was opened anew, and what is small enough comes through.
+        # After a reconnect, responses that are small enough arrive.
         assert outcome(snapshot, "account_info").ok
 
 

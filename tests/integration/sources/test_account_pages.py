@@ -1,4 +1,4 @@
-"""Many accounts are read page by page; not one of them may go missing in silence.
+"""Many accounts are read in pages; none of them may be missing.
 
 Pages of servers before 2.11.2 overlap, and some accounts fall between them.
 """
@@ -33,7 +33,7 @@ ACCOUNTS = [f"A{number}" for number in range(8)]
 
 
 @pytest.fixture(params=versions())
-async def crowded(request: pytest.FixtureRequest) -> AsyncIterator[NatsServer]:
+async def many_accounts(request: pytest.FixtureRequest) -> AsyncIterator[NatsServer]:
     """A server with eight accounts, each with one stream."""
     system = next(each for each in default_options().accounts if each.name == "SYS")
     accounts = tuple(Account(name, (User(name, name),)) for name in ACCOUNTS)
@@ -49,13 +49,13 @@ def accounts_of(snapshot: Snapshot) -> list[str]:
     return sorted(stream.account for stream in snapshot.streams)
 
 
-async def test_the_system_source_reads_every_page(crowded: NatsServer) -> None:
-    async with system_source(nats_access(crowded, SYS)) as source:
+async def test_the_system_source_reads_every_page(many_accounts: NatsServer) -> None:
+    async with system_source(nats_access(many_accounts, SYS)) as source:
         source.accounts_per_page = 3
         assert accounts_of(await poll(source)) == ACCOUNTS
 
 
-async def test_the_monitor_source_reads_every_page(crowded: NatsServer) -> None:
-    async with monitor_source(http_access(crowded)) as source:
+async def test_the_monitor_source_reads_every_page(many_accounts: NatsServer) -> None:
+    async with monitor_source(http_access(many_accounts)) as source:
         source.accounts_per_page = 3
         assert accounts_of(await poll(source)) == ACCOUNTS

@@ -16,15 +16,15 @@ from support.exporter.source_polls import (
 )
 from support.nats.servers import NatsServer, connected, default_options
 
-# What each source asks first, and so what fails when nobody is there.
-FIRST_QUESTIONS: Final = {"account": "stream_list", "system": "statsz", "monitor": "varz"}
+# The first request of each source, which fails when no server is up.
+FIRST_REQUESTS: Final = {"account": "stream_list", "system": "statsz", "monitor": "varz"}
 
-each_source = pytest.mark.parametrize("name", FIRST_QUESTIONS)
+each_source = pytest.mark.parametrize("name", FIRST_REQUESTS)
 
 
 @each_source
-async def test_a_server_that_comes_back_is_asked_again(nats_server: NatsServer, name: str) -> None:
-    request = FIRST_QUESTIONS[name]
+async def test_a_server_that_comes_back_is_polled_again(nats_server: NatsServer, name: str) -> None:
+    request = FIRST_REQUESTS[name]
     address = nats_server.monitor_url if name == "monitor" else nats_server.url
     async with connected(nats_server) as client:
         await create_stream(client, "ORDERS", storage="file")

@@ -1,4 +1,4 @@
-"""The exact lag: a message's true age against what the exporter says of it, on real servers."""
+"""The exact lag: the true age of a message against the signal, on real servers."""
 
 import logging
 from typing import Any
@@ -20,7 +20,7 @@ from support.nats.servers import (
 from support.signals.exact_requests import (
     DIGITS_SECONDS,
     EXACT,
-    exact_polls,
+    exact_poller,
     key,
     orders,
     stored_at,
@@ -31,7 +31,7 @@ from support.signals.observations import ACCOUNT
 from support.waiting import until
 
 from exporter.signals.results import ConsumerSignals
-from exporter.sources.exact_requests.reader import PreciseOptions
+from exporter.sources.exact_requests.reader import ExactOptions
 
 RESTRICTED = Login("restricted", "restricted")
 
@@ -51,7 +51,7 @@ async def test_the_lag_is_the_age_of_the_first_message_that_is_not_finished(
     nats_server: NatsServer, direct: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    async with connected(nats_server) as client, exact_polls(nats_server) as seen:
+    async with connected(nats_server) as client, exact_poller(nats_server) as seen:
         work = await orders(client, direct=direct)
         unread = await work.consumer("unread")
         held = await work.consumer("held")
@@ -62,23 +62,23 @@ async def test_the_lag_is_the_age_of_the_first_message_that_is_not_finished(
         await seen.poll_twice()
         seen.assert_exact(unread, 1, await stored_at(client, "ORDERS", 1))
         seen.assert_exact(held, 4, await stored_at(client, "ORDERS", 4))
-        assert key(done) not in seen.precise.lags
+        assert key(done) not in seen.exact.lags
         assert (seen.of(done).lag, seen.of(done).lag_exact) == (0.0, 1)
 
         await work.response("held", [4])
-        await seen.poll()  # what was acked since the look before is passed over at once
+        await seen.poll()  # messages acked since the previous poll are skipped at once
         seen.assert_exact(held, 6, await stored_at(client, "ORDERS", 6))
-        told = seen.outcome("exact_lag")
-        assert told is not None
-        assert told.ok
-        assert "x" * 16 not in caplog.text + repr(seen.precise) + repr(seen.reader)
+        reported = seen.outcome("exact_lag")
+        assert reported is not None
+        assert reported.ok
+        assert "x" * 16 not in caplog.text + repr(seen.exact) + repr(seen.reader)
 
 
 @pytest.mark.parametrize("direct", [True, False])
 async def test_a_filtered_consumer_lags_behind_what_passes_its_filter(
     nats_server: NatsServer, direct: bool
 ) -> None:
-    async with connected(nats_server) as client, exact_polls(nats_server) as seen:
+    async with connected(nats_server) as client, exact_poller(nats_server) as seen:
         work = await orders(client, direct=direct)
         narrow = await work.consumer("narrow", filter_subject="orders.c")
         await work.fetch("narrow", 2)
@@ -93,7 +93,7 @@ async def test_a_filtered_consumer_lags_behind_what_passes_its_filter(
 async def test_of_several_filters_the_earliest_message_counts(nats_server: NatsServer) -> None:
     if version_of(nats_server) < (2, 10):
         pytest.skip("one filter only before 2.10")
-    async with connected(nats_server) as client, exact_polls(nats_server) as seen:
+    async with connected(nats_server) as client, exact_poller(nats_server) as seen:
         work = await orders(client)
         both = await work.consumer("both", filter_subjects=["orders.c", "orders.b"])
         await seen.poll_twice()
@@ -105,7 +105,7 @@ async def test_of_several_filters_the_earliest_message_counts(nats_server: NatsS
 
 
 async def test_when_the_message_is_gone_the_next_one_counts(nats_server: NatsServer) -> None:
-    async with connected(nats_server) as client, exact_polls(nats_server) as seen:
+    async with connected(nats_server) as client, exact_poller(nats_server) as seen:
         work = await orders(client)
         slow = await work.consumer("slow")
         picky = await work.consumer("picky", filter_subject="orders.b")
@@ -121,11 +121,11 @@ async def test_when_the_message_is_gone_the_next_one_counts(nats_server: NatsSer
 
 
 async def test_messages_that_expire_leave_no_lag_behind(nats_server: NatsServer) -> None:
-    async with connected(nats_server) as client, exact_polls(nats_server) as seen:
+    async with connected(nats_server) as client, exact_poller(nats_server) as seen:
         work = await orders(client, max_age=2 * SECOND)
         late = await work.consumer("late", filter_subject="orders.a")
         await seen.poll_twice()
-        assert key(late) in seen.precise.lags
+        assert key(late) in seen.exact.lags
         await work.until_expired()
         await work.publish(1, "b")
         await work.publish(1, "a")
@@ -134,7 +134,7 @@ async def test_messages_that_expire_leave_no_lag_behind(nats_server: NatsServer)
         seen.assert_exact(late, newest, await stored_at(client, "ORDERS", newest))
 
 
-async def test_a_mirror_that_answers_for_its_origin_is_not_believed(
+async def test_a_direct_get_from_a_mirror_is_not_used(
     nats_server: NatsServer,
 ) -> None:
     async with connected(nats_server) as client:
@@ -148,8 +148,8 @@ async def test_a_mirror_that_answers_for_its_origin_is_not_believed(
             "the mirror does not fill",
         )
         await work.delete(2)  # the mirror keeps it
-        for _ in range(8):  # whoever answers is drawn by lot
-            async with exact_polls(nats_server) as seen:
+        for _ in range(8):  # a random server responds
+            async with exact_poller(nats_server) as seen:
                 await seen.poll_twice()
                 seen.assert_exact(slow, 5, await stored_at(client, "ORDERS", 5))
 
@@ -163,7 +163,7 @@ async def test_headers_of_the_message_are_not_taken_for_those_of_the_server(
         "Nats-Time-Stamp": "2001-01-01T00:00:00Z",
         "Status": "503",
     }
-    async with connected(nats_server) as client, exact_polls(nats_server) as seen:
+    async with connected(nats_server) as client, exact_poller(nats_server) as seen:
         work = Workload(client, "ORDERS")
         await work.create(allow_direct=True)
         await client.request("orders.a", b"", headers=forged, timeout=10)
@@ -172,51 +172,51 @@ async def test_headers_of_the_message_are_not_taken_for_those_of_the_server(
         seen.assert_exact(slow, 1, await stored_at(client, "ORDERS", 1))
 
 
-async def test_no_poll_asks_for_more_messages_than_it_may(nats_server: NatsServer) -> None:
-    options = PreciseOptions(exact_lag=True, lags_per_poll=2)
-    async with connected(nats_server) as client, exact_polls(nats_server, options) as seen:
+async def test_no_poll_requests_more_messages_than_its_limit(nats_server: NatsServer) -> None:
+    options = ExactOptions(exact_lag=True, lags_per_poll=2)
+    async with connected(nats_server) as client, exact_poller(nats_server, options) as seen:
         work = await orders(client)
         ledgers = [await work.consumer(f"slow{number}") for number in range(5)]
         await seen.poll()
-        assert seen.precise.lags == {}
+        assert seen.exact.lags == {}
         for known in (2, 4, 5, 5):  # those that were read need no second request
             await seen.poll()
-            assert len(seen.precise.lags) == known
+            assert len(seen.exact.lags) == known
             exact = [ledger for ledger in ledgers if seen.of(ledger).lag_exact == 1]
             assert len(exact) == known
         assert all(lag is not None for lag in (seen.of(ledger).lag for ledger in ledgers))
 
 
-async def test_messages_are_read_only_for_whoever_asked_for_it(nats_server: NatsServer) -> None:
-    async with connected(nats_server) as client, exact_polls(nats_server, PreciseOptions()) as seen:
+async def test_messages_are_read_only_when_enabled(nats_server: NatsServer) -> None:
+    async with connected(nats_server) as client, exact_poller(nats_server, ExactOptions()) as seen:
         work = await orders(client)
         slow = await work.consumer("slow")
         await seen.poll_twice()
-        assert (seen.precise.lags, seen.outcome("exact_lag")) == ({}, None)
+        assert (seen.exact.lags, seen.outcome("exact_lag")) == ({}, None)
         assert seen.of(slow).lag_exact == 0
 
 
 @pytest.mark.parametrize("direct", [True, False])
-async def test_what_is_denied_is_reported_as_such_and_then_rests(direct: bool) -> None:
+async def test_a_denied_request_is_reported_and_then_skipped(direct: bool) -> None:
     denied = ("$JS.API.DIRECT.GET.>", "$JS.API.STREAM.MSG.GET.>", "$JS.API.STREAM.INFO.>")
     options = with_restricted_user(Permissions(publish_deny=denied))
     async with (
         NatsServer(NEWEST, options) as server,
         connected(server) as client,
-        exact_polls(server, EXACT, RESTRICTED) as seen,
+        exact_poller(server, EXACT, RESTRICTED) as seen,
     ):
         work = await orders(client, direct=direct)
         slow = await work.consumer("slow", filter_subject="orders.b")
         await seen.poll_twice()
-        told = seen.outcome("exact_lag")
-        assert told is not None
-        assert (told.ok, told.reason) == (False, "permission")
-        assert ("DIRECT.GET" if direct else "STREAM.MSG.GET") in told.detail
+        reported = seen.outcome("exact_lag")
+        assert reported is not None
+        assert (reported.ok, reported.reason) == (False, "permission")
+        assert ("DIRECT.GET" if direct else "STREAM.MSG.GET") in reported.detail
         resting = {("exact_lag", "permission"), ("filtered_counts", "permission")}
-        assert {(s.request, s.reason) for s in seen.precise.skipped} == resting
+        assert {(s.request, s.reason) for s in seen.exact.skipped} == resting
         await seen.poll()
-        assert seen.precise.outcomes == ()
-        assert {(s.request, s.reason) for s in seen.precise.skipped} == resting
+        assert seen.exact.outcomes == ()
+        assert {(s.request, s.reason) for s in seen.exact.skipped} == resting
         assert seen.of(slow).lag_exact == 0
 
 
@@ -238,7 +238,7 @@ async def test_it_needs_no_more_than_these_permissions(version: str) -> None:
     async with (
         NatsServer(version, options) as server,
         connected(server) as client,
-        exact_polls(server, EXACT, RESTRICTED) as seen,
+        exact_poller(server, EXACT, RESTRICTED) as seen,
     ):
         work = await orders(client)
         await create_stream(client, "PLAIN", allow_direct=False)
@@ -247,12 +247,12 @@ async def test_it_needs_no_more_than_these_permissions(version: str) -> None:
         slow = await work.consumer("slow", filter_subject="orders.b")
         other = await plain.consumer("other")
         await seen.poll_twice()
-        assert all(outcome.ok for outcome in seen.precise.outcomes)
-        assert set(seen.precise.lags) == {key(slow), key(other)}
+        assert all(outcome.ok for outcome in seen.exact.outcomes)
+        assert set(seen.exact.lags) == {key(slow), key(other)}
 
 
-async def test_copies_of_a_stream_say_the_same_as_its_leader(nats_cluster: NatsCluster) -> None:
-    async with connected(nats_cluster) as client, exact_polls(nats_cluster) as seen:
+async def test_replicas_of_a_stream_agree_with_its_leader(nats_cluster: NatsCluster) -> None:
+    async with connected(nats_cluster) as client, exact_poller(nats_cluster) as seen:
         work = await orders(client, num_replicas=3)
         held = await work.consumer("held", filter_subject="orders.b")
         await seen.poll()
@@ -266,11 +266,11 @@ async def test_copies_of_a_stream_say_the_same_as_its_leader(nats_cluster: NatsC
             await seen.poll()
             return seen.of(held)
 
-        told = await until(
+        reported = await until(
             caught_up,
-            lambda told: (told.blocking_stream_seq, told.redelivery_exact) == (5, 1),
+            lambda reported: (reported.blocking_stream_seq, reported.redelivery_exact) == (5, 1),
             "the message is not found",
         )
-        assert (told.redeliveries, held.redeliveries, told.lag_exact) == (1, 1, 1)
-        reading = seen.precise.lags[key(held)]
-        assert abs(reading.stored - stored) <= DIGITS_SECONDS
+        assert (reported.redeliveries, held.redeliveries, reported.lag_exact) == (1, 1, 1)
+        measurement = seen.exact.lags[key(held)]
+        assert abs(measurement.stored - stored) <= DIGITS_SECONDS

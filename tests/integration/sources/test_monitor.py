@@ -79,7 +79,7 @@ async def test_more_accounts_than_fit_a_page_are_seen_once_each(version: str, at
 
 
 @each_version
-async def test_accounts_too_large_for_one_answer_come_in_smaller_pages(version: str) -> None:
+async def test_accounts_too_large_for_one_response_come_in_smaller_pages(version: str) -> None:
     async with NatsServer(version, five_accounts()) as server:
         for name in ACCOUNTS:
             async with connected(server, Login(name, name)) as client:
@@ -94,7 +94,7 @@ async def test_accounts_too_large_for_one_answer_come_in_smaller_pages(version: 
 
 
 @each_version
-async def test_an_answer_too_large_in_every_form_leaves_the_servers(version: str) -> None:
+async def test_a_response_too_large_in_every_form_leaves_the_servers(version: str) -> None:
     async with NatsServer(version, default_options()) as server:
         async with connected(server) as client:
             for number in range(20):
@@ -112,7 +112,7 @@ async def test_an_answer_too_large_in_every_form_leaves_the_servers(version: str
 
 
 @each_version
-async def test_a_server_without_jetstream_says_so(version: str) -> None:
+async def test_a_server_without_jetstream_is_reported(version: str) -> None:
     async with (
         NatsServer(version, NatsOptions(jetstream=False)) as server,
         monitor_source(http_access(server)) as source,
@@ -135,7 +135,7 @@ async def test_one_server_behind_two_addresses_counts_once(nats_server: NatsServ
 
 @asynccontextmanager
 async def guarded(server: NatsServer, user: str, password: str) -> AsyncIterator[str]:
-    """The address of a door before the monitoring port that wants a password; NATS has none."""
+    """The address of a proxy for the monitoring port that requires a password; NATS has none."""
     wanted = "Basic " + b64encode(f"{user}:{password}".encode()).decode()
 
     async def pass_on(request: web.Request) -> web.Response:
@@ -206,7 +206,7 @@ async def living_server(client: Client) -> None:
 
 
 def without_the_servers_limit(row: Stream, limit: int | None) -> Stream:
-    """The row as an ordinary user can know it: only JSZ tells a limit that is the server's."""
+    """The row as an ordinary user gets it: only JSZ reports the server's default limit."""
     assert row.config is not None
     assert row.config.max_consumers == limit
     return structs.replace(row, config=structs.replace(row.config, max_consumers=None))
@@ -307,14 +307,14 @@ async def test_configuration_that_never_comes_leaves_time_for_the_state(
     assert outcomes["jsz_config"] == (False, "timeout")
     assert outcomes["jsz"] == (True, "")
     assert [row.name for row in seen.streams] == ["ORDERS"]
-    # It rests for an interval: the next poll does not wait for it again.
+    # It is paused for an interval: the next poll does not wait for it.
     assert "jsz_config" not in {outcome.request for outcome in again.outcomes}
     assert [row.name for row in again.streams] == ["ORDERS"]
 
 
 @asynccontextmanager
 async def without_configuration(monitor_url: str) -> AsyncIterator[str]:
-    """The monitoring port, but a request for configuration is never answered."""
+    """The monitoring port, but requests for configuration get no response."""
     end = asyncio.Event()
     async with aiohttp.ClientSession(monitor_url) as session:
 

@@ -1,4 +1,4 @@
-"""The system source on servers whose answers are too many, too large, refused or of another kind."""
+"""The system source with too many, too large, denied or unexpected responses."""
 
 import secrets
 from dataclasses import replace
@@ -75,7 +75,7 @@ async def test_more_accounts_than_fit_a_page_are_seen_once_each(version: str) ->
 
 
 @each_version
-async def test_accounts_too_large_for_one_answer_come_in_smaller_pages(version: str) -> None:
+async def test_accounts_too_large_for_one_response_come_in_smaller_pages(version: str) -> None:
     # One account fits the server's buffer for a client, five do not.
     async with NatsServer(version, five_accounts(max_pending="32KB", max_payload="4KB")) as server:
         for name in ACCOUNTS:
@@ -92,7 +92,7 @@ async def test_accounts_too_large_for_one_answer_come_in_smaller_pages(version: 
 
 
 @each_version
-async def test_a_configuration_too_large_for_any_page_is_left_out_and_said_so(version: str) -> None:
+async def test_a_configuration_too_large_for_any_page_is_skipped_and_reported(version: str) -> None:
     options = default_options(max_pending="32KB", max_payload="4KB")
     async with NatsServer(version, options) as server:
         async with connected(server) as client:
@@ -101,18 +101,18 @@ async def test_a_configuration_too_large_for_any_page_is_left_out_and_said_so(ve
             first, second = await poll(source), await poll(source)
         cuts = (await server.log_text()).count("Slow Consumer Detected")
     assert failures(first) == {"jsz_config": "size"}
-    assert "cut the connection" in outcome(first, "jsz_config").detail
+    assert "closed the connection" in outcome(first, "jsz_config").detail
     assert "jsz_config" not in {each.request for each in second.outcomes}
     for snapshot in (first, second):
         assert outcome(snapshot, "jsz").ok
         assert snapshot.skipped == (Skipped("jsz_config", "size"),)
         assert {(row.up, row.config) for row in snapshot.streams} == {(True, None)}
         assert (len(snapshot.streams), snapshot.complete) == (40, False)
-    assert cuts == 3  # no more after the first poll: it rests
+    assert cuts == 3  # no more after the first poll: it is skipped
 
 
 @each_version
-async def test_an_answer_too_large_in_every_form_leaves_the_servers(version: str) -> None:
+async def test_a_response_too_large_in_every_form_leaves_the_servers(version: str) -> None:
     async with NatsServer(version, default_options()) as server:
         async with connected(server) as client:
             await fill(client, 20, 200)
@@ -128,7 +128,7 @@ async def test_an_answer_too_large_in_every_form_leaves_the_servers(version: str
         assert [(row.name, row.up) for row in snapshot.servers] == [("n1", True)]
 
 
-async def test_an_ordinary_user_finds_nobody_who_answers(nats_server: NatsServer) -> None:
+async def test_an_ordinary_user_gets_no_responders(nats_server: NatsServer) -> None:
     async with system_source(nats_access(nats_server, APP)) as source:
         snapshot = await poll(source)
     assert failures(snapshot) == {"statsz": "no_responders"}
@@ -136,7 +136,7 @@ async def test_an_ordinary_user_finds_nobody_who_answers(nats_server: NatsServer
 
 
 @each_version
-async def test_a_denied_question_is_reported_as_permission_and_then_rests(version: str) -> None:
+async def test_a_denied_request_is_reported_as_permission_and_then_skipped(version: str) -> None:
     denied = Permissions(publish_deny=("$SYS.REQ.SERVER.PING.HEALTHZ",))
     async with NatsServer(version, with_reader("SYS", denied)) as server:
         async with connected(server) as client:
@@ -152,7 +152,7 @@ async def test_a_denied_question_is_reported_as_permission_and_then_rests(versio
 
 
 @each_version
-async def test_a_server_without_jetstream_says_so(version: str) -> None:
+async def test_a_server_without_jetstream_is_reported(version: str) -> None:
     system = Account("SYS", (User("sys", "sys"),), jetstream=False)
     async with (
         NatsServer(version, NatsOptions(jetstream=False, accounts=(system,))) as server,

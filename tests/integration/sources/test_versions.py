@@ -1,4 +1,4 @@
-"""A known workload on every version: each source says exactly the truth, in literal numbers."""
+"""A known workload on every version: each source reports the exact numbers."""
 
 import time
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from exporter.metric import PREFIX, Origin
 from exporter.settings.config import SourceName
 
 Truth = dict[Series, float | None]
-# Not told before, and here less by one for each stream without a limit.
+# Not reported before, and here less by one for each stream without a limit.
 RESERVED_WRONG = (2, 10)
 
 # One row per consumer of ORDERS (100 messages, every fourth of them orders.eu). None: no series.
@@ -82,7 +82,7 @@ def consumer_truth(version: tuple[int, ...]) -> Truth:
             }
             truth[of_consumer(name, "up")] = 1
             truth[of_consumer(name, "paused")] = None
-    # Where it stands differs between versions: it never had a message to stand at.
+    # Its position differs between versions: it never had a message.
     truth[of_consumer("waiting", "up")] = 1
     truth[of_consumer("waiting", "num_waiting")] = 2
     truth[of_consumer("waiting", "num_pending")] = 0
@@ -119,11 +119,11 @@ def stream_truth(source: SourceName, replicas: int) -> Truth:
 def server_truth(source: SourceName, names: tuple[str, ...], ha_assets: int) -> Truth:
     truth: Truth = {series("up"): 1}
     truth[series("servers_expected")] = truth[series("servers_responding")] = len(names)
-    asked = source != "account"  # an ordinary user hears only that the servers are there
+    requested = source != "account"  # an ordinary user only sees that the servers are up
     for name in names:
         truth[series("server_up", server=name)] = 1
         truth |= {
-            series(f"server_{metric}", server=name): value if asked else None
+            series(f"server_{metric}", server=name): value if requested else None
             for metric, value in (
                 ("healthy", 1),
                 ("storage_max_bytes", 1073741824),
@@ -191,7 +191,7 @@ VOLATILE = (
 
 
 def assets(exposed: Exposed) -> dict[Series, float]:
-    """What every source says of the account's streams and consumers."""
+    """The streams and consumers of the account as every source reports them."""
     return {
         key: value
         for key, value in exposed.samples.items()
@@ -200,7 +200,7 @@ def assets(exposed: Exposed) -> dict[Series, float]:
         and ("account", "APP") in key[1]
         and ("limit", "age") not in key[1]
         and not key[0].endswith(VOLATILE)
-        # Since 2.15 servers have a default that they do not tell an ordinary user.
+        # Since 2.15 servers have a default that they do not report to an ordinary user.
         and key[0] != "stream_max_consumers"
         and ("limit", "consumers") not in key[1]
     }
@@ -222,7 +222,7 @@ async def test_every_number_of_a_stand_alone_server_is_the_truth(nats_server: Na
         assert differences(exposed, truth) == {}, source
         assert exposed.named("meta_size") == exposed.named("meta_leader") == {}
         assert exposed.named("stream_replica_lag") == {}
-        # Not so in a cluster, which refuses what is asked of it too early.
+        # Not in a cluster, which rejects requests that come too early.
         assert set(exposed.named("account_api_errors_total").values()) == {0}
     for exposed in (found["system"], found["monitor"]):
         assert exposed.value("server_api_errors_total", server="n1") == 0
@@ -234,7 +234,7 @@ async def test_every_number_of_a_stand_alone_server_is_the_truth(nats_server: Na
 
 async def test_every_number_of_a_cluster_is_the_truth(nats_cluster: NatsCluster) -> None:
     async with known_workload(nats_cluster):
-        # Followers take in the last acks a moment later, and each source asks at its own time.
+        # Followers apply the last acks a little later, and each source polls at its own time.
         found = await until(
             lambda: exposed_by_all(nats_cluster),
             lambda found: all(total(each, "consumer_replica_lag") == 0 for each in found.values()),
@@ -295,4 +295,4 @@ async def test_timestamps_are_those_of_the_workload(nats_server: NatsServer) -> 
             for which in ("delivery", "ack")
         ]
         ordered = [before - unsure, *moments, after + unsure]
-        assert ordered == sorted(ordered, key=lambda moment: moment or 0.0), source
+        assert ordered == sorted(ordered, key=lambda timestamp: timestamp or 0.0), source

@@ -1,4 +1,4 @@
-"""Listeners on real servers for tests: started, waited for, and asked what they heard."""
+"""Event listeners on real servers for tests."""
 
 import asyncio
 import json
@@ -13,9 +13,9 @@ from nats.js.client import JetStreamContext
 from support.nats.servers import APP, Login, NatsCluster, NatsServer
 from support.waiting import until
 
-from exporter.events.connection import KeptLink
+from exporter.events.connection import EventConnection
 from exporter.events.counts import ConsumerCounts, EventCounts, StreamCounts
-from exporter.events.listener import Listener, Listening
+from exporter.events.listener import Listener, ListenerConfig
 from exporter.events.state import EventState
 from exporter.sources.transport.credentials import NatsAccess
 
@@ -23,7 +23,7 @@ NOTHING_OF_IT = ConsumerCounts()
 
 
 class Runs(Protocol):
-    link: KeptLink
+    connection: EventConnection
 
     async def run(self) -> None: ...
 
@@ -33,10 +33,10 @@ def access_to(server: NatsServer | NatsCluster, login: Login = APP, **more: Any)
     return NatsAccess(tuple(urls), user=login.user, password=login.password, **more)
 
 
-def new_book(account: str = "APP") -> EventState:
-    book = EventState()
-    book.name_account(account)
-    return book
+def new_state(account: str = "APP") -> EventState:
+    state = EventState()
+    state.name_account(account)
+    return state
 
 
 @asynccontextmanager
@@ -44,21 +44,23 @@ async def running(listening: Runs) -> AsyncIterator[None]:
     """Runs it until the end of the block, from the moment that it listens."""
     task = asyncio.create_task(listening.run())
     try:
-        await until_connected(listening.link)
+        await until_connected(listening.connection)
         yield
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def until_connected(link: KeptLink, *, not_since: float | None = None) -> float:
+async def until_connected(connection: EventConnection, *, not_since: float | None = None) -> float:
     """`not_since`: a connection that is over."""
 
     async def since() -> float | None:
-        return link.connected_since
+        return connection.connected_since
 
     found = await until(
-        since, lambda seen: seen is not None and seen != not_since, f"{link.name}: {link.trouble}"
+        since,
+        lambda seen: seen is not None and seen != not_since,
+        f"{connection.name}: {connection.problem}",
     )
     assert found is not None
     return found
@@ -66,62 +68,62 @@ async def until_connected(link: KeptLink, *, not_since: float | None = None) -> 
 
 @asynccontextmanager
 async def listening(
-    server: NatsServer | NatsCluster, login: Login = APP, **plan: Any
+    server: NatsServer | NatsCluster, login: Login = APP, **config: Any
 ) -> AsyncIterator[Listener]:
-    book = plan.pop("book", None) or new_book()
-    listener = Listener(Listening(access_to(server, login), "test", **plan), book)
+    state = config.pop("state", None) or new_state()
+    listener = Listener(ListenerConfig(access_to(server, login), "test", **config), state)
     async with running(listener):
         yield listener
 
 
-async def until_heard(
-    book: EventState, holds: Callable[[EventCounts], bool], otherwise: str = "not heard"
+async def until_received(
+    state: EventState, holds: Callable[[EventCounts], bool], otherwise: str = "not received"
 ) -> EventCounts:
-    async def taken() -> EventCounts:
-        return book.taken()
+    async def counts() -> EventCounts:
+        return state.counts()
 
-    return await until(taken, holds, otherwise)
+    return await until(counts, holds, otherwise)
 
 
 async def request(
-    client: Client, request: str, body: dict[str, Any] | None = None, timeout: float = 20
+    client: Client, subject: str, body: dict[str, Any] | None = None, timeout: float = 20
 ) -> dict[str, Any]:
-    """The JetStream API's answer; an error of its own is a mistake of the test."""
+    """The response of the JetStream API; an API error is an error of the test."""
     payload = b"" if body is None else json.dumps(body).encode()
-    reply = await client.request(f"$JS.API.{request}", payload, timeout=timeout)
+    reply = await client.request(f"$JS.API.{subject}", payload, timeout=timeout)
     response: dict[str, Any] = json.loads(reply.data)
-    assert "error" not in response, (request, response["error"])
+    assert "error" not in response, (subject, response["error"])
     return response
 
 
-async def ask_until_answered(client: Client, request: str, body: dict[str, Any]) -> dict[str, Any]:
-    """For a cluster that was just started: a busy one loses requests. To make things only."""
+async def request_with_retry(client: Client, subject: str, body: dict[str, Any]) -> dict[str, Any]:
+    """For idempotent creates on a cluster that has just started, which may lose requests."""
     for _ in range(5):
         with suppress(NatsTimeoutError):
-            return await request(client, request, body, timeout=10)
-    raise AssertionError(f"{request}: nobody answers")
+            return await request(client, subject, body, timeout=10)
+    raise AssertionError(f"{subject}: no response")
 
 
 async def end_mark(client: Client, number: int) -> None:
-    """A stream made for no other purpose than to be told of."""
+    """Creates a stream only for its advisory."""
     name = f"END{number}"
     await request(client, f"STREAM.CREATE.{name}", {"name": name, "storage": "memory",
                                                 "subjects": [f"end.{number}"]})  # fmt: skip
 
 
-async def all_heard(
-    book: EventState, client: Client, enough: Callable[[EventCounts], bool]
+async def all_received(
+    state: EventState, client: Client, enough: Callable[[EventCounts], bool]
 ) -> EventCounts:
-    """What was heard once it is enough, and an event that was caused later was heard too.
+    """The counts once they are enough and a later event has arrived too.
 
-    Each stream of a server tells its own events in order, but not in step with the others: so one
-    must wait for what is expected, and the later event only gives time for what is not.
+    A server sends the events of one stream in order, but not in step with other streams. So the
+    test waits for the expected events; the later event only gives time for unexpected ones.
     """
-    await until_heard(book, enough)
-    before = book.taken().advisories.get(("APP", "stream_created"), 0)
+    await until_received(state, enough)
+    before = state.counts().advisories.get(("APP", "stream_created"), 0)
     await end_mark(client, before)
-    return await until_heard(
-        book, lambda seen: seen.advisories.get(("APP", "stream_created"), 0) > before
+    return await until_received(
+        state, lambda seen: seen.advisories.get(("APP", "stream_created"), 0) > before
     )
 
 

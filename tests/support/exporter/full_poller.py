@@ -34,9 +34,11 @@ async def _until_it_hears(poller: SystemPoller) -> None:
     event_session = poller.event_session
     if event_session is None:
         return
-    links = [listener.link for listener in event_session.listeners]
-    for link in [*links, event_session.tap.link] if event_session.tap else links:
-        await until_connected(link)
+    connections = [listener.connection for listener in event_session.listeners]
+    for connection in (
+        [*connections, event_session.tap.connection] if event_session.tap else connections
+    ):
+        await until_connected(connection)
 
 
 async def polled(poller: SystemPoller) -> dict[Key, float]:

@@ -1,4 +1,4 @@
-"""`streamgauge exporter` as a child process: started, scraped, told by signals, its log read."""
+"""`streamgauge exporter` as a child process: start, scrape, signals, log."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ from streamgauge.demo.processes.child import Child
 from streamgauge.demo.processes.ports import free_ports
 
 COMMAND: Final = (sys.executable, "-m", "streamgauge.cli", "exporter")
-NOBODY: Final = "nats://127.0.0.1:1"  # a port that nothing listens on
+UNREACHABLE: Final = "nats://127.0.0.1:1"  # a port that nothing listens on
 PLAIN: Final = {"Accept-Encoding": "identity"}
 
 
@@ -55,7 +55,7 @@ class Series:
         ]
 
     def value(self, name: str, **labels: str) -> float | None:
-        """None when there is no such series; several would be a mistake of the test."""
+        """None when there is no such series; several are an error of the test."""
         found = self.named(name, **labels)
         assert len(found) <= 1, f"{name} {labels}: {len(found)} series"
         return found[0] if found else None
@@ -112,7 +112,7 @@ class Exporter:
                 return False
             return True
 
-        await until(responses, bool, "nobody listens")
+        await until(responses, bool, "not listening")
 
     async def ready(self) -> None:
         await self.listening()
@@ -182,6 +182,6 @@ async def add_orders(client: Client) -> None:
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Without the settings of whoever runs the tests."""
+    """Without the settings of the user who runs the tests."""
     clean = {name: text for name, text in os.environ.items() if "STREAMGAUGE_" not in name}
     return {**clean, "PYTHONWARNINGS": "error", **environ}

@@ -36,17 +36,17 @@ class World:
     assets: Mapping[Asset, Mapping[str, float]]
 
     def knows(self, labels: Labels) -> bool:
-        said = dict(labels)
+        reported = dict(labels)
         asset = _asset(labels)
         return (
-            said.get("system", SYSTEM_NAME) == SYSTEM_NAME
-            and said.get("server", "n1") in self.servers
+            reported.get("system", SYSTEM_NAME) == SYSTEM_NAME
+            and reported.get("server", "n1") in self.servers
             and (len(asset) < 2 or asset in self.assets)
         )
 
 
 @dataclass
-class Witness:
+class Recorder:
     """One source's exposition after each of its polls."""
 
     poller: SystemPoller
@@ -56,8 +56,8 @@ class Witness:
     _counters: dict[Series, float] = field(default_factory=dict)
     _may_fall: set[Series] = field(default_factory=set)
 
-    async def look(self) -> Exposed:
-        """Polls once; an AssertionError tells what must not be."""
+    async def observe(self) -> Exposed:
+        """Polls once; raises AssertionError for a violation."""
         self.now = await polled(self.poller)
         self.polls += 1
         wrong = [*self._label_faults(), *self._counter_faults(), *self._value_faults()]
@@ -66,7 +66,7 @@ class Witness:
 
     async def look_while(self, moving: asyncio.Task[T]) -> None:
         while not moving.done():
-            await self.look()
+            await self.observe()
 
     def forgive_restart(self, server: str) -> None:
         """What that server counts may begin again, once; so do an account's counts when it was
@@ -85,7 +85,7 @@ class Witness:
             if sorted(name for name, _ in labels) != sorted(metric.labels):
                 faults.append(f"{name} has labels of its own: {sorted(labels)}")
             elif not self.world.knows(labels):
-                faults.append(f"{name} is of nobody: {sorted(labels)}")
+                faults.append(f"{name} belongs to no asset: {sorted(labels)}")
         return faults
 
     def _counter_faults(self) -> list[str]:
@@ -105,14 +105,14 @@ class Witness:
 
     def _value_faults(self) -> list[str]:
         faults = []
-        said: dict[Asset, dict[str, float]] = {}
+        reported: dict[Asset, dict[str, float]] = {}
         for (name, labels), value in self.now.samples.items():
             asset, metric = _asset(labels), catalog.BY_NAME[PREFIX + name]
             # What the exporter itself counts or concludes may outlive its leader.
             told = metric.origin is Origin.RESPONSE and metric.kind is not Kind.INFO
             if len(asset) > 1 and told:
-                said.setdefault(asset, {})[name.partition("_")[2]] = value
-        for asset, values in said.items():
+                reported.setdefault(asset, {})[name.partition("_")[2]] = value
+        for asset, values in reported.items():
             if values["up"] == 0:
                 faults += [f"{asset} is down, but has {name}" for name in values if name != "up"]
                 continue
@@ -132,38 +132,38 @@ class Witness:
 
 
 @dataclass
-class Witnesses:
+class Recorders:
     """All three sources at once, none waiting for another."""
 
-    all: Sequence[Witness]
+    all: Sequence[Recorder]
 
-    async def look(self) -> None:
+    async def observe(self) -> None:
         async with asyncio.TaskGroup() as group:
-            for witness in self.all:
-                group.create_task(witness.look())
+            for recorder in self.all:
+                group.create_task(recorder.observe())
 
-    async def look_during(self, move: Coroutine[Any, Any, T]) -> T:
-        """Each looks as often as it can until the move is made."""
+    async def observe_during(self, move: Coroutine[Any, Any, T]) -> T:
+        """Each polls as often as it can until the move is done."""
         async with asyncio.TaskGroup() as group:
             moving = group.create_task(move)
-            for witness in self.all:
-                group.create_task(witness.look_while(moving))
+            for recorder in self.all:
+                group.create_task(recorder.look_while(moving))
         return moving.result()
 
-    async def look_until(
+    async def observe_until(
         self, holds: Callable[[Exposed], bool], otherwise: str, *, but: str = ""
     ) -> None:
         """Until it holds for every source; `but` names one that cannot know."""
         async with asyncio.TaskGroup() as group:
             for one in self.all:
                 if (name := one.poller.source_name) != but:
-                    group.create_task(until(one.look, holds, f"{name}: {otherwise}"))
+                    group.create_task(until(one.observe, holds, f"{name}: {otherwise}"))
 
-    async def look_until_down(self, assets: set[Asset]) -> None:
+    async def observe_until_down(self, assets: set[Asset]) -> None:
         """Until these are down, and nothing else is."""
 
-        async def down(one: Witness) -> set[Asset]:
-            await one.look()
+        async def down(one: Recorder) -> set[Asset]:
+            await one.observe()
             return one.down()
 
         async with asyncio.TaskGroup() as group:
@@ -171,27 +171,27 @@ class Witnesses:
                 otherwise = f"{one.poller.source_name}: other than {assets} are down"
                 group.create_task(until(partial(down, one), assets.__eq__, otherwise))
 
-    async def look_until_all_is_up(self) -> None:
-        await self.look_until_down(set())
+    async def observe_until_all_is_up(self) -> None:
+        await self.observe_until_down(set())
 
     def forgive_restart(self, server: str) -> None:
-        for witness in self.all:
-            witness.forgive_restart(server)
+        for recorder in self.all:
+            recorder.forgive_restart(server)
 
 
 @asynccontextmanager
-async def witnesses(
+async def recorders(
     place: NatsServer | NatsCluster, world: World, sources: Sequence[str] = SOURCES
-) -> AsyncIterator[Witnesses]:
+) -> AsyncIterator[Recorders]:
     async with AsyncExitStack() as stack:
         made = [
-            Witness(await stack.enter_async_context(polling(place, source)), world)
+            Recorder(await stack.enter_async_context(polling(place, source)), world)
             for source in SOURCES
             if source in sources
         ]
-        yield Witnesses(made)
+        yield Recorders(made)
 
 
 def _asset(labels: Labels) -> Asset:
-    said = dict(labels)
-    return tuple(said[name] for name in ("account", "stream", "consumer") if name in said)
+    reported = dict(labels)
+    return tuple(reported[name] for name in ("account", "stream", "consumer") if name in reported)

@@ -1,4 +1,4 @@
-"""A poller whose source is told what to answer, and what the poller then serves."""
+"""A poller with a scripted source, and what the poller serves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from exporter.samples.render import Limits, Renderer
 
 NOW = 1_794_800_000.0
 INTERVAL = 15.0
-ANSWERED = (Outcome("stream_list", True, 0.01), Outcome("consumer_list", True, 0.02))
+RESPONDED = (Outcome("stream_list", True, 0.01), Outcome("consumer_list", True, 0.02))
 REFUSED = (Outcome("stream_list", False, 0.1, "connection", "nats://127.0.0.1:1: refused"),)
 WORKER = Consumer("APP", "ORDERS", "worker", True, "", "n1", None, num_pending=7)
 ORDERS = Stream("APP", "ORDERS", True, "", "n1", "", None)
@@ -24,15 +24,15 @@ def snapshot(taken: float = NOW, **changes: Any) -> Snapshot:
         "streams": (ORDERS,),
         "consumers": (WORKER,),
         "servers": (Server("n1", "ID1", True),),
-        "outcomes": ANSWERED,
+        "outcomes": RESPONDED,
         "servers_expected": 1,
         "servers_responding": 1,
     }
     return Snapshot("test", taken, **(said | changes))
 
 
-def silence(taken: float = NOW) -> Snapshot:
-    """Nobody answered: the source still names the server, as down."""
+def outage(taken: float = NOW) -> Snapshot:
+    """No response: the source still lists the server, as down."""
     return Snapshot(
         "test",
         taken,
@@ -46,17 +46,17 @@ def silence(taken: float = NOW) -> Snapshot:
 
 @dataclass
 class MemorySource:
-    """Gives what it was told to, one answer per poll, the last one for ever."""
+    """Returns the given snapshots, one per poll, the last one for ever."""
 
     responses: list[Snapshot | Exception]
     deadlines: list[float] = field(default_factory=list)
     closed: bool = False
-    before_answer: Callable[[], Awaitable[None]] | None = None
+    before_response: Callable[[], Awaitable[None]] | None = None
 
     async def poll(self, deadline: float) -> Snapshot:
         self.deadlines.append(deadline)
-        if self.before_answer is not None:
-            await self.before_answer()
+        if self.before_response is not None:
+            await self.before_response()
         response = self.responses.pop(0) if len(self.responses) > 1 else self.responses[0]
         if isinstance(response, Exception):
             raise response

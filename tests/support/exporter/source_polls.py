@@ -18,7 +18,7 @@ from exporter.sources.monitor import HttpAccess, MonitorSource
 from exporter.sources.servers.snapshot import SourceOptions
 from exporter.sources.source import Source
 from exporter.sources.system import SystemSource
-from exporter.sources.transport.connection import NatsLink
+from exporter.sources.transport.connection import NatsConnection
 from exporter.sources.transport.credentials import NatsAccess
 
 OPTIONS: Final = SourceOptions(system="test")
@@ -43,7 +43,7 @@ def http_access(place: Place) -> HttpAccess:
 async def account_source(
     access: NatsAccess, options: SourceOptions = OPTIONS
 ) -> AsyncIterator[AccountSource]:
-    source = AccountSource(options, NatsLink(access, "test"))
+    source = AccountSource(options, NatsConnection(access, "test"))
     try:
         yield source
     finally:
@@ -54,7 +54,7 @@ async def account_source(
 async def system_source(
     access: NatsAccess, options: SourceOptions = OPTIONS
 ) -> AsyncIterator[SystemSource]:
-    source = SystemSource(options, NatsLink(access, "test"))
+    source = SystemSource(options, NatsConnection(access, "test"))
     try:
         yield source
     finally:
@@ -76,7 +76,7 @@ async def monitor_source(
 async def all_sources(
     place: Place, options: SourceOptions = OPTIONS
 ) -> AsyncIterator[dict[str, Source]]:
-    """All three ways to ask: as APP, as SYS and over HTTP."""
+    """All three sources: as APP, as SYS and over HTTP."""
     async with (
         account_source(nats_access(place), options) as account,
         system_source(nats_access(place, SYS), options) as system,
@@ -115,7 +115,7 @@ def consumers(snapshot: Snapshot) -> dict[tuple[str, str], Consumer]:
 async def api(
     client: Client, subject: str, request: dict[str, Any] | None = None, seconds: float = 10
 ) -> Any:
-    """The JetStream API's answer as the server wrote it, errors included."""
+    """The response of the JetStream API as the server wrote it, including errors."""
     payload = b"" if request is None else json.dumps(request).encode()
     message = await client.request(f"$JS.API.{subject}", payload, timeout=seconds)
     return json.loads(message.data)
@@ -135,16 +135,16 @@ async def create_consumer(client: Client, stream: str, name: str, **config: Any)
 
 
 async def _created(client: Client, subject: str, request: dict[str, Any]) -> Any:
-    """Insists: a new cluster may not respond, or not know all its nodes yet."""
+    """Retries: a cluster that has just formed may not respond, or not know all its nodes."""
 
     async def send() -> Any:
         with suppress(nats.errors.TimeoutError, nats.errors.NoRespondersError):
             return await api(client, subject, request, seconds=3)
         return {"error": {"err_code": _NOT_YET}}
 
-    def received(response: Any) -> bool:
+    def is_final(response: Any) -> bool:
         return bool(response.get("error", {}).get("err_code") != _NOT_YET)
 
-    response = await until(send, received, subject)
+    response = await until(send, is_final, subject)
     assert "error" not in response, response
     return response

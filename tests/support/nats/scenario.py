@@ -20,7 +20,7 @@ CLUSTER_TRIES: Final = 3
 
 
 @dataclass(frozen=True)
-class Town:
+class Scenario:
     """SHARED lives on all nodes, with a consumer at work and an idle one."""
 
     cluster: NatsCluster
@@ -52,30 +52,30 @@ class Town:
 
 
 @asynccontextmanager
-async def town_of(version: str) -> AsyncIterator[Town]:
+async def scenario_of(version: str) -> AsyncIterator[Scenario]:
     """A young cluster may leave one node out of every placement, for good: then another is built."""
     for _ in range(CLUSTER_TRIES):
         async with NatsCluster(3, version, default_options()) as cluster:
-            town = await _settled_town(cluster)
-            if town is not None:
-                yield town
+            scenario = await _settled_town(cluster)
+            if scenario is not None:
+                yield scenario
                 return
     raise AssertionError(f"no node of {CLUSTER_TRIES} clusters got an asset of its own")
 
 
-async def _settled_town(cluster: NatsCluster) -> Town | None:
+async def _settled_town(cluster: NatsCluster) -> Scenario | None:
     async with connected(cluster) as client:
         # First the one that needs all nodes: then each of them can also have one of its own.
         lone_consumers = await _shared_stream(client)
-        town = Town(cluster, await _lone_streams(client), lone_consumers)
-    complete = len(town.lone_streams) == len(town.lone_consumers) == len(NODES)
-    return town if complete else None
+        scenario = Scenario(cluster, await _lone_streams(client), lone_consumers)
+    complete = len(scenario.lone_streams) == len(scenario.lone_consumers) == len(NODES)
+    return scenario if complete else None
 
 
 @asynccontextmanager
-async def two_waiting_pulls(town: Town) -> AsyncIterator[None]:
+async def two_waiting_pulls(scenario: Scenario) -> AsyncIterator[None]:
     """On the consumer `idle`, for which nothing comes."""
-    async with connected(town.cluster) as client:
+    async with connected(scenario.cluster) as client:
         inbox = client.new_inbox()
         await client.subscribe(inbox)
         for _ in range(2):
@@ -90,7 +90,7 @@ async def two_waiting_pulls(town: Town) -> AsyncIterator[None]:
 
 
 async def _lone_streams(client: Client) -> dict[str, str]:
-    """Nobody can say where a stream of one replica goes: make some until each node has one."""
+    """The node of a stream with one replica is random: create some until each node has one."""
     found: dict[str, str] = {}
     surplus = []
     for number in range(MOST_TRIES):
@@ -128,7 +128,7 @@ async def _shared_stream(client: Client) -> dict[str, str]:
 
 
 async def _leader(client: Client, request: str, response: Any) -> str:
-    """From the answer to its creation, or asked for while the election is under way."""
+    """From the response to its creation, or requested during the election."""
 
     async def named() -> str:
         return str((await api(client, request)).get("cluster", {}).get("leader", ""))

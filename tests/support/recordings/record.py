@@ -64,8 +64,12 @@ class Recorder:
             urls = tuple(server.monitor_url for server in self.servers)
             return RecordingMonitor(OPTIONS, HttpAccess(urls), deck=self._deck)
         login = SYS if self.kind == "system" else APP
-        link = RecordingLink(_access(alive, login), self._deck)
-        return SystemSource(OPTIONS, link) if login is SYS else AccountSource(OPTIONS, link)
+        connection = RecordingLink(_access(alive, login), self._deck)
+        return (
+            SystemSource(OPTIONS, connection)
+            if login is SYS
+            else AccountSource(OPTIONS, connection)
+        )
 
     async def record(self, scene: str, *polled: Recorded) -> None:
         """All of them see the same moment: of a request asked twice one answer is kept."""
@@ -75,7 +79,7 @@ class Recorder:
         for source in polled:
             await source.poll(time.monotonic() + POLL_SECONDS)
             if not isinstance(source, RecordingMonitor):
-                info = source.link.server_info
+                info = source.connection.server_info
                 tape.server_info = {key: info[key] for key in _INFO_KEPT if key in info}
         await asyncio.to_thread(tape.save, place.path)
         print(f"{place.path.relative_to(FOLDER)}: {len(tape.exchanges)} requests", flush=True)

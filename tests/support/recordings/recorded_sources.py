@@ -26,7 +26,7 @@ from exporter.sources.request_context import RequestContext
 from exporter.sources.servers.snapshot import SourceOptions
 from exporter.sources.source import Source
 from exporter.sources.system import SystemSource
-from exporter.sources.transport.connection import NatsLink, Reply
+from exporter.sources.transport.connection import NatsConnection, Reply
 from exporter.sources.transport.credentials import NatsAccess
 
 FOLDER: Final = Path(__file__).parents[2] / "recorded"
@@ -97,8 +97,12 @@ class Player:
         options = SourceOptions(system=system)
         if kind == "monitor":
             return RecordedMonitor(options, HttpAccess(self.tape.addresses), player=self)
-        link = RecordedLink(self)
-        return SystemSource(options, link) if kind == "system" else AccountSource(options, link)
+        connection = RecordedLink(self)
+        return (
+            SystemSource(options, connection)
+            if kind == "system"
+            else AccountSource(options, connection)
+        )
 
     @contextmanager
     def playing(self, tape: Tape) -> Iterator[None]:
@@ -121,7 +125,7 @@ class Player:
         return exchange, exchange.replies
 
 
-class RecordedLink(NatsLink):
+class RecordedLink(NatsConnection):
     """A connection without a socket."""
 
     def __init__(self, player: Player) -> None:

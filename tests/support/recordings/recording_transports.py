@@ -20,7 +20,7 @@ from support.recordings.replay import (
 from exporter.errors import RequestError
 from exporter.sources.monitor import MonitorSource
 from exporter.sources.request_context import RequestContext
-from exporter.sources.transport.connection import NatsLink, Reply
+from exporter.sources.transport.connection import NatsConnection, Reply
 from exporter.sources.transport.credentials import NatsAccess
 from exporter.sources.transport.gzip_responses import unpacked
 
@@ -71,7 +71,7 @@ class Deck:
         return TapedReply(text, dict(reply.headers), reply.round_trip)
 
 
-class RecordingLink(NatsLink):
+class RecordingLink(NatsConnection):
     def __init__(self, access: NatsAccess, deck: Deck) -> None:
         super().__init__(access, "recording")
         self._deck = deck

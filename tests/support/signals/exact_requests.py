@@ -17,38 +17,38 @@ from exporter.model import Outcome, Snapshot
 from exporter.signals.engine import SignalState
 from exporter.signals.events_input import ConsumerKey, EventsInput
 from exporter.signals.results import ConsumerSignals, Signals
-from exporter.sources.exact_requests.reader import Precise, PreciseOptions, PreciseReader
+from exporter.sources.exact_requests.reader import ExactOptions, ExactReader, ExactResults
 from exporter.sources.jetstream_api.client import AccountApi
-from exporter.sources.request_context import LeftOut, RequestContext
+from exporter.sources.request_context import RequestContext, SkippedRequests
 from exporter.sources.source import Source
 
-EXACT: Final = PreciseOptions(exact_lag=True, counts_interval=0.0)
+EXACT: Final = ExactOptions(exact_lag=True, counts_interval=0.0)
 # A server's time has more digits than ours can hold.
 DIGITS_SECONDS: Final = 2e-6
 
 
 @dataclass
-class Handler:
-    """What one poll after the other brings."""
+class ExactPoller:
+    """Polls a source and updates the signals with exact requests."""
 
     source: Source
-    reader: PreciseReader
+    reader: ExactReader
     state: SignalState = field(default_factory=SignalState)
-    left_out: LeftOut = field(default_factory=LeftOut)
+    skipped_requests: SkippedRequests = field(default_factory=SkippedRequests)
     signals: Signals | None = None
     snapshot: Snapshot = field(default_factory=lambda: Snapshot("test", 0.0))
-    precise: Precise = field(default_factory=Precise)
+    exact: ExactResults = field(default_factory=ExactResults)
 
     async def poll(self) -> None:
         self.snapshot = await poll(self.source)
         assert self.snapshot.complete, self.snapshot.outcomes
-        context = RequestContext(time.monotonic() + 20, self.left_out)
-        self.precise = await self.reader.read(self.snapshot, self.signals, context)
-        events = EventsInput(lags=self.precise.lags, counts=self.precise.counts)
+        context = RequestContext(time.monotonic() + 20, self.skipped_requests)
+        self.exact = await self.reader.read(self.snapshot, self.signals, context)
+        events = EventsInput(lags=self.exact.lags, counts=self.exact.counts)
         self.signals = self.state.update(self.snapshot, events)
 
     async def poll_twice(self) -> None:
-        """Who lags is known only after the first poll."""
+        """The lag is known only after the first poll."""
         await self.poll()
         await self.poll()
 
@@ -57,17 +57,20 @@ class Handler:
         return self.signals.consumers[key(ledger)]
 
     def outcome(self, request: str) -> Outcome | None:
-        return next((o for o in self.precise.outcomes if o.request == request), None)
+        return next((o for o in self.exact.outcomes if o.request == request), None)
 
     def assert_exact(self, ledger: Ledger, seq: int, stored: float) -> None:
         """The lag is the true age of that message, as well as the server's clock is known."""
-        result = self.of(ledger)
-        assert (result.lag_exact, result.blocking_stream_seq) == (1, seq), (result, self.precise)
+        reported = self.of(ledger)
+        assert (reported.lag_exact, reported.blocking_stream_seq) == (1, seq), (
+            reported,
+            self.exact,
+        )
         clock = self.snapshot.servers[0].clock
         assert clock is not None
-        assert result.lag is not None
+        assert reported.lag is not None
         true_age = self.snapshot.taken - stored
-        assert abs(result.lag - true_age) <= clock.uncertainty_seconds + DIGITS_SECONDS
+        assert abs(reported.lag - true_age) <= clock.uncertainty_seconds + DIGITS_SECONDS
 
 
 def key(ledger: Ledger) -> ConsumerKey:
@@ -75,11 +78,11 @@ def key(ledger: Ledger) -> ConsumerKey:
 
 
 @asynccontextmanager
-async def exact_polls(
-    place: Place, options: PreciseOptions = EXACT, login: Login = APP
-) -> AsyncIterator[Handler]:
+async def exact_poller(
+    place: Place, options: ExactOptions = EXACT, login: Login = APP
+) -> AsyncIterator[ExactPoller]:
     async with account_source(nats_access(place, login), OPTIONS) as source:
-        yield Handler(source, PreciseReader(AccountApi(source.link), ACCOUNT, options))
+        yield ExactPoller(source, ExactReader(AccountApi(source.connection), ACCOUNT, options))
 
 
 async def stored_at(client: Client, stream: str, seq: int) -> float:

@@ -8,7 +8,7 @@ from support.exporter.source_polls import create_consumer
 from support.nats.servers import NatsCluster, NatsServer
 from support.signals.known_workload import PAUSES_SINCE, version_of
 from support.signals.ledger import MILLISECOND, SECOND, Ledger, Workload
-from support.signals.observations import ACCOUNT, Watch
+from support.signals.observations import ACCOUNT, Supervisor
 
 from exporter.signals.verdict import Verdict
 
@@ -59,7 +59,7 @@ async def live(work: Workload, small: Workload) -> None:
         await work.response("stuck", await work.fetch_all("stuck", 1))
 
 
-def assert_each_has_its_name(watch: Watch, faulty: Faulty) -> None:
+def assert_each_has_its_name(watch: Supervisor, faulty: Faulty) -> None:
     wrong = {
         ledger.consumer: watch.of(ledger)
         for verdict, ledger in faulty.items()

@@ -39,7 +39,7 @@ class Claim:
 
 
 @dataclass
-class Watch:
+class Supervisor:
     """One source; time can be made to pass without waiting for it."""
 
     source: Source
@@ -110,7 +110,7 @@ def _fault(what: str, result: int, truth: int, exact: bool) -> list[str]:
 class Watches:
     """All sources at once; they must agree with the truth, each for itself."""
 
-    all: Mapping[str, Watch]
+    all: Mapping[str, Supervisor]
 
     async def poll(self, *ledgers: Ledger, events: EventsInput | None = None) -> None:
         await asyncio.gather(*(watch.poll(events) for watch in self.all.values()))
@@ -165,4 +165,4 @@ async def _watches(place: Place) -> AsyncIterator[Watches]:
         account_source(nats_access(place), OPTIONS) as account,
         system_source(nats_access(place, SYS), OPTIONS) as system,
     ):
-        yield Watches({"account": Watch(account), "system": Watch(system)})
+        yield Watches({"account": Supervisor(account), "system": Supervisor(system)})

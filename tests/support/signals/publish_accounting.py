@@ -31,9 +31,9 @@ from exporter.signals.publishes.engine import (
 )
 from exporter.sources.decoding.wire import WireJsz
 from exporter.sources.monitor import MonitorSource
-from exporter.sources.request_context import LeftOut, RequestContext
+from exporter.sources.request_context import RequestContext, SkippedRequests
 from exporter.sources.source import Source
-from exporter.sources.subsz.reader import CEILING, SubszReader, SubszReading
+from exporter.sources.subsz.reader import CEILING, SubszReader, SubszResult
 from exporter.sources.subsz.transport import SubszOverHttp, SubszOverNats, SubszTransport
 from exporter.sources.subsz.wire import SubszRequest, WireSubsz
 from exporter.sources.system import SystemSource
@@ -57,7 +57,7 @@ class Accounting:
     tap: TapCounts | None = None
     snapshot: Snapshot | None = None
     ahead: float = 0.0  # seconds that the clock of the state is ahead of the real one
-    measurement: SubszReading | None = None
+    measurement: SubszResult | None = None
 
     async def poll(self) -> PublishSignals:
         if self.snapshot is None:
@@ -79,7 +79,7 @@ class Accounting:
     async def consumer(self, stream: str, name: str) -> ConsumerReplies:
         return (await self.signals()).consumers[ACCOUNT, stream, name]
 
-    async def _next(self, measurement: SubszReading | None) -> PublishSignals:
+    async def _next(self, measurement: SubszResult | None) -> PublishSignals:
         self.snapshot = await poll(self.source)
         counts = measurement.counts if measurement is not None else None
         later = structs.replace(self.snapshot, taken=self.snapshot.taken + self.ahead)
@@ -146,8 +146,8 @@ async def _source(place: Place, how: str) -> AsyncIterator[tuple[Source, SubszTr
 
 
 def over_nats(source: SystemSource) -> SubszTransport:
-    context, most = RequestContext(_FAR_AWAY, LeftOut()), source.options.max_response_bytes
-    return SubszOverNats(source.link, context, most, source.accounts_per_page)
+    context, most = RequestContext(_FAR_AWAY, SkippedRequests()), source.options.max_response_bytes
+    return SubszOverNats(source.connection, context, most, source.accounts_per_page)
 
 
 async def over_http(source: MonitorSource, session: aiohttp.ClientSession) -> SubszTransport:

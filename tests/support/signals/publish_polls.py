@@ -15,7 +15,7 @@ from exporter.signals.publishes.engine import (
     StreamPublishes,
     TapCounts,
 )
-from exporter.subscription_counts import CounterId, Counters, StreamLook, SubscriptionCounts
+from exporter.subscription_counts import CounterId, Counters, StreamObservation, SubscriptionCounts
 
 KEY, WORKER = ("APP", "ORDERS"), ("APP", "ORDERS", "worker")
 LONG_AGO = at(NOW - 86_400)
@@ -30,7 +30,7 @@ def snapshot(*rows: Any, after: float = 0.0, **changes: Any) -> Snapshot:
 
 
 def counts(
-    streams: Mapping[tuple[str, str], StreamLook] | None = None,
+    streams: Mapping[tuple[str, str], StreamObservation] | None = None,
     acks: Counters | None = None,
     pulls: Counters | None = None,
     **changes: Any,
@@ -61,7 +61,7 @@ class PublishPolls:
         row = stream(
             last_seq=last_seq, created=self.created, config=self.config, leader=self.server.name
         )
-        seen = StreamLook(self.server.name, self.created, last_seq, None, ((who, received),))
+        seen = StreamObservation(self.server.name, self.created, last_seq, None, ((who, received),))
         self._update(counts({KEY: seen}), row, 45.0)
         return self._update(None, row, 15.0).streams[KEY]
 

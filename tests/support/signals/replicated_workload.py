@@ -14,7 +14,7 @@ from nats.aio.msg import Msg
 from support.exporter.source_polls import api
 from support.nats.servers import APP, NEWEST, NatsCluster, connect, default_options, long_run
 from support.signals.ledger import ACK, IN_PROGRESS, NAK, Ledger, Workload
-from support.signals.observations import Watch, Watches, watches
+from support.signals.observations import Supervisor, Watches, watches
 from support.waiting import PAUSE_SECONDS, until
 
 # Where the rules of servers differ: the whole list takes too long on three nodes each.
@@ -154,7 +154,7 @@ class Stage:
         for work in self.works:
             await work.continue_with(self.client)
 
-    async def until_reported(self, what: Callable[[Watch], object], truth: object) -> None:
+    async def until_reported(self, what: Callable[[Supervisor], object], truth: object) -> None:
         """Polls until every source reports the truth: responses lag behind a little."""
 
         async def result() -> dict[str, object]:

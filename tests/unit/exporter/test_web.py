@@ -1,4 +1,4 @@
-"""HTTP around a watch in memory: negotiation, selection, large responses, and the small pages."""
+"""HTTP around a supervisor in memory: negotiation, selection, large responses, and the small pages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from exporter.metric import Metric
 from exporter.polling.loop import SystemPoller
 from exporter.polling.scrape_view import ScrapeView
 from exporter.polling.state import SystemState
-from exporter.polling.supervisor import Reload, Watch
+from exporter.polling.supervisor import Reload, Supervisor
 from exporter.samples.render import Rendered
 from exporter.settings.config import ExporterSettings, WebSettings
 from exporter.web import make_app
@@ -49,7 +49,7 @@ def block(metric: Metric, rows: int) -> Block:
 
 
 @dataclass
-class MemoryWatch:
+class MemorySupervisor:
     """The part of a Watch that the web side sees."""
 
     pages: tuple[Block, ...] = ()
@@ -59,9 +59,9 @@ class MemoryWatch:
     settings: ExporterSettings = field(default_factory=ExporterSettings)
     pollers: tuple[SystemPoller, ...] = ()
 
-    def moment(self) -> ScrapeView:
+    def scrape_view(self) -> ScrapeView:
         rendered = Rendered(self.pages, sum(page.lines for page in self.pages), 0, 0)
-        state = SystemState(45.0, rendered=rendered, last_answer=NOW, polls=1, complete=True)
+        state = SystemState(45.0, rendered=rendered, last_response=NOW, polls=1, complete=True)
         return ScrapeView(NOW, (("test", state),))
 
     def dead(self) -> list[str]:
@@ -84,20 +84,20 @@ NO_ENCODING = {"Accept-Encoding": "identity"}
 
 
 @pytest.fixture
-def watch() -> MemoryWatch:
-    return MemoryWatch(SMALL)
+def supervisor() -> MemorySupervisor:
+    return MemorySupervisor(SMALL)
 
 
 @asynccontextmanager
-async def serving(watch: MemoryWatch) -> AsyncIterator[Client]:
-    app = make_app(cast("Watch", watch), "flags")
+async def serving(supervisor: MemorySupervisor) -> AsyncIterator[Client]:
+    app = make_app(cast("Supervisor", supervisor), "flags")
     async with TestClient(TestServer(app), auto_decompress=False) as made:
         yield made
 
 
 @pytest.fixture
-async def client(watch: MemoryWatch) -> AsyncIterator[Client]:
-    async with serving(watch) as made:
+async def client(supervisor: MemorySupervisor) -> AsyncIterator[Client]:
+    async with serving(supervisor) as made:
         yield made
 
 
@@ -189,8 +189,10 @@ async def test_a_wish_that_is_not_known_is_refused_with_what_is(
     )
 
 
-async def test_a_large_response_blocks_no_other_request(watch: MemoryWatch, client: Client) -> None:
-    watch.pages = (block(catalog.CONSUMER_NUM_PENDING, 150_000),)
+async def test_a_large_response_blocks_no_other_request(
+    supervisor: MemorySupervisor, client: Client
+) -> None:
+    supervisor.pages = (block(catalog.CONSUMER_NUM_PENDING, 150_000),)
     large = await client.get("/metrics", headers=NO_ENCODING)
     assert int(large.headers["Content-Length"]) > 15_000_000
     first = await large.content.readany()
@@ -201,9 +203,9 @@ async def test_a_large_response_blocks_no_other_request(watch: MemoryWatch, clie
 
 
 async def test_a_reader_who_leaves_early_is_no_error(
-    watch: MemoryWatch, client: Client, caplog: pytest.LogCaptureFixture
+    supervisor: MemorySupervisor, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    watch.pages = (block(catalog.CONSUMER_NUM_PENDING, 150_000),)
+    supervisor.pages = (block(catalog.CONSUMER_NUM_PENDING, 150_000),)
     async with ClientSession() as reader:
         response = await reader.get(client.make_url("/metrics"), headers=NO_ENCODING)
         await response.content.readany()
@@ -213,34 +215,34 @@ async def test_a_reader_who_leaves_early_is_no_error(
 
 
 async def test_health_and_readiness_speak_of_the_pollers(
-    watch: MemoryWatch, client: Client
+    supervisor: MemorySupervisor, client: Client
 ) -> None:
-    assert await _said(client.get("/-/healthy")) == (200, "healthy\n")
-    assert await _said(client.get("/-/ready")) == (200, "ready\n")
-    watch.ended, watch.is_ready = ["edge"], False
-    assert await _said(client.get("/-/healthy")) == (503, "polling ended for edge\n")
-    assert await _said(client.get("/-/ready")) == (503, "the first poll is not over yet\n")
+    assert await _body(client.get("/-/healthy")) == (200, "healthy\n")
+    assert await _body(client.get("/-/ready")) == (200, "ready\n")
+    supervisor.ended, supervisor.is_ready = ["edge"], False
+    assert await _body(client.get("/-/healthy")) == (503, "polling ended for edge\n")
+    assert await _body(client.get("/-/ready")) == (503, "the first poll has not finished yet\n")
 
 
 async def test_a_reload_needs_the_lifecycle_api(client: Client) -> None:
-    status, text = await _said(client.post("/-/reload"))
+    status, text = await _body(client.post("/-/reload"))
     assert status == 403
     assert "--web.enable-lifecycle" in text
 
 
-async def test_a_reload_is_requested_by_post_or_put(watch: MemoryWatch) -> None:
-    watch.settings = ExporterSettings(web=WebSettings(enable_lifecycle=True))
-    async with serving(watch) as client:
-        await reload_by_post_and_put(watch, client)
+async def test_a_reload_is_requested_by_post_or_put(supervisor: MemorySupervisor) -> None:
+    supervisor.settings = ExporterSettings(web=WebSettings(enable_lifecycle=True))
+    async with serving(supervisor) as client:
+        await reload_by_post_and_put(supervisor, client)
 
 
-async def reload_by_post_and_put(watch: MemoryWatch, client: Client) -> None:
-    assert await _said(client.post("/-/reload")) == (200, "reloaded\n")
-    assert await _said(client.put("/-/reload")) == (200, "reloaded\n")
+async def reload_by_post_and_put(supervisor: MemorySupervisor, client: Client) -> None:
+    assert await _body(client.post("/-/reload")) == (200, "reloaded\n")
+    assert await _body(client.put("/-/reload")) == (200, "reloaded\n")
     refused = await client.get("/-/reload")
     assert (refused.status, refused.headers["Allow"]) == (405, "POST,PUT")
-    watch.response = Reload(False, "not reloaded: why")
-    assert await _said(client.post("/-/reload")) == (500, "not reloaded: why\n")
+    supervisor.response = Reload(False, "not reloaded: why")
+    assert await _body(client.post("/-/reload")) == (500, "not reloaded: why\n")
 
 
 @pytest.mark.parametrize("path", ["/", "/docs/metrics", "/docs/configuration"])
@@ -261,12 +263,12 @@ async def test_the_status_page_links_to_the_references(client: Client) -> None:
 
 
 async def test_a_page_that_does_not_exist_names_those_that_do(client: Client) -> None:
-    status, text = await _said(client.get("/docs/passwd"))
+    status, text = await _body(client.get("/docs/passwd"))
     known = "/docs/metrics, /docs/configuration, /docs/checks"
-    assert (status, text) == (404, f"no such page, there are {known}\n")
+    assert (status, text) == (404, f"unknown page: the pages are {known}\n")
 
 
-async def _said(asked: object) -> tuple[int, str]:
+async def _body(asked: object) -> tuple[int, str]:
     response: ClientResponse = await asked  # type: ignore[misc]
     return response.status, await response.text()
 
@@ -281,9 +283,11 @@ BEHIND_A_PROXY = WebSettings(
 )
 
 
-async def test_the_path_of_the_external_url_is_the_prefix_of_all_routes(watch: MemoryWatch) -> None:
-    watch.settings = ExporterSettings(web=BEHIND_A_PROXY)
-    async with serving(watch) as client:
+async def test_the_path_of_the_external_url_is_the_prefix_of_all_routes(
+    supervisor: MemorySupervisor,
+) -> None:
+    supervisor.settings = ExporterSettings(web=BEHIND_A_PROXY)
+    async with serving(supervisor) as client:
         for path in ("/", "/own/telemetry", "/docs/checks", "/-/healthy", "/-/ready"):
             assert (await client.get(f"/gauge{path}")).status == 200, path
         assert (await client.post("/gauge/-/reload")).status == 403
@@ -296,10 +300,10 @@ async def test_the_path_of_the_external_url_is_the_prefix_of_all_routes(watch: M
 
 @pytest.mark.parametrize("page", ["/gauge/", "/gauge/docs/metrics"])
 async def test_every_link_of_a_page_leads_to_a_page_behind_a_prefix(
-    watch: MemoryWatch, page: str
+    supervisor: MemorySupervisor, page: str
 ) -> None:
-    watch.settings = ExporterSettings(web=BEHIND_A_PROXY)
-    async with serving(watch) as client:
+    supervisor.settings = ExporterSettings(web=BEHIND_A_PROXY)
+    async with serving(supervisor) as client:
         text = await (await client.get(page)).text()
         links = set(re.findall(r'<a href="([^"#:]+)["#]', text))
         assert len(links) > 3

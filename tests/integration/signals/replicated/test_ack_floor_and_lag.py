@@ -10,10 +10,10 @@ from typing import Final
 import pytest
 import pytest_asyncio
 from support.nats.servers import APP, NatsCluster
-from support.signals.exact_requests import DIGITS_SECONDS, Handler, exact_polls
+from support.signals.exact_requests import DIGITS_SECONDS, ExactPoller, exact_poller
 from support.signals.known_workload import version_of
 from support.signals.ledger import ACK, NAK, Ledger
-from support.signals.observations import ACCOUNT, Watch
+from support.signals.observations import ACCOUNT, Supervisor
 from support.signals.replicated_workload import (
     VERSIONS,
     ReplicatedWorkload,
@@ -45,7 +45,7 @@ def skip_where_floors_go_back(cluster: NatsCluster) -> None:
 # --- ack floor ------------------------------------------------------------------------------------
 
 
-def gaps(watch: Watch, *ledgers: Ledger) -> list[tuple[int, int]]:
+def gaps(watch: Supervisor, *ledgers: Ledger) -> list[tuple[int, int]]:
     rows = [watch.row(ledger) for ledger in ledgers]
     return [(ack_floor.gap(row), ack_floor.gap_deliveries(row)) for row in rows]
 
@@ -157,7 +157,7 @@ def _exhausted(at: Stage, *ledgers: Ledger) -> set[tuple[int | None, ...]]:
 # --- lag ------------------------------------------------------------------------------------------
 
 
-def off_by(watch: Watch, ledger: Ledger, stored: float) -> float:
+def off_by(watch: Supervisor, ledger: Ledger, stored: float) -> float:
     """How far the lag is from that message's age, beyond what the clocks are known to differ."""
     result = watch.of(ledger)
     assert result.lag is not None
@@ -168,7 +168,7 @@ def off_by(watch: Watch, ledger: Ledger, stored: float) -> float:
     return max(0.0, abs(result.lag - true_age) - 2 * _uncertainty(watch))
 
 
-def _uncertainty(watch: Watch) -> float:
+def _uncertainty(watch: Supervisor) -> float:
     """Of the clocks: the message may have been stamped by another leader than today's."""
     return max(s.clock.uncertainty_seconds for s in watch.snapshot.servers if s.clock)
 
@@ -216,7 +216,7 @@ def _most_off(at: Stage, ledger: Ledger, stored: float) -> float:
 async def test_a_lag_read_from_the_message_is_exact_under_any_leader(
     cluster: NatsCluster, direct: bool
 ) -> None:
-    async with stage(cluster) as at, exact_polls(cluster) as own:
+    async with stage(cluster) as at, exact_poller(cluster) as own:
         work = await at.stream("READ", allow_direct=direct)
         filtered = await work.consumer("picky", filter_subject="read.b")
         for subject in "aabaab":
@@ -234,7 +234,7 @@ async def test_a_lag_read_from_the_message_is_exact_under_any_leader(
         _assert_exact(own, filtered, stored[6])
 
 
-async def _until_read(own: Handler, ledger: Ledger, sequence: int) -> None:
+async def _until_read(own: ExactPoller, ledger: Ledger, sequence: int) -> None:
     async def result() -> tuple[int | None, int | None]:
         await own.poll()
         return own.of(ledger).lag_exact, own.of(ledger).blocking_stream_seq
@@ -242,7 +242,7 @@ async def _until_read(own: Handler, ledger: Ledger, sequence: int) -> None:
     await until(result, (1, sequence).__eq__, f"{sequence} is not read")
 
 
-def _assert_exact(own: Handler, ledger: Ledger, stored: float) -> None:
+def _assert_exact(own: ExactPoller, ledger: Ledger, stored: float) -> None:
     lag = own.of(ledger).lag
     assert lag is not None
     unsure = max(s.clock.uncertainty_seconds for s in own.snapshot.servers if s.clock)

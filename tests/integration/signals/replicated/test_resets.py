@@ -12,7 +12,7 @@ from support.exporter.source_polls import api
 from support.nats.servers import APP, NatsCluster
 from support.signals.known_workload import version_of
 from support.signals.ledger import ACK, MILLISECOND, NAK, Ledger
-from support.signals.observations import Watch
+from support.signals.observations import Supervisor
 from support.signals.replicated_workload import (
     VERSIONS,
     ReplicatedWorkload,
@@ -48,7 +48,7 @@ async def busy(at: Stage, name: str, **config: Any) -> tuple[ReplicatedWorkload,
     return work, worker
 
 
-def counted(watch: Watch, ledger: Ledger) -> tuple[int, int | None, int | None, int]:
+def counted(watch: Supervisor, ledger: Ledger) -> tuple[int, int | None, int | None, int]:
     result = watch.of(ledger)
     return result.redeliveries, result.lost, result.purged, result.recreated
 

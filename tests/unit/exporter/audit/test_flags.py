@@ -97,7 +97,7 @@ def test_rollups_of_a_file_begin_at_the_root(place: str, good: bool) -> None:
     if good:
         assert AuditingSettings(rollups=place).rollups == place
         return
-    with pytest.raises(InvalidSettingError, match=f"{place} does not begin at the root"):
+    with pytest.raises(InvalidSettingError, match=f"{place} is not an absolute path"):
         AuditingSettings(rollups=place)
 
 

@@ -15,7 +15,7 @@ from exporter.audit.context import AuditContext
 from exporter.audit.periodic_audit import CARRIED_SECONDS, MIN_COMPARISON_SECONDS, AuditState
 from exporter.audit.report import Report
 from exporter.model import Replica, Snapshot
-from exporter.polling.pipeline import Digest, Found
+from exporter.polling.pipeline import Pipeline, PollExtras
 from exporter.polling.state import SystemState
 from exporter.samples.render import Renderer
 
@@ -196,10 +196,10 @@ def test_broken_checks_are_counted_once_per_audit() -> None:
 
 
 def test_the_pipeline_audits_each_snapshot() -> None:
-    digest = Digest(Renderer("nats", FULL), audit=audit_state())
-    made = digest.take(FAILING, Found())
+    pipeline = Pipeline(Renderer("nats", FULL), audit=audit_state())
+    made = pipeline.process(FAILING, PollExtras())
     assert made.report is not None
     assert names(made.report) == ["ORDERS > worker"]
     served = {block.metric for block in made.rendered.blocks}
     assert {catalog.STREAM_CONFIG_FINDINGS, catalog.CONSUMER_CONFIG_FINDING} <= served
-    assert Digest(Renderer("nats", FULL)).take(FAILING, Found()).report is None
+    assert Pipeline(Renderer("nats", FULL)).process(FAILING, PollExtras()).report is None

@@ -91,7 +91,7 @@ ACK_2_15 = (
 
 
 @pytest.mark.parametrize(
-    ("recorded", "said"),
+    ("recorded", "fields"),
     [
         (NAK_2_9, Advisory("consumer_msg_naked", "RoQBXlloA08Gwwse0Xk2le",
                            stream="S", consumer="C", stream_seq=2)),
@@ -109,28 +109,28 @@ ACK_2_15 = (
                                stream="S", consumer="C")),
     ],
 )  # fmt: skip
-def test_recorded_advisories_are_read(recorded: tuple[str, bytes], said: Advisory) -> None:
-    assert read_advisory(*recorded) == said
+def test_recorded_advisories_are_read(recorded: tuple[str, bytes], fields: Advisory) -> None:
+    assert read_advisory(*recorded) == fields
 
 
 @pytest.mark.parametrize(
-    ("recorded", "reasons_told", "cause"),
+    ("recorded", "reasons_reported", "cause"),
     [
-        (TERM_2_9, False, "unknown"),  # before 2.10.4 nobody says why
+        (TERM_2_9, False, "unknown"),  # servers before 2.10.4 report no reason
         (TERM_2_9, True, "client"),  # since then a server never leaves out its own reason
         (TERM_BY_CLIENT_2_15, True, "client"),
         (TERM_BY_DELETE_2_15, True, "deleted"),
     ],
 )
-def test_the_reason_tells_who_ended_a_message(
-    recorded: tuple[str, bytes], reasons_told: bool, cause: str
+def test_the_reason_gives_the_cause_of_a_term(
+    recorded: tuple[str, bytes], reasons_reported: bool, cause: str
 ) -> None:
     advisory = read_advisory(*recorded)
-    assert term_cause(advisory.reason, reasons_told=reasons_told) == cause
+    assert term_cause(advisory.reason, reasons_reported=reasons_reported) == cause
 
 
 def test_a_leader_that_finds_messages_gone_blames_the_limits() -> None:
-    assert term_cause("Message deleted by stream limits", reasons_told=True) == "limits"
+    assert term_cause("Message deleted by stream limits", reasons_reported=True) == "limits"
 
 
 def test_a_kind_is_the_last_words_of_the_subject_without_names() -> None:
@@ -165,7 +165,7 @@ def test_a_subject_that_is_not_known_is_of_another_kind(subject: str) -> None:
         b'{"x":' + b"[" * 100_000,
     ],
 )
-def test_a_payload_that_does_not_say_it_all_is_malformed(payload: bytes) -> None:
+def test_an_incomplete_payload_is_malformed(payload: bytes) -> None:
     assert read_advisory(NAK_2_9[0], payload) == Advisory(MALFORMED)
 
 

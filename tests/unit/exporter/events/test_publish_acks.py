@@ -8,7 +8,7 @@ from exporter.events.publish_acks import UNNAMED_STREAM, Unstored, read_publish_
 
 
 @pytest.mark.parametrize(
-    ("payload", "said"),
+    ("payload", "fields"),
     [
         # 2.9.10
         (b'{"stream":"S", "seq":2,"duplicate": true}', Unstored("S")),
@@ -34,8 +34,10 @@ from exporter.events.publish_acks import UNNAMED_STREAM, Unstored, read_publish_
          b'"description":"wrong last sequence: 3"}}', Unstored(UNNAMED_STREAM, 10071)),
     ],
 )  # fmt: skip
-def test_a_publish_that_was_not_stored_is_known_by_its_ack(payload: bytes, said: Unstored) -> None:
-    assert read_publish_ack(payload) == said
+def test_a_publish_that_was_not_stored_is_known_by_its_ack(
+    payload: bytes, fields: Unstored
+) -> None:
+    assert read_publish_ack(payload) == fields
 
 
 @pytest.mark.parametrize(
@@ -51,7 +53,7 @@ def test_a_publish_that_was_not_stored_is_known_by_its_ack(payload: bytes, said:
         # The API's own errors are no publishes.
         b'{"type":"io.nats.jetstream.api.v1.stream_info_response","error":{"code":404,'
         b'"err_code":10059,"description":"stream not found"},"total":0,"offset":0,"limit":0}',
-        # Applications answer each other in JSON too.
+        # Applications send JSON replies too.
         b'{"error":{"code":400,"message":"bad request"}}',
         b'{"error":{"code":400,"err_code":10071},"seq":0}',
         b'{"error":{"err_code":400},"stream":"S","seq":0}',
@@ -75,5 +77,5 @@ def test_whatever_else_is_replied_is_left_alone(payload: bytes) -> None:
     rest=st.binary(max_size=40),
 )
 def test_no_reply_can_raise(opening: bytes, rest: bytes) -> None:
-    said = read_publish_ack(opening + rest)
-    assert said is None or said.code is None or said.code >= 10_000
+    fields = read_publish_ack(opening + rest)
+    assert fields is None or fields.code is None or fields.code >= 10_000

@@ -1,4 +1,4 @@
-"""What the book counts, whom it counts it for, and when it forgets."""
+"""The event state: what it counts, for which account, and when it forgets."""
 
 import pytest
 
@@ -13,10 +13,10 @@ ORDERS = ("APP", "ORDERS")
 
 
 @pytest.fixture
-def book() -> EventState:
-    book = EventState()
-    book.name_account("APP")
-    return book
+def state() -> EventState:
+    state = EventState()
+    state.name_account("APP")
+    return state
 
 
 def of_worker(kind: str, seq: int = 1, reason: str = "") -> Advisory:
@@ -27,20 +27,20 @@ def of_orders(kind: str, advisory_id: str = "", account: str = "") -> Advisory:
     return Advisory(kind, advisory_id, account, stream="ORDERS")
 
 
-def test_each_kind_of_event_is_counted_where_it_belongs(book: EventState) -> None:
+def test_each_kind_of_event_is_counted_where_it_belongs(state: EventState) -> None:
     for seq in (3, 9, 4):
-        book.hear(OWN, of_worker("consumer_max_deliveries", seq))
+        state.record(OWN, of_worker("consumer_max_deliveries", seq))
     for _ in range(2):
-        book.hear(OWN, of_worker("consumer_msg_naked"))
-    book.hear(
+        state.record(OWN, of_worker("consumer_msg_naked"))
+    state.record(
         OWN, of_worker("consumer_msg_terminated", reason="Unacknowledged message was deleted")
     )
-    book.hear(OWN, of_worker("consumer_msg_terminated", reason="poison"))
-    book.hear(OWN, of_worker("consumer_msg_terminated"))
-    book.hear(OWN, of_orders("stream_restore_complete"))
-    book.hear(OWN, of_orders("stream_quorum_lost", "a"))
-    book.hear(OWN, of_orders("stream_created"))
-    counts = book.taken()
+    state.record(OWN, of_worker("consumer_msg_terminated", reason="poison"))
+    state.record(OWN, of_worker("consumer_msg_terminated"))
+    state.record(OWN, of_orders("stream_restore_complete"))
+    state.record(OWN, of_orders("stream_quorum_lost", "a"))
+    state.record(OWN, of_orders("stream_created"))
+    counts = state.counts()
     assert counts.consumers == {
         WORKER: ConsumerCounts(
             naks=2,
@@ -61,10 +61,10 @@ def test_each_kind_of_event_is_counted_where_it_belongs(book: EventState) -> Non
     }
 
 
-def test_ack_samples_fill_the_buckets_of_their_consumer(book: EventState) -> None:
+def test_ack_samples_fill_the_buckets_of_their_consumer(state: EventState) -> None:
     for seconds in (0.0005, 0.001, 0.0011, 4.0, 301.0):
-        book.hear_ack(AckSample("ORDERS", "worker", seconds))
-    times = book.taken().consumers[WORKER].ack_times
+        state.record_ack(AckSample("ORDERS", "worker", seconds))
+    times = state.counts().consumers[WORKER].ack_times
     assert times is not None
     by_bound = dict(zip((*times.bounds, "more"), times.counts, strict=True))
     assert {bound: n for bound, n in by_bound.items() if n} == {
@@ -73,92 +73,94 @@ def test_ack_samples_fill_the_buckets_of_their_consumer(book: EventState) -> Non
     assert times.sum == pytest.approx(305.0026)
 
 
-def test_duplicates_and_rejections_are_counted_apart(book: EventState) -> None:
+def test_duplicates_and_rejections_are_counted_apart(state: EventState) -> None:
     for code in (None, 10071, 10071, 10060, None):
-        book.hear_unstored(Unstored("ORDERS", code))
-    assert book.taken().streams[ORDERS] == StreamCounts(
+        state.record_unstored(Unstored("ORDERS", code))
+    assert state.counts().streams[ORDERS] == StreamCounts(
         duplicates=2, rejections=((10060, 1), (10071, 2))
     )
 
 
-def test_a_copy_taken_before_does_not_change_with_what_is_heard_later(book: EventState) -> None:
-    book.hear(OWN, of_worker("consumer_msg_naked"))
-    before = book.taken()
-    book.hear(OWN, of_worker("consumer_msg_naked"))
+def test_counts_taken_before_do_not_change_with_later_events(state: EventState) -> None:
+    state.record(OWN, of_worker("consumer_msg_naked"))
+    before = state.counts()
+    state.record(OWN, of_worker("consumer_msg_naked"))
     assert before.consumers[WORKER].naks == 1
     assert before.advisories["APP", "consumer_msg_naked"] == 1
 
 
 @pytest.mark.parametrize("own_first", [True, False])
 def test_the_system_accounts_copy_of_an_advisory_is_counted_once(
-    book: EventState, own_first: bool
+    state: EventState, own_first: bool
 ) -> None:
     copies = [(OWN, of_orders("stream_quorum_lost", "7")),
               ("APP", of_orders("stream_quorum_lost", "7", "APP"))]  # fmt: skip
     for account, advisory in copies if own_first else reversed(copies):
-        book.hear(account, advisory)
-    book.hear("APP", of_orders("stream_quorum_lost", "8", "APP"))
-    counts = book.taken()
+        state.record(account, advisory)
+    state.record("APP", of_orders("stream_quorum_lost", "8", "APP"))
+    counts = state.counts()
     assert counts.streams == {ORDERS: StreamCounts(quorum_lost=2)}
     assert counts.advisories == {("APP", "stream_quorum_lost"): 2}
 
 
-def test_copies_heard_before_the_accounts_name_is_known_end_in_one_row() -> None:
-    book = EventState()
-    book.hear("AAQ7", of_orders("stream_quorum_lost", "1", "AAQ7"))
-    book.hear(OWN, of_orders("stream_quorum_lost", "2"))
-    book.name_account("APP", "AAQ7")
-    book.hear("AAQ7", of_orders("stream_quorum_lost", "3", "AAQ7"))
-    counts = book.taken()
+def test_copies_received_before_the_account_name_end_in_one_row() -> None:
+    state = EventState()
+    state.record("AAQ7", of_orders("stream_quorum_lost", "1", "AAQ7"))
+    state.record(OWN, of_orders("stream_quorum_lost", "2"))
+    state.name_account("APP", "AAQ7")
+    state.record("AAQ7", of_orders("stream_quorum_lost", "3", "AAQ7"))
+    counts = state.counts()
     assert counts.streams == {ORDERS: StreamCounts(quorum_lost=3)}
     assert counts.advisories == {("APP", "stream_quorum_lost"): 3}
 
 
-def test_accounts_are_shown_by_their_names_where_copies_give_ids(book: EventState) -> None:
-    book.account_names = {"ABZ4": "OTHER"}
-    book.hear("ABZ4", of_orders("stream_quorum_lost", "1", "ABZ4"))
-    book.hear("", Advisory("domain_leader_elected"))
-    counts = book.taken()
+def test_accounts_are_shown_by_their_names_where_copies_give_ids(state: EventState) -> None:
+    state.account_names = {"ABZ4": "OTHER"}
+    state.record("ABZ4", of_orders("stream_quorum_lost", "1", "ABZ4"))
+    state.record("", Advisory("domain_leader_elected"))
+    counts = state.counts()
     assert set(counts.streams) == {("OTHER", "ORDERS")}
     assert set(counts.advisories) == {
         ("OTHER", "stream_quorum_lost"), ("", "domain_leader_elected"),
     }  # fmt: skip
 
 
-def test_a_deleted_asset_is_forgotten_after_two_answers_without_it(book: EventState) -> None:
-    book.hear(OWN, of_worker("consumer_msg_naked"))
-    book.hear(OWN, of_orders("stream_restore_complete"))
-    book.keep_only(set(), set())
-    assert (set(book.taken().consumers), set(book.taken().streams)) == ({WORKER}, {ORDERS})
-    book.keep_only(set(), set())
-    assert (book.taken().consumers, book.taken().streams) == ({}, {})
-    assert book.taken().advisories["APP", "consumer_msg_naked"] == 1
+def test_a_deleted_asset_is_forgotten_after_two_responses_without_it(state: EventState) -> None:
+    state.record(OWN, of_worker("consumer_msg_naked"))
+    state.record(OWN, of_orders("stream_restore_complete"))
+    state.keep_only(set(), set())
+    assert (set(state.counts().consumers), set(state.counts().streams)) == ({WORKER}, {ORDERS})
+    state.keep_only(set(), set())
+    assert (state.counts().consumers, state.counts().streams) == ({}, {})
+    assert state.counts().advisories["APP", "consumer_msg_naked"] == 1
 
 
-def test_an_asset_that_the_next_answer_names_again_is_kept(book: EventState) -> None:
-    book.hear(OWN, of_worker("consumer_msg_naked"))
+def test_an_asset_in_the_next_response_is_kept(state: EventState) -> None:
+    state.record(OWN, of_worker("consumer_msg_naked"))
     for named in (set(), {WORKER}, set(), {WORKER}):
-        book.keep_only(named, {ORDERS})
-    assert book.taken().consumers[WORKER].naks == 1
+        state.keep_only(named, {ORDERS})
+    assert state.counts().consumers[WORKER].naks == 1
 
 
-def test_rejections_that_name_no_stream_stay(book: EventState) -> None:
-    book.hear_unstored(Unstored(UNNAMED_STREAM, 10071))
+def test_rejections_that_name_no_stream_stay(state: EventState) -> None:
+    state.record_unstored(Unstored(UNNAMED_STREAM, 10071))
     for _ in range(3):
-        book.keep_only(set(), set())
-    assert book.taken().streams == {("APP", ""): StreamCounts(rejections=((10071, 1),))}
+        state.keep_only(set(), set())
+    assert state.counts().streams == {("APP", ""): StreamCounts(rejections=((10071, 1),))}
 
 
-def test_only_the_latest_exhausted_sequences_are_kept_but_all_are_counted(book: EventState) -> None:
+def test_only_the_latest_exhausted_sequences_are_kept_but_all_are_counted(
+    state: EventState,
+) -> None:
     for seq in range(1, 1502):
-        book.hear(OWN, of_worker("consumer_max_deliveries", seq))
-    heard = book.taken().consumers[WORKER]
-    assert (heard.exhausted, heard.last_exhausted_seq) == (1501, 1501)
-    assert heard.exhausted_seqs == frozenset(range(502, 1502))
+        state.record(OWN, of_worker("consumer_max_deliveries", seq))
+    counts = state.counts().consumers[WORKER]
+    assert (counts.exhausted, counts.last_exhausted_seq) == (1501, 1501)
+    assert counts.exhausted_seqs == frozenset(range(502, 1502))
 
 
-def test_what_cannot_be_used_is_counted_as_such(book: EventState) -> None:
-    book.hear_unusable(OWN, "malformed")
-    book.hear(OWN, Advisory("malformed"))
-    book.hear_unusable("OTHER", "other_domain")
-    assert book.taken().advisories == {("APP", "malformed"): 2, ("OTHER", "other_domain"): 1}
+def test_what_cannot_be_used_is_counted_as_such(state: EventState) -> None:
+    state.record_unusable(OWN, "malformed")
+    state.record(OWN, Advisory("malformed"))
+    state.record_unusable("OTHER", "other_domain")
+    assert state.counts().advisories == {("APP", "malformed"): 2, ("OTHER", "other_domain"): 1}

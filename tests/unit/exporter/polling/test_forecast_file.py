@@ -1,4 +1,4 @@
-"""The rollups' file as the exporter serves it: checked, fresh or left out, and never in the way."""
+"""The forecast file: checks, staleness, and no effect on scrapes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ from support.exporter.process import exporting
 from exporter import catalog
 from exporter.exposition.text_format import Format, assemble
 from exporter.polling import forecast_file
-from exporter.polling.forecast_file import ForecastFile, ForecastFileError, Look, read_forecasts
+from exporter.polling.forecast_file import (
+    ForecastFile,
+    ForecastFileError,
+    ForecastFileState,
+    read_forecasts,
+)
 from exporter.polling.scrape_view import ScrapeView
-from exporter.polling.supervisor import Watch
+from exporter.polling.supervisor import Supervisor
 from exporter.settings.config import ExporterSettings
 from exporter.settings.options import read_options
 from exporter.web import make_app
@@ -53,23 +58,23 @@ def written(path: Path, *lines: str) -> Path:
     return path
 
 
-def served(look: Look, now: float = NOW) -> list[str]:
-    exposition = assemble([look.blocks(now)], b"", Format.TEXT)
+def served(state: ForecastFileState, now: float = NOW) -> list[str]:
+    exposition = assemble([state.blocks(now)], b"", Format.TEXT)
     lines = b"".join(exposition.plain_chunks()).decode().splitlines()
     return [line for line in lines if not line.startswith("#")]
 
 
-def health(look: Look, now: float = NOW) -> list[float]:
-    return [sample.value for sample in look.self_samples(now)]
+def health(state: ForecastFileState, now: float = NOW) -> list[float]:
+    return [sample.value for sample in state.self_samples(now)]
 
 
 @dataclass(frozen=True)
-class MemoryWatch:
+class MemorySupervisor:
     """The part of a Watch that a scrape sees."""
 
     settings: ExporterSettings
 
-    def moment(self) -> ScrapeView:
+    def scrape_view(self) -> ScrapeView:
         return ScrapeView(NOW, ())
 
 
@@ -84,21 +89,21 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     return caplog
 
 
-def test_what_stands_in_the_file_is_served_as_it_stands(path: Path) -> None:
+def test_the_samples_of_the_file_are_served_unchanged(path: Path) -> None:
     written(path, "# TYPE streamgauge_forecast_stream_bytes gauge", LEVEL, DATE, success(NOW))
-    look = ForecastFile().look(path)
-    assert served(look) == [LEVEL, DATE, success(NOW)]
-    assert health(look) == [1.0]
+    state = ForecastFile().refresh(path)
+    assert served(state) == [LEVEL, DATE, success(NOW)]
+    assert health(state) == [1.0]
 
 
-def test_without_a_file_in_the_settings_nothing_is_said() -> None:
-    look = ForecastFile().look(None)
-    assert (served(look), health(look)) == ([], [])
+def test_without_a_file_in_the_settings_there_is_no_sample() -> None:
+    state = ForecastFile().refresh(None)
+    assert (served(state), health(state)) == ([], [])
 
 
 def test_hostile_names_stay_within_their_label(path: Path) -> None:
     hostile = LEVEL.replace('"O"', r'"a\"b\\c\nd{}, é"')
-    assert served(ForecastFile().look(written(path, hostile, success(NOW)))) == [
+    assert served(ForecastFile().refresh(written(path, hostile, success(NOW)))) == [
         hostile,
         success(NOW),
     ]
@@ -107,24 +112,24 @@ def test_hostile_names_stay_within_their_label(path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("streamgauge_up 1", "'streamgauge_up' is no metric of the rollups"),
-        ("node_load1 0.5", "'node_load1' is no metric of the rollups"),
-        ("", "'' is no metric of the rollups"),
+        ("streamgauge_up 1", "'streamgauge_up' is not a metric of the rollups"),
+        ("node_load1 0.5", "'node_load1' is not a metric of the rollups"),
+        ("", "'' is not a metric of the rollups"),
         (
             'streamgauge_forecast_stream_bytes{system="s"} 1',
-            "is no sample of streamgauge_forecast_stream_bytes "
+            "is not a sample of streamgauge_forecast_stream_bytes "
             "(labels: system, account, stream, horizon, quantile)",
         ),
         (
             "streamgauge_rollup_last_success_timestamp_seconds NaN",
-            "is no sample of streamgauge_rollup_last_success_timestamp_seconds (labels: none)",
+            "is not a sample of streamgauge_rollup_last_success_timestamp_seconds (labels: none)",
         ),
         (
             "streamgauge_rollup_last_success_timestamp_seconds 1 1794800000",
-            "is no sample of streamgauge_rollup_last_success_timestamp_seconds (labels: none)",
+            "is not a sample of streamgauge_rollup_last_success_timestamp_seconds (labels: none)",
         ),
-        (LEVEL.replace('"O"', '"O\\q"'), "is no sample of streamgauge_forecast_stream_bytes"),
-        (LEVEL.replace("4096.0", "much"), "is no sample of streamgauge_forecast_stream_bytes"),
+        (LEVEL.replace('"O"', '"O\\q"'), "is not a sample of streamgauge_forecast_stream_bytes"),
+        (LEVEL.replace("4096.0", "much"), "is not a sample of streamgauge_forecast_stream_bytes"),
     ],
 )
 def test_a_line_that_is_none_of_ours_refuses_the_file(line: str, reason: str) -> None:
@@ -134,7 +139,9 @@ def test_a_line_that_is_none_of_ours_refuses_the_file(line: str, reason: str) ->
 
 
 def test_one_gauge_twice_refuses_the_file() -> None:
-    with pytest.raises(ForecastFileError, match="line 3: streamgauge_forecast_stream_bytes comes"):
+    with pytest.raises(
+        ForecastFileError, match="line 3: streamgauge_forecast_stream_bytes appears"
+    ):
         read_forecasts(text(LEVEL, DATE, LEVEL.replace("4096.0", "1.0")), NOW)
 
 
@@ -144,36 +151,36 @@ def test_a_file_without_its_end_is_cut_off(cut: str) -> None:
         read_forecasts(cut, NOW)
 
 
-def test_a_refused_file_takes_the_old_forecasts_with_it_and_is_told_once(
+def test_an_invalid_file_drops_the_old_forecasts_and_is_logged_once(
     path: Path, log: pytest.LogCaptureFixture
 ) -> None:
     file = ForecastFile()
-    assert served(file.look(written(path, LEVEL, success(NOW)), NOW))
+    assert served(file.refresh(written(path, LEVEL, success(NOW)), NOW))
     written(path, "streamgauge_up 1")
-    looks = [file.look(path, NOW) for _ in range(3)]
-    assert [served(look) for look in looks] == [[], [], []]
-    assert [health(look) for look in looks] == [[0.0]] * 3
+    states = [file.refresh(path, NOW) for _ in range(3)]
+    assert [served(state) for state in states] == [[], [], []]
+    assert [health(state) for state in states] == [[0.0]] * 3
     (line,) = (record.getMessage() for record in log.records)
-    assert line == "forecasts are not served"
+    assert line == "forecast file not served, fix or remove it"
     written(path, LEVEL, success(NOW))
-    assert health(file.look(path, NOW)) == [1.0]
-    assert log.records[-1].getMessage() == "forecasts are served again"
+    assert health(file.refresh(path, NOW)) == [1.0]
+    assert log.records[-1].getMessage() == "forecast file served again"
 
 
 def test_a_file_that_comes_later_is_found(path: Path, log: pytest.LogCaptureFixture) -> None:
     file = ForecastFile()
-    assert health(file.look(path, NOW)) == [0.0]
+    assert health(file.refresh(path, NOW)) == [0.0]
     assert log.records[-1].__dict__["fields"]["reason"] == "No such file or directory"
-    assert health(file.look(written(path, LEVEL, success(NOW)), NOW)) == [1.0]
+    assert health(file.refresh(written(path, LEVEL, success(NOW)), NOW)) == [1.0]
 
 
 def test_a_stale_file_gives_its_time_alone(path: Path, log: pytest.LogCaptureFixture) -> None:
     written(path, LEVEL, success(NOW - 8 * DAY))
-    look = ForecastFile().look(path, NOW)
-    assert served(look) == [success(NOW - 8 * DAY)]
-    assert health(look) == [0.0]
+    state = ForecastFile().refresh(path, NOW)
+    assert served(state) == [success(NOW - 8 * DAY)]
+    assert health(state) == [0.0]
     assert log.records[-1].__dict__["fields"]["reason"] == "its forecasts are 8 days old"
-    assert served(look, NOW - 2 * DAY) == [LEVEL, success(NOW - 8 * DAY)]
+    assert served(state, NOW - 2 * DAY) == [LEVEL, success(NOW - 8 * DAY)]
 
 
 def test_forecasts_are_as_old_as_what_they_know_however_young_the_rollup(
@@ -181,49 +188,49 @@ def test_forecasts_are_as_old_as_what_they_know_however_young_the_rollup(
 ) -> None:
     """A rollup succeeds each night also while the archive gets nothing new."""
     written(path, LEVEL, as_of(NOW - 6 * DAY), success(NOW))
-    look = ForecastFile().look(path, NOW)
-    assert served(look) == [LEVEL, as_of(NOW - 6 * DAY), success(NOW)]
+    state = ForecastFile().refresh(path, NOW)
+    assert served(state) == [LEVEL, as_of(NOW - 6 * DAY), success(NOW)]
     later = NOW + 1.5 * DAY
-    assert served(look, later) == [as_of(NOW - 6 * DAY), success(NOW)]
-    assert (health(look), health(look, later)) == ([1.0], [0.0])
+    assert served(state, later) == [as_of(NOW - 6 * DAY), success(NOW)]
+    assert (health(state), health(state, later)) == ([1.0], [0.0])
     assert not log.records
 
 
-def test_a_rollup_that_stopped_is_told_by_its_own_time_too(path: Path) -> None:
+def test_a_rollup_that_stopped_shows_in_its_timestamp_too(path: Path) -> None:
     """The time of success is what the alert RollupOverdue goes by: it outlives the forecasts."""
     written(path, LEVEL, as_of(NOW), success(NOW - 8 * DAY))
-    look = ForecastFile().look(path, NOW)
-    assert served(look) == [as_of(NOW), success(NOW - 8 * DAY)]
-    assert look.trouble(NOW) == "its forecasts are 8 days old"
+    state = ForecastFile().refresh(path, NOW)
+    assert served(state) == [as_of(NOW), success(NOW - 8 * DAY)]
+    assert state.problem(NOW) == "its forecasts are 8 days old"
 
 
-def test_a_file_that_does_not_say_when_is_as_old_as_it_is(path: Path) -> None:
+def test_a_file_without_a_timestamp_is_as_old_as_its_mtime(path: Path) -> None:
     written(path, LEVEL)
     os.utime(path, (NOW, NOW))
-    look = ForecastFile().look(path)
-    assert (served(look, NOW), served(look, NOW + 8 * DAY)) == ([LEVEL], [])
+    state = ForecastFile().refresh(path)
+    assert (served(state, NOW), served(state, NOW + 8 * DAY)) == ([LEVEL], [])
 
 
 def test_the_file_is_read_only_when_it_changed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    readings = []
+    reads = []
     monkeypatch.setattr(
-        forecast_file, "read_forecasts", lambda *_, **__: readings.append(1) or forecast_file.Forecasts()
+        forecast_file, "read_forecasts", lambda *_, **__: reads.append(1) or forecast_file.Forecasts()
     )  # fmt: skip
     file = ForecastFile()
     written(path, LEVEL)
-    file.look(path)
-    file.look(path)
-    assert len(readings) == 1
+    file.refresh(path)
+    file.refresh(path)
+    assert len(reads) == 1
     written(path, DATE)
-    file.look(path)
-    assert len(readings) == 2
+    file.refresh(path)
+    assert len(reads) == 2
 
 
 def test_a_scrape_does_not_wait_for_another_one_that_reads(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = ForecastFile()
-    before = file.look(written(path, LEVEL, success(NOW)), NOW)
+    before = file.refresh(written(path, LEVEL, success(NOW)), NOW)
     reading, go_on = threading.Event(), threading.Event()
     original = read_forecasts
 
@@ -234,17 +241,17 @@ def test_a_scrape_does_not_wait_for_another_one_that_reads(
 
     monkeypatch.setattr(forecast_file, "read_forecasts", slowly)
     written(path, DATE, success(NOW))
-    reader = threading.Thread(target=file.look, args=(path, NOW))
+    reader = threading.Thread(target=file.refresh, args=(path, NOW))
     reader.start()
     assert reading.wait(30)
-    assert file.look(path, NOW) is before
+    assert file.refresh(path, NOW) is before
     go_on.set()
     reader.join(30)
-    assert served(file.look(path, NOW)) == [DATE, success(NOW)]
+    assert served(file.refresh(path, NOW)) == [DATE, success(NOW)]
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "not text", "too large"])
-def test_what_is_no_such_file_is_told_and_holds_nobody_up(
+def test_what_is_not_a_regular_file_is_logged_and_does_not_block(
     kind: str, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if kind == "folder":
@@ -256,15 +263,15 @@ def test_what_is_no_such_file_is_told_and_holds_nobody_up(
     else:
         monkeypatch.setattr(forecast_file, "MOST_BYTES", 10)
         written(path, LEVEL)
-    look = ForecastFile().look(path, NOW)
-    assert look.fault.startswith("is ")
-    assert health(look) == [0.0]
+    state = ForecastFile().refresh(path, NOW)
+    assert state.fault.startswith("is ")
+    assert health(state) == [0.0]
 
 
-async def test_a_scrape_holds_the_forecasts_beside_the_rest(path: Path) -> None:
+async def test_a_scrape_contains_the_forecasts_too(path: Path) -> None:
     await asyncio.to_thread(written, path, LEVEL, success(NOW))
-    watch = MemoryWatch(ExporterSettings(forecasts=path))
-    app = make_app(cast("Watch", watch), "flags")
+    supervisor = MemorySupervisor(ExporterSettings(forecasts=path))
+    app = make_app(cast("Supervisor", supervisor), "flags")
     async with TestClient(TestServer(app)) as client:
         headers = {"Accept": "application/openmetrics-text;version=1.0.0"}
         whole = await (await client.get("/metrics", headers=headers)).text()
@@ -295,8 +302,8 @@ def test_the_file_may_be_missing_when_the_exporter_starts(tmp_path: Path) -> Non
 
 
 async def test_a_running_exporter_serves_what_it_is_pointed_to(path: Path, tmp_path: Path) -> None:
-    nobody = f"nats://127.0.0.1:{free_ports(1)[0]}"
-    flags = ("--nats", nobody, "--forecasts", str(path))
+    other_scrape = f"nats://127.0.0.1:{free_ports(1)[0]}"
+    flags = ("--nats", other_scrape, "--forecasts", str(path))
     recent = time.time()
     async with exporting(tmp_path, *flags) as exporter:
         await exporter.listening()
@@ -307,8 +314,8 @@ async def test_a_running_exporter_serves_what_it_is_pointed_to(path: Path, tmp_p
         broken = await exporter.scrape()
         log = await exporter.log_lines()
     level, health = "forecast_stream_bytes", "forecast_file_success"
-    told = [(each.value(level), each.value(health)) for each in (before, after, broken)]
-    assert told == [(None, 0.0), (4096.0, 1.0), (None, 0.0)]
-    words = [line for line in log if "forecasts are" in line]
-    assert ["not served" in line for line in words] == [True, False, True]
-    assert "is cut off" in words[-1]
+    counts = [(each.value(level), each.value(health)) for each in (before, after, broken)]
+    assert counts == [(None, 0.0), (4096.0, 1.0), (None, 0.0)]
+    lines = [line for line in log if "forecast file" in line]
+    assert ["not served" in line for line in lines] == [True, False, True]
+    assert "is cut off" in lines[-1]

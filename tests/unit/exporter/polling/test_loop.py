@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.exporter.scripted_poller import poller_of, snapshot
 
-from exporter.polling.loop import JITTER, LEAST_REST, pause
+from exporter.polling.loop import JITTER, MIN_PAUSE, pause
 
 
 async def test_one_poll_ends_before_the_next_begins() -> None:
@@ -26,7 +26,7 @@ async def test_one_poll_ends_before_the_next_begins() -> None:
         if len(source.deadlines) == 3:
             third.set()
 
-    source.before_answer = slow
+    source.before_response = slow
     task = asyncio.create_task(poller.run())
     await third.wait()
     task.cancel()
@@ -34,7 +34,7 @@ async def test_one_poll_ends_before_the_next_begins() -> None:
     assert most == 1
 
 
-async def test_the_source_is_told_the_deadline_of_the_poll() -> None:
+async def test_the_source_gets_the_deadline_of_the_poll() -> None:
     poller, source = poller_of(snapshot(), timeout=7.0)
     before = time.monotonic()
     await poller.poll_once()
@@ -43,14 +43,14 @@ async def test_the_source_is_told_the_deadline_of_the_poll() -> None:
 
 async def test_a_cancelled_loop_closes_its_source() -> None:
     poller, source = poller_of(snapshot())
-    asked = asyncio.Event()
+    requested = asyncio.Event()
 
-    async def tell() -> None:
-        asked.set()
+    async def log() -> None:
+        requested.set()
 
-    source.before_answer = tell
+    source.before_response = log
     task = asyncio.create_task(poller.run())
-    await asked.wait()
+    await requested.wait()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert source.closed
@@ -59,8 +59,8 @@ async def test_a_cancelled_loop_closes_its_source() -> None:
 @given(interval=st.floats(1, 3600), took=st.floats(0, 7200), chance=st.floats(0, 1))
 def test_the_pause_stays_within_its_bounds(interval: float, took: float, chance: float) -> None:
     seconds = pause(interval, took, chance)
-    assert seconds >= LEAST_REST * interval
-    if took < interval * (1 - JITTER - LEAST_REST):
+    assert seconds >= MIN_PAUSE * interval
+    if took < interval * (1 - JITTER - MIN_PAUSE):
         between_starts = took + seconds
         assert interval * (1 - JITTER) <= between_starts + 1e-6
         assert between_starts <= interval * (1 + JITTER) + 1e-6
@@ -72,5 +72,5 @@ def test_the_jitter_uses_the_whole_of_its_bounds() -> None:
     assert pause(10, 0, 1.0) == pytest.approx(10 * (1 + JITTER))
 
 
-def test_a_poll_longer_than_the_interval_is_still_followed_by_a_rest() -> None:
-    assert pause(10, 25, 0.5) == pytest.approx(10 * LEAST_REST)
+def test_a_poll_longer_than_the_interval_is_still_followed_by_a_pause() -> None:
+    assert pause(10, 25, 0.5) == pytest.approx(10 * MIN_PAUSE)

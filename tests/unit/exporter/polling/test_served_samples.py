@@ -1,4 +1,4 @@
-"""What a poller serves and counts: answers with their age, silence, requests, listening."""
+"""What a poller serves: responses with their age, outages, requests, event connections."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import asyncio
 from typing import Any
 
 from support.exporter.scripted_poller import (
-    ANSWERED,
     INTERVAL,
     NOW,
     REFUSED,
+    RESPONDED,
+    outage,
     own,
     polled,
     poller_of,
     served_names,
-    silence,
     snapshot,
 )
 
@@ -32,16 +32,16 @@ async def test_before_the_first_poll_nothing_is_claimed() -> None:
     assert served_names(poller, NOW) == set()
 
 
-async def test_an_answer_is_served_with_its_age() -> None:
+async def test_a_response_is_served_with_its_age() -> None:
     poller, _ = poller_of(snapshot())
     await poller.poll_once()
-    told = own(poller, NOW + 4)
-    assert told["up",] == 1
-    assert told["snapshot_age_seconds",] == 4
-    assert told["servers_expected",] == told["servers_responding",] == 1
-    assert told["request_success", "consumer_list"] == 1
-    assert told["request_duration_seconds", "consumer_list"] == 0.02
-    assert told["series",] == poller.served(NOW).series > 0
+    counts = own(poller, NOW + 4)
+    assert counts["up",] == 1
+    assert counts["snapshot_age_seconds",] == 4
+    assert counts["servers_expected",] == counts["servers_responding",] == 1
+    assert counts["request_success", "consumer_list"] == 1
+    assert counts["request_duration_seconds", "consumer_list"] == 0.02
+    assert counts["series",] == poller.served(NOW).series > 0
     assert "streamgauge_consumer_num_pending" in served_names(poller, NOW)
 
 
@@ -54,18 +54,18 @@ async def test_series_are_dropped_after_three_intervals_and_not_before() -> None
     assert own(poller, limit + 0.001)["series",] == 0
 
 
-async def test_when_nobody_answers_the_last_answer_stays_until_it_is_stale() -> None:
-    poller, _ = poller_of(snapshot(), silence(NOW + 15))
+async def test_without_responses_the_last_one_stays_until_it_is_stale() -> None:
+    poller, _ = poller_of(snapshot(), outage(NOW + 15))
     await polled(poller, 2)
     assert "streamgauge_consumer_num_pending" in served_names(poller, NOW + 16)
-    told = own(poller, NOW + 16)
-    assert told["up",] == 0
-    assert told["snapshot_age_seconds",] == 16
-    assert told["servers_responding",] == 0
+    counts = own(poller, NOW + 16)
+    assert counts["up",] == 0
+    assert counts["snapshot_age_seconds",] == 16
+    assert counts["servers_responding",] == 0
 
 
-async def test_in_silence_only_the_servers_are_left_and_they_are_down() -> None:
-    poller, _ = poller_of(snapshot(), silence(NOW + 15))
+async def test_in_an_outage_only_the_servers_are_left_and_they_are_down() -> None:
+    poller, _ = poller_of(snapshot(), outage(NOW + 15))
     await polled(poller, 2)
     assert served_names(poller, NOW + 46) == {"streamgauge_server_up", "streamgauge_server_info"}
     block = next(
@@ -74,50 +74,50 @@ async def test_in_silence_only_the_servers_are_left_and_they_are_down() -> None:
     assert block.lines == 1
 
 
-async def test_a_silent_poll_never_serves_what_a_source_still_remembers() -> None:
-    # A source may hand over the rows of its last good poll; nobody answered, so they are old.
+async def test_a_poll_without_responses_never_serves_remembered_rows() -> None:
+    # A source may return the rows of its last successful poll; without a response they are old.
     remembered = snapshot(NOW + 15, outcomes=REFUSED, complete=False)
     poller, _ = poller_of(snapshot(), remembered)
     await polled(poller, 2)
     assert "streamgauge_consumer_num_pending" not in served_names(poller, NOW + 46)
 
 
-async def test_the_first_answer_after_a_silence_is_served_at_once() -> None:
-    poller, _ = poller_of(snapshot(), silence(NOW + 60), snapshot(NOW + 75))
+async def test_the_first_response_after_an_outage_is_served_at_once() -> None:
+    poller, _ = poller_of(snapshot(), outage(NOW + 60), snapshot(NOW + 75))
     await polled(poller, 3)
     assert "streamgauge_consumer_num_pending" in served_names(poller, NOW + 76)
     assert own(poller, NOW + 76)["up",] == 1
 
 
-async def test_a_system_that_never_answered_has_no_age() -> None:
-    poller, _ = poller_of(silence())
+async def test_a_system_that_never_responded_has_no_age() -> None:
+    poller, _ = poller_of(outage())
     await poller.poll_once()
-    told = own(poller)
-    assert told["up",] == 0
-    assert ("snapshot_age_seconds",) not in told
+    counts = own(poller)
+    assert counts["up",] == 0
+    assert ("snapshot_age_seconds",) not in counts
     assert poller.is_stale(NOW)
 
 
 # --- counting -------------------------------------------------------------------------------------
 
 
-async def test_failed_questions_and_faults_are_counted_by_their_reason() -> None:
+async def test_failed_requests_and_faults_are_counted_by_their_reason() -> None:
     faulty = snapshot(faults=(Fault("consumer_list", "threshold", 3, "worker: x"),))
-    poller, _ = poller_of(silence(), silence(), faulty)
+    poller, _ = poller_of(outage(), outage(), faulty)
     await polled(poller, 3)
-    told = own(poller)
-    assert told["poll_errors_total", "stream_list", "connection"] == 2
-    assert told["poll_errors_total", "consumer_list", "threshold"] == 3
+    counts = own(poller)
+    assert counts["poll_errors_total", "stream_list", "connection"] == 2
+    assert counts["poll_errors_total", "consumer_list", "threshold"] == 3
 
 
-async def test_a_question_keeps_how_it_went_while_others_are_asked() -> None:
-    config = (*ANSWERED, Outcome("jsz_config", False, 0.5, "size", "too large"))
+async def test_a_request_keeps_its_outcome_while_others_are_sent() -> None:
+    config = (*RESPONDED, Outcome("jsz_config", False, 0.5, "size", "too large"))
     poller, _ = poller_of(snapshot(outcomes=config, complete=False), snapshot())
     await polled(poller, 2)
     assert own(poller)["request_success", "jsz_config"] == 0
 
 
-async def test_what_is_left_out_on_purpose_is_told_while_it_lasts() -> None:
+async def test_skipped_requests_are_reported_while_they_are_skipped() -> None:
     poller, _ = poller_of(snapshot(skipped=(Skipped("varz", "permission"),)), snapshot())
     await poller.poll_once()
     assert own(poller)["request_skipped", "varz", "permission"] == 1
@@ -126,30 +126,30 @@ async def test_what_is_left_out_on_purpose_is_told_while_it_lasts() -> None:
 
 
 async def test_series_beyond_the_cap_are_added_up_over_the_polls() -> None:
-    crowd = tuple(
+    group = tuple(
         Consumer("APP", "ORDERS", f"c{number}", True, "", "n1", None) for number in range(50)
     )
-    poller, _ = poller_of(snapshot(consumers=crowd), limits=Limits(max_series=300))
+    poller, _ = poller_of(snapshot(consumers=group), limits=Limits(max_series=300))
     await polled(poller)
     first = poller.state.rendered.dropped
     await polled(poller)
     second = poller.state.rendered.dropped
-    assert 0 < first < second  # the second look has verdicts too
+    assert 0 < first < second  # the second poll has verdicts too
     assert own(poller)["series_dropped_total",] == first + second
 
 
 # --- listening ------------------------------------------------------------------------------------
 
 
-class Listening:
-    """A hearing that hears nothing and says how it stands."""
+class FakeEventSession:
+    """An event session without events."""
 
-    link = None
+    connection = None
     connected: float | None = 5.0
 
-    def learn_names(self, snapshot: Snapshot) -> None: ...
+    def update_account_names(self, snapshot: Snapshot) -> None: ...
     def keep_only(self, consumers: object, streams: object) -> None: ...
-    def taken(self) -> EventCounts:
+    def counts(self) -> EventCounts:
         return EventCounts()
 
     listening: frozenset[str] = frozenset()
@@ -158,26 +158,26 @@ class Listening:
         if self.connected is None:
             await asyncio.Event().wait()  # a connection that hangs
 
-    def standing(self) -> EventCounts:
+    def connection_state(self) -> EventCounts:
         return EventCounts(connected_since=self.connected)
 
-    def troubles(self) -> tuple[str, ...]:
+    def problems(self) -> tuple[str, ...]:
         return () if self.connected else ("not connected",)
 
 
-async def test_how_the_listening_stands_is_told_even_when_nobody_answers() -> None:
-    event_session: Any = Listening()
-    made, _ = poller_of(snapshot(), silence())
+async def test_the_state_of_event_connections_is_reported_in_an_outage_too() -> None:
+    event_session: Any = FakeEventSession()
+    made, _ = poller_of(snapshot(), outage())
     made.event_session = event_session
     await made.poll_once()
-    assert (made.state.events.connected_since, made.state.troubles) == (5.0, ())
+    assert (made.state.events.connected_since, made.state.problems) == (5.0, ())
     event_session.connected = None
     await made.poll_once()
-    assert (made.state.events.connected_since, made.state.troubles) == (None, ("not connected",))
+    assert (made.state.events.connected_since, made.state.problems) == (None, ("not connected",))
 
 
 async def test_a_listener_that_hangs_does_not_hold_up_what_is_known() -> None:
-    event_session: Any = Listening()
+    event_session: Any = FakeEventSession()
     event_session.connected = None
     made, _ = poller_of(snapshot(), timeout=0.2)
     made.event_session = event_session

@@ -12,7 +12,7 @@ from support.waiting import until
 
 from exporter.model import Outcome, Server, Snapshot
 from exporter.polling.loop import SystemPoller
-from exporter.polling.supervisor import Watch
+from exporter.polling.supervisor import Supervisor
 from exporter.samples.render import Renderer
 from exporter.settings.config import ExporterSettings, SystemSettings
 from streamgauge.serving.settings.loader import SettingsError
@@ -23,15 +23,15 @@ AT_START = ExporterSettings(systems=(A,))
 
 @dataclass
 class MemorySource:
-    """Answers when it is let, and says when it was asked."""
+    """Responds when allowed, and counts its polls."""
 
-    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    requested: asyncio.Event = field(default_factory=asyncio.Event)
     let: asyncio.Event = field(default_factory=asyncio.Event)
     fault: BaseException | None = None
     closed: bool = False
 
     async def poll(self, deadline: float) -> Snapshot:
-        self.asked.set()
+        self.requested.set()
         await self.let.wait()
         if self.fault is not None:
             raise self.fault
@@ -45,7 +45,7 @@ class MemorySource:
 
 @dataclass
 class Made:
-    """What the watch was given: one poller for each time it asked."""
+    """The pollers that the supervisor created."""
 
     sources: list[MemorySource] = field(default_factory=list)
 
@@ -82,19 +82,21 @@ def file() -> File:
 
 
 @pytest.fixture
-async def watch(made: Made, file: File) -> AsyncIterator[Watch]:
-    running = Watch(AT_START, file.load)
+async def supervisor(made: Made, file: File) -> AsyncIterator[Supervisor]:
+    running = Supervisor(AT_START, file.load)
     running.start()
     yield running
     await running.stop()
 
 
-async def succeeded(source: MemorySource, watch: Watch, system: str = "a") -> SystemPoller:
+async def succeeded(
+    source: MemorySource, supervisor: Supervisor, system: str = "a"
+) -> SystemPoller:
     """Let the poll end; gives the poller that shows its page."""
     source.let.set()
 
     async def shown() -> SystemPoller | None:
-        pollers = [each for each in watch.pollers if each.system == system]
+        pollers = [each for each in supervisor.pollers if each.system == system]
         return pollers[0] if pollers[0].source is source and pollers[0].state.polls else None
 
     found = await until(shown, bool, "no page of this source is shown")
@@ -103,37 +105,41 @@ async def succeeded(source: MemorySource, watch: Watch, system: str = "a") -> Sy
 
 
 async def test_it_is_ready_after_the_first_poll_and_stays_so(
-    watch: Watch, made: Made, file: File
+    supervisor: Supervisor, made: Made, file: File
 ) -> None:
-    assert not watch.ready()
-    await succeeded(made.sources[0], watch)
-    assert watch.ready()
+    assert not supervisor.ready()
+    await succeeded(made.sources[0], supervisor)
+    assert supervisor.ready()
     file.content = replace(AT_START, systems=(A, B))
-    assert (await watch.reload()).ok
-    assert [poller.state.polls for poller in watch.pollers] == [1, 0]
-    assert watch.ready()
+    assert (await supervisor.reload()).ok
+    assert [poller.state.polls for poller in supervisor.pollers] == [1, 0]
+    assert supervisor.ready()
 
 
 async def test_a_watch_that_was_not_started_is_not_ready(made: Made, file: File) -> None:
-    assert not Watch(AT_START, file.load).ready()
+    assert not Supervisor(AT_START, file.load).ready()
 
 
-async def test_an_unchanged_system_keeps_its_poller(watch: Watch, made: Made, file: File) -> None:
-    (before,) = watch.pollers
+async def test_an_unchanged_system_keeps_its_poller(
+    supervisor: Supervisor, made: Made, file: File
+) -> None:
+    (before,) = supervisor.pollers
     file.content = replace(AT_START, systems=(B, A))
-    await watch.reload()
-    assert [poller.system for poller in watch.pollers] == ["b", "a"]
-    assert watch.pollers[1] is before
+    await supervisor.reload()
+    assert [poller.system for poller in supervisor.pollers] == ["b", "a"]
+    assert supervisor.pollers[1] is before
     assert not made.sources[0].closed
 
 
-async def test_a_removed_system_is_ended_and_closed(watch: Watch, made: Made, file: File) -> None:
-    await made.sources[0].asked.wait()
+async def test_a_removed_system_is_ended_and_closed(
+    supervisor: Supervisor, made: Made, file: File
+) -> None:
+    await made.sources[0].requested.wait()
     file.content = replace(AT_START, systems=(B,))
-    await watch.reload()
-    assert [poller.system for poller in watch.pollers] == ["b"]
+    await supervisor.reload()
+    assert [poller.system for poller in supervisor.pollers] == ["b"]
     assert made.sources[0].closed
-    assert watch.dead() == []
+    assert supervisor.dead() == []
 
 
 @pytest.mark.parametrize(
@@ -145,74 +151,78 @@ async def test_a_removed_system_is_ended_and_closed(watch: Watch, made: Made, fi
     ],
 )
 async def test_a_changed_system_shows_its_old_page_until_it_has_a_new_one(
-    watch: Watch, made: Made, file: File, changed: ExporterSettings
+    supervisor: Supervisor, made: Made, file: File, changed: ExporterSettings
 ) -> None:
-    before = await succeeded(made.sources[0], watch)
+    before = await succeeded(made.sources[0], supervisor)
     file.content = changed
-    await watch.reload()
+    await supervisor.reload()
     assert made.sources[0].closed
-    assert watch.pollers == [before]
-    assert watch.moment().blocks() == [before.state.rendered.blocks]
-    after = await succeeded(made.sources[1], watch)
-    assert watch.pollers == [after]
+    assert supervisor.pollers == [before]
+    assert supervisor.scrape_view().blocks() == [before.state.rendered.blocks]
+    after = await succeeded(made.sources[1], supervisor)
+    assert supervisor.pollers == [after]
 
 
-async def test_a_bad_file_changes_nothing_and_is_told(
-    watch: Watch, file: File, caplog: pytest.LogCaptureFixture
+async def test_an_invalid_file_changes_nothing_and_is_reported(
+    supervisor: Supervisor, file: File, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (before,) = watch.pollers
-    loaded = watch.loaded
+    (before,) = supervisor.pollers
+    loaded = supervisor.loaded
     file.content = SettingsError("x.yml", "interval", "is wrong")
-    outcome = await watch.reload()
-    told = "not reloaded, the old configuration stays: x.yml: interval: is wrong"
-    assert (outcome.ok, outcome.text) == (False, told)
-    assert (watch.reload_ok, watch.loaded, watch.pollers) == (False, loaded, [before])
+    outcome = await supervisor.reload()
+    counts = "not reloaded, old configuration kept: x.yml: interval: is wrong"
+    assert (outcome.ok, outcome.text) == (False, counts)
+    assert (supervisor.reload_ok, supervisor.loaded, supervisor.pollers) == (
+        False,
+        loaded,
+        [before],
+    )
     assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
-async def test_a_mistake_of_ours_in_a_reload_changes_nothing_either(
-    watch: Watch, made: Made, file: File, monkeypatch: pytest.MonkeyPatch
+async def test_an_exception_in_a_reload_changes_nothing_either(
+    supervisor: Supervisor, made: Made, file: File, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (before,) = watch.pollers
+    (before,) = supervisor.pollers
 
     def broken(*_: object) -> SystemPoller:
         raise RuntimeError("boom")
 
     monkeypatch.setattr("exporter.polling.supervisor.make_poller", broken)
     file.content = replace(AT_START, systems=(B,))
-    outcome = await watch.reload()
-    assert outcome.text.endswith("the old configuration stays: RuntimeError: boom")
-    assert (watch.pollers, watch.settings) == ([before], AT_START)
+    outcome = await supervisor.reload()
+    assert outcome.text.endswith("old configuration kept: RuntimeError: boom")
+    assert (supervisor.pollers, supervisor.settings) == ([before], AT_START)
     assert not made.sources[0].closed
 
 
-async def test_what_takes_a_restart_is_told_at_every_reload(
-    watch: Watch, file: File, caplog: pytest.LogCaptureFixture
+async def test_settings_that_need_a_restart_are_logged_at_every_reload(
+    supervisor: Supervisor, file: File, caplog: pytest.LogCaptureFixture
 ) -> None:
     file.content = replace(AT_START, web=replace(AT_START.web, listen_address="127.0.0.1:1"))
     for _ in range(2):
-        assert (await watch.reload()).text == "reloaded; web.listen_address takes a restart"
+        assert (await supervisor.reload()).text == "reloaded; web.listen_address needs a restart"
     warnings = [each for each in caplog.records if each.levelno == logging.WARNING]
     assert len(warnings) == 2
     file.content = AT_START
-    assert (await watch.reload()).text == "reloaded"
+    assert (await supervisor.reload()).text == "reloaded"
 
 
-async def test_a_loop_that_ended_is_named(watch: Watch, made: Made) -> None:
+async def test_a_loop_that_ended_is_named(supervisor: Supervisor, made: Made) -> None:
     made.sources[0].fault = asyncio.CancelledError()  # the one thing that a loop does not survive
     made.sources[0].let.set()
 
     async def dead() -> list[str]:
-        return watch.dead()
+        return supervisor.dead()
 
     assert await until(dead, bool, "the loop goes on") == ["a"]
 
 
 async def test_stopping_closes_every_source(made: Made, file: File) -> None:
-    watch = Watch(replace(AT_START, systems=(A, B)), file.load)
-    watch.start()
+    supervisor = Supervisor(replace(AT_START, systems=(A, B)), file.load)
+    supervisor.start()
     for source in made.sources:
-        await source.asked.wait()
-    await watch.stop()
+        await source.requested.wait()
+    await supervisor.stop()
     assert [source.closed for source in made.sources] == [True, True]
-    assert watch.dead() == []
+    assert supervisor.dead() == []

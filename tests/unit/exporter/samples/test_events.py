@@ -28,17 +28,19 @@ Series = tuple[str, tuple[tuple[str, str], ...]]
 
 @pytest.fixture
 def counts() -> EventCounts:
-    book = EventState()
-    book.name_account("APP")
+    state = EventState()
+    state.name_account("APP")
     for name in ("worker", "deleted"):
-        book.hear(OWN, Advisory("consumer_msg_naked", stream="ORDERS", consumer=name, stream_seq=1))
-    book.hear(OWN, Advisory("consumer_msg_terminated", stream="ORDERS", consumer="worker",
+        state.record(
+            OWN, Advisory("consumer_msg_naked", stream="ORDERS", consumer=name, stream_seq=1)
+        )
+    state.record(OWN, Advisory("consumer_msg_terminated", stream="ORDERS", consumer="worker",
                             stream_seq=2, reason="no"))  # fmt: skip
-    book.hear_ack(AckSample("ORDERS", "worker", 0.02))
-    book.hear(OWN, Advisory("stream_quorum_lost", "1", stream="ORDERS"))
-    book.hear_unstored(Unstored("ORDERS", 10071))
-    book.hear_unstored(Unstored("", 10054))
-    return book.taken()
+    state.record_ack(AckSample("ORDERS", "worker", 0.02))
+    state.record(OWN, Advisory("stream_quorum_lost", "1", stream="ORDERS"))
+    state.record_unstored(Unstored("ORDERS", 10071))
+    state.record_unstored(Unstored("", 10054))
+    return state.counts()
 
 
 def heads(keys: Sequence[tuple[str, ...]], labels: tuple[str, ...]) -> list[str]:

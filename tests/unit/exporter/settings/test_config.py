@@ -1,4 +1,4 @@
-"""The exporter's settings file: what it takes, and the one line that each mistake gets."""
+"""The exporter's settings file: valid settings, and one line for each error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamgauge.serving.logs import LogFormat
 from streamgauge.serving.settings.loader import Secret, SettingsError
 from streamgauge.serving.settings.server import host_and_port
 
-MISTAKES = {
+ERRORS = {
     "an unknown key": (
         "intervall: 15s",
         "intervall: unknown key (did you mean interval?)",
@@ -51,23 +51,23 @@ MISTAKES = {
     ),
     "an HTTP address for NATS": (
         "systems: [{urls: [nats://a:4222, http://b:8222]}]",
-        'systems[0].urls[1]: "http://b:8222" is no address for source account'
-        " (write nats://HOST:PORT or tls://HOST:PORT)",
+        'systems[0].urls[1]: "http://b:8222" is not an address for source account'
+        " (write HOST:PORT, nats://HOST:PORT or tls://HOST:PORT)",
     ),
     "a NATS address for HTTP": (
         "systems: [{source: monitor, urls: [nats://a:4222]}]",
-        'systems[0].urls[0]: "nats://a:4222" is no address for source monitor'
-        " (write http://HOST:PORT or https://HOST:PORT)",
+        'systems[0].urls[0]: "nats://a:4222" is not an address for source monitor'
+        " (write HOST:PORT, http://HOST:PORT or https://HOST:PORT)",
     ),
-    "an address without a scheme": (
-        "systems: [{urls: [localhost:4222]}]",
-        'systems[0].urls[0]: "localhost:4222" is no address for source account'
-        " (write nats://HOST:PORT or tls://HOST:PORT)",
+    "a port without a host": (
+        "systems: [{urls: ['4222']}]",
+        'systems[0].urls[0]: "4222" is not an address for source account'
+        " (write HOST:PORT, nats://HOST:PORT or tls://HOST:PORT)",
     ),
     "an address with an impossible port": (
         "systems: [{urls: [nats://a:70000]}]",
-        'systems[0].urls[0]: "nats://a:70000" is no address for source account'
-        " (write nats://HOST:PORT or tls://HOST:PORT)",
+        'systems[0].urls[0]: "nats://a:70000" is not an address for source account'
+        " (write HOST:PORT, nats://HOST:PORT or tls://HOST:PORT)",
     ),
     "no address": ("systems: [{urls: []}]", "systems[0].urls: is empty"),
     "no system": ("systems: []", "systems: is empty"),
@@ -76,7 +76,7 @@ MISTAKES = {
         "systems: [{name: a}, {name: b}, {name: a}]",
         'systems[2].name: "a" is already the name of systems[0]',
     ),
-    "two ways in": (
+    "two login methods": (
         "systems: [{user: u, password: p, creds_file: c}]",
         "systems[0].creds_file: is given together with user: choose one",
     ),
@@ -86,7 +86,7 @@ MISTAKES = {
     ),
     "a user in the address and beside it": (
         "systems: [{urls: ['nats://me:geheim@a:4222'], user: u, password: p}]",
-        "systems[0].urls[0]: holds a user, and user is given too: choose one",
+        "systems[0].urls[0]: contains a user, and user is given too: choose one",
     ),
     "a password without a user": (
         "systems: [{password: geheim}]",
@@ -94,7 +94,7 @@ MISTAKES = {
     ),
     "a token over HTTP": (
         "systems: [{source: monitor, urls: [http://a:8222], token: geheim}]",
-        "systems[0].token: is of no use over HTTP: use user and password",
+        "systems[0].token: has no effect over HTTP: use user and password",
     ),
     "a password that is not text": (
         "systems: [{user: u, password: 12345}]",
@@ -102,7 +102,7 @@ MISTAKES = {
     ),
     "a key without a certificate": (
         "systems: [{tls: {key: client.key}}]",
-        "systems[0].tls.key: is of no use without cert",
+        "systems[0].tls.key: has no effect without cert",
     ),
     "a metric whose name goes on": (
         "include_metrics: [consumer_backlog]",
@@ -168,7 +168,7 @@ MISTAKES = {
 
 @pytest.fixture(autouse=True)
 def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have settings of their own."""
+    """The user who runs the tests may have settings of their own."""
     for name in list(os.environ):
         if name.startswith("STREAMGAUGE_"):
             monkeypatch.delenv(name)
@@ -180,16 +180,16 @@ def loaded(folder: Path, text: str) -> ExporterSettings:
     return read_options(["--config", str(file)], {}).load()
 
 
-@pytest.mark.parametrize(("text", "line"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_in_the_file_is_told_in_one_line(
+@pytest.mark.parametrize(("text", "line"), ERRORS.values(), ids=ERRORS.keys())
+def test_a_configuration_error_is_reported_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, line: str
 ) -> None:
     file = tmp_path / "exporter.yml"
     file.write_text(text)
     assert main(["--config", str(file), "--once"]) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err) == ("", f"streamgauge: {file}: {line}\n")
-    assert "geheim" not in said.err
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", f"streamgauge: {file}: {line}\n")
+    assert "geheim" not in printed.err
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_a_folder_is_no_password_file(tmp_path: Path) -> None:
         loaded(tmp_path, "systems: [{user: u, password_file: .}]")
 
 
-def test_what_can_be_read_only_once_is_not_read_to_look_at_it(tmp_path: Path) -> None:
+def test_a_pipe_is_not_read_by_the_check(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pw")  # as a shell makes one of <(a command)
     (system,) = loaded(tmp_path, "systems: [{user: u, password_file: pw}]").systems
     assert system.password_file == tmp_path / "pw"
@@ -323,7 +323,7 @@ def test_an_address_with_a_password_is_refused_without_showing_it(tmp_path: Path
     with pytest.raises(SettingsError) as caught:
         loaded(tmp_path, "systems: [{source: monitor, urls: ['nats://me:geheim@a:4222']}]")
     assert "geheim" not in str(caught.value)
-    assert '"nats://a:4222" is no address' in str(caught.value)
+    assert '"nats://a:4222" is not an address' in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_an_address_with_a_password_is_refused_without_showing_it(tmp_path: Path
             "systems[0].events.publish_ack_tap",
             "needs account",
         ),
-        ("{events: {account: {user: a}}}", "systems[0].events.account", "is of no use"),
+        ("{events: {account: {user: a}}}", "systems[0].events.account", "has no effect"),
         (
             "{source: monitor, urls: ['http://a:8222'], exact: {lag: true}}",
             "systems[0].exact.lag",

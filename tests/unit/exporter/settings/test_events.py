@@ -1,4 +1,4 @@
-"""What may stand in the events section of a system, and what is said when it may not."""
+"""The events section of a system: valid settings and errors."""
 
 import pytest
 
@@ -12,14 +12,14 @@ from exporter.settings.events import (
 from streamgauge.serving.settings.loader import InvalidSettingError, SettingsError, build
 
 
-def test_events_are_heard_and_replies_are_not_when_nothing_is_said() -> None:
+def test_by_default_events_are_on_and_the_tap_is_off() -> None:
     settings = build(EventSettings, {}, "file.yml")
     assert settings.enabled
     assert not settings.publish_ack_tap.enabled
     assert (settings.account, settings.capture_stream) == (None, "")
 
 
-def test_all_of_it_can_be_said() -> None:
+def test_every_key_can_be_set() -> None:
     settings = build(
         EventSettings,
         {
@@ -47,17 +47,17 @@ def test_all_of_it_can_be_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "printed"),
     [
         ({"enable": True}, "file.yml: enable: unknown key (did you mean enabled?)"),
-        ({"capture_stream": "a.b"}, 'file.yml: capture_stream: "a.b" is no stream name'),
+        ({"capture_stream": "a.b"}, 'file.yml: capture_stream: "a.b" is not a stream name'),
         (
             {"enabled": False, "capture_stream": "A"},
-            "file.yml: capture_stream: is of no use while events are not enabled",
+            "file.yml: capture_stream: has no effect while events are not enabled",
         ),
         (
             {"enabled": False, "publish_ack_tap": {"enabled": True}},
-            "file.yml: publish_ack_tap: is of no use while events are not enabled",
+            "file.yml: publish_ack_tap: has no effect while events are not enabled",
         ),
         (
             {"account": {"user": "a", "token_file": "t"}},
@@ -69,7 +69,7 @@ def test_all_of_it_can_be_said() -> None:
         ),
         (
             {"account": {"tls": {"key": "k"}}},
-            "file.yml: account.tls.key: is of no use without cert",
+            "file.yml: account.tls.key: has no effect without cert",
         ),
         ({"publish_ack_tap": {"inbox_prefixes": []}}, "file.yml: publish_ack_tap.inbox_prefixes: is empty"),
         (
@@ -78,23 +78,23 @@ def test_all_of_it_can_be_said() -> None:
         ),
     ],
 )  # fmt: skip
-def test_a_mistake_is_named_with_its_key(given: dict[str, object], said: str) -> None:
+def test_a_configuration_error_names_its_key(given: dict[str, object], printed: str) -> None:
     with pytest.raises(SettingsError) as caught:
         build(EventSettings, given, "file.yml")
-    assert str(caught.value) == said
+    assert str(caught.value) == printed
 
 
 @pytest.mark.parametrize(
     "prefix", ["", ">", "_INBOX.>", "_INBOX.*", "$JS.EVENT", "a b", "a..b", "a."]
 )
 def test_what_is_no_inbox_prefix_is_refused(prefix: str) -> None:
-    with pytest.raises(SettingsError, match=r"inbox_prefixes\[0\]: .* is no inbox prefix"):
+    with pytest.raises(SettingsError, match=r"inbox_prefixes\[0\]: .* is not an inbox prefix"):
         build(PublishAckTapSettings, {"inbox_prefixes": [prefix]}, "file.yml")
 
 
 @pytest.mark.parametrize("prefixes", [["_INBOX", "_INBOX"], ["_INBOX", "_INBOX.a"]])
 def test_a_prefix_within_another_would_count_twice(prefixes: list[str]) -> None:
-    with pytest.raises(SettingsError, match="would be heard twice"):
+    with pytest.raises(SettingsError, match="would be counted twice"):
         build(PublishAckTapSettings, {"inbox_prefixes": prefixes}, "file.yml")
 
 
@@ -108,7 +108,7 @@ def test_a_prefix_within_another_would_count_twice(prefixes: list[str]) -> None:
         ("_INBOX_mine", True, "_INBOX_mine"),
     ],
 )
-def test_our_own_questions_stay_out_of_the_tap(wanted: str, enabled: bool, used: str) -> None:
+def test_our_own_requests_stay_out_of_the_tap(wanted: str, enabled: bool, used: str) -> None:
     assert own_inbox_prefix(wanted, PublishAckTapSettings(enabled=enabled)) == used
 
 

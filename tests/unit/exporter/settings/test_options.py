@@ -20,7 +20,7 @@ from streamgauge.serving.settings.reference import render_reference
 TWO_SYSTEMS = "systems: [{name: a}, {name: b}]"
 
 # Flags, variables, the line. No file is given.
-MISTAKES: Mapping[str, tuple[list[str], dict[str, str], str]] = {
+ERRORS: Mapping[str, tuple[list[str], dict[str, str], str]] = {
     "a duration in a flag": (
         ["--interval", "5x"],
         {},
@@ -34,26 +34,26 @@ MISTAKES: Mapping[str, tuple[list[str], dict[str, str], str]] = {
     "an address for another source": (
         ["--source", "monitor", "--nats", "nats://a:4222"],
         {},
-        '--nats: "nats://a:4222" is no address for source monitor'
-        " (write http://HOST:PORT or https://HOST:PORT)",
+        '--nats: "nats://a:4222" is not an address for source monitor'
+        " (write HOST:PORT, http://HOST:PORT or https://HOST:PORT)",
     ),
     "one address of several in a variable": (
         [],
         {"STREAMGAUGE_NATS": "nats://a:4222, http://me:geheim@b:8222"},
-        'environment: STREAMGAUGE_NATS: "http://b:8222" is no address for source account'
-        " (write nats://HOST:PORT or tls://HOST:PORT)",
+        'environment: STREAMGAUGE_NATS: "http://b:8222" is not an address for source account'
+        " (write HOST:PORT, nats://HOST:PORT or tls://HOST:PORT)",
     ),
     "a source that is none": (
         ["--source", "leaf"],
         {},
         '--source: "leaf" is not one of account, system, monitor',
     ),
-    "two ways in": (
+    "two login methods": (
         ["--user", "u", "--creds", "app.creds"],
         {},
         "--creds: is given together with user: choose one",
     ),
-    "two ways in from two places": (
+    "two login methods from two places": (
         ["--user", "u"],
         {"STREAMGAUGE_TOKEN": "geheim"},
         "environment: STREAMGAUGE_TOKEN: is given together with user: choose one",
@@ -160,7 +160,7 @@ def loaded(
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A file that says something else than the defaults."""
+    """A file with other values than the defaults."""
     path = tmp_path / "exporter.yml"
     path.write_text(
         "interval: 20s\ntimeout: 2s\nlog: {level: warning, format: json}\n"
@@ -169,8 +169,8 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("argv", "environ", "line"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_is_told_in_one_line_that_names_its_place(
+@pytest.mark.parametrize(("argv", "environ", "line"), ERRORS.values(), ids=ERRORS.keys())
+def test_a_configuration_error_is_one_line_that_names_its_place(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     argv: list[str],
@@ -182,9 +182,9 @@ def test_a_mistake_is_told_in_one_line_that_names_its_place(
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     assert main(argv) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err) == ("", f"streamgauge: {line}\n")
-    assert "geheim" not in said.err
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", f"streamgauge: {line}\n")
+    assert "geheim" not in printed.err
 
 
 def test_flags_win_over_variables_and_variables_over_the_file(file: Path) -> None:
@@ -234,9 +234,9 @@ SERVICE_LINKS = {
 
 
 @pytest.mark.parametrize("name", SERVICE_LINKS)
-def test_what_kubernetes_tells_of_a_service_is_no_setting(name: str) -> None:
-    told = {name: SERVICE_LINKS[name]}
-    assert loaded("--nats", "nats://a:4222", environ=told) == loaded("--nats", "nats://a:4222")
+def test_service_variables_of_kubernetes_are_ignored(name: str) -> None:
+    printed = {name: SERVICE_LINKS[name]}
+    assert loaded("--nats", "nats://a:4222", environ=printed) == loaded("--nats", "nats://a:4222")
 
 
 def test_several_addresses_fit_into_one_variable() -> None:
@@ -281,11 +281,11 @@ def test_what_describes_a_system_needs_a_file_with_only_one(
     file.write_text(TWO_SYSTEMS)
     with pytest.raises(SettingsError) as caught:
         loaded(*flags, file=file, environ=environ)
-    assert str(caught.value) == f"{named}: cannot tell which of the 2 systems in {file} it means"
+    assert str(caught.value) == f"{named}: is ambiguous: {file} has 2 systems"
     assert len(loaded("--interval", "5s", file=file).systems) == 2
 
 
-def test_a_wrong_list_of_systems_is_still_told_as_the_fault_of_the_file(tmp_path: Path) -> None:
+def test_an_invalid_list_of_systems_is_an_error_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "exporter.yml"
     file.write_text("systems: [nats://a:4222]")
     with pytest.raises(SettingsError) as caught:
@@ -295,7 +295,7 @@ def test_a_wrong_list_of_systems_is_still_told_as_the_fault_of_the_file(tmp_path
     )
 
 
-def test_the_file_is_named_for_what_the_file_said(file: Path) -> None:
+def test_an_error_of_the_file_names_the_file(file: Path) -> None:
     file.write_text("interval: 5x")
     with pytest.raises(SettingsError) as caught:
         loaded("--timeout", "5s", file=file)
@@ -324,7 +324,7 @@ def test_the_file_is_read_again_each_time(file: Path) -> None:
     assert options.load().detail is Level.FULL
 
 
-def test_the_status_page_can_say_where_the_settings_come_from(file: Path) -> None:
+def test_the_source_of_the_settings_is_known_for_the_status_page(file: Path) -> None:
     assert read_options(["--config", str(file)], {}).source == str(file)
     assert read_options([], {}).source == "flags and defaults"
 
@@ -341,9 +341,9 @@ def test_every_flag_leads_to_a_setting_and_has_a_variable() -> None:
         assert known[flag.variable] == flag.key
 
 
-def test_help_is_printed_and_is_no_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_is_printed_and_is_not_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--help"])
     assert ended.value.code == 0
-    said = capsys.readouterr().out
-    assert all(flag.text in said for flag in FLAGS)
+    printed = capsys.readouterr().out
+    assert all(flag.text in printed for flag in FLAGS)

@@ -216,7 +216,7 @@ def test_a_filtered_consumer_that_never_acked_began_where_it_could_have() -> Non
 
 
 def test_a_measurement_holds_while_its_message_is_the_first() -> None:
-    measurement = LagMeasurement(requested_from=10, seq=25, stored=NOW)
+    measurement = LagMeasurement(start_seq=10, seq=25, stored=NOW)
     assert measurement_holds(measurement, 10)
     assert measurement_holds(measurement, 25)
     assert not measurement_holds(measurement, 26)

@@ -1,4 +1,4 @@
-"""How often a poll asks for the time: several times, but only while there is time for it."""
+"""The clock samples of a poll: several, but only while time is left."""
 
 import asyncio
 import time
@@ -9,8 +9,8 @@ from support.nats.servers import NEWEST
 from support.recordings.recorded_sources import POLL_SECONDS, Player, Recording
 from support.recordings.replay import Exchange, Tape, TapedReply
 
-from exporter.sources.clock_pings import MORE_SAMPLES, more_turns
-from exporter.sources.request_context import LeftOut, RequestContext
+from exporter.sources.clock_pings import MORE_SAMPLES, sample_timeouts
+from exporter.sources.request_context import RequestContext, SkippedRequests
 
 SHORT_SECONDS = 1.5
 
@@ -18,39 +18,39 @@ SHORT_SECONDS = 1.5
 class CountingPlayer(Player):
     def __init__(self, tape: Tape) -> None:
         super().__init__(tape)
-        self.asked: Counter[str] = Counter()
+        self.requested: Counter[str] = Counter()
 
     def response(self, request: str) -> tuple[Exchange, tuple[TapedReply, ...]]:
-        self.asked[request] += 1
+        self.requested[request] += 1
         return super().response(request)
 
 
-async def asked_for_time(source: str, seconds: float) -> int:
-    """How often a poll of one server with so much time asked the request that tells the clock."""
+async def clock_samples(source: str, seconds: float) -> int:
+    """The number of clock samples in a poll of one server with so much time."""
     tape = Tape.load(Recording(NEWEST, "standalone", source).path)
     player = CountingPlayer(tape)
     polled = player.source(source, "nats")
     with player.playing(tape):
         await polled.poll(time.monotonic() + seconds)
     await polled.close()
-    return sum(n for request, n in player.asked.items() if _tells_time(request))
+    return sum(n for request, n in player.requested.items() if _has_time(request))
 
 
-def _tells_time(request: str) -> bool:
+def _has_time(request: str) -> bool:
     return "PING.STATZ" in request or "PING.STATSZ" in request or request.endswith("/varz")
 
 
 @pytest.mark.parametrize("source", ["account", "system", "monitor"])
 def test_every_poll_takes_several_samples_of_a_clock(source: str) -> None:
-    assert asyncio.run(asked_for_time(source, POLL_SECONDS)) == 1 + MORE_SAMPLES
+    assert asyncio.run(clock_samples(source, POLL_SECONDS)) == 1 + MORE_SAMPLES
 
 
 @pytest.mark.parametrize("source", ["account", "system", "monitor"])
 def test_a_poll_in_a_hurry_takes_one(source: str) -> None:
-    assert asyncio.run(asked_for_time(source, SHORT_SECONDS)) == 1
+    assert asyncio.run(clock_samples(source, SHORT_SECONDS)) == 1
 
 
 def test_a_sample_never_takes_much_of_the_poll() -> None:
-    turns = list(more_turns(RequestContext(time.monotonic() + 60, LeftOut())))
-    assert len(turns) == MORE_SAMPLES
-    assert max(turns) <= 0.5
+    rounds = list(sample_timeouts(RequestContext(time.monotonic() + 60, SkippedRequests())))
+    assert len(rounds) == MORE_SAMPLES
+    assert max(rounds) <= 0.5

@@ -1,10 +1,10 @@
 """How often configuration is read, and when it no longer is."""
 
-from exporter.sources.servers.snapshot import ServersMemory, SourceOptions
+from exporter.sources.servers.snapshot import ServersState, SourceOptions
 
 
-def memory(consumers: int, **changes: int) -> ServersMemory:
-    made = ServersMemory(SourceOptions("nats", config_interval=60.0, **changes))
+def memory(consumers: int, **changes: int) -> ServersState:
+    made = ServersState(SourceOptions("nats", config_interval=60.0, **changes))
     made.consumers = consumers
     return made
 
@@ -41,8 +41,8 @@ def test_at_the_ceiling_it_goes_on() -> None:
     assert kept.config_due(60.0)
 
 
-def test_after_a_timeout_it_rests_so_that_the_smaller_question_has_its_time() -> None:
-    memory = ServersMemory(SourceOptions("nats", config_interval=60.0))
+def test_after_a_timeout_it_pauses_so_that_the_smaller_request_has_time() -> None:
+    memory = ServersState(SourceOptions("nats", config_interval=60.0))
     assert memory.config_due(1000.0)
     memory.config_failed(1000.0)
     assert not memory.config_due(1059.0)

@@ -71,8 +71,8 @@ def test_a_duration_of_nanoseconds_becomes_seconds(written: int, meant: float | 
 def test_the_first_day_of_the_first_year_is_never() -> None:
     assert known_time(datetime(1, 1, 1, tzinfo=UTC)) is None
     assert known_time(None) is None
-    moment = datetime(2026, 1, 1, tzinfo=UTC)
-    assert known_time(moment) == moment
+    timestamp = datetime(2026, 1, 1, tzinfo=UTC)
+    assert known_time(timestamp) == timestamp
 
 
 def test_a_stream_without_limits_has_none() -> None:
@@ -87,11 +87,11 @@ def test_a_stream_without_limits_has_none() -> None:
 @pytest.mark.parametrize(
     ("name", "kind"), [("KV_settings", "kv"), ("OBJ_files", "object"), ("ORDERS", "stream")]
 )
-def test_buckets_are_told_by_their_names(name: str, kind: str) -> None:
+def test_buckets_are_recognised_by_their_names(name: str, kind: str) -> None:
     assert stream_config(name, WireStreamConfig()).kind == kind
 
 
-def test_who_does_not_acknowledge_has_no_ack_limits() -> None:
+def test_a_consumer_without_acks_has_no_ack_limits() -> None:
     wire_config = WireConsumerConfig(ack_policy="none", ack_wait=10**9, max_ack_pending=1000)
     config = consumer_config(wire_config)
     assert (config.ack_wait_seconds, config.max_ack_pending) == (None, None)
@@ -122,15 +122,15 @@ def test_consumers_that_the_server_made_for_itself_are_internal(own: WireConsume
 
 
 @pytest.mark.parametrize(("active", "known"), [(0, None), (2**63 - 1, None), (5 * 10**8, 0.5)])
-def test_a_peer_that_was_never_heard_has_no_age(active: int, known: float | None) -> None:
+def test_a_peer_without_contact_has_no_age(active: int, known: float | None) -> None:
     assert peers([WirePeer(name="n2", active=active)])[0].active_seconds == known
 
 
-def test_an_origin_that_was_never_heard_has_no_age() -> None:
+def test_an_origin_without_contact_has_no_age() -> None:
     silent = WireStream(sources=[WireOrigin(name="GONE", active=-1)])
-    heard = WireStream(mirror=WireOrigin(name="ORDERS", active=2 * 10**9))
+    contacted = WireStream(mirror=WireOrigin(name="ORDERS", active=2 * 10**9))
     assert origins(silent)[0].active_seconds is None
-    assert origins(heard)[0].active_seconds == 2.0
+    assert origins(contacted)[0].active_seconds == 2.0
 
 
 def test_an_empty_stream_has_no_first_and_last_message() -> None:
@@ -146,7 +146,7 @@ def test_a_stand_alone_server_leads_what_it_shows() -> None:
     assert not has_leader(WireCluster(name="C1"))
 
 
-def test_the_rest_of_a_pause_is_known_only_while_paused() -> None:
+def test_the_remaining_pause_is_known_only_while_paused() -> None:
     paused = WireConsumer(name="c", paused=True, pause_remaining=3 * 10**9)
     over = WireConsumer(name="c", paused=False, pause_remaining=3 * 10**9)
     left = [
@@ -231,7 +231,7 @@ VALUES = st.recursive(
 def read_or_refuse(kind: type[Struct], data: bytes) -> None:
     """Whatever else is raised fails the test."""
     try:
-        response = read_response(kind, data, "an answer")
+        response = read_response(kind, data, "a response")
     except MalformedResponseError as error:
         assert error.reason == "malformed"  # noqa: PT017  both ways are good, a third is not
     else:
@@ -241,13 +241,13 @@ def read_or_refuse(kind: type[Struct], data: bytes) -> None:
 @pytest.mark.parametrize("kind", WIRE_TYPES)
 @settings(max_examples=20)  # of each kind, and there are dozens
 @given(data=st.data())
-def test_any_json_is_an_answer_or_malformed(kind: type[Struct], data: st.DataObject) -> None:
+def test_any_json_is_a_response_or_malformed(kind: type[Struct], data: st.DataObject) -> None:
     shaped = st.dictionaries(st.sampled_from(kind.__struct_fields__), VALUES, max_size=5)
     read_or_refuse(kind, json.dumps(data.draw(shaped | VALUES)).encode())
 
 
 @given(st.binary())
-def test_any_bytes_are_an_answer_or_malformed(data: bytes) -> None:
+def test_any_bytes_are_a_response_or_malformed(data: bytes) -> None:
     read_or_refuse(WireStream, data)
 
 
@@ -263,12 +263,12 @@ def test_any_bytes_are_an_answer_or_malformed(data: bytes) -> None:
     ],
     ids=["nothing", "null", "no UTF-8", "half a character", "a deep hole", "a word for a number"],
 )
-def test_such_an_answer_is_malformed(data: bytes) -> None:
-    with pytest.raises(MalformedResponseError, match="the answer"):
-        read_response(WireStream, data, "the answer")
+def test_such_a_response_is_malformed(data: bytes) -> None:
+    with pytest.raises(MalformedResponseError, match="the response"):
+        read_response(WireStream, data, "the response")
 
 
-def test_a_malformed_answer_says_where_it_breaks() -> None:
+def test_a_malformed_response_names_the_place() -> None:
     with pytest.raises(MalformedResponseError, match=r"jsz: .*\$\.state\.messages"):
         read_response(WireStream, b'{"state":{"messages":"three"}}', "jsz")
 
@@ -302,21 +302,21 @@ def structs(kind: type[Struct]) -> st.SearchStrategy[Any]:
 
 
 @given(structs(WireStreamConfig))
-def test_no_configuration_of_a_stream_is_beyond_reading(wire_config: WireStreamConfig) -> None:
+def test_any_configuration_of_a_stream_can_be_decoded(wire_config: WireStreamConfig) -> None:
     config = stream_config("S", wire_config)
     limits = [config.max_bytes, config.max_messages, config.max_consumers, config.max_age_seconds]
     assert all(most is None or 0 < most < 2**63 for most in limits)
 
 
 @given(structs(WireConsumerConfig))
-def test_no_configuration_of_a_consumer_is_beyond_reading(wire_config: WireConsumerConfig) -> None:
+def test_any_configuration_of_a_consumer_can_be_decoded(wire_config: WireConsumerConfig) -> None:
     config = consumer_config(wire_config)
     limits = [config.max_deliver, config.max_ack_pending, config.max_waiting]
     assert all(most is None or 0 < most < 2**63 for most in limits)
 
 
 @given(structs(WireStream))
-def test_no_stream_is_beyond_reading(row: WireStream) -> None:
+def test_any_stream_can_be_decoded(row: WireStream) -> None:
     found = stream_from_wire("APP", row, None, "n1")
     assert found.up
     ages = [origin.active_seconds for origin in found.origins]
@@ -324,7 +324,7 @@ def test_no_stream_is_beyond_reading(row: WireStream) -> None:
 
 
 @given(structs(WireConsumer))
-def test_no_consumer_is_beyond_reading(row: WireConsumer) -> None:
+def test_any_consumer_can_be_decoded(row: WireConsumer) -> None:
     found = consumer_from_wire("APP", "S", row, None, "n1", 1)
     assert found.name == row.name
     assert all(age.active_seconds is None or age.active_seconds > 0 for age in found.replicas)

@@ -29,7 +29,7 @@ print(found)
 """
 
 
-def test_the_first_answers_of_several_servers_are_decoded_at_the_same_time() -> None:
+def test_the_first_responses_of_several_servers_are_decoded_concurrently() -> None:
     ended = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""Which consumers get requests of their own, and how long an answer stays good."""
+"""Which consumers get exact requests, and how long a cached result holds."""
 
 from typing import Any
 
@@ -18,9 +18,9 @@ from exporter.model import Consumer, Stream
 from exporter.signals.events_input import ConsumerKey, FilteredCount, LagMeasurement
 from exporter.signals.results import ConsumerSignals, Signals
 from exporter.sources.exact_requests.selection import (
+    CachedCount,
+    CachedMeasurement,
     Countable,
-    KeptCount,
-    KeptReading,
     Lagging,
     choose_countable,
     choose_lagging,
@@ -37,15 +37,15 @@ def key(name: str) -> ConsumerKey:
     return ("APP", "ORDERS", name)
 
 
-def behind(name: str, lag: float, requested_from: int = 20) -> Lagging:
-    return Lagging(key(name), STREAM, (), requested_from, lag)
+def behind(name: str, lag: float, start_seq: int = 20) -> Lagging:
+    return Lagging(key(name), STREAM, (), start_seq, lag)
 
 
 def names(chosen: list[Lagging] | list[Countable]) -> list[str]:
     return [each.key[2] for each in chosen]
 
 
-def told(**changes: Any) -> ConsumerSignals:
+def reported(**changes: Any) -> ConsumerSignals:
     plain: dict[str, Any] = {
         "redeliveries": 0,
         "recreated": 0,
@@ -72,24 +72,26 @@ def row(**changes: Any) -> Consumer:
     return consumer(**{**plain, **changes})
 
 
-def requested_from(one: Consumer, said: ConsumerSignals, kept_in: Stream = STREAM) -> int | None:
-    signals = Signals({key(one.name): said})
+def start_seq(one: Consumer, payload: ConsumerSignals, kept_in: Stream = STREAM) -> int | None:
+    signals = Signals({key(one.name): payload})
     found = lagging(snapshot(kept_in, one), signals, "APP")
-    return found[0].requested_from if found else None
+    return found[0].start_seq if found else None
 
 
-def test_a_lagging_consumer_is_asked_from_its_first_unfinished_message_on() -> None:
-    assert requested_from(row(), told()) == 31
+def test_a_lagging_consumer_starts_at_its_first_unfinished_message() -> None:
+    assert start_seq(row(), reported()) == 31
 
 
 def test_what_was_acked_since_the_poll_before_is_passed_over() -> None:
     moved = row(ack_floor_stream_seq=35, ack_floor_consumer_seq=25, num_ack_pending=5)
-    assert requested_from(moved, told()) == 36
+    assert start_seq(moved, reported()) == 36
 
 
-@pytest.mark.parametrize("said", [told(lag=0.0), told(lag=None), told(unfinished_seq=None)])
-def test_who_is_not_known_to_lag_is_not_asked_for(said: ConsumerSignals) -> None:
-    assert requested_from(row(), said) is None
+@pytest.mark.parametrize(
+    "payload", [reported(lag=0.0), reported(lag=None), reported(unfinished_seq=None)]
+)
+def test_a_consumer_without_known_lag_gets_no_request(payload: ConsumerSignals) -> None:
+    assert start_seq(row(), payload) is None
 
 
 @pytest.mark.parametrize(
@@ -102,26 +104,24 @@ def test_who_is_not_known_to_lag_is_not_asked_for(said: ConsumerSignals) -> None
         row(config=consumer_config(deliver_policy="last_per_subject")),
     ],
 )
-def test_where_the_message_would_not_tell_the_truth_nothing_is_asked(one: Consumer) -> None:
-    assert requested_from(one, told()) is None
+def test_no_request_where_the_message_would_not_give_the_true_lag(one: Consumer) -> None:
+    assert start_seq(one, reported()) is None
 
 
-def test_nothing_is_asked_of_a_stream_without_a_leader() -> None:
-    assert requested_from(row(), told(), stream(up=False, reason="no_leader")) is None
+def test_no_request_for_a_stream_without_a_leader() -> None:
+    assert start_seq(row(), reported(), stream(up=False, reason="no_leader")) is None
 
 
-def test_behind_a_message_that_was_given_up_only_what_is_not_sent_yet_is_asked_for() -> None:
-    assert requested_from(row(), told(floor_exhausted=1)) is None
-    assert requested_from(row(num_ack_pending=0), told(floor_exhausted=1)) == 41
+def test_behind_an_exhausted_message_only_undelivered_ones_count() -> None:
+    assert start_seq(row(), reported(floor_exhausted=1)) is None
+    assert start_seq(row(num_ack_pending=0), reported(floor_exhausted=1)) == 41
 
 
 @pytest.mark.parametrize(("policy", "start"), [("all", 11), ("new", None)])
-def test_who_never_acked_is_asked_for_only_if_its_beginning_is_known(
-    policy: str, start: int | None
-) -> None:
+def test_a_consumer_that_never_acked_needs_a_known_start(policy: str, start: int | None) -> None:
     never = row(ack_floor_consumer_seq=0, ack_floor_stream_seq=0)
     one = replace(never, config=consumer_config(deliver_policy=policy))
-    assert requested_from(one, told()) == start
+    assert start_seq(one, reported()) == start
 
 
 def test_all_that_lag_are_chosen_if_they_are_few_enough() -> None:
@@ -129,26 +129,26 @@ def test_all_that_lag_are_chosen_if_they_are_few_enough() -> None:
     assert names(chosen) == ["b", "a"]
 
 
-def test_the_worst_are_always_chosen_and_the_others_in_turn() -> None:
+def test_the_highest_lags_are_always_chosen_and_the_others_in_rotation() -> None:
     wanted = [
         behind(name, lag) for name, lag in zip("abcdef", (60, 50, 40, 30, 20, 10), strict=True)
     ]
-    asked: dict[ConsumerKey, int] = {}
+    requested: dict[ConsumerKey, int] = {}
     rounds = []
-    for turn in range(3):
-        chosen = names(choose_lagging(wanted, 4, asked))
-        asked |= {key(name): turn for name in chosen}
+    for number in range(3):
+        chosen = names(choose_lagging(wanted, 4, requested))
+        requested |= {key(name): number for name in chosen}
         rounds.append(chosen)
     assert rounds == [["a", "b", "c", "d"], ["a", "b", "e", "f"], ["a", "b", "c", "d"]]
 
 
-def test_a_reading_stays_good_while_its_message_is_the_first_and_stored() -> None:
-    kept = KeptReading(LagMeasurement(20, 25, NOW), (), STREAM)
-    assert kept.responses(behind("a", 1.0, requested_from=20))
-    assert kept.responses(behind("a", 1.0, requested_from=25))
-    assert not kept.responses(behind("a", 1.0, requested_from=26))
-    assert not kept.responses(behind("a", 1.0, requested_from=19))
-    assert not kept.responses(replace(behind("a", 1.0), filters=("orders.eu",)))
+def test_a_measurement_holds_while_its_message_is_the_first_and_stored() -> None:
+    cached = CachedMeasurement(LagMeasurement(20, 25, NOW), (), STREAM)
+    assert cached.still_valid_for(behind("a", 1.0, start_seq=20))
+    assert cached.still_valid_for(behind("a", 1.0, start_seq=25))
+    assert not cached.still_valid_for(behind("a", 1.0, start_seq=26))
+    assert not cached.still_valid_for(behind("a", 1.0, start_seq=19))
+    assert not cached.still_valid_for(replace(behind("a", 1.0), filters=("orders.eu",)))
 
 
 @pytest.mark.parametrize(
@@ -162,19 +162,19 @@ def test_a_reading_stays_good_while_its_message_is_the_first_and_stored() -> Non
         ({"created": at(NOW)}, False),
     ],
 )
-def test_a_reading_ends_when_its_message_may_be_gone(changes: Any, good: bool) -> None:
-    kept = KeptReading(LagMeasurement(20, 25, NOW), (), STREAM)
+def test_a_measurement_ends_when_its_message_may_be_gone(changes: Any, good: bool) -> None:
+    cached = CachedMeasurement(LagMeasurement(20, 25, NOW), (), STREAM)
     wanted = replace(behind("a", 1.0), stream=replace(STREAM, **changes))
-    assert kept.responses(wanted) is good
+    assert cached.still_valid_for(wanted) is good
 
 
-def test_in_a_stream_with_gaps_a_reading_holds_until_something_is_removed() -> None:
+def test_in_a_stream_with_gaps_a_measurement_holds_until_a_removal() -> None:
     gaps = replace(STREAM, messages=50)
-    kept = KeptReading(LagMeasurement(20, 25, NOW), (), gaps)
+    cached = CachedMeasurement(LagMeasurement(20, 25, NOW), (), gaps)
     grown = replace(gaps, messages=60, last_seq=110)
-    assert kept.responses(replace(behind("a", 1.0), stream=grown))
+    assert cached.still_valid_for(replace(behind("a", 1.0), stream=grown))
     trimmed = replace(gaps, messages=49, first_seq=13)
-    assert not kept.responses(replace(behind("a", 1.0), stream=trimmed))
+    assert not cached.still_valid_for(replace(behind("a", 1.0), stream=trimmed))
 
 
 FILTERED = consumer_config(filters=("orders.eu",))
@@ -187,7 +187,7 @@ def test_a_filtered_consumer_can_be_counted() -> None:
     ]
 
 
-def test_a_wide_filter_may_be_answered_with_every_subject() -> None:
+def test_the_response_to_a_wildcard_filter_may_name_every_subject() -> None:
     wide = consumer_config(filters=("orders.eu", "orders.*.x"))
     assert [each.subjects for each in countable(snapshot(STREAM, row(config=wide)), "APP")] == [11]
 
@@ -202,7 +202,7 @@ def test_a_wide_filter_may_be_answered_with_every_subject() -> None:
         {"deliver_policy": "last_per_subject"},
     ],
 )
-def test_who_needs_no_count_or_has_no_use_for_it_is_left_out(changes: Any) -> None:
+def test_a_consumer_that_needs_no_count_is_not_countable(changes: Any) -> None:
     config = replace(FILTERED, **changes)
     assert countable(snapshot(STREAM, row(config=config)), "APP") == []
 
@@ -226,18 +226,18 @@ def count_of(name: str, subjects: int = 1) -> Countable:
     return Countable(key(name), ("orders.eu",), at(NOW), 30, 10, subjects)
 
 
-def test_who_waited_longest_is_counted_first() -> None:
-    asked = {key("a"): 2, key("b"): 1}
-    assert names(choose_countable([count_of(n) for n in "abc"], 2, 10, asked)) == ["c", "b"]
+def test_the_longest_waiting_consumer_is_counted_first() -> None:
+    requested = {key("a"): 2, key("b"): 1}
+    assert names(choose_countable([count_of(n) for n in "abc"], 2, 10, requested)) == ["c", "b"]
 
 
-def test_all_answers_together_stay_under_the_ceiling() -> None:
+def test_all_responses_together_stay_under_the_ceiling() -> None:
     wanted = [count_of("a", 6), count_of("b", 6), count_of("c", 4), count_of("d", 11)]
     assert names(choose_countable(wanted, 10, 10, {})) == ["a", "c"]
 
 
 @pytest.mark.parametrize(
-    ("changes", "tells_more"),
+    ("changes", "differs"),
     [
         ({}, False),
         ({"deliveries": 31}, True),
@@ -246,6 +246,6 @@ def test_all_answers_together_stay_under_the_ceiling() -> None:
         ({"created": at(NOW + 60)}, True),
     ],
 )
-def test_a_consumer_that_did_nothing_is_not_counted_again(changes: Any, tells_more: bool) -> None:
-    kept = KeptCount(FilteredCount(50, 10, 30, 20), ("orders.eu",), at(NOW))
-    assert replace(count_of("a"), **changes).unlike(kept) is tells_more
+def test_a_consumer_that_did_nothing_is_not_counted_again(changes: Any, differs: bool) -> None:
+    cached = CachedCount(FilteredCount(50, 10, 30, 20), ("orders.eu",), at(NOW))
+    assert replace(count_of("a"), **changes).differs_from(cached) is differs

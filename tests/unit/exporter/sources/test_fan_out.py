@@ -7,45 +7,48 @@ import time
 import pytest
 
 from exporter.errors import RequestError
-from exporter.sources.fan_out import each_of, fan_out
-from exporter.sources.request_context import LeftOut, RequestContext
+from exporter.sources.fan_out import fan_out, run_each
+from exporter.sources.request_context import RequestContext, SkippedRequests
 
 STREAMS = [f"S{number}" for number in range(8)]
 
 
 class Handler:
-    """Refuses some for a reason; remembers who was asked for."""
+    """Refuses some items with a reason; records all requests."""
 
     def __init__(self, refused: dict[str, str]) -> None:
         self.refused = refused
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
     async def request(self, stream: str) -> None:
-        self.asked.append(stream)
+        self.requested.append(stream)
         if reason := self.refused.get(stream):
             raise RequestError(reason, f"{stream}: {reason}")
 
 
 def in_time() -> RequestContext:
-    return RequestContext(time.monotonic() + 60, LeftOut())
+    return RequestContext(time.monotonic() + 60, SkippedRequests())
 
 
 async def test_a_denial_of_one_after_another_was_allowed_ends_nothing() -> None:
-    desk = Handler({"S3": "permission"})
-    failures = await each_of(STREAMS, desk.request, 1)
-    assert (desk.asked, [str(failure.reason) for failure in failures]) == (STREAMS, ["permission"])
+    handler = Handler({"S3": "permission"})
+    failures = await run_each(STREAMS, handler.request, 1)
+    assert (handler.requested, [str(failure.reason) for failure in failures]) == (
+        STREAMS,
+        ["permission"],
+    )
 
 
 async def test_a_denial_of_the_first_ends_it_for_all_would_be_denied() -> None:
-    desk = Handler(dict.fromkeys(STREAMS, "permission"))
-    await each_of(STREAMS, desk.request, 1)
-    assert desk.asked == ["S0"]
+    handler = Handler(dict.fromkeys(STREAMS, "permission"))
+    await run_each(STREAMS, handler.request, 1)
+    assert handler.requested == ["S0"]
 
 
 async def test_a_lost_connection_ends_it() -> None:
-    desk = Handler({"S2": "disconnected"})
-    await each_of(STREAMS, desk.request, 1)
-    assert desk.asked == ["S0", "S1", "S2"]
+    handler = Handler({"S2": "disconnected"})
+    await run_each(STREAMS, handler.request, 1)
+    assert handler.requested == ["S0", "S1", "S2"]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +59,7 @@ async def test_a_lost_connection_ends_it() -> None:
         ({"S3": "timeout"}, "timeout"),
     ],
 )
-async def test_the_reason_says_whether_all_of_it_failed(
+async def test_the_reason_shows_whether_all_requests_failed(
     refused: dict[str, str], reason: str
 ) -> None:
     streams = STREAMS[:1] if "S0" in refused else STREAMS
@@ -66,8 +69,10 @@ async def test_the_reason_says_whether_all_of_it_failed(
     assert f"1 of {len(streams)} streams" in caught.value.detail
 
 
-async def test_after_the_deadline_nobody_is_asked() -> None:
-    desk = Handler({})
+async def test_after_the_deadline_no_request_is_sent() -> None:
+    handler = Handler({})
     with pytest.raises(RequestError) as caught:
-        await fan_out(STREAMS, desk.request, 4, RequestContext(time.monotonic() - 1, LeftOut()))
-    assert (caught.value.reason, desk.asked) == ("timeout", [])
+        await fan_out(
+            STREAMS, handler.request, 4, RequestContext(time.monotonic() - 1, SkippedRequests())
+        )
+    assert (caught.value.reason, handler.requested) == ("timeout", [])

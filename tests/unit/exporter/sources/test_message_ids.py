@@ -1,4 +1,4 @@
-"""The sample of last messages: who is asked for what, and what is told of the rest."""
+"""The sample of last messages: which streams are read, and what is reported of the rest."""
 
 import base64
 import json
@@ -14,7 +14,7 @@ from exporter.model import Stream
 from exporter.sources.jetstream_api import message_ids
 from exporter.sources.jetstream_api.client import AccountApi
 from exporter.sources.jetstream_api.message_ids import MESSAGES_PER_STREAM, MessageIds
-from exporter.sources.request_context import LeftOut, RequestContext
+from exporter.sources.request_context import RequestContext, SkippedRequests
 from exporter.sources.transport.connection import Reply
 
 WITH_ID = b"NATS/1.0\r\nNats-Msg-Id: 1\r\n\r\n"
@@ -22,17 +22,17 @@ WITHOUT = b"NATS/1.0\r\nOther: Nats-Msg-Id\r\n\r\n"
 
 
 class Handler:
-    """Answers like the leader of each stream, and keeps what it was asked."""
+    """Responds like the leader of each stream, and records the requests."""
 
     def __init__(self, headers: Callable[[int], bytes | None]) -> None:
         self._headers = headers
-        self.asked: list[int] = []
+        self.requested: list[int] = []
 
     async def request(self, subject: str, payload: bytes = b"", *, timeout: float) -> Reply:
         if subject.endswith(".DENIED"):
             raise RequestError("permission", f"{subject} was denied")
         seq = json.loads(payload)["seq"]
-        self.asked.append(seq)
+        self.requested.append(seq)
         found = self._headers(seq)
         response: Mapping[str, Any] = {"error": {"code": 404, "description": "no message found"}}
         if found is not None:
@@ -40,8 +40,8 @@ class Handler:
         return Reply(json.dumps(response).encode(), {}, 0.0, 0.0)
 
 
-def asked_of(desk: Handler) -> MessageIds:
-    return MessageIds(AccountApi(desk))  # type: ignore[arg-type]
+def message_ids_of(handler: Handler) -> MessageIds:
+    return MessageIds(AccountApi(handler))  # type: ignore[arg-type]
 
 
 def row(name: str = "ORDERS", **changes: Any) -> Stream:
@@ -51,26 +51,26 @@ def row(name: str = "ORDERS", **changes: Any) -> Stream:
 
 
 def context() -> RequestContext:
-    return RequestContext(time.monotonic() + 10, LeftOut())
+    return RequestContext(time.monotonic() + 10, SkippedRequests())
 
 
 async def test_the_last_messages_are_read_and_those_with_an_id_counted() -> None:
-    desk = Handler(lambda seq: WITH_ID if seq % 2 else WITHOUT)
-    found, error = await asked_of(desk).read([row()], context())
+    handler = Handler(lambda seq: WITH_ID if seq % 2 else WITHOUT)
+    found, error = await message_ids_of(handler).read([row()], context())
     assert error is None
     sample = found["APP", "ORDERS"]
     assert (sample.read, sample.with_id) == (MESSAGES_PER_STREAM, MESSAGES_PER_STREAM // 2)
-    assert sorted(desk.asked) == list(range(81, 101))
+    assert sorted(handler.requested) == list(range(81, 101))
 
 
 async def test_what_is_gone_does_not_count_and_a_short_stream_ends_at_its_first() -> None:
-    desk = Handler(lambda seq: None if seq == 99 else WITH_ID)
-    found, _ = await asked_of(desk).read([row(first_seq=98, messages=2)], context())
-    assert (found["APP", "ORDERS"].read, desk.asked) == (2, [100, 99, 98])
+    handler = Handler(lambda seq: None if seq == 99 else WITH_ID)
+    found, _ = await message_ids_of(handler).read([row(first_seq=98, messages=2)], context())
+    assert (found["APP", "ORDERS"].read, handler.requested) == (2, [100, 99, 98])
 
 
 @pytest.mark.parametrize(
-    "left_out",
+    "unread",
     [
         row(messages=0),
         row(up=False),
@@ -80,14 +80,14 @@ async def test_what_is_gone_does_not_count_and_a_short_stream_ends_at_its_first(
     ],
     ids=["empty", "down", "unknown", "no window", "mirror"],
 )
-async def test_a_stream_that_dedupes_nothing_is_not_read(left_out: Stream) -> None:
-    desk = Handler(lambda _: WITH_ID)
-    assert await asked_of(desk).read([left_out], context()) == ({}, None)
-    assert desk.asked == []
+async def test_a_stream_that_dedupes_nothing_is_not_read(unread: Stream) -> None:
+    handler = Handler(lambda _: WITH_ID)
+    assert await message_ids_of(handler).read([unread], context()) == ({}, None)
+    assert handler.requested == []
 
 
 async def test_one_that_may_not_be_read_does_not_cost_the_others() -> None:
-    found, error = await asked_of(Handler(lambda _: WITH_ID)).read(
+    found, error = await message_ids_of(Handler(lambda _: WITH_ID)).read(
         [row(), row("DENIED")], context()
     )
     assert list(found) == [("APP", "ORDERS")]
@@ -95,9 +95,11 @@ async def test_one_that_may_not_be_read_does_not_cost_the_others() -> None:
     assert error.reason == "partial"
 
 
-async def test_streams_beyond_the_bound_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_streams_above_the_limit_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_ids, "MOST_STREAMS", 1)
-    found, error = await asked_of(Handler(lambda _: WITH_ID)).read([row("A"), row("B")], context())
+    found, error = await message_ids_of(Handler(lambda _: WITH_ID)).read(
+        [row("A"), row("B")], context()
+    )
     assert list(found) == [("APP", "A")]
     assert error is not None
     assert error.detail == "1 streams beyond 1 were not sampled"

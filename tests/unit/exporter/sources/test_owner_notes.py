@@ -1,4 +1,4 @@
-"""What owners write for the audit into metadata, and settings that servers tell."""
+"""Owners' notes in metadata, and the settings that servers report."""
 
 from datetime import UTC, datetime
 
@@ -51,11 +51,11 @@ def test_the_horizon_of_publishers_is_a_time(text: str, seconds: float | None) -
     assert notes.unreadable == (() if seconds else ("publish-retry-horizon",))
 
 
-def test_a_note_that_nobody_reads_is_told() -> None:
+def test_an_unknown_note_is_reported() -> None:
     assert owner_notes({"io.streamgauge.ignroe": "no-ack"}).unreadable == ("ignroe",)
 
 
-def test_a_stream_says_what_checks_ask_of_it() -> None:
+def test_a_stream_has_the_fields_that_checks_need() -> None:
     wire = WireStreamConfig(
         sealed=True,
         sources=[WireOriginConfig("A"), WireOriginConfig("B")],
@@ -75,7 +75,7 @@ def test_a_stream_says_what_checks_ask_of_it() -> None:
         WireStreamConfig(sources=[WireOriginConfig("A", [WireTransform("a", "b")])]),
     ],
 )
-def test_a_stream_whose_subjects_change_says_so(wire: WireStreamConfig) -> None:
+def test_a_stream_with_subject_transforms_is_marked(wire: WireStreamConfig) -> None:
     assert stream_config("ORDERS", wire).transformed
 
 
@@ -91,21 +91,25 @@ def test_a_sample_rate_is_read_as_servers_read_it(written: str, percent: float |
 
 
 def test_a_server_that_names_no_setting_has_it_off() -> None:
-    told = server_settings(WireVarz(max_payload=1024))
-    assert (told.auth_required, told.tls_required, told.tls_expires) == (False, False, None)
-    assert told.max_payload == 1024
+    reported = server_settings(WireVarz(max_payload=1024))
+    assert (reported.auth_required, reported.tls_required, reported.tls_expires) == (
+        False,
+        False,
+        None,
+    )
+    assert reported.max_payload == 1024
     never = server_settings(WireVarz(tls_cert_not_after=datetime(1, 1, 1, tzinfo=UTC)))
     assert never.tls_expires is None
 
 
-def test_servers_are_asked_now_and_then_and_newcomers_at_once() -> None:
-    book = ServerSettingsCache(wanted=True, interval=60.0)
-    assert book.due({"A"}, 0.0)
-    book.request({"A"}, 0.0)
-    assert not book.due({"A"}, 59.0)
-    assert book.due({"A", "B"}, 1.0)
-    assert book.due({"A"}, 60.0)
-    assert not book.due(set(), 60.0)
+def test_servers_are_requested_at_an_interval_and_new_ones_at_once() -> None:
+    cache = ServerSettingsCache(wanted=True, interval=60.0)
+    assert cache.due({"A"}, 0.0)
+    cache.note_requested({"A"}, 0.0)
+    assert not cache.due({"A"}, 59.0)
+    assert cache.due({"A", "B"}, 1.0)
+    assert cache.due({"A"}, 60.0)
+    assert not cache.due(set(), 60.0)
     assert not ServerSettingsCache(wanted=False, interval=60.0).due({"A"}, 0.0)
 
 

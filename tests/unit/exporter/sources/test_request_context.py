@@ -5,32 +5,32 @@ import time
 import pytest
 
 from exporter.errors import RequestError
-from exporter.sources.request_context import RETRY_AFTER_SECONDS, LeftOut, RequestContext
+from exporter.sources.request_context import RETRY_AFTER_SECONDS, RequestContext, SkippedRequests
 from exporter.sources.transport.connection import _as_checked
 
 
-def test_a_refused_question_rests_and_then_is_asked_again() -> None:
-    left_out = LeftOut()
-    left_out.note("statsz", "permission", 100.0)
-    assert left_out.rests("statsz", 100.0 + RETRY_AFTER_SECONDS - 1)
-    assert not left_out.rests("statsz", 100.0 + RETRY_AFTER_SECONDS)
+def test_a_refused_request_is_skipped_and_then_retried() -> None:
+    skipped_requests = SkippedRequests()
+    skipped_requests.note("statsz", "permission", 100.0)
+    assert skipped_requests.is_skipped("statsz", 100.0 + RETRY_AFTER_SECONDS - 1)
+    assert not skipped_requests.is_skipped("statsz", 100.0 + RETRY_AFTER_SECONDS)
 
 
-def test_saying_again_that_it_rests_does_not_prolong_the_rest() -> None:
-    left_out = LeftOut()
-    left_out.note("statsz", "permission", 100.0)
-    left_out.note("statsz", "permission", 200.0)
-    assert not left_out.rests("statsz", 100.0 + RETRY_AFTER_SECONDS)
+def test_a_second_refusal_does_not_prolong_the_skipping() -> None:
+    skipped_requests = SkippedRequests()
+    skipped_requests.note("statsz", "permission", 100.0)
+    skipped_requests.note("statsz", "permission", 200.0)
+    assert not skipped_requests.is_skipped("statsz", 100.0 + RETRY_AFTER_SECONDS)
 
 
-def test_a_timeout_makes_nothing_rest() -> None:
-    left_out = LeftOut()
-    left_out.note("statsz", "timeout", 100.0)
-    assert not left_out.rests("statsz", 100.0)
+def test_a_timeout_skips_nothing() -> None:
+    skipped_requests = SkippedRequests()
+    skipped_requests.note("statsz", "timeout", 100.0)
+    assert not skipped_requests.is_skipped("statsz", 100.0)
 
 
 @pytest.mark.parametrize(
-    ("asked", "denied"),
+    ("requested", "denied"),
     [
         ("$JS.hub.API.STREAM.LIST", "$js.api.stream.list"),
         ("$JS.API.STREAM.LIST", "$js.api.stream.list"),
@@ -38,12 +38,12 @@ def test_a_timeout_makes_nothing_rest() -> None:
         ("$SYS.REQ.USER.INFO", "$sys.req.user.info"),
     ],
 )
-def test_a_denial_names_the_subject_as_the_server_checked_it(asked: str, denied: str) -> None:
-    assert _as_checked(asked) == denied
+def test_a_denial_names_the_subject_as_the_server_checked_it(requested: str, denied: str) -> None:
+    assert _as_checked(requested) == denied
 
 
-def test_a_question_with_less_time_is_told_with_the_others() -> None:
-    whole = RequestContext(time.monotonic() + 10.0, LeftOut())
+def test_a_request_with_less_time_is_reported_with_the_others() -> None:
+    whole = RequestContext(time.monotonic() + 10.0, SkippedRequests())
     part = whole.within(0.5)
     assert 4.0 < part.deadline - time.monotonic() <= 5.0
     with whole.request("statsz"):
@@ -53,4 +53,4 @@ def test_a_question_with_less_time_is_told_with_the_others() -> None:
     assert [(o.request, o.ok) for o in whole.outcomes] == [("statsz", True), ("jsz_config", False)]
     assert whole.timed_out("jsz_config")
     assert not whole.timed_out("statsz")
-    assert whole.refused("jsz_config")  # a smaller request may still be answered
+    assert whole.refused("jsz_config")  # a smaller request may still succeed

@@ -26,21 +26,21 @@ def test_a_server_seen_for_the_first_time_is_believed_at_once() -> None:
 
 
 def test_a_server_that_came_back_counts_for_a_moment_first() -> None:
-    book = StartupCache()
-    book.starting([member("first", 100.0)])
-    assert book.starting([member("second", 1.0)]) == {"n1"}
-    assert book.starting([member("second", 6.0)]) == frozenset()
-    assert book.has_settled("second")
+    cache = StartupCache()
+    cache.starting([member("first", 100.0)])
+    assert cache.starting([member("second", 1.0)]) == {"n1"}
+    assert cache.starting([member("second", 6.0)]) == frozenset()
+    assert cache.has_settled("second")
 
 
-def test_a_server_that_still_reads_its_log_is_starting_although_it_hears_the_meta_leader() -> None:
-    book, response = StartupCache(), member("first", 100.0)
+def test_a_server_that_still_reads_its_log_is_starting_even_with_a_meta_leader() -> None:
+    cache, response = StartupCache(), member("first", 100.0)
     response.health = WireHealth("unavailable", "JetStream is still recovering meta layer")
-    assert book.starting([response]) == {"n1"}
-    assert book.is_new(response.server)
+    assert cache.starting([response]) == {"n1"}
+    assert cache.is_new(response.server)
     response.health = WireHealth("ok")
-    assert book.starting([response]) == frozenset()
-    assert not book.is_new(response.server)
+    assert cache.starting([response]) == frozenset()
+    assert not cache.is_new(response.server)
 
 
 def test_a_server_without_jetstream_is_never_new() -> None:
@@ -48,6 +48,6 @@ def test_a_server_without_jetstream_is_never_new() -> None:
 
 
 def test_a_member_without_a_meta_leader_is_starting_for_a_minute_at_most() -> None:
-    book = StartupCache()
-    assert book.starting([member("first", 10.0, leader="")]) == {"n1"}
-    assert book.starting([member("first", 61.0, leader="")]) == frozenset()
+    cache = StartupCache()
+    assert cache.starting([member("first", 10.0, leader="")]) == {"n1"}
+    assert cache.starting([member("first", 61.0, leader="")]) == frozenset()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exporter.sources.decoding.wire import WireCluster, WireState, WireStream
-from exporter.sources.subsz.rows import LedStream, ServerRows, may_hear_exhausted
+from exporter.sources.subsz.rows import LedStream, ServerRows, matches_exhausted
 from exporter.sources.subsz.wire import SubszRequest, WireSubscription
 from exporter.subscription_counts import EXPORTER_GROUP
 
@@ -46,11 +46,11 @@ OWN = (sub(12, 1, "orders.>", 100), sub(12, 2, "returns", 5))
         ),
         pytest.param(
             (sub(20, 1, "orders.>"), sub(20, 2, "returns"), sub(20, 3, "_INBOX.x.*")),
-            STREAM, {12}, id="a client that hears something else",
+            STREAM, {12}, id="a client with other subscriptions",
         ),
         pytest.param(
             (sub(20, 1, "orders.>"), sub(20, 2, "returns")), STREAM, {12, 20},
-            id="a client that hears nothing else",
+            id="a client without other subscriptions",
         ),
         pytest.param(
             (sub(20, 1, "orders.>", account="OTHER"), sub(20, 2, "returns", account="OTHER")),
@@ -59,17 +59,17 @@ OWN = (sub(12, 1, "orders.>", 100), sub(12, 2, "returns", 5))
         pytest.param(
             (sub(12, 3, "$JS.API.DIRECT.GET.ORDERS", qgroup="_sys_"),
              sub(12, 4, "$JS.API.DIRECT.GET.ORDERS.>", qgroup="_sys_")),
-            STREAM, {12}, id="a stream that answers direct gets",
+            STREAM, {12}, id="a stream with direct get",
         ),
         pytest.param(
-            (sub(12, 3, "$JS.API.DIRECT.GET.ORDERS2"),), STREAM, set(), id="nobody is the stream",
+            (sub(12, 3, "$JS.API.DIRECT.GET.ORDERS2"),), STREAM, set(), id="no connection is the stream's",
         ),
         pytest.param(
             (sub(12, 3, "_INBOX.y"),), SOURCED, {12}, id="a stream that also listens to sources",
         ),
     ],
 )  # fmt: skip
-def test_a_streams_own_connection_hears_its_subjects_and_nothing_else(
+def test_a_streams_own_connection_subscribes_only_to_its_subjects(
     others: tuple[WireSubscription, ...], stream: LedStream, expected: set[int]
 ) -> None:
     assert server_rows(*OWN, *others).candidates(stream) == expected
@@ -97,7 +97,7 @@ COPY, TWIN = sub(12, 1, "exported.>", 7), sub(12, 1, "orders.>", 7)
         ),
         pytest.param(
             {"": [*OWN, sub(12, 9, "elsewhere", 1000)]}, {("1", ""): 100, ("2", ""): 5},
-            id="what else it hears does not count",
+            id="its other subscriptions do not count",
         ),
     ],
 )  # fmt: skip
@@ -106,10 +106,10 @@ def test_copies_in_other_accounts_are_counted_by_themselves(
 ) -> None:
     rows = ServerRows("n1", "N1", [STREAM], [], lists)
     rows.index()
-    look = rows.stream_look(STREAM, 12)
-    assert {who[2:]: got for who, got in look.counters} == expected
-    assert {who[:2] for who, _ in look.counters} == {("N1", 12)}
-    assert (look.leader, look.last_seq) == ("n1", 40)
+    observation = rows.stream_observation(STREAM, 12)
+    assert {who[2:]: got for who, got in observation.counters} == expected
+    assert {who[:2] for who, _ in observation.counters} == {("N1", 12)}
+    assert (observation.leader, observation.last_seq) == ("n1", 40)
 
 
 GROUPED = WireStream(name="ORDERS", cluster=WireCluster(raft_group="S-R3F-abc"))
@@ -140,7 +140,7 @@ def test_whether_received_messages_still_wait(
     rows = server_rows(*OWN)
     rows.queues = queues
     led = LedStream("app", "AKEY", "ORDERS", STREAM.subjects, False, wire)
-    assert rows.stream_look(led, 12).in_queue is waits
+    assert rows.stream_observation(led, 12).in_queue is waits
 
 
 def test_both_forms_of_acks_are_one_number() -> None:
@@ -171,7 +171,7 @@ def test_a_client_that_listens_to_pulls_is_not_the_consumer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("subject", "hears"),
+    ("subject", "matches"),
     [
         ("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.ORDERS.w", True),
         ("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.*.*", True),
@@ -184,8 +184,8 @@ def test_a_client_that_listens_to_pulls_is_not_the_consumer() -> None:
         ("orders.>", False),
     ],
 )
-def test_who_may_hear_of_exhausted_messages(subject: str, hears: bool) -> None:
-    assert may_hear_exhausted(subject) is hears
+def test_which_subjects_match_the_max_deliveries_advisory(subject: str, matches: bool) -> None:
+    assert matches_exhausted(subject) is matches
 
 
 ADVISORIES = "$JS.EVENT.ADVISORY.>"

@@ -18,7 +18,7 @@ from support.signals.publish_polls import (
 )
 
 from exporter.signals.publishes.engine import FORGET_AFTER_SECONDS, PublishState, StreamPublishes
-from exporter.subscription_counts import StreamLook
+from exporter.subscription_counts import StreamObservation
 
 
 def test_counting_starts_at_the_first_poll() -> None:
@@ -46,7 +46,7 @@ def test_what_is_not_stored_is_reported_only_when_it_is_settled(
     followed = PublishPolls()
     followed.count(0, 0)
     row = stream(last_seq=20, created=LONG_AGO)
-    seen = StreamLook("n1", LONG_AGO, 20, in_queue, ((FIRST_LIFE, 100),))
+    seen = StreamObservation("n1", LONG_AGO, 20, in_queue, ((FIRST_LIFE, 100),))
     first = followed.state.update(counts({KEY: seen}), snapshot(row, followed.server, after=100))
     assert first.streams[KEY] == StreamPublishes(100, 0, 0, 0)
     for seconds, last_seq in polls:
@@ -74,7 +74,7 @@ def test_two_polls_without_a_queue_are_enough_for_a_stream_that_is_never_idle(
         zip(in_queue, (100, 200), (95, 130), strict=True)
     ):
         row = stream(last_seq=last_seq, created=LONG_AGO, config=followed.config)
-        seen = StreamLook("n1", LONG_AGO, last_seq - 9, waits, ((FIRST_LIFE, received),))
+        seen = StreamObservation("n1", LONG_AGO, last_seq - 9, waits, ((FIRST_LIFE, received),))
         after = followed.seconds + 30 * (place + 1)
         result = followed.state.update(
             counts({KEY: seen}), snapshot(row, followed.server, after=after)
@@ -130,8 +130,8 @@ def test_a_poll_from_before_a_move_or_a_recreation_is_not_used() -> None:
     followed = PublishPolls()
     followed.count(100, 100)
     row = stream(last_seq=150, created=LONG_AGO)
-    moved = StreamLook("n2", LONG_AGO, 120, None, ((OTHER_NODE, 900),))
-    other = StreamLook("n1", at(NOW - 9), 120, None, ((("N1", 88, "1", ""), 900),))
+    moved = StreamObservation("n2", LONG_AGO, 120, None, ((OTHER_NODE, 900),))
+    other = StreamObservation("n1", at(NOW - 9), 120, None, ((("N1", 88, "1", ""), 900),))
     for count in (moved, other):
         followed.seconds += 60
         signals = followed.state.update(
@@ -146,7 +146,7 @@ def test_several_subjects_are_one_number_and_one_may_go() -> None:
     more, less = ("N1", 12, "2", ""), FIRST_LIFE
     for received in (((less, 0), (more, 0)), ((less, 5), (more, 4)), ((less, 7),)):
         followed.seconds += 60
-        seen = StreamLook("n1", LONG_AGO, 0, None, received)
+        seen = StreamObservation("n1", LONG_AGO, 0, None, received)
         signals = followed.state.update(
             counts({KEY: seen}), snapshot(row, followed.server, after=followed.seconds)
         )
@@ -169,7 +169,7 @@ def test_copies_of_a_subscription_are_read_only_now_and_then_and_counted_once() 
         ((OTHER_NODE, 2), ((*OTHER_NODE[:3], "exported.>"), 7)),
     ):
         followed.seconds += 60
-        seen = StreamLook("n1", LONG_AGO, 0, None, counters)
+        seen = StreamObservation("n1", LONG_AGO, 0, None, counters)
         signals = followed.state.update(
             counts({KEY: seen}), snapshot(row, followed.server, after=followed.seconds)
         )
@@ -222,7 +222,7 @@ def test_an_unknown_configuration_shows_nothing_of_what_was_not_stored() -> None
     followed = PublishPolls()
     row = stream(last_seq=0, created=LONG_AGO, config=None)
     for received in (0, 9):
-        seen = StreamLook("n1", LONG_AGO, 0, None, ((FIRST_LIFE, received),))
+        seen = StreamObservation("n1", LONG_AGO, 0, None, ((FIRST_LIFE, received),))
         signals = followed.state.update(counts({KEY: seen}), snapshot(row, followed.server))
     assert signals.streams[KEY] == StreamPublishes(9)
 
