@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol, cast
 
-from archive.http.negotiation import About
 from archive.http.request_head import END, MOST_HEAD, Head, read_head
-from archive.http.response import Answer
+from archive.ingest.negotiation import About
+from archive.ingest.response import Answer
 from archive.remote_write.v1.connection_cursor import Line
 
 # A body that takes longer has time: aiohttp waits for the rest of it, and tells the sender off.

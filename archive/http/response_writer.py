@@ -8,7 +8,7 @@ from email.utils import formatdate
 from http import HTTPStatus
 from typing import Final
 
-from archive.http.response import Answer
+from archive.ingest.response import Answer
 
 _NO_CONTENT: Final = HTTPStatus.NO_CONTENT.value
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from archive.http.app import WRITE_PATH
-from archive.http.negotiation import About, UnsupportedError, version_of
 from archive.http.request_head import Head
-from archive.http.response import Answer
 from archive.http.response_writer import AnswerWriter
+from archive.ingest.negotiation import About, UnsupportedError, version_of
 from archive.ingest.receiver import UNKNOWN, Receiver
+from archive.ingest.response import Answer
 from archive.remote_write.v1.connection_cursor import Line
 from archive.self_metrics import Tally
 

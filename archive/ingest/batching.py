@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
 from archive.batch import Batch
-from archive.http.negotiation import About
-from archive.http.response import NOTHING, Answer, durable
+from archive.ingest.negotiation import About
+from archive.ingest.response import NOTHING, Answer, durable
 from archive.remote_write.decoder import QUICK_SIZE, Decoder, Version
 from archive.remote_write.result import Decoded
 from archive.remote_write.v1.connection_cursor import Line

@@ -14,11 +14,11 @@ from typing import Final, Protocol
 from aiohttp import web
 
 from archive.batch import Batch, SeriesDefinition
-from archive.http.negotiation import About, UnsupportedError, version_of
-from archive.http.response import NOTHING, Answer, durable, later, refused
 from archive.ingest.batching import Together
+from archive.ingest.negotiation import About, UnsupportedError, version_of
 from archive.ingest.quarantine import Quarantine
 from archive.ingest.rate_limited_log import MinuteLog
+from archive.ingest.response import NOTHING, Answer, durable, later, refused
 from archive.remote_write.decoder import QUICK_SIZE, Decoder, Version
 from archive.remote_write.protobuf import MalformedError
 from archive.remote_write.result import Decoded, Written

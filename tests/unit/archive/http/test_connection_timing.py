@@ -9,9 +9,9 @@ import pytest
 from support.remote_write.framed_requests import LINE, framed
 
 from archive.http.connection import IDLE, IMPATIENT, QuickConnection
-from archive.http.negotiation import About
 from archive.http.request_head import Head
-from archive.http.response import Answer
+from archive.ingest.negotiation import About
+from archive.ingest.response import Answer
 from archive.remote_write.decoder import Version
 from archive.remote_write.v1.connection_cursor import Line
 

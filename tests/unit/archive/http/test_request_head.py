@@ -8,8 +8,8 @@ import pytest
 from support.remote_write.framed_requests import LINE
 
 from archive.http.request_head import Head, read_head
-from archive.http.response import durable, later
 from archive.http.response_writer import AnswerWriter
+from archive.ingest.response import durable, later
 from archive.remote_write.decoder import Version
 from archive.remote_write.result import Written
 

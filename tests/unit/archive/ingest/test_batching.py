@@ -15,10 +15,10 @@ from support.remote_write import messages as rw
 from support.remote_write.decoded import Handler, rows_of
 from support.remote_write.endpoint import MemoryLog
 
-from archive.http.negotiation import About
-from archive.http.response import Answer
+from archive.ingest.negotiation import About
 from archive.ingest.quarantine import Quarantine
 from archive.ingest.receiver import Receiver
+from archive.ingest.response import Answer
 from archive.remote_write.decoder import Decoder, Version
 from archive.remote_write.v1.connection_cursor import Line
 from archive.self_metrics import Tally
