@@ -50,14 +50,14 @@ class _Line:
         self._stream, self._terminal = stream, terminal
         self._title, self._total = title, total
         self._done = 0
-        self._began = self._told = time.monotonic()
+        self._began = self._shown_at = time.monotonic()
         self._shown = False
 
     def step(self, amount: int) -> None:
         self._done += amount
         now = time.monotonic()
-        if now - self._told >= (_REDRAW_SECONDS if self._terminal else _LINE_SECONDS):
-            self._told = now
+        if now - self._shown_at >= (_REDRAW_SECONDS if self._terminal else _LINE_SECONDS):
+            self._shown_at = now
             self._show(now)
 
     def end(self) -> None:

@@ -23,7 +23,7 @@ from streamgauge.serving.logs import event
 logger = logging.getLogger(__name__)
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-_MOST_SENDERS: Final = 1000
+_MAX_SENDERS: Final = 1000
 
 
 class Refused(StrEnum):
@@ -52,10 +52,10 @@ class Value(NamedTuple):
 
 
 @dataclass(slots=True)
-class Tally:
+class ReceiverCounters:
     """What the receiver counts. Times in milliseconds."""
 
-    answers: Counter[int] = field(default_factory=Counter)
+    responses: Counter[int] = field(default_factory=Counter)
     samples: int = 0
     histograms: int = 0
     exemplars: int = 0
@@ -72,19 +72,19 @@ class Tally:
         self.histograms += written.histograms
         self.exemplars += written.exemplars
         if written.samples:
-            self._saw(sender, newest)
+            self._note_newest(sender, newest)
 
-    def _saw(self, sender: str, newest: int) -> None:
+    def _note_newest(self, sender: str, newest: int) -> None:
         known = self.newest.get(sender)
-        if known is not None or len(self.newest) < _MOST_SENDERS:
+        if known is not None or len(self.newest) < _MAX_SENDERS:
             self.newest[sender] = newest if known is None else max(known, newest)
         elif not self._full:
             self._full = True
             event(logger, logging.WARNING, "further senders have no metric of their own",
-                  senders=_MOST_SENDERS)  # fmt: skip
+                  senders=_MAX_SENDERS)  # fmt: skip
 
     def values(self) -> Iterator[Value]:
-        for code, count in sorted(self.answers.copy().items()):
+        for code, count in sorted(self.responses.copy().items()):
             yield Value(catalog.ARCHIVE_REQUESTS, count, (str(code),))
         yield Value(catalog.ARCHIVE_SAMPLES, self.samples)
         yield Value(catalog.ARCHIVE_HISTOGRAMS, self.histograms)

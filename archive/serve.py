@@ -16,7 +16,7 @@ from typing import Final
 
 from aiohttp import web
 
-from archive.components import Parts, open_parts
+from archive.components import Components, open_components
 from archive.http.app import make_app
 from archive.http.auth import BearerTokens, protect, sender_at_once
 from archive.http.listener import QuickListener
@@ -59,43 +59,43 @@ class Archive:
     async def run(self) -> int:
         """Until a signal; the exit code."""
         gc.set_threshold(*GC_THRESHOLDS)
-        parts = await asyncio.to_thread(open_parts, self._settings)
+        components = await asyncio.to_thread(open_components, self._settings)
         try:
-            await self._serve(parts)
-            published = await asyncio.to_thread(self._published, parts.publisher.publish_all)
+            await self._serve(components)
+            published = await asyncio.to_thread(self._published, components.publisher.publish_all)
         finally:
-            await parts.wal.close()
+            await components.wal.close()
         return 0 if published else 1
 
-    async def _serve(self, parts: Parts) -> None:
-        app = self._app(parts)
+    async def _serve(self, components: Components) -> None:
+        app = self._app(components)
         # Bodies are ours to unpack: what claims another encoding is refused unread.
         runner = web.AppRunner(
             app, access_log=None, shutdown_timeout=GOODBYE_SECONDS, auto_decompress=False
         )
         await runner.setup()
-        listener = self._listener(parts, runner)
+        listener = self._listener(components, runner)
         try:
             await self._listen(listener)
-            self._start_tasks(parts)
+            self._start_tasks(components)
             stopping = _stop_signal()
-            self._say_serving()
+            self._log_serving()
             await stopping.wait()
             event(logger, logging.INFO, "stopping")
         finally:
-            parts.receiver.stopping = True
+            components.receiver.stopping = True
             # First the listener: requests under way must still find their log.
             await listener.close(GOODBYE_SECONDS)
             await runner.cleanup()
             await self._end_tasks()
 
-    def _listener(self, parts: Parts, runner: web.AppRunner) -> QuickListener:
+    def _listener(self, components: Components, runner: web.AppRunner) -> QuickListener:
         """Plain write requests come in by the short way, all others by the application."""
         if runner.server is None:  # cannot be: it was set up
             raise RuntimeError("no server")
         desk = WriteHandler(
-            parts.receiver,
-            parts.tally,
+            components.receiver,
+            components.counters,
             partial(sender_at_once, self._web_config, self._tokens),
             self._headers_now,
         )
@@ -107,14 +107,14 @@ class Archive:
             self._headers_of, self._headers = config, config.headers
         return self._headers
 
-    def _app(self, parts: Parts) -> web.Application:
+    def _app(self, components: Components) -> web.Application:
         app = make_app(
-            parts.receiver,
-            SelfMetrics(parts.values),
-            parts.tally,
+            components.receiver,
+            SelfMetrics(components.values),
+            components.counters,
             self._settings.limits.body,
-            trouble=lambda: parts.wal.unavailable,
-            sick=self._dead_task,
+            trouble=lambda: components.wal.unavailable,
+            unhealthy=self._dead_task,
         )
         protect(app, self._web_config, self._tokens)
         return app
@@ -125,9 +125,11 @@ class Archive:
         try:
             await listener.start(host, port, self._web_config.ssl_context())
         except OSError as error:
-            raise self._options.mistake("listen", f"{address}: {_reason(error)}") from error
+            raise self._options.configuration_error(
+                "listen", f"{address}: {_reason(error)}"
+            ) from error
 
-    def _say_serving(self) -> None:
+    def _log_serving(self) -> None:
         host, port = listen_address(self._settings.listen)
         scheme = "https" if self._web_config.current.uses_tls else "http"
         where = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
@@ -137,14 +139,14 @@ class Archive:
             event(logger, logging.WARNING, "anybody who reaches this address can write: "
                   "set bearer_tokens or web_config", listen=self._settings.listen)  # fmt: skip
 
-    def _start_tasks(self, parts: Parts) -> None:
+    def _start_tasks(self, components: Components) -> None:
         def task(name: str, every: float, work: Callable[[], Awaitable[None]]) -> None:
             made = asyncio.create_task(_repeat(every, work), name=name)
-            made.add_done_callback(_tell_end)
+            made.add_done_callback(_log_task_end)
             self._tasks.append(made)
 
-        task("publishing", PUBLISH_SECONDS, lambda: self._publish_due(parts))
-        task("forgetting", FORGET_SECONDS, lambda: _forget(parts))
+        task("publishing", PUBLISH_SECONDS, lambda: self._publish_due(components))
+        task("forgetting", FORGET_SECONDS, lambda: _forget(components))
         if self._tokens:
             task("reading tokens", TOKEN_SECONDS, self._reload_tokens)
 
@@ -160,8 +162,8 @@ class Archive:
     async def _reload_tokens(self) -> None:
         await asyncio.to_thread(self._tokens.reload)
 
-    async def _publish_due(self, parts: Parts) -> None:
-        await asyncio.to_thread(self._published, parts.publisher.publish_due)
+    async def _publish_due(self, components: Components) -> None:
+        await asyncio.to_thread(self._published, components.publisher.publish_due)
 
     def _published(self, publish: Callable[[int], object]) -> bool:
         """One at a time: the last one of all waits for the one that may be under way."""
@@ -177,7 +179,7 @@ class Archive:
             return True
 
 
-def _tell_end(task: asyncio.Task[None]) -> None:
+def _log_task_end(task: asyncio.Task[None]) -> None:
     """None of them should end by itself; /-/healthy says so too."""
     error = None if task.cancelled() else task.exception()
     if error is not None:
@@ -190,9 +192,9 @@ async def _repeat(every: float, work: Callable[[], Awaitable[None]]) -> None:
         await work()
 
 
-async def _forget(parts: Parts) -> None:
-    async with parts.receiver.turn:
-        count = await asyncio.to_thread(parts.decoder.forget_unused, _now())
+async def _forget(components: Components) -> None:
+    async with components.receiver.decoder_lock:
+        count = await asyncio.to_thread(components.decoder.forget_unused, _now())
     if count:
         event(logger, logging.DEBUG, "series that nobody sends any more", count=count)
 

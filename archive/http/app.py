@@ -9,7 +9,7 @@ from typing import Final
 from aiohttp import web
 
 from archive.ingest.receiver import Receiver
-from archive.self_metrics import CONTENT_TYPE, SelfMetrics, Tally
+from archive.self_metrics import CONTENT_TYPE, ReceiverCounters, SelfMetrics
 
 WRITE_PATH: Final = "/api/v1/write"
 _INDEX: Final = f"""\
@@ -25,13 +25,13 @@ GET  /-/ready         200 while samples are taken in
 def make_app(
     receiver: Receiver,
     metrics: SelfMetrics,
-    tally: Tally,
-    most_body: int,
+    counters: ReceiverCounters,
+    max_body: int,
     trouble: Callable[[], str],
-    sick: Callable[[], str],
+    unhealthy: Callable[[], str],
 ) -> web.Application:
     """`trouble` says why no samples are taken in, `sick` why the process should be replaced."""
-    app = web.Application(client_max_size=most_body)
+    app = web.Application(client_max_size=max_body)
 
     async def index(_: web.Request) -> web.Response:
         return web.Response(text=_INDEX)
@@ -41,7 +41,7 @@ def make_app(
         return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE})
 
     async def healthy(_: web.Request) -> web.Response:
-        return _state(sick(), "healthy")
+        return _state(unhealthy(), "healthy")
 
     async def ready(_: web.Request) -> web.Response:
         return _state("stopping" if receiver.stopping else trouble(), "ready")
@@ -49,7 +49,7 @@ def make_app(
     async def count(request: web.Request, response: web.StreamResponse) -> None:
         # Here and not in the handler: refusals at the door are answers too.
         if request.path == WRITE_PATH:
-            tally.answers[response.status] += 1
+            counters.responses[response.status] += 1
 
     app.router.add_post(WRITE_PATH, receiver.write)
     app.router.add_get("/", index)

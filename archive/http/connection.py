@@ -11,10 +11,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol, cast
 
-from archive.http.request_head import END, MOST_HEAD, Head, read_head
-from archive.ingest.negotiation import About
-from archive.ingest.response import Answer
-from archive.remote_write.v1.connection_cursor import Line
+from archive.http.request_head import END, MAX_HEAD, Head, read_head
+from archive.ingest.negotiation import RequestInfo
+from archive.ingest.response import WriteResponse
+from archive.remote_write.v1.connection_cursor import ConnectionCursor
 
 # A body that takes longer has time: aiohttp waits for the rest of it, and tells the sender off.
 IMPATIENT: Final = 5.0
@@ -27,15 +27,17 @@ class Handler(Protocol):
 
     request_line: bytes
 
-    def admit(self, head: Head, peer: str) -> About | None:
+    def admit(self, head: Head, peer: str) -> RequestInfo | None:
         """None when aiohttp is to look at this one. Else there is room held for the body."""
 
     def release(self, size: int) -> None:
         """The room of a body that was admitted."""
 
-    def receive(self, about: About, body: bytes, line: Line) -> asyncio.Future[Answer]: ...
+    def receive(
+        self, about: RequestInfo, body: bytes, cursor: ConnectionCursor
+    ) -> asyncio.Future[WriteResponse]: ...
 
-    def written(self, answer: Answer) -> bytes:
+    def written(self, answer: WriteResponse) -> bytes:
         """As it goes over the wire; it counts as given."""
 
 
@@ -57,11 +59,11 @@ class QuickConnection(asyncio.Protocol):
         self._have = 0
         self._need = 0  # bytes of the request with its head, when that is read
         self._size = 0  # bytes of its body, for which room is held
-        self._about: About | None = None
-        self._line = Line()
+        self._about: RequestInfo | None = None
+        self._cursor = ConnectionCursor()
         self._since = self._loop.time()  # when the last thing happened
         self._ending = False
-        self.answer: asyncio.Future[Answer] | None = None
+        self.answer: asyncio.Future[WriteResponse] | None = None
         """To the request that is under way."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -115,9 +117,9 @@ class QuickConnection(asyncio.Protocol):
         """Reads the head, if it is there."""
         self._since = self._loop.time()
         data = self._joined()
-        end = data.find(END, 0, MOST_HEAD + len(END))
+        end = data.find(END, 0, MAX_HEAD + len(END))
         if end < 0:
-            if len(data) > MOST_HEAD or not _begins(self._desk.request_line, data):
+            if len(data) > MAX_HEAD or not _begins(self._desk.request_line, data):
                 self._hand_over()
             return
         head = read_head(data[:end], self._desk.request_line)
@@ -128,16 +130,16 @@ class QuickConnection(asyncio.Protocol):
         self._about, self._size = about, head.size
         self._need = end + len(END) + head.size
 
-    def _start(self, about: About) -> None:
+    def _start(self, about: RequestInfo) -> None:
         """The request is whole."""
         data, size = self._joined(), self._size
         body, rest = data[self._need - size : self._need], data[self._need :]
         self._about = None
         self._parts, self._have = [rest] if rest else [], len(rest)
-        self.answer = self._desk.receive(about, body, self._line)
+        self.answer = self._desk.receive(about, body, self._cursor)
         self.answer.add_done_callback(partial(self._answered, len(body)))
 
-    def _answered(self, size: int, answer: asyncio.Future[Answer]) -> None:
+    def _answered(self, size: int, answer: asyncio.Future[WriteResponse]) -> None:
         self.answer = None
         self._desk.release(size)
         self._since = self._loop.time()
@@ -178,6 +180,6 @@ class QuickConnection(asyncio.Protocol):
         self._parts, self._have = [], 0
 
 
-def _begins(line: bytes, data: bytes) -> bool:
+def _begins(cursor: bytes, data: bytes) -> bool:
     """Whether this may become that line."""
-    return line.startswith(data[: len(line)])
+    return cursor.startswith(data[: len(cursor)])

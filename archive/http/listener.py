@@ -35,11 +35,11 @@ class QuickListener:
         self._looking.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._looking
-        answers = [each.answer for each in self._open if each.answer is not None]
+        responses = [each.answer for each in self._open if each.answer is not None]
         for each in list(self._open):
             each.stop()
-        if answers:
-            await asyncio.wait(answers, timeout=patience)
+        if responses:
+            await asyncio.wait(responses, timeout=patience)
         for each in list(self._open):
             each.abort()
 

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-MOST_HEAD: Final = 8_190
+MAX_HEAD: Final = 8_190
 """Bytes of a head that is looked at."""
 END: Final = b"\r\n\r\n"
 _LINE: Final = re.compile(rb"([A-Za-z0-9!#$%&'*+.^_`|~-]+):[ \t]*([\x20-\x7e\t]*)")

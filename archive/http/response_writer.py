@@ -8,27 +8,27 @@ from email.utils import formatdate
 from http import HTTPStatus
 from typing import Final
 
-from archive.ingest.response import Answer
+from archive.ingest.response import WriteResponse
 
 _NO_CONTENT: Final = HTTPStatus.NO_CONTENT.value
 
 
-class AnswerWriter:
+class ResponseWriter:
     """`headers` are those of every answer, as the web configuration has them now."""
 
     def __init__(self, headers: Callable[[], Mapping[str, str]]) -> None:
         self._headers = headers
-        self._last: tuple[Answer, int, Mapping[str, str]] | None = None
+        self._last: tuple[WriteResponse, int, Mapping[str, str]] | None = None
         self._bytes = b""
 
-    def written(self, answer: Answer) -> bytes:
+    def written(self, answer: WriteResponse) -> bytes:
         asked = (answer, int(time.time()), self._headers())
         if asked != self._last:  # most are the same as the one before
             self._last, self._bytes = asked, _written(*asked)
         return self._bytes
 
 
-def _written(answer: Answer, now: int, headers: Mapping[str, str]) -> bytes:
+def _written(answer: WriteResponse, now: int, headers: Mapping[str, str]) -> bytes:
     lines = [
         f"HTTP/1.1 {answer.code} {HTTPStatus(answer.code).phrase}",
         f"Date: {formatdate(now, usegmt=True)}",

@@ -8,12 +8,12 @@ from typing import Final
 
 from archive.http.app import WRITE_PATH
 from archive.http.request_head import Head
-from archive.http.response_writer import AnswerWriter
-from archive.ingest.negotiation import About, UnsupportedError, version_of
+from archive.http.response_writer import ResponseWriter
+from archive.ingest.negotiation import RequestInfo, UnsupportedError, version_of
 from archive.ingest.receiver import UNKNOWN, Receiver
-from archive.ingest.response import Answer
-from archive.remote_write.v1.connection_cursor import Line
-from archive.self_metrics import Tally
+from archive.ingest.response import WriteResponse
+from archive.remote_write.v1.connection_cursor import ConnectionCursor
+from archive.self_metrics import ReceiverCounters
 
 _REQUEST_LINE: Final = f"POST {WRITE_PATH} HTTP/1.1".encode()
 
@@ -26,18 +26,18 @@ class WriteHandler:
     def __init__(
         self,
         receiver: Receiver,
-        tally: Tally,
+        counters: ReceiverCounters,
         sender_of: SenderOf,
         headers: Callable[[], Mapping[str, str]],
     ) -> None:
         """`sender_of` knows whose an Authorization header is: "" anybody's, None when in doubt."""
         self.request_line = _REQUEST_LINE
         self._receiver = receiver
-        self._tally = tally
+        self._counters = counters
         self._sender_of = sender_of
-        self._writer = AnswerWriter(headers)
+        self._writer = ResponseWriter(headers)
 
-    def admit(self, head: Head, peer: str) -> About | None:
+    def admit(self, head: Head, peer: str) -> RequestInfo | None:
         sender = self._sender_of(head.authorization)
         if sender is None:
             return None
@@ -47,14 +47,16 @@ class WriteHandler:
             return None
         if not self._receiver.hold(head.size):
             return None
-        return About(version, sender or peer or UNKNOWN, head.user_agent)
+        return RequestInfo(version, sender or peer or UNKNOWN, head.user_agent)
 
     def release(self, size: int) -> None:
         self._receiver.release(size)
 
-    def receive(self, about: About, body: bytes, line: Line) -> asyncio.Future[Answer]:
-        return self._receiver.receive_soon(about, body, line)
+    def receive(
+        self, about: RequestInfo, body: bytes, cursor: ConnectionCursor
+    ) -> asyncio.Future[WriteResponse]:
+        return self._receiver.receive_soon(about, body, cursor)
 
-    def written(self, answer: Answer) -> bytes:
-        self._tally.answers[answer.code] += 1
+    def written(self, answer: WriteResponse) -> bytes:
+        self._counters.responses[answer.code] += 1
         return self._writer.written(answer)

@@ -16,7 +16,7 @@ _MESSAGES: Final = {
 _ENCODINGS: Final = ("snappy", "")
 
 
-class About(NamedTuple):
+class RequestInfo(NamedTuple):
     """What the headers of a request say."""
 
     version: Version

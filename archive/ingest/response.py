@@ -15,7 +15,7 @@ _NO_HEADERS: Final[Mapping[str, str]] = {}
 NOTHING: Final = Written()
 
 
-class Answer(NamedTuple):
+class WriteResponse(NamedTuple):
     code: int
     reason: str = ""
     headers: Mapping[str, str] = _NO_HEADERS
@@ -25,16 +25,16 @@ class Answer(NamedTuple):
         return f"{self.reason}\n" if self.reason else ""
 
 
-def durable(version: Version, written: Written) -> Answer:
-    return Answer(204, "", _headers(version, written))
+def durable(version: Version, written: Written) -> WriteResponse:
+    return WriteResponse(204, "", _headers(version, written))
 
 
-def refused(version: Version, reason: str, written: Written = NOTHING) -> Answer:
-    return Answer(400, reason, _headers(version, written))
+def refused(version: Version, reason: str, written: Written = NOTHING) -> WriteResponse:
+    return WriteResponse(400, reason, _headers(version, written))
 
 
-def later(version: Version, reason: str) -> Answer:
-    return Answer(503, reason, {**_headers(version, NOTHING), **_AGAIN})
+def later(version: Version, reason: str) -> WriteResponse:
+    return WriteResponse(503, reason, {**_headers(version, NOTHING), **_AGAIN})
 
 
 def _headers(version: Version, written: Written) -> Mapping[str, str]:

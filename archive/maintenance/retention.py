@@ -9,7 +9,9 @@ from archive.tables.manifest import Manifest
 from archive.tables.schema import DAY_MS, day_time
 
 
-def doomed_days(manifest: Manifest, settings: RetentionSettings, now: int, delay: int) -> list[str]:
+def expired_days(
+    manifest: Manifest, settings: RetentionSettings, now: int, delay: int
+) -> list[str]:
     """Oldest first. A day is open until `delay` after its end, when its last hour is published."""
     names = sorted(manifest.days)
     over = [name for name in names[:-1] if now >= day_time(name) + DAY_MS + delay]

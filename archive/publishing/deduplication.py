@@ -15,7 +15,7 @@ _OFFSET_BITS: Final = np.uint64(22)  # an hour has fewer milliseconds than 2 ** 
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class Deduplicated:
     """Samples of one hour as the archive keeps them, and what was left out on the way."""
 
     samples: Samples
@@ -24,7 +24,7 @@ class Folded:
     other_replica: int  # told by the replica that was chosen, too
 
 
-def fold_hour(samples: Samples, ranks: Int64s) -> Folded:
+def deduplicate_hour(samples: Samples, ranks: Int64s) -> Deduplicated:
     """`samples` of one hour in the order of acknowledgement; `ranks` gives each series its place.
 
     The result is in the order of rank and time. An hour may be large: no copy lives on.
@@ -36,14 +36,14 @@ def fold_hour(samples: Samples, ranks: Int64s) -> Folded:
     again = _repeats(samples, rank)
     if not again.any():
         chosen = one_replica(samples, rank)
-        return Folded(chosen, 0, 0, len(samples) - len(chosen))
+        return Deduplicated(chosen, 0, 0, len(samples) - len(chosen))
     conflicting = int(np.count_nonzero(samples.bits[:-1][again] != samples.bits[1:][again]))
     keep = np.ones(len(samples), np.bool_)
     keep[:-1] = ~again  # the sort is stable, so of equals the last one was acknowledged last
     rank, samples = rank[keep], samples.take(keep)
     repeated = int(np.count_nonzero(again)) - conflicting
     chosen = one_replica(samples, rank)
-    return Folded(chosen, repeated, conflicting, len(samples) - len(chosen))
+    return Deduplicated(chosen, repeated, conflicting, len(samples) - len(chosen))
 
 
 def _order(samples: Samples, rank: Int64s) -> Int64s:

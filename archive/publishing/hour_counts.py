@@ -14,7 +14,7 @@ MINUTES = 60
 _HOURS = 24
 
 
-class HourTally:
+class HourCounter:
     """For rows of `samples/` of one day; gives the manifest's entries of their hours."""
 
     def __init__(self, day: int) -> None:

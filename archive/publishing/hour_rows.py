@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from archive.publishing.deduplication import Folded, fold_hour
+from archive.publishing.deduplication import Deduplicated, deduplicate_hour
 from archive.tables.arrow import Table, pa, pq
 from archive.tables.chunk_decoder import hours_of, one_array, samples_of, value_lists
 from archive.tables.chunk_encoder import cut, rows
@@ -27,7 +27,7 @@ class FreshHour:
     """Whole rows of the series that were touched; they replace the published ones."""
 
     rows: Table
-    folded: Folded
+    deduplicated: Deduplicated
     changed: Int32s  # series whose last value is another one now, or whose first it is
 
 
@@ -36,24 +36,24 @@ def fresh_hour(
     samples: Samples,
     replicas: Sequence[str],
     published: Table,
-    book: SeriesRegistry,
+    registry: SeriesRegistry,
     history: HourlyHistory,
 ) -> FreshHour:
     """`published` are the touched series' rows as they were; `history` learns the new statistics."""
     old, old_replicas = samples_of(published)
     names = sorted({"", *replicas, *old_replicas})
-    folded = fold_hour(
+    deduplicated = deduplicate_hour(
         joined([_renamed(old, old_replicas, names), _renamed(samples, replicas, names)]),
-        book.ranks(),
+        registry.ranks(),
     )
-    chunks = cut(folded.samples)
-    table = rows(chunks, book.metrics(chunks.series), names)
+    chunks = cut(deduplicated.samples)
+    table = rows(chunks, registry.metrics(chunks.series), names)
     found = statistics(chunks.values, chunks.counts, history.before(hour, chunks.series))
     before = history.hour(hour).of(chunks.series)
     history.add(hour, hourly_rows(table.select(_KEY), found))
     now = np.where(found.count > 0, found.last, np.nan)
     same = (now == before) | (np.isnan(now) & np.isnan(before))
-    return FreshHour(table, folded, chunks.series[~same])
+    return FreshHour(table, deduplicated, chunks.series[~same])
 
 
 def refresh_statistics(hour: int, published: Table, history: HourlyHistory) -> None:

@@ -31,8 +31,8 @@ def one_replica(samples: Samples, rank: Int64s) -> Samples:
     chosen = np.flatnonzero(place == 0)  # one run for each series, in their order
     reach = _reach(samples.times, runs[chosen], lengths[chosen])[series_of_run]
     kept = _filled(_keys(samples, rank), np.repeat(place, lengths), np.repeat(reach, lengths))
-    told_by = samples.replica[runs[chosen]][series_of_run]
-    return _renamed(samples, np.repeat(told_by, lengths)).take(kept)
+    selected = samples.replica[runs[chosen]][series_of_run]
+    return _renamed(samples, np.repeat(selected, lengths)).take(kept)
 
 
 def _places(series: Int64s, lengths: Int64s, firsts: Int64s) -> Int64s:

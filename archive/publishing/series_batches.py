@@ -8,18 +8,18 @@ from itertools import pairwise
 import numpy as np
 
 from archive.maintenance.merge import EVERY_RANK
-from archive.publishing.series_ids import SeriesNumbers
-from archive.publishing.wal_reader import Gathered, Share, count_series, gather
+from archive.publishing.series_ids import SeriesIdMap
+from archive.publishing.wal_reader import Gathered, SegmentHours, count_series, gather
 from archive.tables.sample_columns import Int32s, Int64s, Mask
 from archive.tables.series import SeriesRegistry
 
 Within = tuple[int, int]
 
 
-def portions(
-    shares: Sequence[Share],
-    numbers: SeriesNumbers,
-    book: SeriesRegistry,
+def series_batches(
+    sources: Sequence[SegmentHours],
+    numbers: SeriesIdMap,
+    registry: SeriesRegistry,
     expected: int,
     limit: int,
 ) -> Iterable[tuple[Within, Gathered]]:
@@ -28,12 +28,12 @@ def portions(
     When this returns the book knows all series: a new one would move the ranks of others.
     """
     if expected <= limit:
-        return [(EVERY_RANK, gather(shares, numbers))]
-    counts = count_series(shares, numbers)
-    ranks = book.ranks()
+        return [(EVERY_RANK, gather(sources, numbers))]
+    counts = count_series(sources, numbers)
+    ranks = registry.ranks()
     bounds = _bounds(counts, ranks, limit)
     return (
-        (within, gather(shares, numbers, _chooser(ranks, within))) for within in pairwise(bounds)
+        (within, gather(sources, numbers, _chooser(ranks, within))) for within in pairwise(bounds)
     )
 
 
@@ -41,8 +41,8 @@ def _bounds(counts: Int64s, ranks: Int64s, limit: int) -> list[int]:
     """Ranks to cut at; a single series of more than the limit is a portion of its own."""
     by_rank = np.zeros(len(ranks), np.int64)
     by_rank[ranks[: len(counts)]] = counts
-    portion = np.cumsum(by_rank) // limit
-    cuts = np.flatnonzero(portion[1:] != portion[:-1]) + 1
+    batch = np.cumsum(by_rank) // limit
+    cuts = np.flatnonzero(batch[1:] != batch[:-1]) + 1
     return [EVERY_RANK[0], *cuts.tolist(), EVERY_RANK[1]]
 
 

@@ -15,15 +15,15 @@ _UNSEEN = -1
 _LOST = -2
 
 
-class KnownSeries(Protocol):
+class SeriesDefinitions(Protocol):
     def definition(self, series: int) -> SeriesDefinition: ...
 
 
-class SeriesNumbers:
+class SeriesIdMap:
     """Grows as new ones are seen."""
 
-    def __init__(self, known: KnownSeries, book: SeriesRegistry) -> None:
-        self._known, self._book = known, book
+    def __init__(self, known: SeriesDefinitions, registry: SeriesRegistry) -> None:
+        self._known, self._registry = known, registry
         self._numbers = np.full(0, _UNSEEN, np.int32)
         self._replicas = np.zeros(0, np.int32)
         self.replica_names = [""]
@@ -47,7 +47,7 @@ class SeriesNumbers:
         except KeyError:
             self._numbers[series] = _LOST
             return
-        self._numbers[series] = self._book.number(definition.labels)
+        self._numbers[series] = self._registry.number(definition.labels)
         if definition.replica not in self.replica_names:
             self.replica_names.append(definition.replica)
         self._replicas[series] = self.replica_names.index(definition.replica)

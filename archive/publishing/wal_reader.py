@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive.batch import NO_SERIES, Batch, Opaque
-from archive.publishing.series_ids import SeriesNumbers
+from archive.publishing.series_ids import SeriesIdMap
 from archive.tables.sample_columns import NO_START, Int32s, Int64s, Mask, Samples, distinct, joined
 from archive.tables.schema import HOUR_MS, LATEST_TIME, hour_start
 from archive.wal.segment import Segment
@@ -31,7 +31,7 @@ class Contents:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class SegmentHours:
     """The hours for which a segment is still to be published; the others it has are done."""
 
     segment: Segment
@@ -67,31 +67,31 @@ def contents_of(segment: Segment) -> Contents:
 
 
 def gather(
-    shares: Sequence[Share], numbers: SeriesNumbers, wanted: Wanted | None = None
+    sources: Sequence[SegmentHours], numbers: SeriesIdMap, wanted: Wanted | None = None
 ) -> Gathered:
     """In the order of acknowledgement. `wanted` chooses among the archive's numbers."""
     found = Gathered()
     parts: list[Samples] = []
-    for share in shares:
-        for block in _blocks([share.segment]):
-            samples = _samples(block, share.hours, numbers)
+    for source in sources:
+        for block in _blocks([source.segment]):
+            samples = _samples(block, source.hours, numbers)
             mine = wanted(samples.series) if wanted else np.ones(len(samples), np.bool_)
             known = samples.series >= 0
             found.unknown += int(np.count_nonzero(mine & ~known))
             parts.append(samples.take(mine & known))
-            found.opaque += _opaque_rows(block, share.hours, numbers, wanted)
+            found.opaque += _opaque_rows(block, source.hours, numbers, wanted)
     found.samples = _by_hour(joined(parts))
     return found
 
 
-def count_series(shares: Sequence[Share], numbers: SeriesNumbers) -> Int64s:
+def count_series(sources: Sequence[SegmentHours], numbers: SeriesIdMap) -> Int64s:
     """How many samples and messages each of the archive's numbers has."""
     counts = np.zeros(0, np.int64)
-    for share in shares:
-        for block in _blocks([share.segment]):
-            rows = _opaque_rows(block, share.hours, numbers, None)
+    for source in sources:
+        for block in _blocks([source.segment]):
+            rows = _opaque_rows(block, source.hours, numbers, None)
             opaque = [row.series for row in rows if row.series is not None]
-            series = _samples(block, share.hours, numbers).series
+            series = _samples(block, source.hours, numbers).series
             found = np.bincount(np.concatenate((series[series >= 0], np.array(opaque, np.int32))))
             size = max(len(counts), len(found))
             counts = np.pad(counts, (0, size - len(counts)))
@@ -142,7 +142,7 @@ def _block(batches: Sequence[Batch]) -> _Block:
     )
 
 
-def _samples(block: _Block, hours: frozenset[int], numbers: SeriesNumbers) -> Samples:
+def _samples(block: _Block, hours: frozenset[int], numbers: SeriesIdMap) -> Samples:
     """Those of these hours; a negative number where the definition is lost."""
     chosen = _placed(block.times) & np.isin(
         block.times // HOUR_MS, [hour // HOUR_MS for hour in hours]
@@ -173,7 +173,7 @@ def _opaque_hour(opaque: Opaque, batch: Batch) -> int:
 
 
 def _opaque_rows(
-    block: _Block, hours: frozenset[int], numbers: SeriesNumbers, wanted: Wanted | None
+    block: _Block, hours: frozenset[int], numbers: SeriesIdMap, wanted: Wanted | None
 ) -> list[OpaqueRow]:
     rows = []
     for message, hour in block.opaque:

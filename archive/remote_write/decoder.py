@@ -7,15 +7,15 @@ from enum import Enum
 from typing import Final
 
 from archive.remote_write.protobuf import MalformedError
-from archive.remote_write.request_accumulator import Intake
+from archive.remote_write.request_accumulator import RequestAccumulator
 from archive.remote_write.result import Decoded
 from archive.remote_write.snappy import Unpacker
-from archive.remote_write.v1.connection_cursor import Line
+from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.remote_write.v1.decoder import DecoderV1
-from archive.remote_write.v1.warm_start import KnownBefore
+from archive.remote_write.v1.warm_start import WarmStart
 from archive.remote_write.v2.decoder import DecoderV2
 from archive.series.labels import LabelRules
-from archive.series.live import LiveSeries, SeriesNumbers
+from archive.series.live import LiveSeries, SeriesIds
 from archive.settings.limits import Limits
 
 QUICK_SIZE: Final = 4 << 20
@@ -33,14 +33,14 @@ class Version(Enum):
 class Decoder:
     """Not for two threads at once: it learns from every request."""
 
-    def __init__(self, limits: Limits, replica_label: str, numbers: SeriesNumbers) -> None:
+    def __init__(self, limits: Limits, replica_label: str, numbers: SeriesIds) -> None:
         self.live = LiveSeries(numbers, limits.live_series)
         self._limits = limits
         self._rules = LabelRules.of(limits, replica_label)
         self._unpacker = Unpacker(limits.decoded)
-        self._v1 = DecoderV1(KnownBefore(numbers, self._rules, self.live))
+        self._v1 = DecoderV1(WarmStart(numbers, self._rules, self.live))
         self._v2 = DecoderV2()
-        self._line = Line()
+        self._cursor = ConnectionCursor()
 
     def size_of(self, body: bytes) -> int | None:
         """Unpacked; None when it is no such body, or announces too much."""
@@ -50,45 +50,50 @@ class Decoder:
             return None
 
     def decode(
-        self, version: Version, body: bytes, sender: str, now: int, line: Line | None = None
+        self,
+        version: Version,
+        body: bytes,
+        sender: str,
+        now: int,
+        cursor: ConnectionCursor | None = None,
     ) -> Decoded:
         """`now` in milliseconds. Raises MalformedError when it is no such request.
 
         `line` is that of the connection; those without one share one.
         """
         memory, (size,) = self._unpacker.unpack((body,))
-        intake = Intake(self._limits, self._rules, self.live, now)
+        accumulator = RequestAccumulator(self._limits, self._rules, self.live, now)
         if version is Version.V1:
-            self._v1.decode(memory, size, intake, line or self._line)
+            self._v1.decode(memory, size, accumulator, cursor or self._cursor)
         else:
-            self._v2.decode(memory, size, intake)
-        return intake.finish(sender)
+            self._v2.decode(memory, size, accumulator)
+        return accumulator.finish(sender)
 
-    def decode_together(
-        self, bodies: Sequence[bytes], lines: Sequence[Line], sender: str, now: int
+    def decode_batch(
+        self, bodies: Sequence[bytes], cursors: Sequence[ConnectionCursor], sender: str, now: int
     ) -> Decoded | None:
         """Requests of 1.0 as if they were one; None when they must be taken one by one."""
-        intake = Intake(self._limits, self._rules, self.live, now)
+        accumulator = RequestAccumulator(self._limits, self._rules, self.live, now)
         try:
             memory, ends = self._unpacker.unpack(bodies)
-            plain = self._v1.decode_plain(memory, ends, lines, intake)
+            plain = self._v1.decode_plain(memory, ends, cursors, accumulator)
         except MalformedError:
             return None
-        if not plain or intake.refusals:
+        if not plain or accumulator.refusals:
             return None
-        return intake.finish(sender)
+        return accumulator.finish(sender)
 
     def forget_metadata(self) -> None:
         """Call it when a request could not be stored: its metadata must come again."""
         self._v1.metadata.clear()
         self._v2.metadata.clear()
-        self._v2.known.forget_metadata()
+        self._v2.cache.forget_metadata()
 
     def forget_unused(self, now: int) -> int:
         """Drops what is remembered of series that nobody sends any more; tells how many."""
         alive = self.live.alive(now)
-        return self._v1.table.forget(alive) + self._v2.known.forget(alive)
+        return self._v1.table.forget(alive) + self._v2.cache.forget(alive)
 
     @property
     def remembered(self) -> int:
-        return len(self._v1.table) + len(self._v2.known)
+        return len(self._v1.table) + len(self._v2.cache)

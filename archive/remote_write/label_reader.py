@@ -10,7 +10,7 @@ from archive.series.labels import Label, read_text
 LABEL_TAG: Final = 0x0A
 _NAME: Final = 1
 _VALUE: Final = 2
-_MOST_REMEMBERED: Final = 200_000
+_MAX_CACHED: Final = 200_000
 
 
 def end_of_labels(buffer: Buffer, at: int, stop: int) -> int:
@@ -43,11 +43,11 @@ class LabelReader:
     def __init__(self) -> None:
         self._known: dict[bytes, Label] = {}
 
-    def read(self, raw: bytes, most: int) -> list[Label]:
+    def read(self, raw: bytes, max_labels: int) -> list[Label]:
         """The labels in `raw`; of too many only one more than `most`."""
         labels: list[Label] = []
         known, at, stop = self._known, 0, len(raw)
-        while at < stop and len(labels) <= most:
+        while at < stop and len(labels) <= max_labels:
             start, length = at + 2, raw[at + 1]
             if length >= 0x80:
                 length, start = read_varint(raw, at + 1, stop)
@@ -57,7 +57,7 @@ class LabelReader:
         return labels
 
     def _learn(self, message: bytes) -> Label:
-        if len(self._known) >= _MOST_REMEMBERED:
+        if len(self._known) >= _MAX_CACHED:
             self._known.clear()
         label = self._known[message] = read_label(message, 0, len(message))
         return label

@@ -15,7 +15,7 @@ LENGTH: Final = 2
 FIXED32: Final = 5
 
 _WORD: Final = (1 << 64) - 1
-_MOST_VARINT_BITS: Final = 63  # ten bytes of seven bits
+_MAX_VARINT_BITS: Final = 63  # ten bytes of seven bits
 _SIZES: Final = {FIXED64: 8, FIXED32: 4}
 _DOUBLE: Final = struct.Struct("<d")
 _BITS: Final = struct.Struct("<Q")
@@ -47,7 +47,7 @@ def read_varint(buffer: Buffer, at: int, stop: int) -> tuple[int, int]:
         if byte < 0x80:
             return value & _WORD, at
         shift += 7
-        if shift > _MOST_VARINT_BITS:
+        if shift > _MAX_VARINT_BITS:
             raise MalformedError("a number is longer than ten bytes")
     raise MalformedError("the message ends inside a number")
 

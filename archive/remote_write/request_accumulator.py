@@ -30,7 +30,7 @@ _FUTURE: Final = "a time too far in the future"
 _NEGATIVE: Final = "a time before 1970"
 
 
-class Intake:
+class RequestAccumulator:
     """Gathers one request. `now` and all times are in milliseconds."""
 
     def __init__(self, limits: Limits, rules: LabelRules, live: LiveSeries, now: int) -> None:

@@ -16,7 +16,7 @@ from archive.series.labels import Label
 
 REFUSED: Final = -1
 """In a column of series numbers: this row's series may not be stored."""
-_TOLD_REASONS: Final = 3
+_MAX_REASONS: Final = 3
 
 
 @dataclass(slots=True)
@@ -53,12 +53,12 @@ class Refusals:
 
     def __str__(self) -> str:
         """One line for the sender's log, which shows only its beginning."""
-        told = [
+        reasons = [
             f"{count} x {reason} (first: {self.examples[reason]})"
-            for reason, count in list(self.counts.items())[:_TOLD_REASONS]
+            for reason, count in list(self.counts.items())[:_MAX_REASONS]
         ]
-        more = len(self.counts) - len(told)
-        return "refused " + ", ".join(told) + (f", and {more} more reasons" if more else "")
+        more = len(self.counts) - len(reasons)
+        return "refused " + ", ".join(reasons) + (f", and {more} more reasons" if more else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,20 +11,20 @@ from archive.remote_write.protobuf import MalformedError, read_varint
 
 SLACK = 64
 """Bytes behind the content that a reader of whole words may touch."""
-_KEPT = 4 << 20
+_BUFFER_SIZE = 4 << 20
 
 
 class Unpacker:
     """Unpacks one body after the other, usually into the same memory."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept = bytearray(_KEPT + SLACK)
+    def __init__(self, max_size: int) -> None:
+        self._max_size = max_size
+        self._buffer = bytearray(_BUFFER_SIZE + SLACK)
 
     def unpack(self, bodies: Sequence[bytes]) -> tuple[bytearray, list[int]]:
         """One behind the other: the memory, and where each ends; good until the next call."""
         ends = list(accumulate(map(self.size_of, bodies)))
-        memory = self._kept if ends[-1] <= _KEPT else bytearray(ends[-1] + SLACK)
+        memory = self._buffer if ends[-1] <= _BUFFER_SIZE else bytearray(ends[-1] + SLACK)
         begin = 0
         for body, end in zip(bodies, ends, strict=True):
             _unpack(body, memoryview(memory)[begin:end])
@@ -37,8 +37,8 @@ class Unpacker:
             size, _ = read_varint(body, 0, min(len(body), 5))
         except MalformedError:
             raise MalformedError("the body is no snappy block: it has no size") from None
-        if size > self._most:
-            raise MalformedError(f"the body unpacks to {size} bytes, more than {self._most}")
+        if size > self._max_size:
+            raise MalformedError(f"the body unpacks to {size} bytes, more than {self._max_size}")
         return size
 
 

@@ -35,8 +35,8 @@ class Identity:
 class LabelRules:
     """What a label set must be like; `replica` is the label that is folded away, or empty."""
 
-    most: int
-    most_bytes: int
+    max_labels: int
+    max_bytes: int
     replica: str
 
     @classmethod
@@ -45,8 +45,8 @@ class LabelRules:
 
     def identify(self, given: Sequence[Label]) -> Identity:
         """The labels in canonical form. Unsorted ones are sorted: some senders do not."""
-        if len(given) > self.most:
-            raise RefusedError(f"more than {self.most} labels")
+        if len(given) > self.max_labels:
+            raise RefusedError(f"more than {self.max_labels} labels")
         named = dict(given)
         if len(named) != len(given):
             raise RefusedError("a label is given twice")
@@ -59,8 +59,8 @@ class LabelRules:
             # A label without a value is the same as no label: Prometheus' data model says so.
             named = {name: value for name, value in named.items() if value}
         labels = tuple(sorted(named.items()))
-        if sum(map(len, chain.from_iterable(labels))) > self.most_bytes:
-            raise RefusedError(f"more than {self.most_bytes} characters of labels")
+        if sum(map(len, chain.from_iterable(labels))) > self.max_bytes:
+            raise RefusedError(f"more than {self.max_bytes} characters of labels")
         return Identity(labels, replica)
 
 

@@ -16,7 +16,7 @@ from streamgauge.serving.settings.loader import REQUIRED, InvalidSettingError, S
 
 DEFAULT_LISTEN = "127.0.0.1:7779"
 _LISTEN = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:\s]*):(?P<port>[0-9]{1,5})")
-_MOST_PORT = 65535
+_MAX_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class ArchiveSettings:
 
 def listen_address(text: str) -> tuple[str, int]:
     match = _LISTEN.fullmatch(text)
-    if match is None or int(match["port"]) > _MOST_PORT:
+    if match is None or int(match["port"]) > _MAX_PORT:
         raise InvalidSettingError(f'"{text}" is no address (write HOST:PORT)', "listen")
     return match["host"].strip("[]") or "0.0.0.0", int(match["port"])  # noqa: S104  ":7779" means all
 

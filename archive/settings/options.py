@@ -48,7 +48,7 @@ FLAGS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Override:
     """One setting that did not come from the file, and how an error calls whoever said it."""
 
     key: str
@@ -79,26 +79,26 @@ class Options:
 
     def load(self) -> ArchiveSettings:
         """Reads the file, so it blocks; raises SettingsError."""
-        said = list(self._said())
+        overrides = list(self._overrides())
         mapping = merge(
             load_yaml(self.config) if self.config else {},
             self._variables(),
-            *(each.as_mapping() for each in said),
+            *(each.as_mapping() for each in overrides),
         )
         try:
             settings = build(ArchiveSettings, mapping, self._where)
         except SettingsError as error:
             if error.file != self._where:
                 raise
-            raise self.mistake(error.key, error.reason) from error
+            raise self.configuration_error(error.key, error.reason) from error
         return _beside(settings, self.config.parent if self.config else Path())
 
-    def mistake(self, key: str, reason: str) -> SettingsError:
+    def configuration_error(self, key: str, reason: str) -> SettingsError:
         """An error about a setting, in the words of whoever set it."""
         # The last word counts, so the last one who spoke made the mistake.
-        for said in reversed(list(self._said())):
-            if said.key == key:
-                return SettingsError(*said.place, reason)
+        for overrides in reversed(list(self._overrides())):
+            if overrides.key == key:
+                return SettingsError(*overrides.place, reason)
         if self.config is None:
             for flag in FLAGS:
                 if flag.key == key:
@@ -114,15 +114,15 @@ class Options:
         ours = (*(flag.variable for flag in FLAGS), CONFIG_VARIABLE)
         return environment_overrides(ArchiveSettings, self.environ, PREFIX, other=ours)
 
-    def _said(self) -> Iterator[_Said]:
+    def _overrides(self) -> Iterator[_Override]:
         for flag in FLAGS:
             text = variable_text(self.environ, flag.variable)
             if text is not None:
-                yield _Said(flag.key, flag.absolute(text), (ENVIRONMENT, flag.variable))
+                yield _Override(flag.key, flag.absolute(text), (ENVIRONMENT, flag.variable))
         for flag in FLAGS:
             value = self.flags.get(flag.name)
             if value is not None:
-                yield _Said(flag.key, flag.absolute(value), (flag.text, ""))
+                yield _Override(flag.key, flag.absolute(value), (flag.text, ""))
 
 
 def read_options(argv: Sequence[str], environ: Mapping[str, str]) -> Options:

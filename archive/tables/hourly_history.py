@@ -63,7 +63,7 @@ class HourlyHistory:
     def hour(self, hour: int) -> LastValues:
         if hour not in self._hours:
             self._hours[hour] = self._last_values(hour)
-            _let_go(self._hours)
+            _evict(self._hours)
         return self._hours[hour]
 
     def _last_values(self, hour: int) -> LastValues:
@@ -110,12 +110,12 @@ class HourlyHistory:
     def _read(self, path: str, hour: int) -> Table:
         if path not in self._files:
             self._files[path] = read_table(self._storage, path, _COLUMNS)
-            _let_go(self._files)
+            _evict(self._files)
         table = self._files[path]
         return table.filter(pa.array(hours_of(one_array(table, "hour")) == hour))
 
 
-def _let_go(held: dict[Any, Any]) -> None:
+def _evict(held: dict[Any, Any]) -> None:
     """The oldest first, but never the newest."""
     while len(held) > 1 and sum(map(len, held.values())) > _ROWS_HELD:
         del held[next(iter(held))]

@@ -69,10 +69,10 @@ class _Hashing:
         self._sink = sink
         self._hash = hashlib.sha256()
         self.size = 0
-        self.deaf = False
+        self.discarding = False
 
     def write(self, data: Any) -> int:
-        if not self.deaf:
+        if not self.discarding:
             self._hash.update(data)
             self.size += len(data)
             self._sink.write(data)
@@ -120,7 +120,7 @@ class TableFile:
 
     def abandon(self) -> None:
         """The library insists on writing a footer; nobody listens any more."""
-        self._sink.deaf = True
+        self._sink.discarding = True
         self._writer.close()
 
 

@@ -49,7 +49,7 @@ class Storage:
     @contextlib.contextmanager
     def create(self, path: str) -> Iterator[Any]:
         """A sink for the file's bytes; the file is there when the block has ended well."""
-        with self._told("write", path):
+        with self._wrap_errors("write", path):
             if self._folder is None:
                 # An object appears when its upload is completed; a broken one never does.
                 with self._upload(self._at(path)) as sink:
@@ -66,25 +66,28 @@ class Storage:
             sink.write(data)
 
     def read(self, path: str) -> bytes:
-        with self._told("read", path), self._files.open_input_stream(self._at(path)) as source:
+        with (
+            self._wrap_errors("read", path),
+            self._files.open_input_stream(self._at(path)) as source,
+        ):
             data: bytes = source.read()
             return data
 
     @contextlib.contextmanager
     def open(self, path: str) -> Iterator[Any]:
         """For random access, as Parquet readers need it."""
-        with self._told("read", path), self._files.open_input_file(self._at(path)) as source:
+        with self._wrap_errors("read", path), self._files.open_input_file(self._at(path)) as source:
             yield source
 
     def delete(self, path: str) -> None:
         """What is gone already is as good as deleted."""
-        with self._told("delete", path), contextlib.suppress(FileNotFoundError):
+        with self._wrap_errors("delete", path), contextlib.suppress(FileNotFoundError):
             self._files.delete_file(self._at(path))
 
     def list(self, folder: str) -> list[Stored]:
         """Every file below a folder, temporary ones too; nothing when there is no such folder."""
         selector = pafs.FileSelector(self._at(folder), recursive=True, allow_not_found=True)
-        with self._told("list", folder):
+        with self._wrap_errors("list", folder):
             found = self._files.get_file_info(selector)
         return sorted(
             (
@@ -106,7 +109,7 @@ class Storage:
         return f"{self._base}/{path}" if self._base else path
 
     @contextlib.contextmanager
-    def _told(self, verb: str, path: str) -> Iterator[None]:
+    def _wrap_errors(self, verb: str, path: str) -> Iterator[None]:
         try:
             yield
         except (OSError, pa.ArrowException) as error:

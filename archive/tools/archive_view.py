@@ -23,7 +23,7 @@ from archive.tables.storage import Storage, open_storage, shown
 from archive.tables.storage_overlay import OverlayStorage
 from archive.wal.recovery import Recovery, recover
 from archive.wal.segment import Segment
-from archive.wal.series_checkpoint import SeriesFile
+from archive.wal.series_checkpoint import SeriesCheckpoint
 
 _ATTEMPTS = 5
 
@@ -60,7 +60,7 @@ class View:
     wal: WalFolder | None
 
     @property
-    def waiting(self) -> int:
+    def pending(self) -> int:
         """Samples that are in the log alone, repeated ones counted once."""
         whole, done = (
             sum(day.sample_count for day in each.days.values())
@@ -97,7 +97,7 @@ def _view(
     if folder is None:
         return View(storage, storage, published, published, None)
     table = SeriesTable()
-    wal = WalFolder(folder, table, recover(folder, table, SeriesFile(folder)))
+    wal = WalFolder(folder, table, recover(folder, table, SeriesCheckpoint(folder)))
     with _quiet():
         publisher = Publisher(overlay, wal, PublishSettings(), progress, owns_log=False)
         publisher.publish_all(published.written)

@@ -52,8 +52,8 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str]) -> int:
     """0 when all is well, 1 when a check found something, 2 when it could not be done."""
     try:
-        words = parser().parse_args(argv)
-        code: int = COMMANDS[words.command][0].run(words, ConsoleProgress())
+        args = parser().parse_args(argv)
+        code: int = COMMANDS[args.command][0].run(args, ConsoleProgress())
     except _INPUT_ERRORS as error:
         sys.stderr.write(f"streamgauge: {one_line(str(error))}\n")
         return 2

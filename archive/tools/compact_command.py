@@ -27,11 +27,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def run(words: Namespace, progress: Progress) -> int:
-    storage = open_storage(words.store or words.place)
-    folder = Path(words.place) / WAL
+def run(args: Namespace, progress: Progress) -> int:
+    storage = open_storage(args.store or args.place)
+    folder = Path(args.place) / WAL
     if read_manifest(storage).publication == 0 and not folder.is_dir():
-        raise ArchiveMissingError(f"{words.place}: there is no archive here (no manifest, no log)")
+        raise ArchiveMissingError(f"{args.place}: there is no archive here (no manifest, no log)")
     least = max(read_manifest(storage).least_segment, 1)
     wal = Wal.open(folder, WalSettings(), least_segment=least)
     try:

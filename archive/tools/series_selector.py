@@ -43,7 +43,7 @@ class Selector:
 def parse_selector(text: str) -> Selector:
     whole = _SELECTOR.fullmatch(text)
     if whole is None or not text.strip():
-        raise _mistake(text)
+        raise _invalid(text)
     name, inside = whole.groups()
     matchers = [Matcher(NAME_LABEL, "=", name)] if name else []
     matchers += _inside(inside or "", text)
@@ -65,7 +65,7 @@ def _inside(inside: str, text: str) -> list[Matcher]:
         if one is None:
             if not inside[place:].strip():
                 break
-            raise _mistake(text)
+            raise _invalid(text)
         found.append(_matcher(one, text))
         place = one.end()
     return found
@@ -83,5 +83,5 @@ def _matcher(one: re.Match[str], text: str) -> Matcher:
     return Matcher(one[1], one[2], value)
 
 
-def _mistake(text: str) -> ToolError:
+def _invalid(text: str) -> ToolError:
     return ToolError(f'--match: {text!r} is no selector (write it like up{{job="nats"}})')

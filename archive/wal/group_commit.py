@@ -17,7 +17,7 @@ from archive.batch import Batch
 from archive.wal.errors import WalUnavailableError
 from archive.wal.kernel_sync import KernelSync
 from archive.wal.segment_log import Prepared
-from archive.wal.slow_sync import Watch
+from archive.wal.slow_sync import SlowTimer
 from streamgauge.serving.logs import StateLog, event
 
 logger = logging.getLogger(__name__)
@@ -47,29 +47,29 @@ Done = Callable[[Exception | None], None]
 """Told when a batch is durable, or why it is not."""
 
 
-class _Waiting(NamedTuple):
+class _Pending(NamedTuple):
     batch: Batch
     done: Done
-    is_gone: Callable[[], bool]
+    is_cancelled: Callable[[], bool]
 
 
 class _Group(NamedTuple):
-    waiting: list[_Waiting]
+    pending: list[_Pending]
     prepared: Prepared | None
     """None when that is left to the thread."""
 
     @property
     def batches(self) -> list[Batch]:
-        return [each.batch for each in self.waiting]
+        return [each.batch for each in self.pending]
 
 
-class _UnderWay(NamedTuple):
+class _InFlight(NamedTuple):
     """A group that the kernel syncs."""
 
-    waiting: list[_Waiting]
+    pending: list[_Pending]
     prepared: Prepared
     began: float
-    watch: Watch
+    timer: SlowTimer
 
 
 class GroupCommit:
@@ -82,7 +82,7 @@ class GroupCommit:
     def __init__(self, log: Log, retry: float) -> None:
         self._disk = log
         self._retry = retry
-        self._queue: deque[_Waiting] = deque()
+        self._queue: deque[_Pending] = deque()
         self._groups: SimpleQueue[_Group | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._kernel: KernelSync | None = None
@@ -98,16 +98,18 @@ class GroupCommit:
     async def append(self, batch: Batch) -> None:
         """Returns when it is durable. Cancelled, it may be kept or not, like any lost answer."""
         durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.append_soon(batch, partial(_answer, durable), durable.done)
+        self.append_soon(batch, partial(_resolve, durable), durable.done)
         await durable
 
-    def append_soon(self, batch: Batch, done: Done, is_gone: Callable[[], bool] = bool) -> None:
+    def append_soon(
+        self, batch: Batch, done: Done, is_cancelled: Callable[[], bool] = bool
+    ) -> None:
         """The same for who does not wait. Who `is_gone` before his turn is not written."""
         if self._closed:  # nobody would ever write it
             raise WalUnavailableError("the write-ahead log is closed")
         if self.unavailable and time.monotonic() < self._retry_at:
             raise WalUnavailableError(self.unavailable)
-        self._queue.append(_Waiting(batch, done, is_gone))
+        self._queue.append(_Pending(batch, done, is_cancelled))
         if self._idle.is_set():
             self._idle.clear()
             # Not at once: others that are ready in this turn of the loop join the group.
@@ -120,25 +122,25 @@ class GroupCommit:
         if self._thread is not None:
             self._groups.put(None)
             await asyncio.to_thread(self._thread.join)
-        self._leave_kernel()
+        self._close_kernel()
 
     def _start_next(self) -> None:
-        waiting = self._next_group()
-        if not waiting:
+        pending = self._next_group()
+        if not pending:
             self._idle.set()
             return
         if self._thread is None:
             self._begin()
-        prepared = self._prepared_now(waiting)
+        prepared = self._prepared_now(pending)
         try:
-            left = prepared is not None and self._left_to_kernel(waiting, prepared)
+            started = prepared is not None and self._start_kernel_sync(pending, prepared)
         except Exception as error:  # whatever it is: nobody may wait for ever
             if not isinstance(error, WalUnavailableError):
                 logger.exception("a group of requests could not be written")
-            asyncio.get_running_loop().call_soon(self._finished, waiting, error)
+            asyncio.get_running_loop().call_soon(self._finished, pending, error)
         else:
-            if not left:
-                self._groups.put(_Group(waiting, prepared))
+            if not started:
+                self._groups.put(_Group(pending, prepared))
 
     def _begin(self) -> None:
         loop = asyncio.get_running_loop()
@@ -147,53 +149,53 @@ class GroupCommit:
         try:
             self._kernel = KernelSync(loop)
         except OSError as error:
-            self._say_thread(error)
+            self._log_thread_fallback(error)
 
-    def _prepared_now(self, waiting: Sequence[_Waiting]) -> Prepared | None:
-        batches = [each.batch for each in waiting]
+    def _prepared_now(self, pending: Sequence[_Pending]) -> Prepared | None:
+        batches = [each.batch for each in pending]
         try:
             return self._disk.prepare(batches) if self._disk.is_small(batches) else None
         except Exception:  # noqa: BLE001  it fails again in the thread, which tells those who wait
             return None
 
-    def _next_group(self) -> list[_Waiting]:
-        group: list[_Waiting] = []
+    def _next_group(self) -> list[_Pending]:
+        group: list[_Pending] = []
         samples = 0
         while self._queue and samples < MAX_GROUP_SAMPLES:
-            waiting = self._queue.popleft()
-            if waiting.is_gone():  # cancelled: nobody waits for it, and it will come again
+            pending = self._queue.popleft()
+            if pending.is_cancelled():  # cancelled: nobody waits for it, and it will come again
                 continue
-            group.append(waiting)
-            samples += len(waiting.batch.series)
+            group.append(pending)
+            samples += len(pending.batch.series)
         return group
 
-    def _left_to_kernel(self, waiting: list[_Waiting], prepared: Prepared) -> bool:
+    def _start_kernel_sync(self, pending: list[_Pending], prepared: Prepared) -> bool:
         began = time.monotonic()
         if self._kernel is None or began < self._slow_until:
             return False
         descriptor = self._disk.begin(prepared)
         if descriptor is None:
             return False
-        watch = Watch(SLOW_SECONDS, self._is_slow)
+        timer = SlowTimer(SLOW_SECONDS, self._is_slow)
         if time.monotonic() - began >= SLOW_SECONDS:
             self._is_slow()
-        under_way = _UnderWay(waiting, prepared, began, watch)
+        in_flight = _InFlight(pending, prepared, began, timer)
         try:
-            self._kernel.start(descriptor, partial(self._synced, under_way))
+            self._kernel.start(descriptor, partial(self._synced, in_flight))
         except OSError as error:
-            watch.end()
+            timer.end()
             self._disk.give_up()
-            self._leave_kernel()
-            self._say_thread(error)
+            self._close_kernel()
+            self._log_thread_fallback(error)
             return False
         return True
 
-    def _say_thread(self, reason: OSError) -> None:
+    def _log_thread_fallback(self, reason: OSError) -> None:
         message = "the kernel does not sync by itself here, a thread waits for it"
         event(logger, logging.INFO, message, reason=reason)
 
-    def _synced(self, group: _UnderWay, error: OSError | None) -> None:
-        group.watch.end()
+    def _synced(self, group: _InFlight, error: OSError | None) -> None:
+        group.timer.end()
         if self._slow_until > group.began:  # it was slow with this one; its minute begins now
             self._is_slow()
         elif self._slow_until:
@@ -204,15 +206,15 @@ class GroupCommit:
             self._disk.end(group.prepared, error)
         except Exception as raised:  # noqa: BLE001  it must reach whoever waits
             failure = raised
-        self._finished(group.waiting, failure)
+        self._finished(group.pending, failure)
 
     def _is_slow(self) -> None:
         """A disk that is slow may come to be so slow that writing waits, which the loop must not."""
         self._slow_until = time.monotonic() + SLOW_AGAIN_SECONDS
-        told = f"more than {SLOW_SECONDS} s"
-        self._log.report("speed", "slow", logging.WARNING, "the disk is slow", sync=told)
+        limit = f"more than {SLOW_SECONDS} s"
+        self._log.report("speed", "slow", logging.WARNING, "the disk is slow", sync=limit)
 
-    def _leave_kernel(self) -> None:
+    def _close_kernel(self) -> None:
         if self._kernel is not None:
             self._kernel.close()
             self._kernel = None
@@ -221,7 +223,7 @@ class GroupCommit:
         while (group := self._groups.get()) is not None:
             failure = self._attempt(group)
             with contextlib.suppress(RuntimeError):  # a closed loop: nobody waits any more
-                loop.call_soon_threadsafe(self._finished, group.waiting, failure)
+                loop.call_soon_threadsafe(self._finished, group.pending, failure)
 
     def _attempt(self, group: _Group) -> Exception | None:
         try:
@@ -233,15 +235,15 @@ class GroupCommit:
             return error
         return None
 
-    def _finished(self, group: list[_Waiting], failure: Exception | None) -> None:
+    def _finished(self, group: list[_Pending], failure: Exception | None) -> None:
         if isinstance(failure, WalUnavailableError):
             self._failed(failure)
         elif failure is None and self.unavailable:
             self.unavailable = ""
             self._log.report("disk", "", logging.INFO, "samples are kept again")
-        for waiting in group:
+        for pending in group:
             try:
-                waiting.done(failure)
+                pending.done(failure)
             except Exception:  # of one of them: the others must be told all the same
                 logger.exception("a request that was written is not answered")
         # After what this has put in motion: senders that are answered first send meanwhile.
@@ -255,7 +257,7 @@ class GroupCommit:
         )
 
 
-def _answer(durable: asyncio.Future[None], failure: Exception | None) -> None:
+def _resolve(durable: asyncio.Future[None], failure: Exception | None) -> None:
     if durable.done():  # cancelled while it was being written
         return
     if failure is None:

@@ -32,7 +32,7 @@ class KernelSync:
         with _as_os_errors():
             self._context = linux_aio.Context(max_requests=1)
         self._loop = loop
-        loop.add_reader(self._context.fileno, self._look)
+        loop.add_reader(self._context.fileno, self._poll)
 
     def start(self, descriptor: int, done: Done) -> None:
         """Syncs the data of a file. `done` must not raise. Raises OSError when it does not begin."""
@@ -50,7 +50,7 @@ class KernelSync:
     def close(self) -> None:
         self._loop.remove_reader(self._context.fileno)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         with contextlib.suppress(BlockingIOError):  # it was counted by an earlier look
             self._context.poll()
         self._context.process_events()

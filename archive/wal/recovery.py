@@ -23,7 +23,7 @@ from archive.wal.segment import (
     segment_paths,
 )
 from archive.wal.segment_reader import SegmentFrames
-from archive.wal.series_checkpoint import SeriesFile
+from archive.wal.series_checkpoint import SeriesCheckpoint
 from archive.wal.tail_check import Ending, EndingKind
 
 # Segments are removed about once an hour, so a second look finds things at rest.
@@ -53,12 +53,12 @@ class Recovery:
     next_segment: int = 1
 
 
-def recover(folder: Path, table: SeriesTable, file: SeriesFile) -> Recovery:
+def recover(folder: Path, table: SeriesTable, checkpoint: SeriesCheckpoint) -> Recovery:
     """Fills the table; a segment whose definitions it has already is not read."""
     # In this order: a segment that another process removes in between is in the file by then.
     paths = segment_paths(folder)
-    found = Recovery(faults=file.load(table))
-    found.next_segment = max([file.next_segment, *(number + 1 for number in paths)])
+    found = Recovery(faults=checkpoint.load(table))
+    found.next_segment = max([checkpoint.next_segment, *(number + 1 for number in paths)])
     headers = [_header(path) for path in paths.values()]
     for place, (number, path) in enumerate(paths.items()):
         header, after = headers[place], _first_known(headers[place + 1 :])
@@ -78,7 +78,7 @@ def read_series(folder: Path) -> SeriesTable:
     for _ in range(_ATTEMPTS):
         table = SeriesTable()
         with contextlib.suppress(FileNotFoundError):  # removed while we were reading
-            recover(folder, table, SeriesFile(folder))
+            recover(folder, table, SeriesCheckpoint(folder))
             return table
     raise WalError(f"{folder}: its files are removed faster than they can be read")
 

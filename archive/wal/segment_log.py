@@ -24,7 +24,7 @@ from archive.wal.recovery import Recovery
 from archive.wal.segment import Segment, SegmentHeader
 from archive.wal.segment_reader import check_segment
 from archive.wal.segment_writer import SegmentWriter
-from archive.wal.series_checkpoint import SeriesFile
+from archive.wal.series_checkpoint import SeriesCheckpoint
 from archive.wal.tail_check import EndingKind
 from streamgauge.serving.logs import event
 from streamgauge.serving.settings.sizes import format_size
@@ -59,20 +59,20 @@ class SegmentLog:
         folder: Path,
         settings: WalSettings,
         series: SeriesTable,
-        file: SeriesFile,
+        checkpoint: SeriesCheckpoint,
         recovery: Recovery,
     ) -> None:
         self._folder = folder
         self._settings = settings
         self._series = series
-        self._file = file
+        self._checkpoint = checkpoint
         self._defined = len(series)
         self._next = recovery.next_segment
         self._sealed = {each.number: _Sealed(each, len(series)) for each in recovery.segments}
         self._open: SegmentWriter | None = None
         self._lock = threading.Lock()
         # Of its own: saving the table may take a while, and appending must not wait for it.
-        self._file_lock = threading.Lock()
+        self._checkpoint_lock = threading.Lock()
 
     @property
     def size(self) -> int:
@@ -118,7 +118,7 @@ class SegmentLog:
         if not self._lock.acquire(blocking=False):
             return None
         writer = self._open
-        if writer is None or not self._has_room(writer, prepared):
+        if writer is None or not self._fits(writer, prepared):
             self._lock.release()
             return None
         try:
@@ -162,10 +162,12 @@ class SegmentLog:
     def remove(self, segments: Iterable[Segment]) -> None:
         """For what was published. WalUnavailableError when the disk does not let us."""
         with self._lock:
-            doomed = [self._sealed[each.number] for each in segments if each.number in self._sealed]
+            removed = [
+                self._sealed[each.number] for each in segments if each.number in self._sealed
+            ]
         try:
-            self._secure(doomed)
-            for segment, _ in doomed:
+            self._save_definitions(removed)
+            for segment, _ in removed:
                 _remove(segment)
                 with self._lock:
                     del self._sealed[segment.number]
@@ -173,19 +175,22 @@ class SegmentLog:
         except OSError as error:
             raise self._unavailable(error) from error
 
-    def _secure(self, doomed: list[_Sealed]) -> None:
+    def _save_definitions(self, removed: list[_Sealed]) -> None:
         """What they define must outlive them, and so must the numbers that they had.
 
         Where that is so already nothing is written: on a full disk removing must still work.
         """
-        series = max((each.next_series for each in doomed), default=0)
-        with self._file_lock:
-            if self._file.covered < series or self._file.next_segment <= self._last_of(doomed):
-                self._file.save(self._series, self._defined, self._next)
+        series = max((each.next_series for each in removed), default=0)
+        with self._checkpoint_lock:
+            if (
+                self._checkpoint.covered < series
+                or self._checkpoint.next_segment <= self._highest_of(removed)
+            ):
+                self._checkpoint.save(self._series, self._defined, self._next)
 
-    def _last_of(self, doomed: list[_Sealed]) -> int:
+    def _highest_of(self, removed: list[_Sealed]) -> int:
         """The number that nothing would tell any more; 0 while a later segment tells it."""
-        numbers = {each.segment.number for each in doomed}
+        numbers = {each.segment.number for each in removed}
         rest = [each.number for each in self._segments() if each.number not in numbers]
         last = max(numbers, default=0)
         return 0 if last < max(rest, default=0) else last
@@ -209,7 +214,7 @@ class SegmentLog:
     def _append(self, record: bytes, received: int) -> None:
         if self._open is not None and self._is_full(self._open.segment, received):
             self._seal()
-        if self._open is None or not self._open.has_room(record):
+        if self._open is None or not self._open.fits(record):
             self._check_space()
         writer = self._open or self._begin(received)
         try:
@@ -225,9 +230,9 @@ class SegmentLog:
             writer.close()
             self._keep(writer)
 
-    def _has_room(self, writer: SegmentWriter, prepared: Prepared) -> bool:
+    def _fits(self, writer: SegmentWriter, prepared: Prepared) -> bool:
         is_full = self._is_full(writer.segment, prepared.received)
-        return not is_full and writer.has_room(prepared.record)
+        return not is_full and writer.fits(prepared.record)
 
     def _is_full(self, segment: Segment, received: int) -> bool:
         other_hour = segment.created // _HOUR != received // _HOUR
@@ -265,9 +270,9 @@ class SegmentLog:
     def _save_series(self) -> None:
         """Early, for a fast start; `remove` insists on it."""
         try:
-            with self._file_lock:
-                if self._file.covered < self._defined:
-                    self._file.save(self._series, self._defined, self._next)
+            with self._checkpoint_lock:
+                if self._checkpoint.covered < self._defined:
+                    self._checkpoint.save(self._series, self._defined, self._next)
         except OSError as error:
             event(logger, logging.WARNING, "the table of series could not be saved", error=error)
 
@@ -287,6 +292,6 @@ def _remove(segment: Segment) -> None:
         logger,
         logging.ERROR,
         "a damaged segment of the write-ahead log is put aside",
-        file=str(aside),
+        checkpoint=str(aside),
         damage=str(ending),
     )

@@ -70,11 +70,11 @@ class SegmentFrames:
     def _next(self, file: BinaryIO) -> bytes | None:
         """None at the end of what is good; why it ends is in `ending` then."""
         begin = self.offset
-        told = unframe(file.read(FRAME_BYTES))
-        if told is None:
+        frame = unframe(file.read(FRAME_BYTES))
+        if frame is None:
             self._ending = ending_at(file, begin, begin + FRAME_BYTES + 1, "has a damaged length")
             return None
-        length, checksum = told
+        length, checksum = frame
         record, mark = file.read(length), file.read(len(END_MARK))
         if mark != END_MARK or zlib.crc32(record) != checksum:
             end = begin + FRAME_BYTES + length + len(END_MARK)

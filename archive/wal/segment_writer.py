@@ -75,14 +75,14 @@ class SegmentWriter:
         A second attempt to sync would lie: the kernel forgets what it could not write.
         """
         parts = framed(record)
-        end, has_room = self._durable + framed_size(record), self.has_room(record)
-        if not has_room or not fsync.write_through(self._descriptor, parts, self._durable):
-            if has_room or not self._prepare(parts, end):
+        end, fits = self._durable + framed_size(record), self.fits(record)
+        if not fits or not fsync.write_through(self._descriptor, parts, self._durable):
+            if fits or not self._prepare(parts, end):
                 fsync.write_at(self._descriptor, parts, self._durable)
             fsync.sync_data(self._descriptor)
         self._durable = end
 
-    def has_room(self, record: bytes) -> bool:
+    def fits(self, record: bytes) -> bool:
         """Whether it takes no more of the disk than the segment has already."""
         return self._durable + framed_size(record) <= self._prepared
 

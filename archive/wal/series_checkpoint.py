@@ -24,17 +24,17 @@ NAMES: Final = ("series.0", "series.1")
 # So many make one record: enough to share most pairs, few enough to stay small in memory.
 _SERIES_A_RECORD: Final = 65_536
 # So many small ones are made few large ones, or the start would become slow over the years.
-_MOST_RECORDS: Final = 1_000
+_MAX_RECORDS: Final = 1_000
 _HEADER: Final = pack_header(SegmentHeader(0, 0, 0))
 
 
-class _Checkpoint(msgspec.Struct, array_like=True, frozen=True):
+class _CheckpointRecord(msgspec.Struct, array_like=True, frozen=True):
     next_segment: int
     next_series: int
     definitions: Definitions
 
 
-_decoder = msgspec.msgpack.Decoder(_Checkpoint)
+_decoder = msgspec.msgpack.Decoder(_CheckpointRecord)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class _Copy:
         return self.ending is None or self.ending.kind is EndingKind.CLEAN
 
 
-class SeriesFile:
+class SeriesCheckpoint:
     def __init__(self, folder: Path) -> None:
         self._paths = tuple(folder / name for name in NAMES)
         self.covered = 0
@@ -82,7 +82,7 @@ class SeriesFile:
         """Durable when it returns: every series below `end`. On an OSError nothing has changed."""
         if end <= self.covered and next_segment <= self.next_segment:
             return
-        appends = self._can_append and self.records < _MOST_RECORDS
+        appends = self._can_append and self.records < _MAX_RECORDS
         records = list(_records(table, self.covered if appends else 0, end, next_segment))
         write = fsync.append_file if appends else _replace
         # Until both are written they differ, and after a failed sync they may lie.
@@ -115,7 +115,7 @@ def _records(table: SeriesTable, first: int, end: int, next_segment: int) -> Ite
     for begin in range(first, max(end, first + 1), _SERIES_A_RECORD):
         until = min(begin + _SERIES_A_RECORD, end)
         part = pack_definitions(table, begin, until)
-        plain = msgspec.msgpack.encode(_Checkpoint(next_segment, until, part))
+        plain = msgspec.msgpack.encode(_CheckpointRecord(next_segment, until, part))
         yield b"".join(framed(bytes(cramjam.lz4.compress_block(plain))))
 
 

@@ -18,7 +18,7 @@ from archive.wal.group_commit import Done, GroupCommit
 from archive.wal.recovery import Recovery, recover
 from archive.wal.segment import Segment
 from archive.wal.segment_log import SegmentLog
-from archive.wal.series_checkpoint import SeriesFile
+from archive.wal.series_checkpoint import SeriesCheckpoint
 from archive.wal.tail_check import EndingKind
 from streamgauge.serving.logs import event
 
@@ -78,14 +78,14 @@ class Wal:
         least_segment: int,
         least_series: int,
     ) -> Wal:
-        series, file = SeriesTable(), SeriesFile(folder)
-        recovery = recover(folder, series, file)
+        series, checkpoint = SeriesTable(), SeriesCheckpoint(folder)
+        recovery = recover(folder, series, checkpoint)
         recovery.next_segment = max(recovery.next_segment, least_segment)
         series.skip_to(least_series)
-        _tell(folder, recovery, series)
+        _log_recovery(folder, recovery, series)
         for path in recovery.empty:
             path.unlink(missing_ok=True)
-        log = SegmentLog(folder, settings, series, file, recovery)
+        log = SegmentLog(folder, settings, series, checkpoint, recovery)
         return cls(lock, log, series, recovery, settings.retry)
 
     async def append(self, definitions: Iterable[SeriesDefinition], batch: Batch) -> None:
@@ -146,7 +146,7 @@ def _check(batch: Batch, series: int) -> None:
         raise ValueError(f"series {highest} is not defined")
 
 
-def _tell(folder: Path, recovery: Recovery, series: SeriesTable) -> None:
+def _log_recovery(folder: Path, recovery: Recovery, series: SeriesTable) -> None:
     for fault in recovery.faults:
         event(logger, logging.ERROR, "the table of series is damaged", fault=fault)
     for dropped in recovery.dropped:

@@ -254,14 +254,14 @@ def main() -> None:
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--repeat", type=int, default=3, help="the best of so many runs counts")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="samples of each series")
-    words = parser.parse_args()
+    args = parser.parse_args()
     loads = [
-        Load(words.consumers, labels, size, connections)
-        for size in words.requests
-        for connections in words.connections
-        for labels in words.labels
+        Load(args.consumers, labels, size, connections)
+        for size in args.requests
+        for connections in args.connections
+        for labels in args.labels
     ]
-    asyncio.run(compare(loads, words.repeat, words.rounds))
+    asyncio.run(compare(loads, args.repeat, args.rounds))
     asyncio.run(memory())
 
 

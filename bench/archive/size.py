@@ -216,13 +216,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.archive.size", description=__doc__)
     parser.add_argument("--consumers", type=int, default=100, help="12 series each (default 100)")
     parser.add_argument("--keep", metavar="DIR", help="leave our archive there to look at")
-    words = parser.parse_args()
-    if words.keep:
-        shutil.rmtree(words.keep, ignore_errors=True)
-        size = asyncio.run(_ours(mix := make_mix(words.consumers), Path(words.keep)))
+    args = parser.parse_args()
+    if args.keep:
+        shutil.rmtree(args.keep, ignore_errors=True)
+        size = asyncio.run(_ours(mix := make_mix(args.consumers), Path(args.keep)))
         print(f"  {size / mix.samples:.3f} B/sample, every {STEP_MS // 1000} s")
         return
-    asyncio.run(compare(words.consumers))
+    asyncio.run(compare(args.consumers))
 
 
 if __name__ == "__main__":

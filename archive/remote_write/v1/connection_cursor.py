@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from archive.remote_write.v1.span_cache import Run
+from archive.remote_write.v1.span_cache import CachedSpan
 
 
-class Line:
+class ConnectionCursor:
     """Nothing but a guess, so requests of different senders may share one."""
 
-    __slots__ = ("growing", "plain", "row", "run")
+    __slots__ = ("growing", "plain", "row", "span")
 
     def __init__(self) -> None:
-        self.run = Run((), np.empty(0, np.int64))
+        self.span = CachedSpan((), np.empty(0, np.int64))
         """The run that was read last, and the row behind what was read of it."""
         self.row = 0
-        self.growing = Run((), np.empty(0, np.int64))
+        self.growing = CachedSpan((), np.empty(0, np.int64))
         """The run that takes in new series."""
         self.plain = True
         """Whether the last request was nothing but plain samples, and all of them were kept."""

@@ -13,13 +13,13 @@ from archive.remote_write.v1.label_cache import VALUED, ZERO
 _SERIES: Final = 1
 # Tag, length and, before a value, its tag. The tag of the time is written with the time.
 _SAMPLES: Final = {VALUED: b"\x12\x10\x09" + bytes(15), ZERO: b"\x12\x07" + bytes(7)}
-_OTHER: Final = {VALUED: ZERO, ZERO: VALUED}
+_OTHER_SIZE: Final = {VALUED: ZERO, ZERO: VALUED}
 
 
-def image_of(raw: bytes, span: int, size: int) -> tuple[bytes, int]:
+def template_of(raw: bytes, prefix_size: int, size: int) -> tuple[bytes, int]:
     """The image, and the size of its sample: the other one where the header has no room for this."""
-    image = write_message(_SERIES, raw + _SAMPLES[size])
-    if len(image) != span + size:
-        size = _OTHER[size]
-        image = write_message(_SERIES, raw + _SAMPLES[size])
-    return image, size
+    template = write_message(_SERIES, raw + _SAMPLES[size])
+    if len(template) != prefix_size + size:
+        size = _OTHER_SIZE[size]
+        template = write_message(_SERIES, raw + _SAMPLES[size])
+    return template, size

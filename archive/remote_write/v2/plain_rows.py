@@ -18,8 +18,8 @@ _VALUE_TAG: Final = 0x09
 _TIME_TAG: Final = 0x10
 _START_TAG: Final = 0x18
 _CONTINUED: Final = 0x80
-_MOST_METADATA: Final = 8  # bytes: they are compared as one word
-_MOST_REFERENCE: Final = 3  # bytes of a varint that is read here
+_MAX_METADATA: Final = 8  # bytes: they are compared as one word
+_MAX_REFERENCE: Final = 3  # bytes of a varint that is read here
 _SHORTEST_SAMPLE: Final = 9
 
 # By the length of a sample, which says what is in it; a length of 0 stands for other forms.
@@ -32,7 +32,7 @@ for _value in (0, 9):
         _LENGTHS[_size] = _size + 2
         _VALUED[_size] = _value > 0
         _STARTED[_size] = _start > 0
-_MASKS: Final = np.array([(1 << 8 * size) - 1 for size in range(_MOST_METADATA + 1)], np.uint64)
+_MASKS: Final = np.array([(1 << 8 * size) - 1 for size in range(_MAX_METADATA + 1)], np.uint64)
 
 
 @dataclass(slots=True)
@@ -93,16 +93,14 @@ def _is_metadata(words: Words, sizes: Places) -> NDArray[np.bool_]:
     """Metadata that is not longer than a word, and nothing behind it."""
     header = (words & np.uint64(0xFFFF)).view(np.int64)
     fits: NDArray[np.bool_] = header == (_METADATA_TAG | sizes << 8)
-    return (sizes > 0) & (sizes <= _MOST_METADATA) & fits
+    return (sizes > 0) & (sizes <= _MAX_METADATA) & fits
 
 
 def _metadata(words: Words, sizes: Places) -> NDArray[np.uint64]:
     """Equal words for equal metadata: its bytes, and above them its size where that has room."""
-    sizes = np.clip(sizes, 0, _MOST_METADATA)
+    sizes = np.clip(sizes, 0, _MAX_METADATA)
     masked = words & _MASKS[sizes]
-    return np.where(
-        sizes == _MOST_METADATA, masked, masked | sizes.view(np.uint64) << np.uint64(56)
-    )
+    return np.where(sizes == _MAX_METADATA, masked, masked | sizes.view(np.uint64) << np.uint64(56))
 
 
 def _only(
@@ -137,9 +135,9 @@ def _references(
     starts = np.concatenate([[0], stops[:-1] + 1])
     length = stops - starts + 1
     numbers = (packed[starts] & 0x7F).astype(np.int64)
-    for extra in range(1, _MOST_REFERENCE):
+    for extra in range(1, _MAX_REFERENCE):
         more = np.flatnonzero(length > extra)
         numbers[more] |= (packed[starts[more] + extra] & 0x7F).astype(np.int64) << 7 * extra
     counts = np.diff(np.cumsum(last)[ends - 1], prepend=0)
     longest = np.maximum.reduceat(length, np.cumsum(counts) - counts)
-    return numbers, counts, longest <= _MOST_REFERENCE
+    return numbers, counts, longest <= _MAX_REFERENCE

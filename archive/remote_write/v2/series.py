@@ -20,7 +20,7 @@ from archive.remote_write.protobuf import (
     read_fields,
     signed,
 )
-from archive.remote_write.request_accumulator import Intake
+from archive.remote_write.request_accumulator import RequestAccumulator
 from archive.remote_write.result import SeriesMessage
 from archive.series.labels import RefusedError
 
@@ -28,7 +28,7 @@ _LABELS, _SAMPLES, _HISTOGRAMS, _EXEMPLARS, _METADATA, _CREATED = range(1, 7)
 
 
 def read_series(
-    buffer: Buffer, start: int, stop: int, symbols: Symbols, intake: Intake
+    buffer: Buffer, start: int, stop: int, symbols: Symbols, accumulator: RequestAccumulator
 ) -> SeriesMessage:
     message = SeriesMessage()
     references: list[int] = []
@@ -38,14 +38,14 @@ def read_series(
         if field.number == _LABELS:
             for reference in packed_varints(buffer, field, "the labels of a series"):
                 # One pair more than allowed is enough to refuse it, however many there are.
-                if len(references) < 2 * (intake.limits.labels + 1):
+                if len(references) < 2 * (accumulator.limits.labels + 1):
                     references.append(reference)
         elif field.number == _CREATED:
             expect(field, VARINT, "the start of a series")
             created = signed(field.value)
         elif field.number in (_SAMPLES, _HISTOGRAMS, _EXEMPLARS, _METADATA):
             expect(field, LENGTH, "a part of a series")
-            intake.count(1)
+            accumulator.count(1)
             kinds.add(field.number)
             _read_part(buffer, field, symbols, message)
     _finish(message, references, symbols, created)

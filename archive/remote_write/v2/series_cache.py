@@ -13,12 +13,12 @@ from archive.remote_write.v2.plain_rows import PlainRows
 
 _UNKNOWN: Final = 0xFFFFFFFF
 NOT_FOUND: Final = -1
-_FIRST_ROOM: Final = 1024
+_INITIAL_CAPACITY: Final = 1024
 _DAY: Final = 86_400_000
-_MOST_METADATA: Final = 1_000_000
+_MAX_METADATA: Final = 1_000_000
 
 
-class KnownSeries:
+class SeriesCache:
     """A slot for each label set in each order that it came in; columns by slot for numpy."""
 
     def __init__(self) -> None:
@@ -26,8 +26,8 @@ class KnownSeries:
         self.clear()
 
     def clear(self) -> None:
-        self.ids: NDArray[np.int64] = np.empty(_FIRST_ROOM, np.int64)
-        self.told: NDArray[np.int64] = np.zeros(_FIRST_ROOM, np.int64)
+        self.ids: NDArray[np.int64] = np.empty(_INITIAL_CAPACITY, np.int64)
+        self.stored_metadata: NDArray[np.int64] = np.zeros(_INITIAL_CAPACITY, np.int64)
         self._symbols: dict[bytes, int] = {}
         self._slots: dict[bytes, int] = {}
         self._metadata: dict[bytes, int] = {b"": 0}
@@ -65,7 +65,9 @@ class KnownSeries:
         slot = self._slots.setdefault(numbers[references].tobytes(), len(self._slots))
         if slot == len(self.ids):
             self.ids = np.concatenate([self.ids, np.empty_like(self.ids)])
-            self.told = np.concatenate([self.told, np.zeros_like(self.told)])
+            self.stored_metadata = np.concatenate(
+                [self.stored_metadata, np.zeros_like(self.stored_metadata)]
+            )
         self.ids[slot] = series
         return slot
 
@@ -76,13 +78,13 @@ class KnownSeries:
     def forget_metadata(self) -> None:
         """All of it is told again, once."""
         self._metadata = {b"": 0}
-        self.told[:] = 0
+        self.stored_metadata[:] = 0
 
-    def make_room(self, live: int, now: int) -> None:
+    def evict(self, live: int, now: int) -> None:
         """Bounds what is remembered, and lets each day have the metadata of its series."""
         if len(self._slots) >= 2 * live or len(self._symbols) >= 4 * live:
             self.clear()
-        if now // _DAY != self._day or len(self._metadata) >= _MOST_METADATA:
+        if now // _DAY != self._day or len(self._metadata) >= _MAX_METADATA:
             self._day = now // _DAY
             self.forget_metadata()
 

@@ -57,9 +57,9 @@ class ExportPlan:
         filled = low + np.flatnonzero(self._rows[low:high])
         if len(filled) == 0:
             return
-        portion = (np.cumsum(self._rows[filled]) - 1) // RANGE_ROWS
-        for number in np.unique(portion).tolist():
-            here = filled[portion == number]
+        batch = (np.cumsum(self._rows[filled]) - 1) // RANGE_ROWS
+        for number in np.unique(batch).tolist():
+            here = filled[batch == number]
             yield int(here[0]), int(here[-1]) + 1, int(self._rows[here].sum())
 
     @property

@@ -19,7 +19,7 @@ from archive.tools.importing.remote_messages import read_request, read_response
 from archive.tools.series_selector import Matcher, Selector
 
 EVERYTHING: Final = Selector('{__name__=~".+"}', (Matcher("__name__", "=~", ".+"),))
-_LEAST_WINDOW: Final = 60_000
+_MIN_WINDOW: Final = 60_000
 # In the words of Prometheus, VictoriaMetrics and Mimir.
 _TOO_MUCH: Final = re.compile(
     "too many samples|exceeded sample limit|maxSamplesPerQuery|err-mimir-max-"
@@ -50,10 +50,10 @@ class PrometheusServer:
 
     async def read(self, selector: Selector, start: int, end: int) -> ImportBatch:
         """Exactly what is stored, stale markers too; both times in milliseconds, `end` excluded."""
-        status, answer = await self._read(read_request(selector, start, end - 1))
+        status, response = await self._read(read_request(selector, start, end - 1))
         if status != 200:
-            self._refused("/api/v1/read", status, answer)
-        return read_response(bytes(cramjam.snappy.decompress_raw(answer)), self.without)
+            self._refused("/api/v1/read", status, response)
+        return read_response(bytes(cramjam.snappy.decompress_raw(response)), self.without)
 
     async def query(self, selector: Selector, start: int, end: int) -> ImportBatch:
         """What the query language shows: no stale markers, no payloads of NaN."""
@@ -84,31 +84,31 @@ class PrometheusServer:
             "Content-Encoding": "snappy",
             "X-Prometheus-Remote-Read-Version": "0.1.0",
         }
-        return await self._ask("POST", "/api/v1/read", data=body, headers=headers)
+        return await self._request("POST", "/api/v1/read", data=body, headers=headers)
 
     async def _api(self, path: str, form: dict[str, str]) -> Any:
-        asked = {"params": form} if path.endswith("values") else {"data": form}
+        arguments = {"params": form} if path.endswith("values") else {"data": form}
         method = "GET" if path.endswith("values") else "POST"
-        status, answer = await self._ask(method, path, **asked)
+        status, response = await self._request(method, path, **arguments)
         if status != 200:
-            self._refused(path, status, answer)
+            self._refused(path, status, response)
         try:
-            return json.loads(answer)["data"]
+            return json.loads(response)["data"]
         except (ValueError, KeyError) as error:
             raise ToolError(f"{self.address}{path}: the answer is not Prometheus' own") from error
 
-    async def _ask(self, method: str, path: str, **asked: Any) -> tuple[int, bytes]:
+    async def _request(self, method: str, path: str, **arguments: Any) -> tuple[int, bytes]:
         if self._session is None:
             self._session = aiohttp.ClientSession(headers=self.headers)
         try:
             url = self.address.rstrip("/") + path
-            async with self._session.request(method, url, **asked) as answer:
-                return answer.status, await answer.read()
+            async with self._session.request(method, url, **arguments) as response:
+                return response.status, await response.read()
         except aiohttp.ClientError as error:
             raise ToolError(f"{self.address}: {error}") from error
 
-    def _refused(self, path: str, status: int, answer: bytes) -> None:
-        text = answer.decode(errors="replace").strip()
+    def _refused(self, path: str, status: int, response: bytes) -> None:
+        text = response.decode(errors="replace").strip()
         if _TOO_MUCH.search(text):
             raise TooMuchError(text)
         raise ToolError(f"{self.address}{path}: {status} {text[:300]}")
@@ -136,10 +136,10 @@ async def _window(
 ) -> AsyncIterator[ImportBatch]:
     """Halved until the server agrees."""
     try:
-        ask = server.query if by_query else server.read
-        yield await ask(selector, start, end)
+        fetch = server.query if by_query else server.read
+        yield await fetch(selector, start, end)
     except TooMuchError as error:
-        if end - start <= _LEAST_WINDOW:
+        if end - start <= _MIN_WINDOW:
             raise ToolError(f"{server.address}: {error}; choose fewer series by --match") from error
         middle = (start + end) // 2
         for low, high in ((start, middle), (middle, end)):

@@ -188,15 +188,15 @@ def _text(content: object) -> str:
     return content.decode(errors="replace") if isinstance(content, bytes) else ""
 
 
-def pieces(batch: ImportBatch, samples: int) -> Iterator[ImportBatch]:
+def split_batch(batch: ImportBatch, samples: int) -> Iterator[ImportBatch]:
     """The same in batches of about so many samples."""
-    piece = ImportBatch(messages=batch.messages)
+    chunk = ImportBatch(messages=batch.messages)
     for each in batch.series:
         for first in range(0, len(each.times), samples):
             part = slice(first, first + samples)
-            piece.series.append(ImportedSeries(each.labels, each.times[part], each.bits[part]))
-            if len(piece) >= samples:
-                yield piece
-                piece = ImportBatch()
-    if piece.series or piece.messages:
-        yield piece
+            chunk.series.append(ImportedSeries(each.labels, each.times[part], each.bits[part]))
+            if len(chunk) >= samples:
+                yield chunk
+                chunk = ImportBatch()
+    if chunk.series or chunk.messages:
+        yield chunk

@@ -21,7 +21,7 @@ from archive.tables.schema import WAL
 from archive.tables.storage import open_storage
 from archive.tools.errors import ToolError
 from archive.tools.importing.batch import ImportBatch, ImportedMessage
-from archive.tools.importing.remote_messages import pieces, write_request
+from archive.tools.importing.remote_messages import split_batch, write_request
 from archive.wal.errors import WalLockedError
 from archive.wal.write_ahead_log import Wal
 
@@ -50,8 +50,8 @@ class FolderTarget:
         self._waiting = 0
 
     async def add(self, batch: ImportBatch) -> None:
-        for piece in pieces(batch, _WAL_BATCH):
-            await self._wal.append((), self._numbered(piece))
+        for chunk in split_batch(batch, _WAL_BATCH):
+            await self._wal.append((), self._numbered(chunk))
         self._waiting += len(batch)
         if self._waiting >= _PUBLISH_SAMPLES:
             await asyncio.to_thread(self._publisher.publish_all, _now())
@@ -64,19 +64,19 @@ class FolderTarget:
     async def close(self) -> None:
         await self._wal.close()
 
-    def _numbered(self, piece: ImportBatch) -> Batch:
+    def _numbered(self, chunk: ImportBatch) -> Batch:
         identify = self._wal.series.identify
-        counts = [len(each.times) for each in piece.series]
-        numbers = np.array([identify(each.labels) for each in piece.series], np.uint32)
+        counts = [len(each.times) for each in chunk.series]
+        numbers = np.array([identify(each.labels) for each in chunk.series], np.uint32)
         none = np.empty(0, np.int64)
         return Batch(
             SENDER,
             _now(),
             np.repeat(numbers, counts),
-            np.concatenate([none, *(each.times for each in piece.series)]),
-            np.concatenate([none.view(np.uint64), *(each.bits for each in piece.series)]),
+            np.concatenate([none, *(each.times for each in chunk.series)]),
+            np.concatenate([none.view(np.uint64), *(each.bits for each in chunk.series)]),
             None,
-            tuple(self._opaque(message) for message in piece.messages),
+            tuple(self._opaque(message) for message in chunk.messages),
         )
 
     def _opaque(self, message: ImportedMessage) -> Opaque:
@@ -99,8 +99,8 @@ class ServerTarget:
         self._session: aiohttp.ClientSession | None = None
 
     async def add(self, batch: ImportBatch) -> None:
-        for piece in pieces(batch, _REQUEST_SAMPLES):
-            body = bytes(cramjam.snappy.compress_raw(write_request(piece)))
+        for chunk in split_batch(batch, _REQUEST_SAMPLES):
+            body = bytes(cramjam.snappy.compress_raw(write_request(chunk)))
             await self._post(body)
 
     async def finish(self) -> None:
@@ -117,11 +117,11 @@ class ServerTarget:
         pause, reason = 0.1, ""
         for _ in range(_ATTEMPTS):
             try:
-                async with self._session.post(self._url, data=body) as answer:
-                    if answer.status < 300:
+                async with self._session.post(self._url, data=body) as response:
+                    if response.status < 300:
                         return
-                    reason = f"{answer.status} {(await answer.text()).strip()}"
-                    if answer.status < 500:
+                    reason = f"{response.status} {(await response.text()).strip()}"
+                    if response.status < 500:
                         raise ToolError(f"{self._url} refuses: {reason}")
             except aiohttp.ClientError as error:
                 reason = str(error)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from archive.maintenance.merge import row_keys
-from archive.publishing.hour_counts import HourTally
+from archive.publishing.hour_counts import HourCounter
 from archive.tables.arrow import Table, pa, pq
 from archive.tables.chunk_decoder import hours_of, one_array
 from archive.tables.hourly_history import HourlyHistory
@@ -24,22 +24,22 @@ from archive.tools.verifying.series import KnownNames
 
 def day_faults(storage: Storage, manifest: Manifest, name: str, names: KnownNames) -> Iterator[str]:
     day = manifest.days[name]
-    tally = HourTally(day_time(name))
+    counter = HourCounter(day_time(name))
     statistics = ExpectedStatistics(
         [read_table(storage, entry.path) for entry in day.hourly],
         HourlyHistory(storage, manifest),
         names.ranks(),
     )
     for entry in day.samples:
-        yield from _told(
-            entry.path, _samples_faults(storage, entry, name, names, tally, statistics)
+        yield from _prefixed(
+            entry.path, _samples_faults(storage, entry, name, names, counter, statistics)
         )
-    yield from _told(f"hourly of {name}", statistics.leftover())
+    yield from _prefixed(f"hourly of {name}", statistics.leftover())
     for table, files in (("hourly", day.hourly), ("opaque", day.opaque)):
         for entry in files:
-            yield from _told(entry.path, _plain_faults(storage, entry, table, name, names))
-    yield from _told(f"samples of {name}", _twice(storage, day.samples, names))
-    yield from _told(f"day {name}", _hour_faults(day.hours, tally.entries(0)))
+            yield from _prefixed(entry.path, _plain_faults(storage, entry, table, name, names))
+    yield from _prefixed(f"samples of {name}", _twice(storage, day.samples, names))
+    yield from _prefixed(f"day {name}", _hour_faults(day.hours, counter.entries(0)))
 
 
 def _samples_faults(
@@ -47,7 +47,7 @@ def _samples_faults(
     entry: FileEntry,
     day: str,
     names: KnownNames,
-    tally: HourTally,
+    counter: HourCounter,
     statistics: ExpectedStatistics,
 ) -> Iterator[str]:
     with storage.open(entry.path) as source:
@@ -64,7 +64,7 @@ def _samples_faults(
             if not _ascending(np.concatenate(([last], keys))):
                 yield f"row group {group}: rows are not in the order of metric, series and hour"
             last = int(keys[-1])
-            tally.add(table)
+            counter.add(table)
             yield from statistics.compare(table)
 
 
@@ -118,11 +118,13 @@ def _twice(storage: Storage, files: Sequence[FileEntry], names: KnownNames) -> I
         yield f"{doubles} series have an hour twice"
 
 
-def _hour_faults(told: Mapping[int, HourEntry], found: Mapping[int, HourEntry]) -> Iterator[str]:
-    for hour in sorted(set(told) | set(found)):
-        say, are = told.get(hour), found.get(hour)
-        if _facts(say) != _facts(are):
-            yield f"{moment(hour)}: the manifest says {_facts(say)}, the rows {_facts(are)}"
+def _hour_faults(
+    recorded: Mapping[int, HourEntry], found: Mapping[int, HourEntry]
+) -> Iterator[str]:
+    for hour in sorted(set(recorded) | set(found)):
+        expected, actual = recorded.get(hour), found.get(hour)
+        if _facts(expected) != _facts(actual):
+            yield f"{moment(hour)}: the manifest says {_facts(expected)}, the rows {_facts(actual)}"
 
 
 def _facts(entry: HourEntry | None) -> tuple[int, int, str] | None:
@@ -133,5 +135,5 @@ def _ascending(keys: Int64s) -> bool:
     return bool(np.all(keys[1:] > keys[:-1]))
 
 
-def _told(place: str, faults: Iterator[str]) -> Iterator[str]:
+def _prefixed(place: str, faults: Iterator[str]) -> Iterator[str]:
     return (f"{place}: {fault}" for fault in faults)

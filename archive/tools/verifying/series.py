@@ -18,14 +18,14 @@ class KnownNames:
     """Which series there are, and the metric of each, for checks of other tables."""
 
     def __init__(self, storage: Storage, manifest: Manifest) -> None:
-        self.book = SeriesRegistry(storage, manifest.series)
+        self.registry = SeriesRegistry(storage, manifest.series)
         table = read_series(storage, manifest.series, ("series",))
         self._known = np.zeros(manifest.next_series, np.bool_)
         numbers = one_array(table, "series").to_numpy()
         self._known[numbers[numbers < manifest.next_series]] = True
 
     def ranks(self) -> Int64s:
-        return self.book.ranks()
+        return self.registry.ranks()
 
     def unknown(self, series: Int32s) -> Mask:
         outside = (series < 0) | (series >= len(self._known))
@@ -35,7 +35,7 @@ class KnownNames:
 
     def misnamed(self, table: Table) -> int:
         """Rows whose metric is not that of their series."""
-        wanted = self.book.metrics(one_array(table, "series").to_numpy())
+        wanted = self.registry.metrics(one_array(table, "series").to_numpy())
         return int(
             pc.sum(pc.not_equal(_text(one_array(table, "metric")), _text(wanted))).as_py() or 0
         )

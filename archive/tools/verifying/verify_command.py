@@ -36,10 +36,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def run(words: Namespace, progress: Progress) -> int:
+def run(args: Namespace, progress: Progress) -> int:
     faults = 0
-    with open_view(words.place, words.wal, progress) as view:
-        for finding in findings(view, progress, quick=words.quick):
+    with open_view(args.place, args.wal, progress) as view:
+        for finding in findings(view, progress, quick=args.quick):
             faults += finding.is_fault
             sys.stdout.write(f"{'FAULT' if finding.is_fault else 'note'}: {finding.text}\n")
         sys.stdout.write(f"{_summary(view, faults)}\n")

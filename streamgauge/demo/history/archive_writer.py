@@ -14,7 +14,7 @@ import numpy as np
 
 from archive.maintenance.file_writer import target_writers
 from archive.maintenance.rewrite_targets import Target
-from archive.publishing.hour_counts import HourTally
+from archive.publishing.hour_counts import HourCounter
 from archive.tables.arrow import Table
 from archive.tables.chunk_encoder import Chunks, cut, rows
 from archive.tables.hourly_statistics import hourly_rows, statistics
@@ -54,18 +54,18 @@ def write_archive(recording: Recording, folder: Path, step: Step = lambda _: Non
     storage = open_storage(folder)
     if read_manifest(storage).publication:
         raise HistoryError(f"{folder}: is an archive already; give a folder that is none")
-    book = SeriesRegistry(storage, ())
-    numbers = [book.number(each.labels) for each in recording.series]
+    registry = SeriesRegistry(storage, ())
+    numbers = [registry.number(each.labels) for each in recording.series]
     manifest = Manifest()
-    writer = _Days(storage, book, _matrix(recording, numbers), new_stamp(manifest))
+    writer = _Days(storage, registry, _matrix(recording, numbers), new_stamp(manifest))
     for first in range(0, len(recording.grid), DAY // recording.grid.step):
         writer.write(recording, first, first + DAY // recording.grid.step)
         step(1)
     done = manifest.after(
         int(recording.grid.times[-1]) * 1000,
         days=writer.entries,
-        series=(write_series(storage, book.new_rows(), writer.stamp),),
-        next_series=book.next_number,
+        series=(write_series(storage, registry.new_rows(), writer.stamp),),
+        next_series=registry.next_number,
     )
     write_manifest(storage, done)
     days = done.days.values()
@@ -90,7 +90,7 @@ def _matrix(recording: Recording, numbers: Sequence[int]) -> Floats:
 @dataclass(slots=True)
 class _Days:
     storage: Storage
-    book: SeriesRegistry
+    registry: SeriesRegistry
     values: Floats  # by series and moment
     stamp: str
     entries: dict[str, DayEntry] = field(default_factory=dict)
@@ -107,10 +107,10 @@ class _Days:
         if not len(samples):
             return
         chunks = cut(samples)
-        table = rows(chunks, self.book.metrics(chunks.series), [""])
+        table = rows(chunks, self.registry.metrics(chunks.series), [""])
         found = statistics(chunks.values, chunks.counts, self._before(chunks))
         day = int(times[0] - times[0] % DAY_MS)
-        tally = HourTally(day)
+        tally = HourCounter(day)
         tally.add(table)
         hours = tally.entries(int(times[-1]))
         self.entries[day_name(day)] = DayEntry(
@@ -121,7 +121,7 @@ class _Days:
 
     def _samples(self, times: Int64s, first: int, last: int) -> Samples:
         """In the order of metric, series and time, with a marker where a series ends."""
-        order = np.argsort(self.book.ranks())
+        order = np.argsort(self.registry.ranks())
         part = self.values[order, first:last]
         present = ~np.isnan(part)
         before = np.zeros_like(present)

@@ -21,7 +21,7 @@ from archive.http.write_endpoint import WriteHandler
 from archive.ingest.quarantine import Quarantine
 from archive.ingest.receiver import Receiver
 from archive.remote_write.decoder import Decoder
-from archive.self_metrics import SelfMetrics, Tally
+from archive.self_metrics import ReceiverCounters, SelfMetrics
 from archive.series.table import SeriesTable
 from archive.settings.limits import Limits
 from archive.wal.group_commit import Done
@@ -100,13 +100,15 @@ def _put_aside(folder: Path) -> list[tuple[dict[str, object], bytes]]:
 @asynccontextmanager
 async def open_door(folder: Path, limits: Limits, *, quick: bool = True) -> AsyncIterator[Door]:
     """As it is served; without `quick` every request goes the long way, as passwords make it go."""
-    log, tally = MemoryLog(), Tally()
+    log, counters = MemoryLog(), ReceiverCounters()
     log.gate.set()
     quarantine = Quarantine(folder, 100_000)
     decoder = Decoder(limits, "__replica__", SeriesTable())
-    receiver = Receiver(decoder, log, limits, quarantine, tally)
-    app = make_app(receiver, SelfMetrics(tally.values), tally, limits.body, lambda: "", lambda: "")
-    desk = WriteHandler(receiver, tally, lambda _: "" if quick else None, dict)
+    receiver = Receiver(decoder, log, limits, quarantine, counters)
+    app = make_app(
+        receiver, SelfMetrics(counters.values), counters, limits.body, lambda: "", lambda: ""
+    )
+    desk = WriteHandler(receiver, counters, lambda _: "" if quick else None, dict)
     async with served(app, desk) as (client, port):
         yield Door(client, port, receiver, log, quarantine, folder)
 

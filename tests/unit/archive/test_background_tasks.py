@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from archive.http.auth import BearerTokens
-from archive.serve import Archive, _repeat, _tell_end
+from archive.serve import Archive, _log_task_end, _repeat
 from archive.settings.options import read_options
 from streamgauge.serving.web.live_config import LiveWebConfig
 
@@ -46,7 +46,7 @@ async def test_work_is_repeated_until_it_is_ended(caplog: pytest.LogCaptureFixtu
             turns.set()
 
     task = asyncio.create_task(_repeat(0.0, work), name="counting")
-    task.add_done_callback(_tell_end)
+    task.add_done_callback(_log_task_end)
     await turns.wait()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -63,7 +63,7 @@ async def test_work_that_ends_by_a_fault_is_told_and_makes_the_process_unhealthy
         raise ValueError("a mistake")
 
     task = asyncio.create_task(_repeat(0.0, fail), name="forgetting")
-    task.add_done_callback(_tell_end)
+    task.add_done_callback(_log_task_end)
     archive._tasks.append(task)
     await asyncio.wait([task])
     await asyncio.sleep(0)  # its callback is called in the next turn

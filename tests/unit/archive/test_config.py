@@ -19,7 +19,7 @@ def load(*argv: str, **environ: str) -> ArchiveSettings:
     return read_options(argv, variables).load()
 
 
-def mistake(*argv: str, **environ: str) -> str:
+def configuration_error(*argv: str, **environ: str) -> str:
     with pytest.raises(SettingsError) as caught:
         load(*argv, **environ)
     return str(caught.value)
@@ -88,7 +88,7 @@ def test_the_file_may_be_named_by_the_environment(tmp_path: Path) -> None:
 def test_a_mistake_is_told_in_the_words_of_whoever_made_it(
     argv: tuple[str, ...], environ: dict[str, str], expected: str
 ) -> None:
-    assert mistake(*argv, **environ) == expected
+    assert configuration_error(*argv, **environ) == expected
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_mistake_in_the_file_names_the_file_and_the_key(
     tmp_path: Path, text: str, expected: str
 ) -> None:
     file = written(tmp_path, text)
-    assert mistake("--config", file) == f"{file}: {expected}"
+    assert configuration_error("--config", file) == f"{file}: {expected}"
 
 
 def test_the_help_names_every_flag() -> None:

@@ -10,10 +10,10 @@ from support.remote_write.framed_requests import LINE, framed
 
 from archive.http.connection import IDLE, IMPATIENT, QuickConnection
 from archive.http.request_head import Head
-from archive.ingest.negotiation import About
-from archive.ingest.response import Answer
+from archive.ingest.negotiation import RequestInfo
+from archive.ingest.response import WriteResponse
 from archive.remote_write.decoder import Version
-from archive.remote_write.v1.connection_cursor import Line
+from archive.remote_write.v1.connection_cursor import ConnectionCursor
 
 
 @dataclass
@@ -58,23 +58,25 @@ class Handler:
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     bodies: list[bytes] = field(default_factory=list)
 
-    def admit(self, head: Head, peer: str) -> About | None:
+    def admit(self, head: Head, peer: str) -> RequestInfo | None:
         self.held += head.size
-        return About(Version.V1, peer, head.user_agent)
+        return RequestInfo(Version.V1, peer, head.user_agent)
 
     def release(self, size: int) -> None:
         self.held -= size
 
-    def receive(self, about: About, body: bytes, _: Line) -> asyncio.Future[Answer]:
+    def receive(
+        self, about: RequestInfo, body: bytes, _: ConnectionCursor
+    ) -> asyncio.Future[WriteResponse]:
         assert about.sender == "192.0.2.1"
         return asyncio.ensure_future(self._answer(body))
 
-    async def _answer(self, body: bytes) -> Answer:
+    async def _answer(self, body: bytes) -> WriteResponse:
         await self.gate.wait()
         self.bodies.append(body)
-        return Answer(204)
+        return WriteResponse(204)
 
-    def written(self, answer: Answer) -> bytes:
+    def written(self, answer: WriteResponse) -> bytes:
         return f"{answer.code} ".encode()
 
 

@@ -8,7 +8,7 @@ import pytest
 from support.remote_write.framed_requests import LINE
 
 from archive.http.request_head import Head, read_head
-from archive.http.response_writer import AnswerWriter
+from archive.http.response_writer import ResponseWriter
 from archive.ingest.response import durable, later
 from archive.remote_write.decoder import Version
 from archive.remote_write.result import Written
@@ -92,7 +92,7 @@ def test_only_the_one_request_line_is_known(first: bytes) -> None:
 
 
 def test_answers_are_written_as_http() -> None:
-    writer = AnswerWriter(lambda: {"X-Frame-Options": "deny"})
+    writer = ResponseWriter(lambda: {"X-Frame-Options": "deny"})
     done = writer.written(durable(Version.V2, Written(3, 2, 1)))
     head, body = done.split(b"\r\n\r\n")
     lines = head.split(b"\r\n")

@@ -17,10 +17,10 @@ from support.remote_write.endpoint import WRITTEN, Door, MemoryLog, open_door, r
 
 from archive.http.app import WRITE_PATH, make_app
 from archive.ingest.quarantine import Quarantine
-from archive.ingest.rate_limited_log import MinuteLog
+from archive.ingest.rate_limited_log import RateLimitedLog
 from archive.ingest.receiver import Receiver
 from archive.remote_write.decoder import Decoder
-from archive.self_metrics import SelfMetrics, Tally
+from archive.self_metrics import ReceiverCounters, SelfMetrics
 from archive.series.table import SeriesTable
 from archive.settings.limits import Limits
 from archive.wal.errors import WalUnavailableError
@@ -202,11 +202,11 @@ async def test_a_body_over_the_limit_is_400_and_not_read(door: Door, version: st
 
 
 async def test_a_body_over_the_limit_that_hides_its_size_is_400_too(door: Door) -> None:
-    async def pieces() -> AsyncIterator[bytes]:
+    async def split_batch() -> AsyncIterator[bytes]:
         for _ in range(60):
             yield bytes(1000)
 
-    answer = await door.client.post(WRITE_PATH, data=pieces(), headers=rw.headers())
+    answer = await door.client.post(WRITE_PATH, data=split_batch(), headers=rw.headers())
     assert answer.status == 400
 
 
@@ -214,8 +214,10 @@ async def test_a_request_with_a_million_labels_is_400_in_bounded_memory(tmp_path
     label = rw.length(1, rw.label(("a", "")))
     million = rw.length(1, label * 1_000_000 + rw.length(2, rw.sample(1, now()).encoded()))
     decoder = Decoder(Limits(), "", SeriesTable())
-    receiver = Receiver(decoder, MemoryLog(), Limits(), Quarantine(tmp_path, 0), Tally())
-    app = make_app(receiver, SelfMetrics(tuple), Tally(), 1 << 24, lambda: "", lambda: "")
+    receiver = Receiver(decoder, MemoryLog(), Limits(), Quarantine(tmp_path, 0), ReceiverCounters())
+    app = make_app(
+        receiver, SelfMetrics(tuple), ReceiverCounters(), 1 << 24, lambda: "", lambda: ""
+    )
     async with TestClient(TestServer(app)) as client:
         answer = await client.post(WRITE_PATH, data=rw.compressed(million), headers=rw.headers())
         assert answer.status == 400
@@ -257,21 +259,25 @@ async def test_metadata_that_could_not_be_stored_is_taken_when_it_comes_again(do
 async def test_more_than_may_wait_together_is_503(tmp_path: Path) -> None:
     log, limits = MemoryLog(), Limits(body=700_000, waiting=1 << 20)
     decoder = Decoder(limits, "", SeriesTable())
-    receiver = Receiver(decoder, log, limits, Quarantine(tmp_path, 0), Tally())
-    app = make_app(receiver, SelfMetrics(tuple), Tally(), limits.body, lambda: "", lambda: "")
+    receiver = Receiver(decoder, log, limits, Quarantine(tmp_path, 0), ReceiverCounters())
+    app = make_app(
+        receiver, SelfMetrics(tuple), ReceiverCounters(), limits.body, lambda: "", lambda: ""
+    )
     body = rw.compressed(rw.request_v1(*good()))
 
-    async def pieces() -> AsyncIterator[bytes]:
+    async def split_batch() -> AsyncIterator[bytes]:
         yield body  # its size is not told, so it may become as large as any
 
     async with TestClient(TestServer(app)) as client:
-        first = asyncio.create_task(client.post(WRITE_PATH, data=pieces(), headers=rw.headers()))
+        first = asyncio.create_task(
+            client.post(WRITE_PATH, data=split_batch(), headers=rw.headers())
+        )
         await log.asked.wait()
-        second = await client.post(WRITE_PATH, data=pieces(), headers=rw.headers())
+        second = await client.post(WRITE_PATH, data=split_batch(), headers=rw.headers())
         assert second.status == 503
         log.gate.set()
         assert (await first).status == 204
-        third = await client.post(WRITE_PATH, data=pieces(), headers=rw.headers())
+        third = await client.post(WRITE_PATH, data=split_batch(), headers=rw.headers())
         assert third.status == 204
 
 
@@ -327,11 +333,11 @@ async def test_a_body_that_does_not_arrive_is_put_off_and_counted(
     monkeypatch.setattr("archive.ingest.receiver.BODY_SECONDS", 0.0)
     gate = asyncio.Event()
 
-    async def pieces() -> AsyncIterator[bytes]:
+    async def split_batch() -> AsyncIterator[bytes]:
         yield b"a"
         await gate.wait()
 
-    asked = door.client.post(WRITE_PATH, data=pieces(), headers=rw.headers())
+    asked = door.client.post(WRITE_PATH, data=split_batch(), headers=rw.headers())
     answer = await asked
     gate.set()
     assert answer.status == 503
@@ -379,10 +385,19 @@ async def test_the_process_says_how_it_is(door: Door) -> None:
 
 async def test_trouble_is_told_by_ready_and_by_healthy(tmp_path: Path) -> None:
     receiver = Receiver(
-        Decoder(LIMITS, "", SeriesTable()), MemoryLog(), LIMITS, Quarantine(tmp_path, 0), Tally()
+        Decoder(LIMITS, "", SeriesTable()),
+        MemoryLog(),
+        LIMITS,
+        Quarantine(tmp_path, 0),
+        ReceiverCounters(),
     )
     app = make_app(
-        receiver, SelfMetrics(tuple), Tally(), 9, lambda: "the disk is full", lambda: "no more work"
+        receiver,
+        SelfMetrics(tuple),
+        ReceiverCounters(),
+        9,
+        lambda: "the disk is full",
+        lambda: "no more work",
     )
     async with TestClient(TestServer(app)) as client:
         ready, healthy = await client.get("/-/ready"), await client.get("/-/healthy")
@@ -392,14 +407,14 @@ async def test_trouble_is_told_by_ready_and_by_healthy(tmp_path: Path) -> None:
 
 def test_each_kind_of_trouble_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     clock = 0.0
-    log = MinuteLog(logging.getLogger("test"), lambda: clock)
+    log = RateLimitedLog(logging.getLogger("test"), lambda: clock)
     for clock in (0.0, 10.0, 59.0, 61.0):
         for sender in ("eu", "us"):
-            log.say((sender, "size"), logging.WARNING, f"refused at {clock:.0f}", sender=sender)
+            log.log((sender, "size"), logging.WARNING, f"refused at {clock:.0f}", sender=sender)
     said = [record.message for record in caplog.records]
     assert said == ["refused at 0", "refused at 0", "refused at 61", "refused at 61"]
     for turn in range(500):
-        log.say(turn, logging.WARNING, "another")
+        log.log(turn, logging.WARNING, "another")
     assert len(caplog.records) < 110
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archive.publishing.deduplication import fold_hour
+from archive.publishing.deduplication import deduplicate_hour
 from archive.publishing.replica_selection import GAP_INTERVALS
 from archive.tables.sample_columns import Samples
 
@@ -34,7 +34,7 @@ def samples_of(rows: list[Row]) -> Samples:
 
 def folded(rows: list[Row]) -> list[Row]:
     samples = samples_of(rows)
-    found = fold_hour(samples, np.arange(4)).samples
+    found = deduplicate_hour(samples, np.arange(4)).samples
     columns = (found.series, found.replica, found.times - HOUR, found.bits)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
@@ -72,7 +72,7 @@ def test_folding_is_what_plain_python_says(rows: list[Row]) -> None:
 @given(st.lists(rows_of, max_size=60))
 def test_everything_left_out_is_counted_once(rows: list[Row]) -> None:
     samples = samples_of(rows)
-    found = fold_hour(samples, np.arange(4))
+    found = deduplicate_hour(samples, np.arange(4))
     left = found.repeated + found.conflicting + found.other_replica
     assert len(found.samples) + left == len(rows)
 
@@ -93,7 +93,7 @@ def test_folding_again_changes_nothing(rows: list[Row]) -> None:
 
 def test_conflicts_and_repetitions_are_told_apart() -> None:
     samples = samples_of([(0, 0, 5, 1), (0, 0, 5, 1), (0, 0, 5, 2), (0, 0, 6, 7)])
-    found = fold_hour(samples, np.arange(4))
+    found = deduplicate_hour(samples, np.arange(4))
     assert (found.repeated, found.conflicting) == (1, 1)
     assert found.samples.bits.tolist() == [2, 7]
 

@@ -14,10 +14,10 @@ from support.remote_write.decoded import Handler, rows_of
 
 from archive.remote_write.decoder import Version
 from archive.remote_write.snappy import SLACK
-from archive.remote_write.v1.connection_cursor import Line
-from archive.remote_write.v1.label_cache import VALUED, ZERO, Slot, SlotTable, header_length
-from archive.remote_write.v1.span_cache import Run
-from archive.remote_write.v1.warm_start import KnownBefore
+from archive.remote_write.v1.connection_cursor import ConnectionCursor
+from archive.remote_write.v1.label_cache import VALUED, ZERO, LabelCache, Slot, header_length
+from archive.remote_write.v1.span_cache import CachedSpan
+from archive.remote_write.v1.warm_start import WarmStart
 from archive.remote_write.varint_vector import Places, words_of
 from archive.settings.limits import Limits
 
@@ -93,20 +93,20 @@ def test_whatever_order_they_come_in_the_quick_way_says_what_the_slow_one_says(
     sent: list[tuple[list[rw.Series], str, int | None]],
 ) -> None:
     """And whichever connection they come by."""
-    desk, lines = Handler(), [Line(), Line()]
+    desk, cursors = Handler(), [ConnectionCursor(), ConnectionCursor()]
     for request, event, connection in sent:
         if event == "restart":
             desk.restart()
-            lines = [Line(), Line()]
+            cursors = [ConnectionCursor(), ConnectionCursor()]
         elif event == "forget":
             desk.decoder.forget_unused(NOW + HOURS)
         message = rw.request_v1(*request)
         expected = desk.slow_outcome(Version.V1, message, NOW)
-        line = None if connection is None else lines[connection]
-        assert desk.outcome(Version.V1, rw.compressed(message), NOW, line) == expected
+        cursor = None if connection is None else cursors[connection]
+        assert desk.outcome(Version.V1, rw.compressed(message), NOW, cursor) == expected
 
 
-def slots_of(table: SlotTable, raws: list[bytes]) -> list[Slot]:
+def slots_of(table: LabelCache, raws: list[bytes]) -> list[Slot]:
     slots = [table.stage(raw, header_length(len(raw) + VALUED)) for raw in raws]
     for slot in slots:
         table.keep(slot)
@@ -114,36 +114,38 @@ def slots_of(table: SlotTable, raws: list[bytes]) -> list[Slot]:
 
 
 def test_a_slot_is_in_one_run_and_a_run_that_lost_its_half_is_none() -> None:
-    table = SlotTable()
+    table = LabelCache()
     raws = [b"%d" % place * 5 for place in range(8)]
     slots = slots_of(table, raws)
-    first = Run(slots, _sizes(8))
-    second = Run(slots[:3], _sizes(3))
-    assert [slot.run for slot in slots] == [second] * 3 + [first] * 5
+    first = CachedSpan(slots, _sizes(8))
+    second = CachedSpan(slots[:3], _sizes(3))
+    assert [slot.span for slot in slots] == [second] * 3 + [first] * 5
     table.discard(slots[3])
-    assert [slot.run for slot in slots[3:]] == [None] + [first] * 4
+    assert [slot.span for slot in slots[3:]] == [None] + [first] * 4
     table.discard(slots[4])
-    assert [slot.run for slot in slots[3:]] == [None] * 5
+    assert [slot.span for slot in slots[3:]] == [None] * 5
     assert [slot.raw for slot in slots] == raws  # whoever has them
     assert list(first.rows(0, 8)) == []
     assert [raw for _, raw in second.rows(0, 8)] == raws[:3]
 
 
 def test_a_run_goes_on_where_the_last_request_ended_unless_something_has_left_it() -> None:
-    table = SlotTable()
+    table = LabelCache()
     slots = slots_of(table, [b"%d" % place * 5 for place in range(9)])
-    run = Run(slots[:4], _sizes(4))
-    assert run.continued(slots[4:6], _sizes(2))
-    assert [(slot.run, slot.row) for slot in slots[:6]] == [(run, row) for row in range(6)]
-    assert not run.continued(slots[5:7], _sizes(2))  # one of them has its place already
-    assert slots[6].run is None
+    span = CachedSpan(slots[:4], _sizes(4))
+    assert span.continued(slots[4:6], _sizes(2))
+    assert [(slot.span, slot.row) for slot in slots[:6]] == [(span, row) for row in range(6)]
+    assert not span.continued(slots[5:7], _sizes(2))  # one of them has its place already
+    assert slots[6].span is None
     table.discard(slots[0])
-    assert not run.continued(slots[6:8], _sizes(2))
-    assert not Run(slots[6:7], _sizes(1)).continued(slots[7:8] * 5_000, _sizes(5_000))  # too long
+    assert not span.continued(slots[6:8], _sizes(2))
+    assert not CachedSpan(slots[6:7], _sizes(1)).continued(
+        slots[7:8] * 5_000, _sizes(5_000)
+    )  # too long
 
 
 def test_two_label_sets_with_one_hash_are_never_taken_for_each_other() -> None:
-    table = SlotTable()
+    table = LabelCache()
     (first,) = slots_of(table, [b"first"])
     other = table.stage(b"other", first.header)
     other.key = first.key
@@ -161,31 +163,31 @@ def in_memory(*request: rw.Series) -> tuple[bytearray, int]:
     return bytearray(message + bytes(SLACK)), len(message)
 
 
-def learned(crowd: list[rw.Series]) -> tuple[Run, list[Slot]]:
+def learned(crowd: list[rw.Series]) -> tuple[CachedSpan, list[Slot]]:
     """A run of these, as one request would leave it."""
-    table = SlotTable()
+    table = LabelCache()
     raws = [b"".join(rw.length(1, rw.label(pair)) for pair in each.labels) for each in crowd]
     slots = slots_of(table, raws)
-    return Run(slots, _sizes(len(slots))), slots
+    return CachedSpan(slots, _sizes(len(slots))), slots
 
 
 def test_a_run_tells_values_and_times_and_leaves_the_memory_as_it_was() -> None:
     crowd = [series(place, 1.0 + place) for place in range(200)]
-    run, slots = learned(crowd)
+    span, slots = learned(crowd)
     memory, size = in_memory(*crowd)
     before = bytearray(memory)
-    stretch = run.follow(memory, words_of(memory), 0, size, 0)
-    assert (stretch.end, memory) == (size, before)
-    assert stretch.indices.tolist() == [slot.index for slot in slots]
-    assert stretch.bits.view(np.float64).tolist() == [1.0 + place for place in range(200)]
-    assert set(stretch.times.tolist()) == {NOW}
+    match = span.follow(memory, words_of(memory), 0, size, 0)
+    assert (match.end, memory) == (size, before)
+    assert match.indices.tolist() == [slot.index for slot in slots]
+    assert match.bits.view(np.float64).tolist() == [1.0 + place for place in range(200)]
+    assert set(match.times.tolist()) == {NOW}
 
 
 def test_any_other_byte_ends_the_stretch_where_it_stands() -> None:
     """Values and times are free; whatever else is not as it was must be read by the rules."""
     crowd = [series(3, 4.0), series(40, 0.0), series(90, 91.0)]
-    run, _ = learned(crowd)
-    run.learn_sizes(1, [ZERO])
+    span, _ = learned(crowd)
+    span.learn_sizes(1, [ZERO])
     memory, size = in_memory(*crowd)
     ends = [len(in_memory(*crowd[:count])[0]) - SLACK for count in (1, 2, 3)]
     free = {at for end in ends for at in range(end - 6, end)}
@@ -193,56 +195,56 @@ def test_any_other_byte_ends_the_stretch_where_it_stands() -> None:
     for at in range(size):
         spoiled = bytearray(memory)
         spoiled[at] ^= 0x01
-        stretch = run.follow(spoiled, words_of(spoiled), 0, size, 0)
+        match = span.follow(spoiled, words_of(spoiled), 0, size, 0)
         broken = sum(end <= at for end in ends)
-        assert len(stretch.indices) == (3 if at in free else broken), at
+        assert len(match.indices) == (3 if at in free else broken), at
     for end in ends:  # a time of five bytes, and one of seven
         for at in (end - 2, end - 1):
             spoiled = bytearray(memory)
             spoiled[at] ^= 0x80
-            stretch = run.follow(spoiled, words_of(spoiled), 0, size, 0)
-            assert stretch.end < end
+            match = span.follow(spoiled, words_of(spoiled), 0, size, 0)
+            assert match.end < end
 
 
 def test_a_stretch_ends_before_a_slot_that_left_though_its_bytes_are_there() -> None:
     crowd = [series(place, 1.0) for place in range(10)]
-    run, slots = learned(crowd)
-    run.drop(slots[4])
+    span, slots = learned(crowd)
+    span.drop(slots[4])
     memory, size = in_memory(*crowd)
-    stretch = run.follow(memory, words_of(memory), 0, size, 0)
-    assert stretch.indices.tolist() == [slot.index for slot in slots[:4]]
-    assert not run.resized(memory, stretch.end, size, 4)
-    assert [slot for slot, _ in run.rows(0, 10)] == slots[:4]
+    match = span.follow(memory, words_of(memory), 0, size, 0)
+    assert match.indices.tolist() == [slot.index for slot in slots[:4]]
+    assert not span.resized(memory, match.end, size, 4)
+    assert [slot for slot, _ in span.rows(0, 10)] == slots[:4]
 
 
 def test_a_sample_that_becomes_zero_or_ceases_to_be_moves_what_is_behind_it() -> None:
     crowd = [series(place, 1.0 + place) for place in range(20, 60)]
-    run, _ = learned(crowd)
+    span, _ = learned(crowd)
     for zeros in ([0], [0, 17, 39], [17], []):
         sent = [series(place, 0.0 if row in zeros else 2.0) for row, place in enumerate(range(20, 60))]  # fmt: skip
         memory, size = in_memory(*sent)
         words, at, row = words_of(memory), 0, 0
         while at < size:
-            stretch = run.follow(memory, words, at, size, row)
-            at, row = stretch.end, row + len(stretch.indices)
-            assert at == size or run.resized(memory, at, size, row)
-        stretch = run.follow(memory, words, 0, size, 0)
-        assert (stretch.end, row) == (size, 40)
-        values = stretch.bits.view(np.float64).tolist()
+            match = span.follow(memory, words, at, size, row)
+            at, row = match.end, row + len(match.indices)
+            assert at == size or span.resized(memory, at, size, row)
+        match = span.follow(memory, words, 0, size, 0)
+        assert (match.end, row) == (size, 40)
+        values = match.bits.view(np.float64).tolist()
         assert values == [0.0 if row in zeros else 2.0 for row in range(40)]
 
 
 def test_a_size_that_the_header_has_no_room_for_is_not_learned() -> None:
     """With a value the header of this one is longer by a byte: that is another slot."""
     raw = b"x" * (127 - ZERO)
-    table = SlotTable()
+    table = LabelCache()
     slot = table.stage(raw, header_length(127))
-    run = Run([slot], np.array([VALUED]))
-    assert run.raw(0) == raw
-    run.learn_sizes(0, [VALUED])
+    span = CachedSpan([slot], np.array([VALUED]))
+    assert span.raw(0) == raw
+    span.learn_sizes(0, [VALUED])
     memory = bytearray(b"\x0a\x7f" + raw + b"\x12\x10\x09" + bytes(SLACK))
-    assert not run.resized(memory, 0, 127 + VALUED, 0)
-    assert run.raw(0) == raw
+    assert not span.resized(memory, 0, 127 + VALUED, 0)
+    assert span.raw(0) == raw
 
 
 def _sizes(count: int) -> Places:
@@ -258,26 +260,26 @@ def test_a_request_is_told_by_where_the_last_one_of_its_connection_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """However the requests of several connections are mixed: after two rounds nothing is looked up."""
-    desk, lines = Handler(), [Line() for _ in range(3)]
+    desk, cursors = Handler(), [ConnectionCursor() for _ in range(3)]
     crowds = [[series(place, 1) for place in range(start, 300, 3)] for start in range(3)]
 
     def send_all(shift: int) -> None:
         for first in range(0, 100, 20):
-            for crowd, line in zip(crowds, lines, strict=True):
+            for crowd, cursor in zip(crowds, cursors, strict=True):
                 turned = (crowd[shift:] + crowd[:shift])[first : first + 20]
                 body = rw.compressed(rw.request_v1(*turned))
-                assert desk.decode(Version.V1, body, NOW, line).written.samples == 20
+                assert desk.decode(Version.V1, body, NOW, cursor).written.samples == 20
 
     send_all(0)
     send_all(7)
     looked: list[bytes] = []
-    get = SlotTable.get
+    get = LabelCache.get
 
-    def counted(table: SlotTable, raw: bytes, header: int) -> Slot | None:
+    def counted(table: LabelCache, raw: bytes, header: int) -> Slot | None:
         looked.append(raw)
         return get(table, raw, header)
 
-    monkeypatch.setattr(SlotTable, "get", counted)
+    monkeypatch.setattr(LabelCache, "get", counted)
     send_all(7)
     assert looked == []
 
@@ -328,14 +330,14 @@ def test_requests_that_are_decoded_together_find_all_that_was_made_for_them() ->
     decode(desk, *crowd)
     desk.restart()
     bodies = [rw.compressed(rw.request_v1(*crowd[at : at + 50])) for at in range(0, 600, 50)]
-    ahead = desk.decoder._v1._known._ahead
+    ahead = desk.decoder._v1._warm_start._ahead
     for group in (bodies[:6], bodies[6:]):
-        lines = [Line() for _ in group]
-        decoded = desk.decoder.decode_together(group, lines, "test", NOW)
+        cursors = [ConnectionCursor() for _ in group]
+        decoded = desk.decoder.decode_batch(group, cursors, "test", NOW)
         assert decoded is not None
         assert decoded.written.samples == 300
-    desk.decoder._v1._known.look_back()
-    assert desk.decoder._v1._known._ahead == ahead  # less when they were made in vain
+    desk.decoder._v1._warm_start.update_lookahead()
+    assert desk.decoder._v1._warm_start._ahead == ahead  # less when they were made in vain
 
 
 def test_labels_that_come_in_another_order_are_not_made_in_vain_for_ever() -> None:
@@ -392,13 +394,13 @@ def test_new_series_after_a_restart_are_looked_for_only_a_few_times(
     decode(desk, *(series(place, 1) for place in range(50)))
     desk.restart()
     looked = 0
-    number = KnownBefore._number
+    number = WarmStart._number
 
-    def counted(known: KnownBefore, raw: bytes) -> int | None:
+    def counted(known: WarmStart, raw: bytes) -> int | None:
         nonlocal looked
         looked += 1
         return number(known, raw)
 
-    monkeypatch.setattr(KnownBefore, "_number", counted)
+    monkeypatch.setattr(WarmStart, "_number", counted)
     decode(desk, *(rw.series("new", rw.sample(1, NOW), place=f"{n}") for n in range(500)))
     assert looked <= 10

@@ -180,11 +180,11 @@ def test_an_overlay_shows_both_and_touches_nothing(tmp_path: Path) -> None:
 
 def test_series_keep_their_numbers_and_order_by_metric(tmp_path: Path) -> None:
     storage = open_storage(tmp_path)
-    book = SeriesRegistry(storage, ())
+    registry = SeriesRegistry(storage, ())
     names = ["up", "lag", "up", "zeta", "lag"]
     labels = [(("__name__", name), ("n", str(place))) for place, name in enumerate(names)]
-    assert [book.number(each) for each in labels] == [0, 1, 2, 3, 4]
-    files = (write_series(storage, book.new_rows(), "1"),)
+    assert [registry.number(each) for each in labels] == [0, 1, 2, 3, 4]
+    files = (write_series(storage, registry.new_rows(), "1"),)
     again = SeriesRegistry(storage, files)
     assert [again.number(each) for each in reversed(labels)] == [4, 3, 2, 1, 0]
     assert again.number((("__name__", "new"),)) == 5

@@ -26,7 +26,7 @@ from archive.tools.exporting.openmetrics_text import (
 )
 from archive.tools.importing.batch import ImportBatch, ImportedSeries, bits
 from archive.tools.importing.openmetrics import OpenMetricsReader
-from archive.tools.importing.remote_messages import pieces, read_response, write_request
+from archive.tools.importing.remote_messages import read_response, split_batch, write_request
 from archive.tools.inspecting.gaps import Gap, gaps
 from archive.tools.opaque_messages import (
     Exemplar,
@@ -285,7 +285,7 @@ def test_pieces_make_the_whole_and_keep_to_their_size(lengths: list[int], size: 
     series = [
         imported({"n": str(n)}, [(t, t) for t in range(length)]) for n, length in enumerate(lengths)
     ]
-    found = list(pieces(ImportBatch(series), size))
+    found = list(split_batch(ImportBatch(series), size))
     assert all(len(piece) <= 2 * size for piece in found)
     rows = [
         (each.labels, time)

@@ -22,7 +22,7 @@ from archive.wal import fsync, kernel_sync
 from archive.wal.errors import WalUnavailableError
 from archive.wal.kernel_sync import Done, KernelSync, linux_aio
 from archive.wal.segment import segment_paths
-from archive.wal.slow_sync import Watch
+from archive.wal.slow_sync import SlowTimer
 from archive.wal.write_ahead_log import Wal
 
 pytestmark = pytest.mark.skipif(linux_aio is None, reason="the kernel does not sync by itself here")
@@ -310,11 +310,11 @@ def test_a_loop_that_was_busy_does_not_take_what_is_over_for_late(
             heard.set()
 
         def end() -> None:
-            watch.end()
+            timer.end()
             loop.remove_reader(reading)
             heard.set()
 
-        watch = Watch(0.01, tell_late)
+        timer = SlowTimer(0.01, tell_late)
         loop.add_reader(reading, end)
         if over:
             os.write(writing, b"x")
