@@ -11,7 +11,6 @@ import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
 from typing import Final
 
 from aiohttp import web
@@ -45,11 +44,15 @@ class Archive:
         settings: ArchiveSettings,
         web_config: LiveWebConfig,
         tokens: BearerTokens,
+        *,
+        fast_path: bool = True,
     ) -> None:
+        """Without `fast_path` aiohttp reads every request; the benchmark compares both."""
         self._options = options
         self._settings = settings
         self._web_config = web_config
         self._tokens = tokens
+        self._fast_path = fast_path
         self._states = StateLog(logger)
         self._tasks: list[asyncio.Task[None]] = []
         self._publishing = threading.Lock()
@@ -96,10 +99,15 @@ class Archive:
         desk = WriteHandler(
             components.receiver,
             components.counters,
-            partial(sender_at_once, self._web_config, self._tokens),
+            self._sender_at_once,
             self._headers_now,
         )
         return QuickListener(desk, runner.server)
+
+    def _sender_at_once(self, header: str | None) -> str | None:
+        if not self._fast_path:
+            return None
+        return sender_at_once(self._web_config, self._tokens, header)
 
     def _headers_now(self) -> Mapping[str, str]:
         config = self._web_config.current

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+import weakref
 from collections.abc import Iterable
 from typing import Final, Protocol
 
@@ -63,6 +64,9 @@ class Receiver:
         self._quarantine = quarantine
         self._counters = counters
         self._waiting = 0
+        self._cursors: weakref.WeakKeyDictionary[asyncio.Transport, ConnectionCursor] = (
+            weakref.WeakKeyDictionary()
+        )
         self._log_limited = RateLimitedLog(logger)
         self._batcher = RequestBatcher(decoder, log, counters, self, _now, self.decoder_lock)
 
@@ -118,7 +122,7 @@ class Receiver:
         if not self.hold(size):
             return self._busy(info, Deferred.BUSY, "too many requests are under way")
         try:
-            return await self.receive(info, await _body(request))
+            return await self.receive_soon(info, await _body(request), self._cursor(request))
         except web.HTTPRequestEntityTooLarge:
             return self._refused(info, Refused.SIZE, f"the body is larger than {most} bytes")
         except TimeoutError:
@@ -127,6 +131,16 @@ class Receiver:
             return await self.failed(info, error)
         finally:
             self.release(size)
+
+    def _cursor(self, request: web.Request) -> ConnectionCursor:
+        """The cursor of the request's connection."""
+        transport = request.transport
+        if transport is None:  # the client has disconnected
+            return ConnectionCursor()
+        cursor = self._cursors.get(transport)
+        if cursor is None:
+            cursor = self._cursors[transport] = ConnectionCursor()
+        return cursor
 
     async def _receive(
         self, info: RequestInfo, body: bytes, cursor: ConnectionCursor | None
