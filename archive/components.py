@@ -1,4 +1,4 @@
-"""The parts of a running archive, opened in order: what was published, the log, the receiver."""
+"""The components of a running archive: storage, write-ahead log, decoder, receiver, publisher."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Components:
     counters: ReceiverCounters
 
     def values(self) -> Iterator[Value]:
-        """What /metrics says; what is unknown has no series."""
+        """The values of /metrics; an unknown value has no series."""
         yield from self.counters.values()
         yield Value(catalog.ARCHIVE_QUARANTINED_REQUESTS, self.quarantine.kept)
         dropped = self.publisher.totals
@@ -49,7 +49,7 @@ class Components:
 
 
 def open_components(settings: ArchiveSettings) -> Components:
-    """Reads what is there, so it waits for the disk. Raises what storage and log raise."""
+    """Blocks. Raises the errors of the storage and the write-ahead log."""
     storage = open_storage(settings.publish.store or settings.data)
     manifest = read_manifest(storage)
     wal = Wal.open(

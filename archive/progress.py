@@ -1,4 +1,4 @@
-"""How far a long piece of work is: a bar on a terminal, now and then a plain line elsewhere."""
+"""Progress of a long operation: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Step = Callable[[int], None]
 
 class Progress(Protocol):
     def work(self, title: str, total: int) -> contextlib.AbstractContextManager[Step]:
-        """Call the step with how much was done since the last call."""
+        """Call the step with the amount done since the last call."""
 
 
 class NoProgress:
-    """For a server, whose log and metrics tell it."""
+    """For the server, which has logs and metrics."""
 
     @contextlib.contextmanager
     def work(self, title: str, total: int) -> Iterator[Step]:
@@ -30,7 +30,7 @@ class NoProgress:
 
 
 class ConsoleProgress:
-    """On stderr, so that stdout stays clean for what was asked for."""
+    """Writes to stderr, so that stdout holds only the result."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr

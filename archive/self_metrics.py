@@ -1,4 +1,4 @@
-"""The archive about itself: what it counts, and the text of /metrics."""
+"""The archive's own metrics: counters of the receiver, and the exposition of /metrics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MAX_SENDERS: Final = 1000
 
 
 class Refused(StrEnum):
-    """Why a request is answered by a code that makes its sender drop it."""
+    """Why a request got a 4xx response, after which its sender drops it."""
 
     SIZE = "size"
     MALFORMED = "malformed"
@@ -36,7 +36,7 @@ class Refused(StrEnum):
 
 
 class Deferred(StrEnum):
-    """Why a request is answered 503, so that it comes again."""
+    """Why a request got 503, after which its sender retries."""
 
     BUSY = "busy"
     SLOW = "slow"
@@ -53,7 +53,7 @@ class Value(NamedTuple):
 
 @dataclass(slots=True)
 class ReceiverCounters:
-    """What the receiver counts. Times in milliseconds."""
+    """Counters of the receiver. Times in milliseconds."""
 
     responses: Counter[int] = field(default_factory=Counter)
     samples: int = 0
@@ -62,12 +62,12 @@ class ReceiverCounters:
     received_bytes: int = 0
     refused: Counter[Refused] = field(default_factory=Counter)
     deferred: Counter[Deferred] = field(default_factory=Counter)
-    refused_samples: Counter[str] = field(default_factory=Counter)  # by the rule, in its own words
+    refused_samples: Counter[str] = field(default_factory=Counter)  # by the text of the broken rule
     newest: dict[str, int] = field(default_factory=dict)
     _full: bool = False
 
     def count(self, sender: str, written: Written, newest: int) -> None:
-        """What was kept of a request; `newest` is the time of its newest sample, if it has any."""
+        """Counts stored data; `newest` is the time of the newest sample, if there is one."""
         self.samples += written.samples
         self.histograms += written.histograms
         self.exemplars += written.exemplars
@@ -80,7 +80,7 @@ class ReceiverCounters:
             self.newest[sender] = newest if known is None else max(known, newest)
         elif not self._full:
             self._full = True
-            event(logger, logging.WARNING, "further senders have no metric of their own",
+            event(logger, logging.WARNING, "too many senders, further ones get no series",
                   senders=_MAX_SENDERS)  # fmt: skip
 
     def values(self) -> Iterator[Value]:
@@ -94,7 +94,7 @@ class ReceiverCounters:
             yield Value(catalog.ARCHIVE_REFUSED_REQUESTS, self.refused[refused], (refused,))
         for deferred in Deferred:
             yield Value(catalog.ARCHIVE_DEFERRED_REQUESTS, self.deferred[deferred], (deferred,))
-        # Copies: a scrape is collected in a thread, while requests come in.
+        # Copies: a scrape runs in a thread while requests arrive.
         for rule, count in list(self.refused_samples.items()):
             yield Value(catalog.ARCHIVE_REFUSED_SAMPLES, count, (rule,))
         for sender, newest in list(self.newest.items()):
@@ -102,7 +102,7 @@ class ReceiverCounters:
 
 
 class SelfMetrics(Collector):
-    """Collected anew for every scrape; what is unknown has no series."""
+    """Collects at every scrape; an unknown value has no series."""
 
     def __init__(self, collect: Callable[[], Iterable[Value]]) -> None:
         self._collect = collect
@@ -111,7 +111,7 @@ class SelfMetrics(Collector):
         ProcessCollector(registry=self._registry)
 
     def text(self) -> bytes:
-        """Reads /proc, so it is not for the event loop."""
+        """Reads /proc, so do not call it on the event loop."""
         return generate_latest(self._registry)
 
     def describe(self) -> Iterable[Family]:

@@ -1,4 +1,4 @@
-"""A running archive: receives, publishes in the background, and ends in order."""
+"""The archive server: receives samples, publishes in the background, shuts down in order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PUBLISH_SECONDS: Final = 60.0
 FORGET_SECONDS: Final = 600.0
 TOKEN_SECONDS: Final = 5.0
 GOODBYE_SECONDS: Final = 5.0
-# What is remembered of series lives long; the collector need not walk it again and again.
+# The series caches are long-lived: frequent full collections would only scan them again.
 GC_THRESHOLDS: Final = (50_000, 50, 100)
 
 
@@ -60,7 +60,7 @@ class Archive:
         self._headers: Mapping[str, str] = {}
 
     async def run(self) -> int:
-        """Until a signal; the exit code."""
+        """Runs until a signal; returns the exit code."""
         gc.set_threshold(*GC_THRESHOLDS)
         components = await asyncio.to_thread(open_components, self._settings)
         try:
@@ -72,7 +72,7 @@ class Archive:
 
     async def _serve(self, components: Components) -> None:
         app = self._app(components)
-        # Bodies are ours to unpack: what claims another encoding is refused unread.
+        # The receiver decompresses bodies, and refuses other encodings unread.
         runner = web.AppRunner(
             app, access_log=None, shutdown_timeout=GOODBYE_SECONDS, auto_decompress=False
         )
@@ -87,14 +87,14 @@ class Archive:
             event(logger, logging.INFO, "stopping")
         finally:
             components.receiver.stopping = True
-            # First the listener: requests under way must still find their log.
+            # The listener first: requests in flight still need the log.
             await listener.close(GOODBYE_SECONDS)
             await runner.cleanup()
             await self._end_tasks()
 
     def _listener(self, components: Components, runner: web.AppRunner) -> QuickListener:
         """Plain write requests come in by the short way, all others by the application."""
-        if runner.server is None:  # cannot be: it was set up
+        if runner.server is None:  # cannot happen after setup
             raise RuntimeError("no server")
         desk = WriteHandler(
             components.receiver,
@@ -111,7 +111,7 @@ class Archive:
 
     def _headers_now(self) -> Mapping[str, str]:
         config = self._web_config.current
-        if config is not self._headers_of:  # for every answer it would be a cost
+        if config is not self._headers_of:  # cached: building it for every response is slow
             self._headers_of, self._headers = config, config.headers
         return self._headers
 
@@ -144,7 +144,7 @@ class Archive:
         event(logger, logging.INFO, "serving", listen=where, data=self._settings.data,
               settings=self._options.source)  # fmt: skip
         if not is_loopback(host) and not self._tokens and not self._web_config.current.users:
-            event(logger, logging.WARNING, "anybody who reaches this address can write: "
+            event(logger, logging.WARNING, "no authentication, every client that reaches this address can write: "
                   "set bearer_tokens or web_config", listen=self._settings.listen)  # fmt: skip
 
     def _start_tasks(self, components: Components) -> None:
@@ -174,12 +174,12 @@ class Archive:
         await asyncio.to_thread(self._published, components.publisher.publish_due)
 
     def _published(self, publish: Callable[[int], object]) -> bool:
-        """One at a time: the last one of all waits for the one that may be under way."""
+        """One at a time: the publication at shutdown waits for one in progress."""
         with self._publishing:
             try:
                 publish(_now())
-            except Exception as error:  # noqa: BLE001  whatever it is, samples must go on coming in
-                message = "publishing failed, the log keeps everything"
+            except Exception as error:  # noqa: BLE001  any error: receiving must go on
+                message = "publishing failed, the write-ahead log keeps all samples"
                 state = exception_text(error)
                 self._states.report("publishing", state, logging.ERROR, message, error=error)
                 return False
@@ -188,10 +188,10 @@ class Archive:
 
 
 def _log_task_end(task: asyncio.Task[None]) -> None:
-    """None of them should end by itself; /-/healthy says so too."""
+    """A background task must not end; /-/healthy reports it too."""
     error = None if task.cancelled() else task.exception()
     if error is not None:
-        event(logger, logging.ERROR, "a task ended", task=task.get_name(), error=error)
+        event(logger, logging.ERROR, "background task ended", task=task.get_name(), error=error)
 
 
 async def _repeat(every: float, work: Callable[[], Awaitable[None]]) -> None:
@@ -204,7 +204,7 @@ async def _forget(components: Components) -> None:
     async with components.receiver.decoder_lock:
         count = await asyncio.to_thread(components.decoder.forget_unused, _now())
     if count:
-        event(logger, logging.DEBUG, "series that nobody sends any more", count=count)
+        event(logger, logging.DEBUG, "evicted idle series", count=count)
 
 
 def _stop_signal() -> asyncio.Event:
@@ -212,14 +212,18 @@ def _stop_signal() -> asyncio.Event:
 
     def stop() -> None:
         if stopping.is_set():
-            # Whoever asks twice does not want to wait; everything is in the log.
-            event(logger, logging.WARNING, "ended without publishing, the log keeps everything")
+            # A second signal exits at once; the write-ahead log keeps all samples.
+            event(
+                logger,
+                logging.WARNING,
+                "exiting without publishing, the write-ahead log keeps all samples",
+            )
             os._exit(1)
         stopping.set()
 
     def reload() -> None:
-        event(logger, logging.INFO, "nothing to reload: the web configuration and the tokens are "
-              "followed, other settings take a restart")  # fmt: skip
+        event(logger, logging.INFO, "nothing to reload: changes of the web configuration and the "
+              "tokens apply without it, other settings need a restart")  # fmt: skip
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
@@ -232,7 +236,7 @@ def _now() -> int:
 
 
 def _reason(error: OSError) -> str:
-    """asyncio wraps the system's words in a sentence that repeats the address."""
+    """The system's error text; asyncio adds a sentence that repeats the address."""
     if isinstance(error, socket.gaierror) or error.errno is None:
         return error.strerror or str(error)
     return os.strerror(error.errno)

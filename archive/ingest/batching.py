@@ -1,7 +1,7 @@
-"""Plain requests that come at about the same time: decoded as one, and kept as one.
+"""Batches plain requests that arrive together: one decoding and one log append for all of them.
 
-A request of 500 samples costs as much again as its samples do. What is not plain, or is refused in
-any part, is looked at by itself: its answer must speak of nothing else.
+At 500 samples a request, the fixed cost of a request is as large as that of its samples. A request
+that is not plain, or that is refused in part, is received alone, so that its response covers only it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from archive.batch import Batch
 from archive.ingest.negotiation import RequestInfo
 from archive.ingest.response import NOTHING, WriteResponse, durable
-from archive.remote_write.decoder import QUICK_SIZE, Decoder, Version
+from archive.remote_write.decoder import INLINE_SIZE, Decoder, Version
 from archive.remote_write.result import Decoded
 from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.self_metrics import ReceiverCounters
@@ -35,12 +35,12 @@ class Request(NamedTuple):
     body: bytes
     cursor: ConnectionCursor
     size: int
-    """Of the body when it is unpacked."""
+    """Bytes of the decompressed body."""
     response: asyncio.Future[WriteResponse]
 
 
 class SingleReceiver(Protocol):
-    """Who takes requests one by one."""
+    """Receives requests one by one."""
 
     def receive(
         self, info: RequestInfo, body: bytes, cursor: ConnectionCursor
@@ -61,7 +61,7 @@ class RequestBatcher:
         now: Callable[[], int],
         decoder_lock: asyncio.Lock,
     ) -> None:
-        """`turn` is held by whoever uses the decoder elsewhere; `now` is in milliseconds."""
+        """`decoder_lock` guards other uses of the decoder; `now` is in milliseconds."""
         self._decoder = decoder
         self._log = log
         self._counters = counters
@@ -74,10 +74,10 @@ class RequestBatcher:
     def join(
         self, info: RequestInfo, body: bytes, size: int, cursor: ConnectionCursor
     ) -> asyncio.Future[WriteResponse]:
-        """For requests of 1.0 that are quick. Never raises, and neither does what it returns."""
+        """For small 1.0 requests. Never raises, and neither does the future."""
         loop = asyncio.get_running_loop()
         if not self._waiting:
-            # Not at once: others that are ready in this turn of the loop come along.
+            # Requests that are ready in this loop iteration join the batch.
             loop.call_soon(self._process)
         response: asyncio.Future[WriteResponse] = loop.create_future()
         self._waiting.append(Request(info, body, cursor, size, response))
@@ -94,29 +94,29 @@ class RequestBatcher:
             return
         try:
             self._log.append_soon(decoded.batch, partial(self._finish, requests, decoded))
-        except Exception as error:  # noqa: BLE001  whatever it is, the sender must come again
+        except Exception as error:  # noqa: BLE001  any error: the sender must retry
             self._fail(requests, error)
 
     def _next_batch(self) -> list[Request]:
-        """Of one sender, and no more than can be decoded between two other things."""
+        """Requests of one sender, at most INLINE_SIZE bytes together."""
         requests = [self._waiting.popleft()]
         sender, size = requests[0].info.sender, requests[0].size
         while self._waiting and self._waiting[0].info.sender == sender:
-            if size + self._waiting[0].size > QUICK_SIZE:
+            if size + self._waiting[0].size > INLINE_SIZE:
                 break
             size += self._waiting[0].size
             requests.append(self._waiting.popleft())
         return requests
 
     def _decode(self, requests: Sequence[Request]) -> Decoded | None:
-        """None when they cannot be taken as one; whoever takes them one by one says why."""
+        """None when they cannot be decoded as one; receiving them one by one reports why."""
         if self._decoder_lock.locked():
             return None
         bodies, cursors = [each.body for each in requests], [each.cursor for each in requests]
         sender = requests[0].info.sender
         try:
             decoded = self._decoder.decode_batch(bodies, cursors, sender, self._now())
-        except Exception:  # noqa: BLE001  it will fail again, alone, and that is told
+        except Exception:  # noqa: BLE001  it fails again when received alone, with a response
             return None
         return None if decoded is None or decoded.empty else decoded
 
@@ -138,17 +138,17 @@ class RequestBatcher:
 
     def _start_single(self, request: Request, work: Coroutine[Any, Any, WriteResponse]) -> None:
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)  # the loop itself would let it go
+        self._tasks.add(task)  # the loop keeps only a weak reference
         task.add_done_callback(partial(self._single_done, request))
 
     def _single_done(self, request: Request, task: asyncio.Task[WriteResponse]) -> None:
         self._tasks.discard(task)
-        if task.cancelled() or task.exception() is not None:  # neither should be
+        if task.cancelled() or task.exception() is not None:  # neither is expected
             request.response.cancel()
         else:
             _respond(request, task.result())
 
 
 def _respond(request: Request, response: WriteResponse) -> None:
-    if not request.response.done():  # its connection is gone
+    if not request.response.done():  # done: the connection was closed
         request.response.set_result(response)

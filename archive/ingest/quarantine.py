@@ -1,4 +1,4 @@
-"""Requests that can never be stored, put aside for a person: a bounded folder, the oldest go first."""
+"""Keeps refused requests in a bounded folder for inspection; the oldest are deleted first."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ FACTS = ".json"
 
 
 class Quarantine:
-    """Each request is its body as it came and a JSON file that says why it was refused."""
+    """Each request is two files: the body as received, and JSON with the reason of the refusal."""
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
-        """`most` bytes in all; 0 keeps nothing."""
+        """Keeps at most `max_bytes` in total; 0 keeps nothing."""
         self.kept = 0
-        """Requests put aside since the start."""
+        """Requests written since the start."""
         self._folder = folder
         self._max_bytes = max_bytes
         self._number = 0
@@ -31,7 +31,7 @@ class Quarantine:
         self._states = StateLog(logger)
 
     def put(self, body: bytes, received: int, facts: Mapping[str, str | int]) -> bool:
-        """Waits for the disk; a fault of it is logged and nothing more, for nothing is lost."""
+        """Blocks. A disk error is only logged: no acknowledged sample is affected."""
         if len(body) > self._max_bytes:
             return False
         with self._lock:
@@ -40,7 +40,7 @@ class Quarantine:
                 self._delete_oldest()
             except OSError as error:
                 self._states.report(
-                    "disk", str(error), logging.ERROR, "a refused request is not kept", error=error
+                    "disk", str(error), logging.ERROR, "cannot keep a refused request", error=error
                 )
                 return False
             self._states.forget("disk")
@@ -59,7 +59,7 @@ class Quarantine:
     def _delete_oldest(self) -> None:
         files = sorted(
             path for path in self._folder.iterdir() if path.suffix in (BODY, FACTS)
-        )  # by name, and so by age
+        )  # names begin with the time
         sizes = {path: path.stat().st_size for path in files}
         over = sum(sizes.values()) - self._max_bytes
         for path in files:

@@ -1,4 +1,4 @@
-"""Log lines about requests: each kind at most once a minute, for senders come by the thousand."""
+"""A log that writes each kind of event at most once a minute."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_KINDS: Final = 100
 
 
 class RateLimitedLog:
-    """Every request is counted by a metric; the log tells which ones there are."""
+    """A metric counts every request; the log shows one example of each kind."""
 
     def __init__(self, logger: logging.Logger, clock: Callable[[], float] = time.monotonic) -> None:
         self._logger = logger

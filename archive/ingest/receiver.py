@@ -1,6 +1,6 @@
-"""One remote-write request from its headers to its answer: 204 only when every byte is durable.
+"""Receives remote-write requests: 204 only when every sample is durable.
 
-400 is for what can never succeed; whatever is our own trouble is 503, so that it comes again.
+400 means that a retry cannot succeed. Every fault of the archive is 503, so that the sender retries.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from archive.ingest.negotiation import RequestInfo, UnsupportedError, version_of
 from archive.ingest.quarantine import Quarantine
 from archive.ingest.rate_limited_log import RateLimitedLog
 from archive.ingest.response import NOTHING, WriteResponse, durable, later, refused
-from archive.remote_write.decoder import QUICK_SIZE, Decoder, Version
+from archive.remote_write.decoder import INLINE_SIZE, Decoder, Version
 from archive.remote_write.protobuf import MalformedError
 from archive.remote_write.result import Decoded, Written
 from archive.remote_write.v1.connection_cursor import ConnectionCursor
@@ -32,9 +32,9 @@ from archive.wal.group_commit import Done
 logger = logging.getLogger(__name__)
 
 SENDER: Final = "sender"
-"""Where the door leaves the name of whoever it let in."""
+"""Request key under which the authentication middleware stores the sender's name."""
 UNKNOWN: Final = "unknown"
-# A sender that fell silent must not keep its share of what may be under way.
+# A stalled sender must not hold its share of `limits.waiting`.
 BODY_SECONDS: Final = 30.0
 
 
@@ -56,7 +56,7 @@ class Receiver:
         counters: ReceiverCounters,
     ) -> None:
         self.decoder_lock = asyncio.Lock()
-        """Whoever uses the decoder holds it."""
+        """Hold it while you use the decoder."""
         self.stopping = False
         self._decoder = decoder
         self._log = log
@@ -71,7 +71,7 @@ class Receiver:
         self._batcher = RequestBatcher(decoder, log, counters, self, _now, self.decoder_lock)
 
     def hold(self, size: int) -> bool:
-        """Room for a body of this size, to be given back by `release`; False when there is none."""
+        """Reserves memory for a body until `release`; False when the limit is reached."""
         if self.stopping or size > self._limits.body:
             return False
         if self._waiting + size > self._limits.waiting:
@@ -92,20 +92,20 @@ class Receiver:
     def receive_soon(
         self, info: RequestInfo, body: bytes, cursor: ConnectionCursor
     ) -> asyncio.Future[WriteResponse]:
-        """The answer to come; as long as the requests of a connection are plain, with others."""
+        """A future of the response. Plain requests of a connection are batched with others."""
         if cursor.plain and info.version is Version.V1:
             size = self._decoder.size_of(body)
-            if size is not None and size <= QUICK_SIZE:
+            if size is not None and size <= INLINE_SIZE:
                 return self._batcher.join(info, body, size, cursor)
         return asyncio.get_running_loop().create_task(self.receive(info, body, cursor))
 
     async def receive(
         self, info: RequestInfo, body: bytes, cursor: ConnectionCursor | None = None
     ) -> WriteResponse:
-        """Never raises: a fault of our own must not cost the sender a sample."""
+        """Never raises: an internal error becomes 503, and the sender retries."""
         try:
             return await self._receive(info, body, cursor)
-        except Exception as error:  # noqa: BLE001  whatever it is, it is ours
+        except Exception as error:  # noqa: BLE001  any error is an internal one here
             return await self.failed(info, error)
 
     async def _write(self, request: web.Request) -> WriteResponse:
@@ -120,14 +120,14 @@ class Receiver:
         if self.stopping:
             return self._later(info, Deferred.STOPPING, "stopping")
         if not self.hold(size):
-            return self._busy(info, Deferred.BUSY, "too many requests are under way")
+            return self._busy(info, Deferred.BUSY, "too many requests are in flight")
         try:
             return await self.receive_soon(info, await _body(request), self._cursor(request))
         except web.HTTPRequestEntityTooLarge:
             return self._refused(info, Refused.SIZE, f"the body is larger than {most} bytes")
         except TimeoutError:
             return self._busy(info, Deferred.SLOW, "the body did not arrive in time")
-        except Exception as error:  # noqa: BLE001  of the connection
+        except Exception as error:  # noqa: BLE001  any error of the connection
             return await self.failed(info, error)
         finally:
             self.release(size)
@@ -168,9 +168,9 @@ class Receiver:
     ) -> Decoded:
         request = (info.version, body, info.sender, now, cursor)
         async with self.decoder_lock:
-            if (self._decoder.size_of(body) or 0) <= QUICK_SIZE:
+            if (self._decoder.size_of(body) or 0) <= INLINE_SIZE:
                 return self._decoder.decode(*request)
-            # A large one takes its time, which other connections need not wait for.
+            # A thread, so that other connections do not wait for a large request.
             return await asyncio.to_thread(self._decoder.decode, *request)
 
     async def _quarantine_request(
@@ -193,16 +193,18 @@ class Receiver:
         written: Written = NOTHING,
         rules: tuple[str, ...] = (),
     ) -> WriteResponse:
-        """Told once a minute for each sender, and for each set of rules that are broken."""
+        """Logs once a minute for each sender and set of broken rules."""
         self._counters.refused[kind] += 1
         sender = info.sender
         news = (sender, kind, rules)
-        self._log_limited.log(news, logging.WARNING, "refused", sender=sender, reason=reason)
+        self._log_limited.log(
+            news, logging.WARNING, "request refused", sender=sender, reason=reason
+        )
         return refused(info.version, reason, written)
 
     def _busy(self, info: RequestInfo, kind: Deferred, reason: str) -> WriteResponse:
         self._log_limited.log(
-            reason, logging.WARNING, "put off", reason=reason, bytes=self._waiting
+            reason, logging.WARNING, "request deferred", reason=reason, bytes=self._waiting
         )
         return self._later(info, kind, reason)
 
@@ -211,14 +213,14 @@ class Receiver:
         return later(info.version, reason)
 
     async def failed(self, info: RequestInfo, error: Exception) -> WriteResponse:
-        """What was to be kept is not."""
-        # What was taken for stored may not be: metadata must be let through again.
+        """The response to a request that could not be stored."""
+        # Metadata of this request may not be durable: accept it again.
         async with self.decoder_lock:
             self._decoder.forget_metadata()
         if isinstance(error, WalUnavailableError):
-            return self._later(info, Deferred.DISK, str(error))  # the log has said so in ours
+            return self._later(info, Deferred.DISK, str(error))  # the write-ahead log has logged it
         kind, sender = (info.sender, type(error)), info.sender
-        self._log_limited.log(kind, logging.ERROR, "a request failed", sender=sender, error=error)
+        self._log_limited.log(kind, logging.ERROR, "request failed", sender=sender, error=error)
         return self._later(info, Deferred.FAULT, "internal error, see the log of the archive")
 
 
@@ -237,7 +239,7 @@ def _now() -> int:
 
 
 async def _body(request: web.Request) -> bytes:
-    if request.content.is_eof():  # it came with its headers: nothing to wait for
+    if request.content.is_eof():  # the body arrived with the headers
         return await request.read()
     async with asyncio.timeout(BODY_SECONDS):
         return await request.read()

@@ -1,4 +1,4 @@
-"""What a sender is told: the code, one line of reason, and the headers that 2.0 asks for. Pure."""
+"""Responses to write requests: status code, one line of reason, headers of remote write 2.0."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def later(version: Version, reason: str) -> WriteResponse:
 
 
 def _headers(version: Version, written: Written) -> Mapping[str, str]:
-    """Of 2.0, whose senders take an answer without them for one of 1.0; 1.0 knows none."""
+    """A 2.0 sender takes a response without them for one of 1.0. A 1.0 response has none."""
     if version is Version.V1:
         return _NO_HEADERS
     return {

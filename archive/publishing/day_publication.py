@@ -1,4 +1,4 @@
-"""One publication: the due hours of one day, from the log's segments to the next manifest."""
+"""One publication: due hours of one day, from log segments to the next manifest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from archive.tables.storage import Storage
 
 @dataclass(slots=True)
 class DroppedSamples:
-    """What a publication left out, and why; for the metrics."""
+    """Samples that a publication dropped, by reason, for the metrics."""
 
     repeated: int = 0
     conflicting: int = 0
@@ -37,7 +37,7 @@ class DroppedSamples:
     misplaced: int = 0
 
     def reasons(self) -> Iterator[tuple[str, int]]:
-        """What is not simply there once more."""
+        """The reasons other than an identical sample."""
         yield "conflict", self.conflicting
         yield "other_replica", self.other_replica
         yield "unknown_series", self.unknown
@@ -49,7 +49,7 @@ class DroppedSamples:
 
 
 class DayPublication:
-    """Nothing is visible before the manifest that `run` gives is written."""
+    """Nothing is visible before the manifest returned by `run` is written."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class DayPublication:
         self._batch_samples = batch_samples
 
     def run(self, now: int, expected: int, upto: Covered, oldest_segment: int) -> Manifest:
-        """`expected` is how many samples there are; with them all of the log `upto` is published."""
+        """`expected` is the number of samples; the hours are then published up to `upto`."""
         stamp = new_stamp(self._manifest)
         samples, opaque = self._write_samples(stamp, expected)
         self._refresh_followers()
@@ -97,7 +97,7 @@ class DayPublication:
     def _write_samples(
         self, stamp: str, expected: int
     ) -> tuple[tuple[FileEntry, ...], tuple[FileEntry, ...]]:
-        # First, because a new series moves the ranks of others, by which everything is sorted.
+        # First, because a new series changes the ranks of others, by which everything is sorted.
         plan = series_batches(
             self._shares, self._numbers, self._registry, expected, self._batch_samples
         )
@@ -142,7 +142,7 @@ class DayPublication:
         return fresh.rows
 
     def _refresh_followers(self) -> None:
-        """A changed last value changes the step into the next chunk, wherever that is."""
+        """Recomputes the next chunk of a series whose last value changed: its increase starts there."""
         for hour, parts in sorted(self._changed.items()):
             series = np.concatenate(parts)
             for later, found in self._history.followers(hour, series).items():

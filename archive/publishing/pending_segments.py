@@ -1,4 +1,4 @@
-"""What waits in the log's sealed segments: which hours are due, and which segments are done with."""
+"""The sealed segments of the log: which hours are due, and which segments are published."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from archive.wal.segment import Segment
 
 
 class PendingSegments:
-    """Each segment is looked into once; `segments` are those that exist now."""
+    """Scans each segment once; `segments` are the existing ones."""
 
     def __init__(self) -> None:
         self._contents: dict[int, Contents] = {}
@@ -25,7 +25,7 @@ class PendingSegments:
         self.segments = segments
 
     def due(self, manifest: Manifest, now: int | None, delay: int) -> Mapping[str, Sequence[int]]:
-        """The hours with something new, by day: all of them, or those due `now`."""
+        """Hours with unpublished data by day: all, or those due at `now`."""
         hours = {hour for segment in self.segments for hour in self._unpublished(manifest, segment)}
         due: dict[str, list[int]] = {}
         for hour in sorted(hours):
@@ -48,7 +48,7 @@ class PendingSegments:
         )
 
     def upto(self) -> Covered:
-        """Publishing an hour from all segments covers it up to here."""
+        """Publishing an hour from all segments covers it up to this one."""
         return Covered(
             segment=max(segment.number for segment in self.segments),
             created=max(segment.created for segment in self.segments),
@@ -58,7 +58,7 @@ class PendingSegments:
         return min(segment.number for segment in self.segments)
 
     def done(self, manifest: Manifest) -> list[Segment]:
-        """Segments of which nothing is left to publish."""
+        """Segments without unpublished data."""
         return [each for each in self.segments if not list(self._unpublished(manifest, each))]
 
     def misplaced(self, segments: Sequence[Segment]) -> int:
@@ -71,7 +71,7 @@ class PendingSegments:
 
 
 def _last_write(manifest: Manifest, hour: int) -> int:
-    """A rewrite costs as much as the first time: what comes late waits for company."""
+    """Start of the delay. A rewrite costs as much as a first write, so late samples are collected."""
     day = manifest.days.get(day_name(hour))
     last = day.hours.get(hour) if day else None
     return max(hour + HOUR_MS, last.published if last else 0)

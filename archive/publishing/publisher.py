@@ -1,6 +1,6 @@
-"""From the write-ahead log to Parquet: which hours are due, and what follows their publication.
+"""Publishes the write-ahead log as Parquet: due hours, then compaction and retention.
 
-Everything here waits for disks and counts samples, so it runs beside the event loop, in a thread.
+Everything here blocks, so it runs in a thread.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 class SegmentLog(Protocol):
-    """What publication needs of the write-ahead log."""
+    """The methods of the write-ahead log that publication uses."""
 
     @property
     def series(self) -> SeriesDefinitions: ...
@@ -45,7 +45,7 @@ class SegmentLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What one call did."""
+    """The result of one call."""
 
     hours: int = 0
     samples: int = 0
@@ -54,7 +54,7 @@ class Published:
 
 
 class Publisher:
-    """The one writer of an archive. A call that fails may be repeated: nothing is done twice."""
+    """The single writer of an archive. A failed call can be repeated safely."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Publisher:
         *,
         owns_log: bool = True,
     ) -> None:
-        """Without `owns_log` nothing is written beside the segments."""
+        """Without `owns_log` nothing is written to the log folder."""
         self.totals = DroppedSamples()
         self.last_success: int | None = None
         self._storage, self._wal, self._settings = storage, wal, settings
@@ -76,16 +76,16 @@ class Publisher:
         self._numbers: SeriesIdMap | None = None
         self._sealed_until = 0
         self._errors: list[StorageError] = []
-        self._unclean = True  # who knows how the last one ended
-        self._log = ""  # known when there is a segment of it
-        self._lock = threading.Lock()  # the last publication may begin while one is under way
+        self._unclean = True  # the last process may have left files
+        self._log = ""  # set with the first segment
+        self._lock = threading.Lock()  # the publication at shutdown may overlap another one
 
     def publish_due(self, now: int) -> Published:
-        """Hours that ended long enough ago, what came late to others, and then the housekeeping."""
+        """Publishes hours that are due and late samples, then compacts and deletes old days."""
         return self._guarded(now, everything=False)
 
     def publish_all(self, now: int) -> Published:
-        """The whole log, hours that are still open too: for an orderly end."""
+        """Publishes the whole log, with open hours, for a clean shutdown."""
         return self._guarded(now, everything=True)
 
     def _guarded(self, now: int, *, everything: bool) -> Published:
@@ -96,17 +96,17 @@ class Publisher:
                 self._forget()
                 raise
             finally:
-                pa.default_memory_pool().release_unused()  # it is an hour until the next one
+                pa.default_memory_pool().release_unused()  # the next publication is an hour away
             self.last_success = now
             return done
 
     def _forget(self) -> None:
-        """What was prepared in memory is not published: begin again from what is."""
+        """Discards the state in memory; the next call reads the published state."""
         self._manifest = self._registry = self._numbers = None
         self._unclean = True
 
     def _attempt(self, work: Callable[[], int]) -> int:
-        """A day whose files are damaged must not keep the others from being published."""
+        """Continues after an error: a day with damaged files must not block other days."""
         try:
             return work()
         except StorageError as error:
@@ -136,7 +136,7 @@ class Publisher:
         return self._manifest
 
     def _of_log(self) -> Manifest:
-        """The manifest as far as it speaks of this log; its own broken-off files are deleted."""
+        """The manifest for this log; deletes files of an interrupted publication."""
         segments = self._pending.segments
         if segments:
             self._log = log_id(segments[0].path.parent, create=self._owns_log)
@@ -146,13 +146,13 @@ class Publisher:
         if self._unclean and self._owns_log:
             garbage = delete_unnamed(self._storage, manifest, self._log)
             if garbage:
-                event(logger, logging.WARNING, "deleted files of a broken-off publication",
+                event(logger, logging.WARNING, "deleted files of an interrupted publication",
                       archive=str(self._storage), files=garbage)  # fmt: skip
             self._unclean = False
         return manifest
 
     def _seal(self, now: int, *, everything: bool) -> None:
-        """Once for each hour that becomes due; the log also cuts by itself at full hours."""
+        """Once for each hour that becomes due; the log also seals at each full hour."""
         due_until = (now - self._delay) // HOUR_MS
         if everything or due_until > self._sealed_until:
             self._wal.seal()
@@ -198,7 +198,7 @@ class Publisher:
         done = self._pending.done(self._of_log())
         misplaced = self._pending.misplaced(done)
         if misplaced:
-            event(logger, logging.ERROR, "dropped samples whose time no day can hold",
+            event(logger, logging.ERROR, "dropped samples with a time outside 1970 to 9998",
                   samples=misplaced)  # fmt: skip
         self.totals.misplaced += misplaced
         if done:
@@ -210,7 +210,7 @@ class Publisher:
         merged = compact_series(self._storage, self._loaded(), now)
         if merged is not None:
             self._commit(merged)
-            self._registry = self._numbers = None  # they know the files that are gone now
+            self._registry = self._numbers = None  # they refer to replaced files
         return done
 
     def _compact_day(self, name: str, now: int) -> int:

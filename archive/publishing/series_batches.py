@@ -1,4 +1,4 @@
-"""A day's fresh samples, in portions of series that fit into memory."""
+"""Splits the new samples of a day into batches of series that fit into memory."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def series_batches(
     expected: int,
     limit: int,
 ) -> Iterable[tuple[Within, Gathered]]:
-    """Ranges of ranks and what the segments say of them.
+    """Ranges of ranks, each with its rows of the segments.
 
-    When this returns the book knows all series: a new one would move the ranks of others.
+    On return the registry contains all series: a new one would change the ranks of others.
     """
     if expected <= limit:
         return [(EVERY_RANK, gather(sources, numbers))]
@@ -38,7 +38,7 @@ def series_batches(
 
 
 def _bounds(counts: Int64s, ranks: Int64s, limit: int) -> list[int]:
-    """Ranks to cut at; a single series of more than the limit is a portion of its own."""
+    """Bounds of the batches; a series above the limit is a batch of its own."""
     by_rank = np.zeros(len(ranks), np.int64)
     by_rank[ranks[: len(counts)]] = counts
     batch = np.cumsum(by_rank) // limit
@@ -48,7 +48,7 @@ def _bounds(counts: Int64s, ranks: Int64s, limit: int) -> list[int]:
 
 def _chooser(ranks: Int64s, within: Within) -> Callable[[Int32s], Mask]:
     def chosen(series: Int32s) -> Mask:
-        """What has no series belongs to the first portion."""
+        """Rows without a series belong to the first batch."""
         rank = np.where(series < 0, EVERY_RANK[0], ranks[series])
         here: Mask = (rank >= within[0]) & (rank < within[1])
         return here

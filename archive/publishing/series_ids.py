@@ -1,4 +1,4 @@
-"""The log's numbers for series, turned into the archive's."""
+"""Maps series ids of the log to those of the archive."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SeriesDefinitions(Protocol):
 
 
 class SeriesIdMap:
-    """Grows as new ones are seen."""
+    """Adds new series on demand."""
 
     def __init__(self, known: SeriesDefinitions, registry: SeriesRegistry) -> None:
         self._known, self._registry = known, registry
@@ -29,7 +29,7 @@ class SeriesIdMap:
         self.replica_names = [""]
 
     def translate(self, series: NDArray[np.uint32]) -> tuple[Int32s, Int32s]:
-        """Number and replica of each; the number is negative where the definition is lost."""
+        """Archive id and replica of each; the id is negative when the definition is lost."""
         if len(series) == 0:
             return np.empty(0, np.int32), np.empty(0, np.int32)
         self._grow(int(series.max()) + 1)

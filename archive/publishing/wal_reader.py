@@ -1,4 +1,4 @@
-"""Samples out of the log's sealed segments, by hour, in the archive's own numbers for series."""
+"""Reads samples of sealed segments by hour, with the series ids of the archive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from archive.tables.schema import HOUR_MS, LATEST_TIME, hour_start
 from archive.wal.segment import Segment
 from archive.wal.segment_reader import read_segment
 
-# Requests are small: so many samples are looked at together.
+# Requests are small, so they are processed in blocks.
 _BLOCK_SAMPLES: Final = 100_000
 
 Wanted = Callable[[Int32s], Mask]
@@ -24,15 +24,15 @@ Wanted = Callable[[Int32s], Mask]
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """How many samples and opaque messages of each hour a segment holds."""
+    """The number of samples and opaque messages of a segment by hour."""
 
     hours: Mapping[int, int]
-    misplaced: int  # times before 1970 or after 9998: no day can hold them
+    misplaced: int  # times before 1970 or after 9998
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentHours:
-    """The hours for which a segment is still to be published; the others it has are done."""
+    """A segment with its unpublished hours."""
 
     segment: Segment
     hours: frozenset[int]
@@ -47,11 +47,11 @@ class OpaqueRow:
 
 @dataclass(slots=True)
 class Gathered:
-    """What the segments say about some hours."""
+    """The rows of some hours from the segments."""
 
     samples: dict[int, Samples] = field(default_factory=dict)
     opaque: list[OpaqueRow] = field(default_factory=list)
-    unknown: int = 0  # samples whose series' definition is lost
+    unknown: int = 0  # samples of series with a lost definition
 
 
 def contents_of(segment: Segment) -> Contents:
@@ -69,7 +69,7 @@ def contents_of(segment: Segment) -> Contents:
 def gather(
     sources: Sequence[SegmentHours], numbers: SeriesIdMap, wanted: Wanted | None = None
 ) -> Gathered:
-    """In the order of acknowledgement. `wanted` chooses among the archive's numbers."""
+    """In the order of acknowledgement. `wanted` filters by the archive's ids."""
     found = Gathered()
     parts: list[Samples] = []
     for source in sources:
@@ -85,7 +85,7 @@ def gather(
 
 
 def count_series(sources: Sequence[SegmentHours], numbers: SeriesIdMap) -> Int64s:
-    """How many samples and messages each of the archive's numbers has."""
+    """Samples and messages of each series, by the archive's id."""
     counts = np.zeros(0, np.int64)
     for source in sources:
         for block in _blocks([source.segment]):
@@ -101,7 +101,7 @@ def count_series(sources: Sequence[SegmentHours], numbers: SeriesIdMap) -> Int64
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Some requests, one behind the other; opaque messages with the hour that they belong to."""
+    """Concatenated requests; opaque messages with their hour."""
 
     series: NDArray[np.uint32]
     times: Int64s
@@ -143,7 +143,7 @@ def _block(batches: Sequence[Batch]) -> _Block:
 
 
 def _samples(block: _Block, hours: frozenset[int], numbers: SeriesIdMap) -> Samples:
-    """Those of these hours; a negative number where the definition is lost."""
+    """Samples of these hours; a negative id when the definition is lost."""
     chosen = _placed(block.times) & np.isin(
         block.times // HOUR_MS, [hour // HOUR_MS for hour in hours]
     )
@@ -153,7 +153,7 @@ def _samples(block: _Block, hours: frozenset[int], numbers: SeriesIdMap) -> Samp
 
 
 def _by_hour(samples: Samples) -> dict[int, Samples]:
-    """Each hour's samples, still in the order of acknowledgement."""
+    """The samples of each hour, in the order of acknowledgement."""
     hours = samples.times // HOUR_MS
     every, _ = distinct(hours)
     if len(every) == 1:
@@ -167,7 +167,7 @@ def _placed(times: Int64s) -> Mask:
 
 
 def _opaque_hour(opaque: Opaque, batch: Batch) -> int:
-    """What has no time of its own, or one that no day can hold, counts when it came."""
+    """The hour of the message's time; without a valid time, of its arrival."""
     has_time = 0 < opaque.time <= LATEST_TIME
     return hour_start(opaque.time if has_time else batch.received)
 

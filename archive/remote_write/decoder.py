@@ -1,4 +1,4 @@
-"""From the body of a request to what can be stored: either version, one request at a time."""
+"""Decodes the body of a write request, remote write 1.0 or 2.0."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from archive.series.labels import LabelRules
 from archive.series.live import LiveSeries, SeriesIds
 from archive.settings.limits import Limits
 
-QUICK_SIZE: Final = 4 << 20
-"""Unpacked bytes that can be decoded between two other things; a usual request has one or two MiB.
+INLINE_SIZE: Final = 4 << 20
+"""Decompressed bytes up to which a request is decoded on the event loop; most have one or two MiB.
 
-Read field by field, as only a hostile one is, that much still takes less than two seconds.
+The worst case is a crafted request that is read field by field: less than two seconds at this size.
 """
 
 
@@ -31,7 +31,7 @@ class Version(Enum):
 
 
 class Decoder:
-    """Not for two threads at once: it learns from every request."""
+    """Not thread-safe: every request updates its caches."""
 
     def __init__(self, limits: Limits, replica_label: str, numbers: SeriesIds) -> None:
         self.live = LiveSeries(numbers, limits.live_series)
@@ -43,7 +43,7 @@ class Decoder:
         self._cursor = ConnectionCursor()
 
     def size_of(self, body: bytes) -> int | None:
-        """Unpacked; None when it is no such body, or announces too much."""
+        """The decompressed size; None when the body is not snappy or exceeds the limit."""
         try:
             return self._unpacker.size_of(body)
         except MalformedError:
@@ -57,9 +57,9 @@ class Decoder:
         now: int,
         cursor: ConnectionCursor | None = None,
     ) -> Decoded:
-        """`now` in milliseconds. Raises MalformedError when it is no such request.
+        """`now` in milliseconds. Raises MalformedError when the body is not a write request.
 
-        `line` is that of the connection; those without one share one.
+        `cursor` belongs to the connection; requests without one share a cursor.
         """
         memory, (size,) = self._unpacker.unpack((body,))
         accumulator = RequestAccumulator(self._limits, self._rules, self.live, now)
@@ -72,7 +72,7 @@ class Decoder:
     def decode_batch(
         self, bodies: Sequence[bytes], cursors: Sequence[ConnectionCursor], sender: str, now: int
     ) -> Decoded | None:
-        """Requests of 1.0 as if they were one; None when they must be taken one by one."""
+        """Decodes 1.0 requests as one; None when they must be decoded one by one."""
         accumulator = RequestAccumulator(self._limits, self._rules, self.live, now)
         try:
             memory, ends = self._unpacker.unpack(bodies)
@@ -84,13 +84,13 @@ class Decoder:
         return accumulator.finish(sender)
 
     def forget_metadata(self) -> None:
-        """Call it when a request could not be stored: its metadata must come again."""
+        """Call it when a request could not be stored, so that its metadata is accepted again."""
         self._v1.metadata.clear()
         self._v2.metadata.clear()
         self._v2.cache.forget_metadata()
 
     def forget_unused(self, now: int) -> int:
-        """Drops what is remembered of series that nobody sends any more; tells how many."""
+        """Evicts series without recent samples from the caches; returns how many."""
         alive = self.live.alive(now)
         return self._v1.table.forget(alive) + self._v2.cache.forget(alive)
 

@@ -1,4 +1,4 @@
-"""Labels of 1.0 requests from their bytes; what was read once is not decoded again."""
+"""Reads the labels of 1.0 requests, with a cache of decoded labels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_CACHED: Final = 200_000
 
 
 def end_of_labels(buffer: Buffer, at: int, stop: int) -> int:
-    """Where the labels at the beginning of a series end; they are not looked into."""
+    """The end of the labels at the start of a series; does not parse them."""
     while at < stop and buffer[at] == LABEL_TAG:
         length = buffer[at + 1]
         at += 2
@@ -25,7 +25,7 @@ def end_of_labels(buffer: Buffer, at: int, stop: int) -> int:
 
 
 def read_label(buffer: Buffer, start: int, stop: int) -> Label:
-    """RefusedError when it is not UTF-8."""
+    """Raises RefusedError when it is not UTF-8."""
     name = value = b""
     for field in read_fields(buffer, start, stop):
         if field.number == _NAME:
@@ -38,13 +38,13 @@ def read_label(buffer: Buffer, start: int, stop: int) -> Label:
 
 
 class LabelReader:
-    """Remembers single labels by their bytes: most series share most of theirs."""
+    """Caches single labels by their bytes: most series share most of their labels."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, Label] = {}
 
     def read(self, raw: bytes, max_labels: int) -> list[Label]:
-        """The labels in `raw`; of too many only one more than `most`."""
+        """The labels in `raw`; stops one label after `max_labels`."""
         labels: list[Label] = []
         known, at, stop = self._known, 0, len(raw)
         while at < stop and len(labels) <= max_labels:

@@ -1,4 +1,4 @@
-"""Which metadata was stored today: senders repeat theirs all day long."""
+"""Tracks which metadata was stored today, because senders repeat it all day."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MAX_ENTRIES = 1_000_000
 
 
 class MetadataCache:
-    """Lets each metadata through when it is new or other than before, and once a day."""
+    """Accepts metadata that is new or changed, and all of it once a day."""
 
     def __init__(self) -> None:
         self._day = 0
@@ -27,5 +27,5 @@ class MetadataCache:
         return True
 
     def clear(self) -> None:
-        """What was let through may not have become durable: everything is news again."""
+        """Accepted metadata may not be durable: accept everything again."""
         self._seen.clear()

@@ -1,4 +1,4 @@
-"""Native histograms: kept as they came, but only when their numbers agree with each other. Pure."""
+"""Native histograms: stored as received, after a consistency check of their fields."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Span(NamedTuple):
 
 @dataclass(slots=True)
 class _Side:
-    """The buckets of one sign: where they are, and how much is in them."""
+    """The buckets of one sign: spans and counts."""
 
     name: str
     spans: list[Span] = field(default_factory=list)
@@ -68,7 +68,7 @@ class _Side:
 
 @dataclass(slots=True)
 class _HistogramFields:
-    """What a histogram says of itself, as far as it can contradict itself."""
+    """The fields of a histogram that the consistency check needs."""
 
     floating: bool = False
     count: float = 0
@@ -82,7 +82,7 @@ class _HistogramFields:
 
 
 def read_histogram(buffer: Buffer, start: int, stop: int) -> Histogram:
-    """MalformedError when it is none, RefusedError when it contradicts itself."""
+    """Raises MalformedError for other bytes, RefusedError for inconsistent fields."""
     fields = _HistogramFields()
     for each in read_fields(buffer, start, stop):
         _read_field(fields, buffer, each)
@@ -146,8 +146,8 @@ def _check(fields: _HistogramFields) -> None:
         raise RefusedError("a histogram with custom values and another schema")
     total = fields.negative.total() + fields.positive.total() + fields.zero
     if fields.floating:
-        return  # rounding may take a little from either side
-    # Observations of NaN are counted and are in no bucket.
+        return  # sums of floats are not exact
+    # NaN observations are counted and are in no bucket.
     if total > fields.count or (total != fields.count and not math.isnan(fields.sum)):
         raise RefusedError("a histogram whose count is not that of its buckets")
 

@@ -1,4 +1,4 @@
-"""Which series are alive: seen within two hours. Bounds the new ones, and what is remembered."""
+"""Live series: those with samples in the last two hours. Enforces `limits.live_series`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INITIAL_CAPACITY: Final = 1024
 
 
 class SeriesIds(Protocol):
-    """The numbers of all series ever seen; the write-ahead log's table is one."""
+    """The ids of all series; the write-ahead log's series table implements it."""
 
     def __len__(self) -> int: ...
 
@@ -33,7 +33,7 @@ class SeriesIds(Protocol):
 
 
 class LiveSeries:
-    """Numbers for series, as long as not too many are alive. Times in milliseconds."""
+    """Assigns series ids up to the limit of live series. Times in milliseconds."""
 
     def __init__(self, numbers: SeriesIds, max_series: int) -> None:
         self._numbers = numbers
@@ -44,11 +44,11 @@ class LiveSeries:
 
     @property
     def cache_limit(self) -> int:
-        """Label sets that may be remembered: one series may come with its labels in any order."""
+        """Maximum cached label sets: a series may arrive with labels in several orders."""
         return 2 * self._max_series
 
     def identify(self, identity: Identity, now: int) -> int:
-        """Raises RefusedError for a new one when there is no room."""
+        """Raises RefusedError for a new series above the limit."""
         found = self._numbers.find(identity.labels, identity.replica)
         if found is not None:
             return found
@@ -68,18 +68,18 @@ class LiveSeries:
         self._seen[series] = now
 
     def seen(self, first: int, end: int) -> int:
-        """How many of these numbers were seen since the start."""
+        """How many of these ids had samples since the start."""
         return int(np.count_nonzero(self._seen[first:end]))
 
     def alive(self, now: int) -> NDArray[np.bool_]:
-        """By number; those behind the end are not alive."""
+        """By series id; ids beyond the end are not alive."""
         return self._seen > now - LIVE_MILLISECONDS
 
     def count(self, now: int) -> int:
         return int(np.count_nonzero(self.alive(now)))
 
     def _recounted(self, now: int) -> int:
-        """Not for every new series: a flood of them must not make each one dear."""
+        """Recounts at most every ten seconds, so that many new series stay cheap."""
         if now - self._counted_at >= _RECOUNT_MILLISECONDS:
             self._counted, self._counted_at = self.count(now), now
         return self._counted

@@ -1,4 +1,4 @@
-"""The archive's settings: what may stand in its file, checked by the time anything runs."""
+"""The archive's settings and their validation."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ _MAX_PORT = 65535
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
     format: LogFormat = setting(LogFormat.TEXT, "One line of text or one JSON object per event.")
-    level: LogLevel = setting(LogLevel.INFO, "The least severity that is written.")
+    level: LogLevel = setting(LogLevel.INFO, "Minimum severity.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveSettings:
     data: Path = setting(REQUIRED, "Folder of the write-ahead log and, by default, of the archive.")
-    listen: str = setting(DEFAULT_LISTEN, "Address to receive at, and of /metrics.")
+    listen: str = setting(DEFAULT_LISTEN, "Listen address of remote write and /metrics.")
     web_config: Path | None = setting(
         None,
         "Web configuration file (TLS, basic auth) in the format of Prometheus' exporter-toolkit.",
     )
     bearer_tokens: Mapping[str, Path] = setting(
         {},
-        "Senders by name, each with the file that holds its bearer token. A token is as good as a user of the web configuration file.",
+        "Senders by name, each with the file of its bearer token. A token grants the same access as a user of the web configuration file.",
     )
     replica_label: str = setting(
         "__replica__",
-        "Label that tells the replicas of a highly available pair apart: it leaves the identity of a series, and one replica is chosen per series and hour. Empty: none.",
+        "Label that distinguishes the replicas of a highly available pair. The archive removes it from the series and selects one replica per series and hour. Empty: none.",
     )
     quarantine: Size = setting(
         64 * 1024**2,
-        "Most bytes of refused requests kept in DATA/quarantine for a person to look at; the oldest go first, 0B keeps none.",
+        "Maximum size of the refused requests kept in DATA/quarantine for inspection; the oldest are deleted first, 0B keeps none.",
         minimum=0,
     )
-    limits: Limits = setting(Limits(), "How much one request may ask for.")
+    limits: Limits = setting(Limits(), "Limits of requests and senders.")
     wal: WalSettings = setting(WalSettings(), "The write-ahead log.")
-    publish: PublishSettings = setting(PublishSettings(), "From the log to Parquet.")
-    logs: LogSettings = setting(LogSettings(), "How the archive logs.")
+    publish: PublishSettings = setting(PublishSettings(), "Publication of the log as Parquet.")
+    logs: LogSettings = setting(LogSettings(), "Log output.")
 
     def __post_init__(self) -> None:
         listen_address(self.listen)
@@ -68,7 +68,7 @@ def listen_address(text: str) -> tuple[str, int]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it."""
+    """Whether only this host can reach it."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

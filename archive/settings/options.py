@@ -1,6 +1,6 @@
-"""Where the archive's settings come from: the file, then the environment, then flags.
+"""Loads the archive's settings from the file, then the environment, then flags.
 
-A mistake is told in the words of whoever made it: the file and key, the variable or the flag.
+A configuration error names its origin: the file and key, the variable or the flag.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from streamgauge.serving.settings.loader import (
     merge,
 )
 
-# Not STREAMGAUGE_ alone: the exporter, which may run beside it, has its own LISTEN.
+# Not STREAMGAUGE_ alone: that is the exporter's prefix, with variables of the same name.
 PREFIX: Final = "STREAMGAUGE_ARCHIVE_"
 CONFIG_VARIABLE: Final = PREFIX + "CONFIG"
 
@@ -49,7 +49,7 @@ FLAGS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Override:
-    """One setting that did not come from the file, and how an error calls whoever said it."""
+    """One setting from the environment or a flag, and how an error names its origin."""
 
     key: str
     value: object = field(repr=False)
@@ -67,7 +67,7 @@ class _Override:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was said on the command line and in the environment."""
+    """The command line and the environment."""
 
     config: Path | None
     flags: Mapping[str, str | None]
@@ -78,7 +78,7 @@ class Options:
         return str(self.config) if self.config else "flags and defaults"
 
     def load(self) -> ArchiveSettings:
-        """Reads the file, so it blocks; raises SettingsError."""
+        """Reads the file: blocks, and raises SettingsError."""
         overrides = list(self._overrides())
         mapping = merge(
             load_yaml(self.config) if self.config else {},
@@ -94,11 +94,11 @@ class Options:
         return _beside(settings, self.config.parent if self.config else Path())
 
     def configuration_error(self, key: str, reason: str) -> SettingsError:
-        """An error about a setting, in the words of whoever set it."""
-        # The last word counts, so the last one who spoke made the mistake.
-        for overrides in reversed(list(self._overrides())):
-            if overrides.key == key:
-                return SettingsError(*overrides.place, reason)
+        """An error that names where the setting came from."""
+        # The last override applies, so it is the origin of the error.
+        for override in reversed(list(self._overrides())):
+            if override.key == key:
+                return SettingsError(*override.place, reason)
         if self.config is None:
             for flag in FLAGS:
                 if flag.key == key:
@@ -110,7 +110,7 @@ class Options:
         return str(self.config) if self.config else "settings"
 
     def _variables(self) -> dict[str, object]:
-        """Settings without a flag of their own: STREAMGAUGE_ARCHIVE_LIMITS__SERIES."""
+        """Settings without a flag, such as STREAMGAUGE_ARCHIVE_LIMITS__SERIES."""
         ours = (*(flag.variable for flag in FLAGS), CONFIG_VARIABLE)
         return environment_overrides(ArchiveSettings, self.environ, PREFIX, other=ours)
 
@@ -133,7 +133,7 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
 def parser() -> argparse.ArgumentParser:
     made = empty_parser(
         "streamgauge archive",
-        "Receives Prometheus remote write at /api/v1/write and keeps every acknowledged sample in "
+        "Receives Prometheus remote write at /api/v1/write and stores every acknowledged sample as "
         "Parquet. Every flag can also be set by the environment, as "
         f"{PREFIX} and its name in capitals.",
         "streamgauge archive inspect|verify|import|export --help: work on an archive.",
@@ -144,7 +144,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _beside(settings: ArchiveSettings, folder: Path) -> ArchiveSettings:
-    """Relative paths in the file are relative to the file, wherever the archive was started."""
+    """Resolves relative paths of the file against the folder of the file."""
     return replace(
         settings,
         data=folder / settings.data,

@@ -1,4 +1,4 @@
-"""`streamgauge archive inspect|verify|import|export|compact`: the tools beside the server."""
+"""`streamgauge archive inspect|verify|import|export|compact`: the command line tools."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from archive.wal.errors import WalError
 from streamgauge.serving.log_escape import one_line
 
 COMMANDS = {
-    "inspect": (inspect_command, "what an archive holds: days, series, bytes per sample, gaps"),
+    "inspect": (inspect_command, "show days, series, bytes per sample and gaps of an archive"),
     "verify": (verify_command, "check every file, row and statistic of an archive"),
-    "import": (import_command, "take in samples of a Prometheus server or an OpenMetrics file"),
-    "export": (export_command, "write an archive as OpenMetrics text"),
-    "compact": (compact_command, "publish the log and merge the files of days, at once"),
+    "import": (import_command, "import samples of a Prometheus server or an OpenMetrics file"),
+    "export": (export_command, "export an archive as OpenMetrics text"),
+    "compact": (compact_command, "publish the log and merge the files of days now"),
 }
 _INPUT_ERRORS = (ToolError, ArchiveMissingError, ManifestError, StorageError, WalError)
 
 
 class _Parser(argparse.ArgumentParser):
-    """Complains in one line that names the flag."""
+    """Reports an error in one line that names the flag."""
 
     def error(self, message: str) -> NoReturn:
         named = re.fullmatch(r"argument (-?-?[\w-]+)(?:/\S+)?: (.*)", message)
@@ -50,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """0 when all is well, 1 when a check found something, 2 when it could not be done."""
+    """Returns 0 on success, 1 when a check found faults, 2 on an error."""
     try:
         args = parser().parse_args(argv)
         code: int = COMMANDS[args.command][0].run(args, ConsoleProgress())
@@ -58,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
         sys.stderr.write(f"streamgauge: {one_line(str(error))}\n")
         return 2
     except BrokenPipeError:
-        # Whoever read it has seen enough; without this Python would complain at its exit.
+        # The reader closed the pipe; without this Python reports an error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:

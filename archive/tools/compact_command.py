@@ -1,5 +1,5 @@
-"""Publish everything that waits in the log and merge the files of days that are over, at once. The
-server does both by itself when they are due; this is for a folder that no server uses."""
+"""Publish the whole log and merge the files of finished days now. The server does both when they are
+due; use this command for a folder without a running server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from archive.wal.write_ahead_log import Wal
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("place", metavar="DIR", help="the data folder")
     parser.add_argument(
-        "--store", metavar="ADDRESS", help="where the Parquet files are, when not in DIR"
+        "--store", metavar="ADDRESS", help="address of the Parquet files, if they are not in DIR"
     )
 
 

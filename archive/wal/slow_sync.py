@@ -1,4 +1,4 @@
-"""Tells when something is not over after a while, and not merely unheard of by a busy event loop."""
+"""A timer for slow syncs that a busy event loop does not trigger."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-# Until the loop has heard everything that was there when the time was up.
+# Time for the loop to process the events that were pending at the timeout.
 _GRACE: Final = 0.001
 
 
@@ -21,5 +21,5 @@ class SlowTimer:
         self._timer.cancel()
 
     def _recheck(self) -> None:
-        """A loop may be late itself: what is over already is told in the turn that has just begun."""
+        """The loop itself may be late: process pending events before the sync counts as slow."""
         self._timer = self._loop.call_later(_GRACE, self._late)

@@ -1,6 +1,6 @@
-"""Remote write 1.0: a sender repeats itself, so each series is looked for where it was before.
+"""Decodes remote write 1.0. Predicts the series of a request from earlier requests.
 
-What a prediction does not cover, or what is no plain sample, is read by the rules, one by one.
+Series that were not predicted, and messages that are not plain samples, are read field by field.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from archive.remote_write.v1.warm_start import WarmStart
 from archive.remote_write.varint_vector import WORD, Words, end_in_time, times_in, words_of
 from archive.series.labels import Label, RefusedError
 
-# The first three bytes of a sample: tag, length, tag of what it begins with.
+# The first three bytes of a sample: tag, length, tag of its first field.
 _START: Final = np.uint64(0xFFFFFF)
 _VALUED_START: Final = np.uint64(0x09_10_12)
 _ZERO_START: Final = np.uint64(0x10_07_12)
@@ -48,7 +48,7 @@ class DecoderV1:
         accumulator: RequestAccumulator,
         cursor: ConnectionCursor,
     ) -> None:
-        """Fills the intake; raises MalformedError, and then nothing of the request counts."""
+        """Fills the accumulator. After a MalformedError discard it."""
         walk, cursor.plain = Walk(), False
         self._warm_start.update_lookahead()
         try:
@@ -71,9 +71,9 @@ class DecoderV1:
         cursors: Sequence[ConnectionCursor],
         accumulator: RequestAccumulator,
     ) -> bool:
-        """Requests one behind the other as one, if they hold nothing but plain samples.
+        """Decodes adjacent requests as one when they have only plain samples.
 
-        False when not, and then nothing of them counts.
+        After False discard the accumulator.
         """
         walk, begin = Walk(), 0
         self._warm_start.update_lookahead()
@@ -90,7 +90,7 @@ class DecoderV1:
     def _take_rows(
         self, memory: bytearray, walk: Walk, accumulator: RequestAccumulator
     ) -> list[SeriesMessage | Metadata]:
-        """Takes the plain rows; what remains is given back."""
+        """Adds the plain rows; returns the other messages."""
         rows = self._rows(memory, walk)
         labels = [self._labels.read(raw, accumulator.limits.labels) for raw, _ in walk.new]
         others = self._read_others(memory, walk, accumulator)
@@ -99,13 +99,13 @@ class DecoderV1:
         return others
 
     def _discard_new(self, walk: Walk) -> None:
-        """One that is neither kept nor discarded would match next time, and has no number."""
+        """Discards staged slots: they would match the next request, and have no series id."""
         for slot in walk.new.values():
             if not slot.kept:
                 self.table.discard(slot)
 
     def _rows(self, memory: bytearray, walk: Walk) -> Rows:
-        """All plain rows, in their order."""
+        """All plain rows, in request order."""
         if walk.new:
             self.table.fill(list(walk.new.values()))
         matched = [Rows(each.indices, each.times, each.bits) for _, each in walk.matches]
@@ -122,7 +122,7 @@ class DecoderV1:
         return rows
 
     def _verified(self, words: Words, walk: Walk) -> Rows:
-        """The single rows, if they are what the walk took them for."""
+        """The single rows, after a check of their bytes. Raises NotPlainError."""
         table = self.table
         index = np.array([slot.index for slot in walk.singles], np.int64)
         place = np.array(walk.single_places, np.int64)
@@ -148,14 +148,14 @@ class DecoderV1:
     def _settle(
         self, walk: Walk, rows: Rows, labels: list[list[Label]], accumulator: RequestAccumulator
     ) -> bool:
-        """Gives new label sets their numbers, and the rows those of their slots.
+        """Assigns series ids to new label sets and to the rows.
 
-        True when some are refused.
+        True when series are refused.
         """
         index, table = rows.series, self.table
         capacity = (
             2 * accumulator.limits.live_series
-        )  # one series may come with its labels in any order
+        )  # a series may arrive with labels in several orders
         refused: list[tuple[Slot, list[Label], str]] = []
         for slot, given in zip(walk.new.values(), labels, strict=True):
             try:
@@ -169,7 +169,7 @@ class DecoderV1:
             counts = np.bincount(index, minlength=max(slot.index for slot, _, _ in refused) + 1)
             for slot, given, reason in refused:
                 accumulator.refuse(reason, given, int(counts[slot.index]))
-        rows.series = table.ids[index]  # before the runs change, whose column it may be
+        rows.series = table.ids[index]  # before the spans change: it may be their column
         if is_out_of_order(walk, len(refused)):
             _remember_order(walk, rows)
         return bool(refused)
@@ -182,9 +182,9 @@ class DecoderV1:
 
 
 def _remember_order(walk: Walk, rows: Rows) -> None:
-    """Each request as one run, or as more of the last one: where requests are cut is chance.
+    """Stores each request as a span, or appends it to the last one, since request bounds are arbitrary.
 
-    A series that came twice has one place in it, and a refused one none.
+    A duplicate series has one row in it, a refused series none.
     """
     slots, sizes = walk.slots(), np.where(rows.bits == 0, ZERO, VALUED).tolist()
     for cursor, first, end in walk.requests:

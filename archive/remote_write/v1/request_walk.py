@@ -1,6 +1,6 @@
-"""From series to series through a 1.0 request: known label sets by their runs, others by a look.
+"""Walks the series of a 1.0 request: cached spans first, single lookups for the rest.
 
-A look proves nothing: whoever reads single rows must check that they are what they were taken for.
+A lookup does not verify the sample behind the labels: the caller must check single rows.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ from archive.remote_write.v1.span_cache import CachedSpan, SpanMatch
 from archive.remote_write.v1.warm_start import WarmStart
 from archive.remote_write.varint_vector import words_of
 
-# Bytes of a plain sample by its length, which does not count its tag and itself.
+# Bytes of a plain sample by the value of its length field.
 _SIZES: Final = {VALUED - 2: VALUED, ZERO - 2: ZERO}
-# A guess costs as much as so many series taken one by one; after a poor one these come first.
+# A span match costs as much as this many single steps. After a shorter match take single steps.
 _SHORT_MATCH: Final = 24
-# One in so many may be out of its order before the request is remembered as it came.
+# With more than one series in this many out of order, store the new order.
 _ORDERED: Final = 32
-_FEW_LOOKUPS: Final = 2  # where it begins, and where one run ends and another begins
+_FEW_LOOKUPS: Final = 2  # at the start of a request, and between two spans
 
 
 class NotPlainError(Exception):
-    """The quick way does not fit this request; nothing has been taken over from it."""
+    """The request needs the field-by-field reader; nothing of it was added."""
 
 
 @dataclass(slots=True)
 class Walk:
-    """A request on the quick way: plain rows in their order, and what is to be read slowly."""
+    """A walked request: plain rows in order, and the messages to read field by field."""
 
     new: dict[tuple[bytes, int], Slot] = field(default_factory=dict)
     others: list[tuple[int, int, int]] = field(default_factory=list)  # number, start, stop
     rows: int = 0
-    lookups: int = 0  # series that no run told
+    lookups: int = 0  # series outside every span
     requests: list[tuple[ConnectionCursor, int, int]] = field(
         default_factory=list
-    )  # rows: the first, the end
-    matches: list[tuple[int, SpanMatch]] = field(default_factory=list)  # behind their first row
-    # Those beside them, which nobody has proved: row, slot, and where the sample begins.
+    )  # first row, end row
+    matches: list[tuple[int, SpanMatch]] = field(default_factory=list)  # with their first row
+    # Single rows, not verified yet: row, slot, position of the sample.
     single_rows: list[int] = field(default_factory=list)
     singles: list[Slot] = field(default_factory=list)
     single_places: list[int] = field(default_factory=list)
     _spans: list[tuple[CachedSpan, int]] = field(
         default_factory=list
-    )  # and the row in it, of each stretch
+    )  # with the row in it, for each match
 
     def add(self, slot: Slot, place: int) -> None:
         self.single_rows.append(self.rows)
@@ -68,7 +68,7 @@ class Walk:
         self.rows += len(match.indices)
 
     def slots(self) -> list[Slot]:
-        """Of each row. Not for every request: to look at each of them takes its time."""
+        """The slot of each row. Slow, so not for every request."""
         found = dict(zip(self.single_rows, self.singles, strict=True))
         for (row, match), (span, first) in zip(self.matches, self._spans, strict=True):
             found |= enumerate(span.slots[first : first + len(match.indices)], row)
@@ -84,7 +84,7 @@ def walk_request(
     cursor: ConnectionCursor,
     walk: Walk,
 ) -> None:
-    """Fills the walk. Raises NotPlainError, MalformedError or IndexError when it does not fit."""
+    """Fills the walk. Raises NotPlainError, MalformedError or IndexError for other requests."""
     warm_start.begin_request()
     walker, first = _Walker(memory, begin, end, table, warm_start, cursor, walk), walk.rows
     walker.go()
@@ -95,12 +95,12 @@ def walk_request(
 
 
 def is_out_of_order(walk: Walk, refused: int) -> bool:
-    """Whether the next request like this one would be read sooner if its order were remembered."""
+    """Whether storing the order of this request would speed up the next one like it."""
     return walk.lookups - refused > _FEW_LOOKUPS * len(walk.requests) + walk.rows // _ORDERED
 
 
 class _Walker:
-    """Where a request is being read: `at` this byte, where `row` of this run should stand."""
+    """The position in a request: byte `at`, where `row` of the span is expected."""
 
     def __init__(
         self,
@@ -120,11 +120,9 @@ class _Walker:
         self._walk = walk
         self.at, self.span, self.row = begin, cursor.span, cursor.row
         self._single_steps, self._next_single_steps = 0, _SHORT_MATCH
-        self._unverified = (
-            True  # where the run should go on is a guess: a look costs less than a try
-        )
+        self._unverified = True  # a check of the labels costs less than a failed match
         self._jumped_from: tuple[CachedSpan, int] | None = (
-            None  # where a jump began that has proved nothing yet
+            None  # start of a jump without a match yet
         )
 
     def go(self) -> None:
@@ -135,7 +133,7 @@ class _Walker:
                 self._lookup()
 
     def _follow(self) -> bool:
-        """Takes what the run tells. True when it has more to tell."""
+        """Adds the rows that the span predicts. True when it may predict more."""
         begin = self.row
         more = self._one_by_one(self._single_steps) if self._single_steps else self._follow_span()
         if more or self.row > begin:
@@ -165,7 +163,7 @@ class _Walker:
         return resized
 
     def _one_by_one(self, limit: int) -> bool:
-        """Where values come from zero or go there all the time, so that no guess holds for long."""
+        """Steps row by row, for series whose values often change from or to zero."""
         memory, size, at, begin = self._memory, self._size, self.at, self.row
         sizes: list[int] = []
         for slot, raw in self.span.rows(begin, begin + limit):
@@ -183,7 +181,7 @@ class _Walker:
         return bool(sizes)
 
     def _jump(self) -> bool:
-        """To where it went on from here the last time, unless that was tried already."""
+        """Jumps to the span that followed here last time, unless it was tried already."""
         following = self.span.next_from(self.row) if self._jumped_from is None else None
         if following is None:
             return False
@@ -200,7 +198,7 @@ class _Walker:
         if slot is None:
             self.at = end
         elif slot.span is None or (slot.span is self.span and slot.row == self.row):
-            # No run tells it, or one that has just failed.
+            # No span contains it, or the one that has just failed to match.
             self._walk.add(slot, place)
             self.at, self.row = end, self.row if slot.span is None else self.row + 1
         else:
@@ -208,7 +206,7 @@ class _Walker:
             self.span, self.row, self._unverified = slot.span, slot.row, False
 
     def _slot_here(self) -> tuple[Slot | None, int, int]:
-        """The slot of the series that begins here, if it is a plain one; its sample and its end."""
+        """The slot of the series here, if it is plain; the position of its sample; its end."""
         memory, at, walk = self._memory, self.at, self._walk
         start, end = _content(memory, at, self._size)
         if memory[at] == SERIES_TAG and start - at <= MAX_HEADER:
@@ -229,7 +227,7 @@ class _Walker:
 
 
 def _content(memory: bytearray, at: int, size: int) -> tuple[int, int]:
-    """Start and end of what a field holds; anything but a usual message is not for here."""
+    """Start and end of a field's content. Raises NotPlainError for unusual fields."""
     tag = memory[at]
     if tag & 7 != LENGTH or not 0x08 <= tag < 0x80:
         raise NotPlainError

@@ -1,4 +1,4 @@
-"""The messages of remote write 1.0, read one after the other by every rule of the format."""
+"""Reads the messages of remote write 1.0 field by field."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LABELS, _SAMPLES, _EXEMPLARS, _HISTOGRAMS = 1, 2, 3, 4
 def read_message(
     buffer: Buffer, number: int, start: int, stop: int, accumulator: RequestAccumulator
 ) -> SeriesMessage | Metadata | None:
-    """None for a field that a later version may have added."""
+    """None for an unknown field."""
     if number == SERIES:
         return _read_series(buffer, start, stop, accumulator)
     if number == METADATA:
@@ -29,7 +29,7 @@ def read_message(
             accumulator.refuse(str(error), ())
             return None
     if number in _OF_VERSION_2:
-        # It would read as an empty request: a success that loses everything.
+        # It would decode as an empty request: a success that loses all samples.
         raise MalformedError("the body is a request of version 2.0, announced as 1.0")
     return None
 
@@ -37,7 +37,7 @@ def read_message(
 def read_messages(
     buffer: Buffer, size: int, accumulator: RequestAccumulator
 ) -> list[SeriesMessage | Metadata]:
-    """All of a request."""
+    """All messages of a request."""
     messages: list[SeriesMessage | Metadata] = []
     for field in read_fields(buffer, 0, size):
         if field.number in (SERIES, METADATA):
@@ -66,7 +66,7 @@ def _read_series(
 def _read_label(buffer: Buffer, field: Field, message: SeriesMessage, max_labels: int) -> None:
     expect(field, LENGTH, "a label")
     if len(message.labels) > max_labels:
-        return  # one more than allowed is enough to refuse it, however many there are
+        return  # one label over the limit is enough to refuse it
     try:
         message.labels.append(read_label(buffer, field.start, field.stop))
     except RefusedError as error:

@@ -1,7 +1,7 @@
-"""Series that an earlier process knew: the bytes of their labels are made before they come again.
+"""Rebuilds cache slots after a restart for series of the write-ahead log's series table.
 
-Their numbers follow the order in which they were first sent, and senders keep to their order: one
-that is recognised tells which ones come next, and these need not be read at all.
+Series ids follow the order of first arrival, and senders keep their order. When one series is
+recognised, the slots of the next ids are built ahead, so that their labels need no decoding.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from archive.series.live import LiveSeries, SeriesIds
 _MAX_AHEAD: Final = 8_192
 _MIN_AHEAD: Final = 64
 _BLOCK: Final = 1_024
-_MAX_CACHED: Final = 200_000  # single labels: most series share most of theirs
-# So many in one request that nobody knew: it brings new ones, and looking is in vain.
+_MAX_CACHED: Final = 200_000  # single labels, which most series share
+# After this many unknown series the request is taken to bring new ones.
 _PATIENCE: Final = 8
 
 
 class WarmStart:
-    """Makes slots of them, block by block. Whoever sends in another order has them made in vain,
-    so not many are made ahead of what is used."""
+    """Builds slots in blocks. Blocks for senders with another order are wasted, so the number of
+    slots built ahead follows how many are used."""
 
     def __init__(self, numbers: SeriesIds, rules: LabelRules, live: LiveSeries) -> None:
         self._numbers = numbers
@@ -38,16 +38,16 @@ class WarmStart:
         self.labels = LabelReader()
         self._built = np.zeros(len(numbers), np.bool_)
         self._remaining = len(numbers)
-        self._encoded: dict[int, bytes] = {}  # by the number of the pair
-        self._odd: set[int] = set()  # pairs whose label has become the replica's since
-        self._no_replica = -1  # the number of the pair that stands for none, once it is known
+        self._encoded: dict[int, bytes] = {}  # by pair id
+        self._odd: set[int] = set()  # ids of pairs whose label is the replica label now
+        self._no_replica = -1  # the pair id of "no replica", once it is known
         self._ahead = _MAX_AHEAD
         self._last: list[range] = []
         self._tries = _PATIENCE
         self._room = self._ahead
 
     def update_lookahead(self) -> None:
-        """Were those in it that were made for the last request, or for several taken together?"""
+        """Adapts the lookahead to how many slots the last requests used."""
         built = sum(map(len, self._last))
         if built:
             used = sum(self._live.seen(each.start, each.stop) for each in self._last)
@@ -60,7 +60,7 @@ class WarmStart:
         self._room, self._tries = self._ahead, _PATIENCE
 
     def slot(self, raw: bytes, header: int, table: LabelCache) -> Slot | None:
-        """Of labels that the table does not have: made with those that should follow."""
+        """A slot for labels that the cache does not have, built with those that should follow."""
         if (
             not self._remaining
             or not self._tries
@@ -79,7 +79,7 @@ class WarmStart:
         try:
             identity = self._rules.identify(self.labels.read(raw, self._rules.max_labels))
         except (RefusedError, MalformedError, IndexError):
-            return None  # whoever reads the request by the rules will say so
+            return None  # reading the request field by field reports it
         return self._numbers.find(identity.labels, identity.replica)
 
     def _make(self, first: int, count: int, table: LabelCache) -> None:
@@ -106,9 +106,9 @@ class WarmStart:
             self._encoded.clear()
 
     def _raw(self, row: bytes) -> bytes | None:
-        """The labels as a sender writes them, sorted; None when a rule speaks against them."""
+        """The labels as a sender encodes them, sorted; None when they break a limit."""
         replica, *labels = struct.unpack(f"={len(row) // 4}I", row)
-        if len(labels) >= self._rules.max_labels:  # there may be a replica too
+        if len(labels) >= self._rules.max_labels:  # the replica label may be added
             return None
         parts = list(map(self._encoded.get, labels))
         if None in parts:

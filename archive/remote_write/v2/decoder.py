@@ -1,6 +1,6 @@
-"""Remote write 2.0: series are references into a table of symbols, which each request has anew.
+"""Decodes remote write 2.0, where labels are references into the symbol table of the request.
 
-The symbols get numbers of ours, so that a series is known again by the numbers of its labels.
+The cache gives symbols ids of its own, so that it finds a series by the ids of its labels.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class DecoderV2:
         self.metadata = MetadataCache()
 
     def decode(self, memory: bytearray, size: int, accumulator: RequestAccumulator) -> None:
-        """Fills the intake; raises MalformedError, and then nothing of the request counts."""
+        """Fills the accumulator. After a MalformedError discard it."""
         self.cache.evict(accumulator.limits.live_series, accumulator.now)
         request = read_request(memory, size, accumulator)
         rows = plain_rows(memory, request.starts, request.stops)
@@ -44,7 +44,7 @@ class DecoderV2:
             self._take(message, accumulator)
 
     def _slots(self, request: Request, rows: PlainRows, accumulator: RequestAccumulator) -> Slots:
-        """The slot of each row; a series that is seen for the first time gets one."""
+        """The cache slot of each row; a new series gets one."""
         slots, numbers = self.cache.find(rows, request.symbols)
         ends = np.cumsum(rows.counts)
         for row in np.flatnonzero(slots == NOT_FOUND).tolist():
@@ -76,7 +76,7 @@ class DecoderV2:
         slots: Slots,
         accumulator: RequestAccumulator,
     ) -> None:
-        """Most series share theirs with many others, so each kind of it is read only once."""
+        """Reads each distinct metadata once, since most series share theirs."""
         _, first, which = np.unique(rows.metadata, return_index=True, return_inverse=True)
         kinds = [_read_metadata(memory, request, rows, place) for place in first.tolist()]
         taken = slots != NOT_FOUND
@@ -100,7 +100,7 @@ class DecoderV2:
 def _read_others(
     memory: bytearray, request: Request, rows: PlainRows, accumulator: RequestAccumulator
 ) -> list[SeriesMessage]:
-    """The series that are not plain."""
+    """The series without the plain form."""
     others = np.ones(len(request.starts), np.bool_)
     others[rows.which] = False
     return [

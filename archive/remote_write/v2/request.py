@@ -1,4 +1,4 @@
-"""The outline of a 2.0 request: its symbols, and where its series are."""
+"""The symbols and the positions of the series in a 2.0 request."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Request:
 
     @cached_property
     def texts(self) -> list[str | None]:
-        """The symbols as text; None where one is not UTF-8."""
+        """The symbols as text; None for one that is not UTF-8."""
         return [_text(symbol) for symbol in self.symbols]
 
 
 def read_request(memory: bytearray, size: int, accumulator: RequestAccumulator) -> Request:
-    """Symbols first and then series, as every sender has them; else by the rules of the format."""
+    """Fast for symbols before series, as senders write them; else field by field."""
     data = bytes(memoryview(memory)[:size])
     symbols: list[bytes] = []
     starts: list[int] = []
@@ -91,7 +91,7 @@ def _check(field: Field) -> None:
     if field.number in (_SYMBOLS, _SERIES):
         expect(field, LENGTH, "a symbol or a series")
     if field.number in _OF_VERSION_1:
-        # It would read as an empty request: a success that loses everything.
+        # It would decode as an empty request: a success that loses all samples.
         raise MalformedError("the body is a request of version 1.0, announced as 2.0")
 
 

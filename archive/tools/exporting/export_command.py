@@ -1,5 +1,5 @@
-"""Write an archive, or some of its series, as OpenMetrics text. What waits in the log is in it.
-Stale markers have no form there and are left out; --opaque keeps what OpenMetrics cannot say."""
+"""Export an archive, or some of its series, as OpenMetrics text, with the samples of the log.
+OpenMetrics has no stale markers, so they are dropped; --opaque writes what OpenMetrics cannot express."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_span(parser)
     parser.add_argument(
         "--match", action="append", default=[], metavar="SELECTOR",
-        help="only these series, like 'up{job=\"nats\"}'; may be given again",
+        help="only these series, like 'up{job=\"nats\"}'; repeatable",
     )  # fmt: skip
-    parser.add_argument("--output", metavar="FILE", help="instead of standard output")
+    parser.add_argument("--output", metavar="FILE", help="output file (default: standard output)")
     parser.add_argument(
         "--opaque", metavar="FILE",
         help="also native histograms, exemplars and metadata, as JSON lines with base64",
@@ -72,7 +72,7 @@ class _Done:
         }
         missing = ", ".join(f"{count:,} {what}" for what, count in left.items() if count)
         opaque = f", {self.opaque:,} opaque messages beside them" if self.opaque else ""
-        return f"{text}{opaque}" + (f"; left out: {missing}" if missing else "")
+        return f"{text}{opaque}" + (f"; dropped: {missing}" if missing else "")
 
 
 class _Export:
@@ -129,7 +129,7 @@ class _Export:
 
 
 def _tails(times: list[int], exemplars: list[Exemplar]) -> dict[int, str]:
-    """An exemplar belongs to the first sample that can have counted it; a sample has one."""
+    """An exemplar belongs to the first sample at or after its time; a sample has at most one."""
     tails: dict[int, str] = {}
     for exemplar in sorted(exemplars, key=lambda each: each.time):
         place = int(np.searchsorted(times, exemplar.time))

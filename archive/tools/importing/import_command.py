@@ -1,5 +1,5 @@
-"""Take in samples of a Prometheus server or of an OpenMetrics file: what an outage kept away, or
-the time before the archive. What is there already is not doubled, so it may be run again."""
+"""Import samples of a Prometheus server or an OpenMetrics file, to fill an outage or add the time
+before the archive. Samples that exist are not duplicated, so you can repeat an import."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from archive.tools.importing.prometheus import PrometheusServer, windows
 from archive.tools.importing.targets import FolderTarget, ServerTarget
 from archive.tools.series_selector import parse_selector
 
-# What Prometheus keeps when nobody tells it otherwise.
+# Prometheus' default retention.
 _PROMETHEUS_DAYS: Final = 15
 
 
@@ -36,24 +36,26 @@ def add_arguments(parser: ArgumentParser) -> None:
         "place", metavar="DIR", help="the data folder, or http://HOST:PORT of a running archive"
     )
     parser.add_argument(
-        "--store", metavar="ADDRESS", help="where the Parquet files are, when not in DIR"
+        "--store", metavar="ADDRESS", help="address of the Parquet files, if they are not in DIR"
     )
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--prometheus", metavar="URL", help="a server, like http://127.0.0.1:9090")
+    source.add_argument(
+        "--prometheus", metavar="URL", help="a server, such as http://127.0.0.1:9090"
+    )
     source.add_argument("--openmetrics", metavar="FILE", help="a text file; - is standard input")
     source.add_argument(
-        "--opaque", metavar="FILE", help="what export --opaque wrote, native histograms among it"
+        "--opaque", metavar="FILE", help="a file of export --opaque, with native histograms"
     )
     parser.add_argument(
         "--via", choices=["remote-read", "query"],
-        help="how to ask the server (default: remote read where it has it, which is exact)",
+        help="API of the server (default: remote read if it has it, which is exact)",
     )  # fmt: skip
     parser.add_argument(
         "--match", action="append", default=[], metavar="SELECTOR",
-        help="only these series of the server, like 'up{job=\"nats\"}'; may be given again",
+        help="only these series of the server, like 'up{job=\"nats\"}'; repeatable",
     )  # fmt: skip
     add_span(parser)
-    parser.add_argument("--replica-label", default="", metavar="LABEL", help="label to leave out")
+    parser.add_argument("--replica-label", default="", metavar="LABEL", help="label to remove")
     parser.add_argument("--user", metavar="NAME", help="user name at the server")
     parser.add_argument("--password-file", metavar="FILE", help="file that holds the password")
     parser.add_argument("--token-file", metavar="FILE", help="file that holds a bearer token")
@@ -61,7 +63,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """What was read or opened before anything waits for anything."""
+    """Files that are opened before the event loop starts."""
 
     headers: dict[str, str]
     lines: TextIO | None = None
@@ -91,8 +93,10 @@ async def _run(args: Namespace, files: _Files, progress: Progress) -> int:
 def _target(args: Namespace, files: _Files, progress: Progress) -> FolderTarget | ServerTarget:
     if args.place.startswith(("http://", "https://")):
         if args.store:
-            raise ToolError("--store: a running archive knows its own")
-        # The credentials are for the one server that was named, which may be the archive.
+            raise ToolError(
+                "--store: not allowed with a running archive, which has its own setting"
+            )
+        # The credentials are for the Prometheus server, or else for the archive.
         return ServerTarget(args.place, {} if args.prometheus else files.headers)
     return FolderTarget(args.place, args.store, progress)
 
@@ -103,7 +107,7 @@ async def _copy(args: Namespace, files: _Files, target: ImportTarget, progress: 
     server = PrometheusServer(args.prometheus, files.headers, args.replica_label)
     now = time.time_ns() // 1_000_000
     start, end = span(args.since, args.until, (now - _PROMETHEUS_DAYS * DAY_MS, now))
-    start, end = max(start, 0), min(end, LATEST_TIME + 1)  # what a day can hold
+    start, end = max(start, 0), min(end, LATEST_TIME + 1)  # the range of the archive
     selectors = [parse_selector(text) for text in args.match]
     samples = 0
     try:
@@ -123,7 +127,7 @@ async def _copy_file(
 ) -> int:
     for flag, given in (("--match", args.match), ("--from", args.since), ("--to", args.until)):
         if given:
-            raise ToolError(f"{flag}: chooses from a server, a file is taken whole")
+            raise ToolError(f"{flag}: only for a server, a file is imported completely")
     count = 0
     with progress.work("importing", size) as step:
         async for batch in _batches(args, lines, step):
@@ -143,7 +147,7 @@ async def _batches(args: Namespace, lines: TextIO, step: Step) -> AsyncIterator[
 @contextlib.contextmanager
 def _lines(args: Namespace) -> Iterator[tuple[TextIO, int]]:
     flag, path = ("--opaque", args.opaque) if args.opaque else ("--openmetrics", args.openmetrics)
-    # A carriage return may stand in a label: only a line feed ends a line.
+    # A label may contain a carriage return: only a line feed ends a line.
     if path == "-":
         with open(sys.stdin.fileno(), encoding="utf-8", newline="\n", closefd=False) as stdin:
             yield stdin, 0

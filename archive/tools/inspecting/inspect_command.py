@@ -1,5 +1,5 @@
-"""What an archive holds: its days, what a sample costs, and where samples are missing. The log is
-read too, so the newest minutes are in it."""
+"""Show the days of an archive, the bytes per sample, and gaps. The log is included, so the newest
+minutes are shown too."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ GAPS_SHOWN = 20
 def add_arguments(parser: ArgumentParser) -> None:
     add_place(parser)
     parser.add_argument(
-        "--gap", default="5m", metavar="TIME", help="least time without a sample (default 5m)"
+        "--gap", default="5m", metavar="TIME", help="minimum length of a gap (default 5m)"
     )
     parser.add_argument(
-        "--by", metavar="LABEL", help="also hours that are missing for a value of this label"
+        "--by", metavar="LABEL", help="also show missing hours for each value of this label"
     )
-    parser.add_argument("--json", action="store_true", help="the same for programs")
+    parser.add_argument("--json", action="store_true", help="JSON output")
 
 
 def run(args: Namespace, progress: Progress) -> int:

@@ -1,4 +1,4 @@
-"""One day of an archive, row by row: order, lists, names, and statistics made anew from samples."""
+"""Verifies one day of an archive: row order, lists, names, and recomputed statistics."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _samples_faults(
             faults = [*_key_faults(table, day, entry, names), *list_faults(table)]
             yield from (f"row group {group}: {fault}" for fault in faults)
             if faults:
-                continue  # what follows would only say the same in other words
+                continue  # further checks would repeat the same fault
             keys = row_keys(table, names.ranks())
             if not _ascending(np.concatenate(([last], keys))):
                 yield f"row group {group}: rows are not in the order of metric, series and hour"
@@ -85,11 +85,11 @@ def _plain_faults(
 def _file_faults(file: pq.ParquetFile, entry: FileEntry, table: str) -> Iterator[str]:
     about = file.schema_arrow.metadata or {}
     if about.get(META_FORMAT) != str(FORMAT_VERSION).encode():
-        yield f"does not say that it is of format {FORMAT_VERSION}"
+        yield f"is not marked as format {FORMAT_VERSION}"
     if not file.schema_arrow.equals(SCHEMAS[table]):
         yield "has other columns than the format"
     if file.metadata.num_rows != entry.rows:
-        yield f"has {file.metadata.num_rows} rows, the manifest says {entry.rows}"
+        yield f"has {file.metadata.num_rows} rows, the manifest has {entry.rows}"
 
 
 def _key_faults(
@@ -97,13 +97,13 @@ def _key_faults(
 ) -> Iterator[str]:
     unknown = names.unknown(one_array(table, "series").to_numpy())
     if unknown.any():
-        yield f"{int(np.count_nonzero(unknown))} rows of series that nobody knows"
+        yield f"{int(np.count_nonzero(unknown))} rows of unknown series"
         return
     if named and (count := names.misnamed(table)):
         yield f"{count} rows have another metric than their series"
     hours = {int(hour) for hour in np.unique(hours_of(one_array(table, "hour")))}
     if strange := sorted(hours - set(entry.hours)):
-        yield f"rows of {len(strange)} hours that the manifest does not give it"
+        yield f"rows of {len(strange)} hours that its manifest entry does not have"
     if any(day_name(hour) != day for hour in hours):
         yield "rows of another day"
 
@@ -124,7 +124,7 @@ def _hour_faults(
     for hour in sorted(set(recorded) | set(found)):
         expected, actual = recorded.get(hour), found.get(hour)
         if _facts(expected) != _facts(actual):
-            yield f"{moment(hour)}: the manifest says {_facts(expected)}, the rows {_facts(actual)}"
+            yield f"{moment(hour)}: the manifest has {_facts(expected)}, the rows have {_facts(actual)}"
 
 
 def _facts(entry: HourEntry | None) -> tuple[int, int, str] | None:

@@ -1,4 +1,4 @@
-"""The table of series: every number once, labels in order, and the fingerprint that they make."""
+"""Verifies the series table: unique ids, sorted labels, fingerprints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from archive.tables.storage import Storage
 
 
 class KnownNames:
-    """Which series there are, and the metric of each, for checks of other tables."""
+    """The series of the archive and their metrics, for checks of other tables."""
 
     def __init__(self, storage: Storage, manifest: Manifest) -> None:
         self.registry = SeriesRegistry(storage, manifest.series)
@@ -50,7 +50,7 @@ def series_faults(storage: Storage, manifest: Manifest) -> Iterator[str]:
     for entry in manifest.series:
         table = read_series(storage, [entry])
         if table.num_rows != entry.rows:
-            yield f"{entry.path}: has {table.num_rows} rows, the manifest says {entry.rows}"
+            yield f"{entry.path}: has {table.num_rows} rows, the manifest has {entry.rows}"
         for row in table.to_pylist():
             number, labels = row["series"], tuple(row["labels"])
             for text in _row_faults(number, labels, row, manifest.next_series):

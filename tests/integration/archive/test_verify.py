@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.archive.folder import HOUR, MONDAY, STALE, ArchiveFolder, Told
+from support.archive.folder import HOUR, MONDAY, STALE, ArchiveFolder, Reported
 
 from archive.tables.arrow import pa
 from archive.tables.manifest import DayEntry, FileEntry, HourEntry, Manifest
@@ -17,7 +17,7 @@ from archive.tables.storage import Storage, open_storage
 from archive.tools.cli import main
 
 DAY = "2026-09-28"
-TOLD: list[Told] = [
+REPORTED: list[Reported] = [
     ("c_total", MONDAY + 1000, 5.0),
     ("c_total", MONDAY + 2000, 7.0),
     ("lag", MONDAY + 1000, 1 / 3),
@@ -31,7 +31,7 @@ Change = Callable[[Rows], object]
 @pytest.fixture
 def storage(tmp_path: Path) -> Storage:
     with ArchiveFolder(tmp_path) as folder:
-        folder.send(TOLD)
+        folder.send(REPORTED)
         folder.publish_all()
     return open_storage(tmp_path)
 
@@ -57,7 +57,7 @@ def committed(storage: Storage, manifest: Manifest, table: str, entry: FileEntry
     write_manifest(storage, manifest.after(1, **changes))
 
 
-def said(storage: Storage, capsys: pytest.CaptureFixture[str]) -> str:
+def output(storage: Storage, capsys: pytest.CaptureFixture[str]) -> str:
     assert main(["verify", str(storage)]) == 1
     return capsys.readouterr().out
 
@@ -96,7 +96,7 @@ def test_rows_of_samples_that_cannot_be(
     storage: Storage, capsys: pytest.CaptureFixture[str], change: Change, fault: str
 ) -> None:
     rewritten(storage, "samples", change)
-    assert fault in said(storage, capsys)
+    assert fault in output(storage, capsys)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_every_statistic_is_held_to_the_samples(
     storage: Storage, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     rewritten(storage, "hourly", setting(0, **{name: 77}))
-    assert f"hourly {name} is wrong in 1 rows" in said(storage, capsys)
+    assert f"hourly {name} is wrong in 1 rows" in output(storage, capsys)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_rows_of_hourly_that_cannot_be(
     storage: Storage, capsys: pytest.CaptureFixture[str], change: Change, fault: str
 ) -> None:
     rewritten(storage, "hourly", change)
-    assert fault in said(storage, capsys)
+    assert fault in output(storage, capsys)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_series_that_cannot_be(
     storage: Storage, capsys: pytest.CaptureFixture[str], change: Change, fault: str
 ) -> None:
     rewritten(storage, "series", change)
-    assert fault in said(storage, capsys)
+    assert fault in output(storage, capsys)
 
 
 def test_an_hour_that_comes_in_two_files(
@@ -158,7 +158,7 @@ def test_an_hour_that_comes_in_two_files(
     twice = (replace(entry, path="samples/day=2026-09-28/copy.parquet"), entry)
     doubled = replace(day, samples=twice)
     write_manifest(storage, manifest.after(1, days={DAY: doubled}))
-    assert "3 series have an hour twice" in said(storage, capsys)
+    assert "3 series have an hour twice" in output(storage, capsys)
 
 
 def test_an_hour_that_the_manifest_invents(
@@ -169,4 +169,6 @@ def test_an_hour_that_the_manifest_invents(
     invented = HourEntry(samples=9, series=1, minutes="1", published=0)
     hours: DayEntry = replace(day, hours={**day.hours, MONDAY + 5 * HOUR: invented})
     write_manifest(storage, manifest.after(1, days={DAY: hours}))
-    assert "2026-09-28 05:00: the manifest says (9, 1, '1'), the rows None" in said(storage, capsys)
+    assert "2026-09-28 05:00: the manifest says (9, 1, '1'), the rows None" in output(
+        storage, capsys
+    )

@@ -102,9 +102,11 @@ class Handler:
             return MALFORMED
         for each in messages:
             series = accumulator.take(each) if isinstance(each, SeriesMessage) else NO_SERIES
-            told = each.metadata if isinstance(each, SeriesMessage) else each
-            if told is not None and (series != NO_SERIES or not isinstance(each, SeriesMessage)):
-                accumulator.add_metadata(series, told.data)
+            reported = each.metadata if isinstance(each, SeriesMessage) else each
+            if reported is not None and (
+                series != NO_SERIES or not isinstance(each, SeriesMessage)
+            ):
+                accumulator.add_metadata(series, reported.data)
         return _outcome(accumulator.finish("test"), table)
 
 

@@ -59,7 +59,7 @@ class MemoryLog:
 
 
 @dataclass
-class Door:
+class Endpoint:
     """A receiver behind HTTP, with a log in memory."""
 
     client: ClientSession
@@ -98,7 +98,9 @@ def _put_aside(folder: Path) -> list[tuple[dict[str, object], bytes]]:
 
 
 @asynccontextmanager
-async def open_door(folder: Path, limits: Limits, *, quick: bool = True) -> AsyncIterator[Door]:
+async def open_endpoint(
+    folder: Path, limits: Limits, *, quick: bool = True
+) -> AsyncIterator[Endpoint]:
     """As it is served; without `quick` every request goes the long way, as passwords make it go."""
     log, counters = MemoryLog(), ReceiverCounters()
     log.gate.set()
@@ -108,19 +110,19 @@ async def open_door(folder: Path, limits: Limits, *, quick: bool = True) -> Asyn
     app = make_app(
         receiver, SelfMetrics(counters.values), counters, limits.body, lambda: "", lambda: ""
     )
-    desk = WriteHandler(receiver, counters, lambda _: "" if quick else None, dict)
-    async with served(app, desk) as (client, port):
-        yield Door(client, port, receiver, log, quarantine, folder)
+    harness = WriteHandler(receiver, counters, lambda _: "" if quick else None, dict)
+    async with served(app, harness) as (client, port):
+        yield Endpoint(client, port, receiver, log, quarantine, folder)
 
 
 @asynccontextmanager
 async def served(
-    app: web.Application, desk: WriteHandler
+    app: web.Application, harness: WriteHandler
 ) -> AsyncIterator[tuple[ClientSession, int]]:
     runner = web.AppRunner(app, access_log=None, auto_decompress=False, shutdown_timeout=1.0)
     await runner.setup()
     assert runner.server is not None
-    listener, port = QuickListener(desk, runner.server), free_ports(1)[0]
+    listener, port = QuickListener(harness, runner.server), free_ports(1)[0]
     await listener.start("127.0.0.1", port, None)
     try:
         async with ClientSession(f"http://127.0.0.1:{port}") as client:

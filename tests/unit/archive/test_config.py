@@ -85,7 +85,7 @@ def test_the_file_may_be_named_by_the_environment(tmp_path: Path) -> None:
         (("--data", "x", "--log-level", "loud"), {}, '--log-level: "loud" is not one of debug, info, warning, error'),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_in_the_words_of_whoever_made_it(
+def test_a_configuration_error_names_its_origin(
     argv: tuple[str, ...], environ: dict[str, str], expected: str
 ) -> None:
     assert configuration_error(*argv, **environ) == expected
@@ -103,7 +103,7 @@ def test_a_mistake_is_told_in_the_words_of_whoever_made_it(
         ("listen: x:1\n", "data: is missing, and it has no default"),
     ],
 )  # fmt: skip
-def test_a_mistake_in_the_file_names_the_file_and_the_key(
+def test_a_configuration_error_in_the_file_names_the_file_and_the_key(
     tmp_path: Path, text: str, expected: str
 ) -> None:
     file = written(tmp_path, text)
@@ -180,7 +180,7 @@ def test_a_token_may_be_renewed_while_it_runs_and_a_faulty_file_changes_nothing(
     assert [each.levelname for each in caplog.records] == ["ERROR"]
 
 
-def test_tokens_that_cannot_be_told_apart_or_read_are_a_mistake(tmp_path: Path) -> None:
+def test_equal_or_unreadable_tokens_are_a_configuration_error(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="two senders have the same token"):
         BearerTokens(tokens_in(tmp_path, eu="same", us="same"))
     with pytest.raises(SettingsError, match="cannot be read"):

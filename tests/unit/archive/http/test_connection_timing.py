@@ -76,8 +76,8 @@ class Handler:
         self.bodies.append(body)
         return WriteResponse(204)
 
-    def written(self, answer: WriteResponse) -> bytes:
-        return f"{answer.code} ".encode()
+    def written(self, response: WriteResponse) -> bytes:
+        return f"{response.code} ".encode()
 
 
 @dataclass
@@ -96,7 +96,7 @@ class Other(asyncio.Protocol):
 
 @dataclass
 class Stage:
-    desk: Handler
+    harness: Handler
     transport: Transport
     other: Other
     open_ones: set[QuickConnection]
@@ -104,11 +104,11 @@ class Stage:
 
 
 def staged() -> Stage:
-    desk, transport, other = Handler(), Transport(), Other()
+    harness, transport, other = Handler(), Transport(), Other()
     open_ones: set[QuickConnection] = set()
-    connection = QuickConnection(desk, lambda: other, open_ones)
+    connection = QuickConnection(harness, lambda: other, open_ones)
     connection.connection_made(transport)
-    return Stage(desk, transport, other, open_ones, connection)
+    return Stage(harness, transport, other, open_ones, connection)
 
 
 def in_seconds(seconds: float) -> float:
@@ -126,7 +126,7 @@ async def test_a_slow_request_is_handed_over_with_what_came_of_it(cut: int) -> N
     assert stage.other.data == part
     assert stage.other.transport is stage.transport
     assert stage.transport.protocol is stage.other
-    assert stage.desk.held == 0
+    assert stage.harness.held == 0
     assert stage.open_ones == set()
     stage.connection.look(in_seconds(IDLE + 1))  # no longer its own
     assert stage.transport.did == []
@@ -139,9 +139,9 @@ async def test_a_silent_connection_is_let_go_after_long_and_a_busy_one_is_not() 
     stage.connection.data_received(framed(b"hello"))
     stage.connection.look(in_seconds(IDLE + 1))
     assert stage.transport.did == []
-    stage.desk.gate.set()
-    assert stage.connection.answer is not None
-    await stage.connection.answer
+    stage.harness.gate.set()
+    assert stage.connection.response is not None
+    await stage.connection.response
     stage.connection.look(in_seconds(IDLE + 1))
     assert (stage.transport.did, stage.transport.sent) == (["close"], b"204 ")
 
@@ -151,12 +151,12 @@ async def test_what_comes_ahead_of_its_turn_is_held_up_at_the_socket() -> None:
     stage.connection.data_received(framed(b"one"))
     stage.connection.data_received(framed(b"two"))
     assert stage.transport.did == ["pause"]
-    assert stage.desk.held == 3
-    stage.desk.gate.set()
-    while stage.connection.answer is not None:
-        await stage.connection.answer
+    assert stage.harness.held == 3
+    stage.harness.gate.set()
+    while stage.connection.response is not None:
+        await stage.connection.response
     assert stage.transport.did == ["pause", "resume"]
-    assert stage.desk.bodies == [b"one", b"two"]
+    assert stage.harness.bodies == [b"one", b"two"]
 
 
 async def test_at_the_end_a_request_under_way_is_answered_first() -> None:
@@ -164,42 +164,42 @@ async def test_at_the_end_a_request_under_way_is_answered_first() -> None:
     stage.connection.data_received(framed(b"hello"))
     stage.connection.stop()
     assert stage.transport.did == []
-    stage.desk.gate.set()
-    assert stage.connection.answer is not None
-    await stage.connection.answer
+    stage.harness.gate.set()
+    assert stage.connection.response is not None
+    await stage.connection.response
     assert (stage.transport.did, stage.transport.sent) == (["close"], b"204 ")
 
 
 async def test_at_the_end_half_a_request_is_let_go_and_its_room_too() -> None:
     stage = staged()
     stage.connection.data_received(framed(b"hello")[:-1])
-    assert stage.desk.held == 5
+    assert stage.harness.held == 5
     stage.connection.stop()
     assert stage.transport.did == ["close"]
     stage.connection.connection_lost(None)
-    assert stage.desk.held == 0
+    assert stage.harness.held == 0
     assert stage.open_ones == set()
 
 
 async def test_a_request_that_cannot_be_ended_is_broken_off() -> None:
     stage = staged()
     stage.connection.data_received(framed(b"hello"))
-    answer = stage.connection.answer
-    assert answer is not None
+    response = stage.connection.response
+    assert response is not None
     await asyncio.sleep(0)
     stage.connection.abort()
-    await asyncio.wait([answer])
-    assert answer.cancelled()
+    await asyncio.wait([response])
+    assert response.cancelled()
     assert stage.transport.did == ["abort"]
-    assert stage.desk.held == 0
+    assert stage.harness.held == 0
 
 
 async def test_who_gets_no_answer_is_cut_off_so_that_he_comes_again() -> None:
     stage = staged()
     stage.connection.data_received(framed(b"hello"))
-    answer = stage.connection.answer
-    assert answer is not None
-    answer.cancel()
-    await asyncio.wait([answer])
+    response = stage.connection.response
+    assert response is not None
+    response.cancel()
+    await asyncio.wait([response])
     assert (stage.transport.did, stage.transport.sent) == (["abort"], b"")
-    assert stage.desk.held == 0
+    assert stage.harness.held == 0

@@ -47,7 +47,7 @@ class Sent:
         )
 
     async def codes(self, *responses: asyncio.Future[WriteResponse]) -> list[int]:
-        return [answer.code for answer in await asyncio.gather(*responses)]
+        return [response.code for response in await asyncio.gather(*responses)]
 
     @property
     def batches(self) -> list[tuple[str, int]]:
@@ -70,7 +70,9 @@ NAMELESS: Final = rw.compressed(
 )
 
 
-async def test_what_comes_in_one_turn_is_one_batch_and_each_is_answered(sent: Sent) -> None:
+async def test_requests_of_one_loop_iteration_are_one_batch_with_a_response_each(
+    sent: Sent,
+) -> None:
     bodies = [body(0, 1), body(2), body(1, 3, 4)]
     responses = await asyncio.gather(*(sent.send(each) for each in bodies))
     assert responses == [WriteResponse(204)] * 3
@@ -80,11 +82,11 @@ async def test_what_comes_in_one_turn_is_one_batch_and_each_is_answered(sent: Se
     assert sent.counters.newest == {"a": int(sent.log.batches[0].times.max())}
 
 
-async def test_the_answers_wait_until_the_batch_is_durable(sent: Sent) -> None:
+async def test_responses_wait_until_the_batch_is_durable(sent: Sent) -> None:
     sent.log.gate.clear()
     responses = [sent.send(body(place)) for place in range(3)]
     await sent.log.asked.wait()
-    assert not any(answer.done() for answer in responses)
+    assert not any(response.done() for response in responses)
     sent.log.gate.set()
     assert await sent.codes(*responses) == [204] * 3
 
@@ -98,7 +100,7 @@ async def test_the_answers_wait_until_the_batch_is_durable(sent: Sent) -> None:
     ],
     ids=["no block", "no request", "refused in a part"],
 )
-async def test_one_that_is_wrong_is_told_so_and_the_others_are_kept(
+async def test_a_bad_request_is_refused_and_the_others_are_kept(
     sent: Sent, odd: bytes, reason: str
 ) -> None:
     first, wrong, last = (sent.send(each) for each in (body(0), odd, body(1)))
@@ -116,12 +118,10 @@ async def test_senders_are_not_mixed(sent: Sent) -> None:
     assert sent.batches == [("a", 2), ("b", 1), ("a", 1)]
 
 
-async def test_a_portion_is_no_larger_than_can_be_decoded_in_between(
-    sent: Sent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_batch_is_bounded_in_size(sent: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
     size = sent.decoder.size_of(body(0))
     assert size is not None
-    monkeypatch.setattr("archive.ingest.batching.QUICK_SIZE", 2 * size)
+    monkeypatch.setattr("archive.ingest.batching.INLINE_SIZE", 2 * size)
     assert await sent.codes(*(sent.send(body(place)) for place in range(5))) == [204] * 5
     assert sent.batches == [("a", 2), ("a", 2), ("a", 1)]
 
@@ -134,7 +134,7 @@ async def test_a_disk_that_fails_fails_all_of_them_and_nothing_is_counted(sent: 
     assert await sent.codes(*(sent.send(body(place)) for place in range(3))) == [204] * 3
 
 
-async def test_a_log_that_refuses_at_once_is_told_too(
+async def test_an_immediate_refusal_of_the_log_is_reported(
     sent: Sent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -144,7 +144,7 @@ async def test_a_log_that_refuses_at_once_is_told_too(
     assert await sent.codes(sent.send(body(0)), sent.send(body(1))) == [503, 503]
 
 
-async def test_one_who_leaves_takes_nothing_from_the_others(sent: Sent) -> None:
+async def test_a_client_that_disconnects_does_not_affect_the_others(sent: Sent) -> None:
     sent.log.gate.clear()
     responses = [sent.send(body(place)) for place in range(3)]
     await sent.log.asked.wait()
@@ -154,7 +154,7 @@ async def test_one_who_leaves_takes_nothing_from_the_others(sent: Sent) -> None:
     assert sent.batches == [("a", 3)]
 
 
-async def test_while_a_large_one_is_decoded_the_others_wait_for_their_turn(sent: Sent) -> None:
+async def test_while_a_large_one_is_decoded_the_others_wait_for_the_lock(sent: Sent) -> None:
     async with sent.receiver.decoder_lock:
         responses = [sent.send(body(place)) for place in range(2)]
         for _ in range(5):
@@ -212,14 +212,14 @@ def test_requests_decoded_together_mean_what_they_mean_alone(
 @pytest.mark.parametrize("known", [False, True])
 def test_a_request_is_not_completed_by_the_one_behind_it(known: bool) -> None:
     """Wherever it is cut off, and though the two together would be one that is whole."""
-    desk = Handler()
+    harness = Handler()
     message = request([1, 2, 3])
     if known:
-        desk.decode(Version.V1, rw.compressed(message), NOW)
+        harness.decode(Version.V1, rw.compressed(message), NOW)
     whole = {0, *(len(request([1, 2, 3][:count])) for count in range(1, 4))}
     for cut in range(len(message) + 1):
         parts = [rw.compressed(message[:cut]), rw.compressed(message[cut:])]
-        decoded = desk.decoder.decode_batch(
+        decoded = harness.decoder.decode_batch(
             parts, [ConnectionCursor(), ConnectionCursor()], "test", NOW
         )
         assert (decoded is not None) == (cut in whole), cut

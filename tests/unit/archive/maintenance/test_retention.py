@@ -33,7 +33,7 @@ def days_later(count: float) -> int:
     return START + round(count * DAY_MS)
 
 
-def test_nothing_is_deleted_unless_told_to() -> None:
+def test_nothing_is_deleted_by_default() -> None:
     assert expired_days(archive([5] * 9), RetentionSettings(), days_later(999), DELAY) == []
 
 

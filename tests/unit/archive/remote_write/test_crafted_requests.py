@@ -54,14 +54,14 @@ def message_of(version: Version, sample: bytes, behind: bytes = b"") -> bytes:
 
 
 def check(version: Version, message: bytes) -> None:
-    desk = Handler()
+    harness = Handler()
     plain = VALUE + b"\x10" + TIME
     for known in (plain, b"\x10" + TIME, plain + b"\x18" + TIME):
-        desk.outcome(version, rw.compressed(message_of(version, known)), NOW)
+        harness.outcome(version, rw.compressed(message_of(version, known)), NOW)
     for _ in range(2):
-        expected = desk.slow_outcome(version, message, NOW)
-        desk.decoder.forget_metadata()
-        assert desk.outcome(version, rw.compressed(message), NOW) == expected
+        expected = harness.slow_outcome(version, message, NOW)
+        harness.decoder.forget_metadata()
+        assert harness.outcome(version, rw.compressed(message), NOW) == expected
 
 
 @both

@@ -84,17 +84,17 @@ def encode(version: Version, request: list[rw.Series]) -> bytes:
 @pytest.mark.timeout(900)  # thousands of examples in the long run
 @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.sampled_from(list(Version)), st.lists(requests, min_size=1, max_size=3), st.data())
-def test_a_decoder_that_remembers_says_what_one_that_reads_everything_says(
+def test_a_decoder_with_caches_agrees_with_one_that_reads_everything(
     version: Version, sent: list[list[rw.Series]], data: st.DataObject
 ) -> None:
-    desk = Handler(LIMITS)
+    harness = Handler(LIMITS)
     for request in (*sent, *sent):
         message = encode(version, request)
         if data.draw(st.booleans()):
             message = data.draw(changes(message))
-        desk.decoder.forget_metadata()  # so that all of it is news, as it is for the slow one
-        expected = desk.slow_outcome(version, message, NOW)
-        assert desk.outcome(version, rw.compressed(message), NOW) == expected
+        harness.decoder.forget_metadata()  # so that all of it is news, as it is for the slow one
+        expected = harness.slow_outcome(version, message, NOW)
+        assert harness.outcome(version, rw.compressed(message), NOW) == expected
 
 
 @pytest.mark.timeout(900)  # thousands of examples in the long run
@@ -105,9 +105,9 @@ def test_a_request_brings_exactly_what_was_written(
 ) -> None:
     """By the test's own understanding of the rules, not by any reader of ours."""
     message = encode(version, request)
-    desk = Handler()
+    harness = Handler()
     for _ in range(2):
-        outcome = desk.outcome(version, rw.compressed(message), NOW)
+        outcome = harness.outcome(version, rw.compressed(message), NOW)
         found = {(row[0], row[1], row[2], row[3], row[4]): count for row, count in outcome.rows}
         assert found == expected_rows(version, request)
 
@@ -135,7 +135,7 @@ def expected_rows(version: Version, request: list[rw.Series]) -> dict[object, in
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.sampled_from(list(Version)), st.binary(max_size=400))
 def test_any_message_is_read_or_malformed(version: Version, message: bytes) -> None:
-    desk = Handler(LIMITS)
-    expected = desk.slow_outcome(version, message, NOW)
-    assert desk.outcome(version, rw.compressed(message), NOW) == expected
-    desk.outcome(version, message, NOW)  # as a body it is hardly ever snappy, and never a crash
+    harness = Handler(LIMITS)
+    expected = harness.slow_outcome(version, message, NOW)
+    assert harness.outcome(version, rw.compressed(message), NOW) == expected
+    harness.outcome(version, message, NOW)  # as a body it is hardly ever snappy, and never a crash

@@ -35,8 +35,8 @@ def series(place: int, value: float, replica: str = "") -> rw.Series:
     )
 
 
-def decode(desk: Handler, *request: rw.Series, now: int = NOW) -> list[int]:
-    decoded = desk.decode(Version.V1, rw.compressed(rw.request_v1(*request)), now)
+def decode(harness: Handler, *request: rw.Series, now: int = NOW) -> list[int]:
+    decoded = harness.decode(Version.V1, rw.compressed(rw.request_v1(*request)), now)
     return decoded.batch.series.tolist()
 
 
@@ -89,21 +89,21 @@ def _odd(kind: str, place: int) -> rw.Series:
         max_size=8,
     )
 )
-def test_whatever_order_they_come_in_the_quick_way_says_what_the_slow_one_says(
+def test_spans_and_the_field_by_field_decoder_agree_in_any_order(
     sent: list[tuple[list[rw.Series], str, int | None]],
 ) -> None:
     """And whichever connection they come by."""
-    desk, cursors = Handler(), [ConnectionCursor(), ConnectionCursor()]
+    harness, cursors = Handler(), [ConnectionCursor(), ConnectionCursor()]
     for request, event, connection in sent:
         if event == "restart":
-            desk.restart()
+            harness.restart()
             cursors = [ConnectionCursor(), ConnectionCursor()]
         elif event == "forget":
-            desk.decoder.forget_unused(NOW + HOURS)
+            harness.decoder.forget_unused(NOW + HOURS)
         message = rw.request_v1(*request)
-        expected = desk.slow_outcome(Version.V1, message, NOW)
+        expected = harness.slow_outcome(Version.V1, message, NOW)
         cursor = None if connection is None else cursors[connection]
-        assert desk.outcome(Version.V1, rw.compressed(message), NOW, cursor) == expected
+        assert harness.outcome(Version.V1, rw.compressed(message), NOW, cursor) == expected
 
 
 def slots_of(table: LabelCache, raws: list[bytes]) -> list[Slot]:
@@ -113,7 +113,7 @@ def slots_of(table: LabelCache, raws: list[bytes]) -> list[Slot]:
     return slots
 
 
-def test_a_slot_is_in_one_run_and_a_run_that_lost_its_half_is_none() -> None:
+def test_a_slot_is_in_one_span_and_a_span_that_lost_its_half_is_released() -> None:
     table = LabelCache()
     raws = [b"%d" % place * 5 for place in range(8)]
     slots = slots_of(table, raws)
@@ -129,7 +129,7 @@ def test_a_slot_is_in_one_run_and_a_run_that_lost_its_half_is_none() -> None:
     assert [raw for _, raw in second.rows(0, 8)] == raws[:3]
 
 
-def test_a_run_goes_on_where_the_last_request_ended_unless_something_has_left_it() -> None:
+def test_a_span_grows_where_the_last_request_ended_unless_it_lost_a_slot() -> None:
     table = LabelCache()
     slots = slots_of(table, [b"%d" % place * 5 for place in range(9)])
     span = CachedSpan(slots[:4], _sizes(4))
@@ -163,18 +163,18 @@ def in_memory(*request: rw.Series) -> tuple[bytearray, int]:
     return bytearray(message + bytes(SLACK)), len(message)
 
 
-def learned(crowd: list[rw.Series]) -> tuple[CachedSpan, list[Slot]]:
+def learned(population: list[rw.Series]) -> tuple[CachedSpan, list[Slot]]:
     """A run of these, as one request would leave it."""
     table = LabelCache()
-    raws = [b"".join(rw.length(1, rw.label(pair)) for pair in each.labels) for each in crowd]
+    raws = [b"".join(rw.length(1, rw.label(pair)) for pair in each.labels) for each in population]
     slots = slots_of(table, raws)
     return CachedSpan(slots, _sizes(len(slots))), slots
 
 
-def test_a_run_tells_values_and_times_and_leaves_the_memory_as_it_was() -> None:
-    crowd = [series(place, 1.0 + place) for place in range(200)]
-    span, slots = learned(crowd)
-    memory, size = in_memory(*crowd)
+def test_a_span_yields_values_and_times_and_leaves_the_memory_unchanged() -> None:
+    population = [series(place, 1.0 + place) for place in range(200)]
+    span, slots = learned(population)
+    memory, size = in_memory(*population)
     before = bytearray(memory)
     match = span.follow(memory, words_of(memory), 0, size, 0)
     assert (match.end, memory) == (size, before)
@@ -183,13 +183,13 @@ def test_a_run_tells_values_and_times_and_leaves_the_memory_as_it_was() -> None:
     assert set(match.times.tolist()) == {NOW}
 
 
-def test_any_other_byte_ends_the_stretch_where_it_stands() -> None:
+def test_any_other_byte_ends_the_match_there() -> None:
     """Values and times are free; whatever else is not as it was must be read by the rules."""
-    crowd = [series(3, 4.0), series(40, 0.0), series(90, 91.0)]
-    span, _ = learned(crowd)
+    population = [series(3, 4.0), series(40, 0.0), series(90, 91.0)]
+    span, _ = learned(population)
     span.learn_sizes(1, [ZERO])
-    memory, size = in_memory(*crowd)
-    ends = [len(in_memory(*crowd[:count])[0]) - SLACK for count in (1, 2, 3)]
+    memory, size = in_memory(*population)
+    ends = [len(in_memory(*population[:count])[0]) - SLACK for count in (1, 2, 3)]
     free = {at for end in ends for at in range(end - 6, end)}
     free |= {at for end in (ends[0], ends[2]) for at in range(end - 15, end - 7)}
     for at in range(size):
@@ -206,11 +206,11 @@ def test_any_other_byte_ends_the_stretch_where_it_stands() -> None:
             assert match.end < end
 
 
-def test_a_stretch_ends_before_a_slot_that_left_though_its_bytes_are_there() -> None:
-    crowd = [series(place, 1.0) for place in range(10)]
-    span, slots = learned(crowd)
+def test_a_match_ends_before_a_removed_slot_though_its_bytes_are_there() -> None:
+    population = [series(place, 1.0) for place in range(10)]
+    span, slots = learned(population)
     span.drop(slots[4])
-    memory, size = in_memory(*crowd)
+    memory, size = in_memory(*population)
     match = span.follow(memory, words_of(memory), 0, size, 0)
     assert match.indices.tolist() == [slot.index for slot in slots[:4]]
     assert not span.resized(memory, match.end, size, 4)
@@ -218,8 +218,8 @@ def test_a_stretch_ends_before_a_slot_that_left_though_its_bytes_are_there() -> 
 
 
 def test_a_sample_that_becomes_zero_or_ceases_to_be_moves_what_is_behind_it() -> None:
-    crowd = [series(place, 1.0 + place) for place in range(20, 60)]
-    span, _ = learned(crowd)
+    population = [series(place, 1.0 + place) for place in range(20, 60)]
+    span, _ = learned(population)
     for zeros in ([0], [0, 17, 39], [17], []):
         sent = [series(place, 0.0 if row in zeros else 2.0) for row, place in enumerate(range(20, 60))]  # fmt: skip
         memory, size = in_memory(*sent)
@@ -234,7 +234,7 @@ def test_a_sample_that_becomes_zero_or_ceases_to_be_moves_what_is_behind_it() ->
         assert values == [0.0 if row in zeros else 2.0 for row in range(40)]
 
 
-def test_a_size_that_the_header_has_no_room_for_is_not_learned() -> None:
+def test_a_size_that_the_header_cannot_encode_is_not_learned() -> None:
     """With a value the header of this one is longer by a byte: that is another slot."""
     raw = b"x" * (127 - ZERO)
     table = LabelCache()
@@ -256,44 +256,44 @@ def test_a_header_is_as_long_as_its_tag_and_its_size(size: int) -> None:
     assert header_length(size) == 1 + len(rw.varint(size))
 
 
-def test_a_request_is_told_by_where_the_last_one_of_its_connection_ended(
+def test_a_request_is_predicted_from_the_cursor_of_its_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """However the requests of several connections are mixed: after two rounds nothing is looked up."""
-    desk, cursors = Handler(), [ConnectionCursor() for _ in range(3)]
-    crowds = [[series(place, 1) for place in range(start, 300, 3)] for start in range(3)]
+    harness, cursors = Handler(), [ConnectionCursor() for _ in range(3)]
+    populations = [[series(place, 1) for place in range(start, 300, 3)] for start in range(3)]
 
     def send_all(shift: int) -> None:
         for first in range(0, 100, 20):
-            for crowd, cursor in zip(crowds, cursors, strict=True):
-                turned = (crowd[shift:] + crowd[:shift])[first : first + 20]
+            for population, cursor in zip(populations, cursors, strict=True):
+                turned = (population[shift:] + population[:shift])[first : first + 20]
                 body = rw.compressed(rw.request_v1(*turned))
-                assert desk.decode(Version.V1, body, NOW, cursor).written.samples == 20
+                assert harness.decode(Version.V1, body, NOW, cursor).written.samples == 20
 
     send_all(0)
     send_all(7)
-    looked: list[bytes] = []
+    lookups: list[bytes] = []
     get = LabelCache.get
 
     def counted(table: LabelCache, raw: bytes, header: int) -> Slot | None:
-        looked.append(raw)
+        lookups.append(raw)
         return get(table, raw, header)
 
     monkeypatch.setattr(LabelCache, "get", counted)
     send_all(7)
-    assert looked == []
+    assert lookups == []
 
 
-def test_a_series_that_was_forgotten_does_not_answer_for_another() -> None:
+def test_a_series_that_was_forgotten_is_not_taken_for_another() -> None:
     """Its place in the columns is given away; a run that still had it would tell the wrong number."""
-    desk = Handler()
-    first = decode(desk, *(series(place, 1) for place in range(40)))
+    harness = Handler()
+    first = decode(harness, *(series(place, 1) for place in range(40)))
     later = NOW + HOURS
-    decode(desk, *(series(place, 1) for place in range(0, 40, 2)), now=later)
-    assert desk.decoder.forget_unused(later) == 20
+    decode(harness, *(series(place, 1) for place in range(0, 40, 2)), now=later)
+    assert harness.decoder.forget_unused(later) == 20
     others = [rw.series("other", rw.sample(1, NOW), place=f"{n}") for n in range(20)]
-    decode(desk, *others, now=later)  # they take the places
-    again = decode(desk, *(series(place, 1) for place in range(40)), now=later)
+    decode(harness, *others, now=later)  # they take the places
+    again = decode(harness, *(series(place, 1) for place in range(40)), now=later)
     assert again == first
 
 
@@ -303,63 +303,63 @@ def test_a_series_that_was_forgotten_does_not_answer_for_another() -> None:
 @pytest.mark.parametrize("replica", ["", "a"])
 @pytest.mark.parametrize("step", [1, -1, 7])
 def test_after_a_restart_every_series_has_the_number_that_it_had(replica: str, step: int) -> None:
-    desk = Handler()
-    crowd = [series(place, place % 3, replica) for place in range(300)]
-    numbers = decode(desk, *crowd)
+    harness = Handler()
+    population = [series(place, place % 3, replica) for place in range(300)]
+    numbers = decode(harness, *population)
     for _ in range(2):
-        desk.restart()
+        harness.restart()
         for _ in range(2):
-            assert decode(desk, *crowd[::step]) == numbers[::step]
-        assert len(desk.table) == 300
+            assert decode(harness, *population[::step]) == numbers[::step]
+        assert len(harness.table) == 300
 
 
 def test_what_follows_a_recognised_series_is_known_without_being_read() -> None:
-    desk = Handler()
-    crowd = [series(place, 1) for place in range(1, 201)]
-    decode(desk, *crowd)
-    desk.restart()
-    decode(desk, crowd[50])
-    assert desk.decoder.remembered == 150
-    decode(desk, *crowd)
-    assert desk.decoder.remembered == 200
+    harness = Handler()
+    population = [series(place, 1) for place in range(1, 201)]
+    decode(harness, *population)
+    harness.restart()
+    decode(harness, population[50])
+    assert harness.decoder.remembered == 150
+    decode(harness, *population)
+    assert harness.decoder.remembered == 200
 
 
 def test_requests_that_are_decoded_together_find_all_that_was_made_for_them() -> None:
-    desk = Handler()
-    crowd = [series(place, 1) for place in range(600)]
-    decode(desk, *crowd)
-    desk.restart()
-    bodies = [rw.compressed(rw.request_v1(*crowd[at : at + 50])) for at in range(0, 600, 50)]
-    ahead = desk.decoder._v1._warm_start._ahead
+    harness = Handler()
+    population = [series(place, 1) for place in range(600)]
+    decode(harness, *population)
+    harness.restart()
+    bodies = [rw.compressed(rw.request_v1(*population[at : at + 50])) for at in range(0, 600, 50)]
+    ahead = harness.decoder._v1._warm_start._ahead
     for group in (bodies[:6], bodies[6:]):
         cursors = [ConnectionCursor() for _ in group]
-        decoded = desk.decoder.decode_batch(group, cursors, "test", NOW)
+        decoded = harness.decoder.decode_batch(group, cursors, "test", NOW)
         assert decoded is not None
         assert decoded.written.samples == 300
-    desk.decoder._v1._warm_start.update_lookahead()
-    assert desk.decoder._v1._warm_start._ahead == ahead  # less when they were made in vain
+    harness.decoder._v1._warm_start.update_lookahead()
+    assert harness.decoder._v1._warm_start._ahead == ahead  # less when they were made in vain
 
 
 def test_labels_that_come_in_another_order_are_not_made_in_vain_for_ever() -> None:
-    desk = Handler()
-    crowd = [series(place, 1) for place in range(3_000)]
-    numbers = decode(desk, *crowd)
-    desk.restart()
-    turned = [rw.Series(each.labels[::-1], each.samples) for each in crowd]
-    found = [decode(desk, each)[0] for each in turned]
+    harness = Handler()
+    population = [series(place, 1) for place in range(3_000)]
+    numbers = decode(harness, *population)
+    harness.restart()
+    turned = [rw.Series(each.labels[::-1], each.samples) for each in population]
+    found = [decode(harness, each)[0] for each in turned]
     assert found == numbers
     # One for each that came, and a few blocks that nobody asked for.
-    assert desk.decoder.remembered - len(crowd) <= len(crowd)
+    assert harness.decoder.remembered - len(population) <= len(population)
 
 
 def test_other_rules_after_a_restart_are_obeyed_by_series_of_before() -> None:
     few = rw.series("few", rw.sample(1, NOW), job="x")
     many = rw.series("many", rw.sample(1, NOW), **{f"l{n}": "x" for n in range(9)})
     long = rw.series("long", rw.sample(1, NOW), job="y" * 500)
-    desk = Handler()
-    decode(desk, few, many, long)
-    desk.restart(Limits(labels=5, label_bytes=100))
-    decoded = desk.decode(Version.V1, rw.compressed(rw.request_v1(few, many, long)), NOW)
+    harness = Handler()
+    decode(harness, few, many, long)
+    harness.restart(Limits(labels=5, label_bytes=100))
+    decoded = harness.decode(Version.V1, rw.compressed(rw.request_v1(few, many, long)), NOW)
     assert decoded.written.samples == 1
     refused = {"more than 5 labels": 1, "more than 100 characters of labels": 1}
     assert decoded.refusals.counts == refused
@@ -367,40 +367,40 @@ def test_other_rules_after_a_restart_are_obeyed_by_series_of_before() -> None:
 
 def test_another_replica_label_after_a_restart_is_obeyed() -> None:
     one, two = (rw.series("up", rw.sample(1, NOW), job=name, __replica__="a") for name in "xy")
-    desk = Handler()
-    decode(desk, one, two)
+    harness = Handler()
+    decode(harness, one, two)
     for replica, labels in (("job", ("__name__", "__replica__")), ("", ("__name__", "__replica__", "job"))):  # fmt: skip
-        desk.restart(replica=replica)
+        harness.restart(replica=replica)
         for _ in range(2):
-            decoded = desk.decode(Version.V1, rw.compressed(rw.request_v1(one, two)), NOW)
-            found = rows_of(decoded.batch, desk.table)
+            decoded = harness.decode(Version.V1, rw.compressed(rw.request_v1(one, two)), NOW)
+            found = rows_of(decoded.batch, harness.table)
             assert [tuple(name for name, _ in row[0]) for row in found] == [labels, labels]
             assert [row[1] for row in found] == (["x", "y"] if replica else ["", ""])
 
 
 def test_numbers_that_were_lost_are_no_series() -> None:
-    desk = Handler()
-    decode(desk, series(0, 1))
-    desk.table.skip_to(50)
-    decode(desk, series(1, 1))
-    desk.restart()
-    assert decode(desk, series(0, 1), series(1, 1)) == [0, 50]
+    harness = Handler()
+    decode(harness, series(0, 1))
+    harness.table.skip_to(50)
+    decode(harness, series(1, 1))
+    harness.restart()
+    assert decode(harness, series(0, 1), series(1, 1)) == [0, 50]
 
 
-def test_new_series_after_a_restart_are_looked_for_only_a_few_times(
+def test_new_series_after_a_restart_are_looked_up_only_a_few_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    desk = Handler()
-    decode(desk, *(series(place, 1) for place in range(50)))
-    desk.restart()
-    looked = 0
+    harness = Handler()
+    decode(harness, *(series(place, 1) for place in range(50)))
+    harness.restart()
+    lookups = 0
     number = WarmStart._number
 
     def counted(known: WarmStart, raw: bytes) -> int | None:
-        nonlocal looked
-        looked += 1
+        nonlocal lookups
+        lookups += 1
         return number(known, raw)
 
     monkeypatch.setattr(WarmStart, "_number", counted)
-    decode(desk, *(rw.series("new", rw.sample(1, NOW), place=f"{n}") for n in range(500)))
-    assert looked <= 10
+    decode(harness, *(rw.series("new", rw.sample(1, NOW), place=f"{n}") for n in range(500)))
+    assert lookups <= 10

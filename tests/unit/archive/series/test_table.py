@@ -87,7 +87,7 @@ def test_definitions_that_are_known_are_only_compared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "reported"),
     [
         ((1, labels(7)), "series 1 is already another one"),
         ((3, labels(1)), "series 1 comes again as series 3"),
@@ -95,10 +95,10 @@ def test_definitions_that_are_known_are_only_compared() -> None:
     ],
 )
 def test_one_number_never_stands_for_two_series(
-    wrong: tuple[int, tuple[tuple[str, str], ...]], told: str
+    wrong: tuple[int, tuple[tuple[str, str], ...]], reported: str
 ) -> None:
     table = table_of(3)
-    with pytest.raises(SeriesConflictError, match=told):
+    with pytest.raises(SeriesConflictError, match=reported):
         table.adopt([type(definition(0))(*wrong, "")])
     assert table.find(labels(7)) is None
 
@@ -170,7 +170,7 @@ def test_what_is_saved_already_is_not_written_again(tmp_path: Path) -> None:
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(copy=st.sampled_from(NAMES), place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
-def test_one_damaged_copy_does_no_harm_and_is_told(
+def test_one_damaged_copy_does_no_harm_and_is_reported(
     tmp_path: Path, copy: str, place: float, bit: int
 ) -> None:
     for name in NAMES:
@@ -209,7 +209,7 @@ def test_two_damaged_copies_give_the_longer_beginning(tmp_path: Path) -> None:
     assert len(faults) == 2
 
 
-def test_after_a_failed_write_the_file_is_made_anew(
+def test_after_a_failed_write_the_file_is_rewritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table, file = table_of(8), SeriesCheckpoint(tmp_path)

@@ -47,7 +47,7 @@ def section(table: str) -> str:
 
 
 @pytest.mark.parametrize("table", SCHEMAS)
-def test_every_column_stands_in_the_contract(table: str) -> None:
+def test_every_column_is_in_the_contract(table: str) -> None:
     named = set(re.findall(r"`(\w+)`", section(table)))
     assert set(SCHEMAS[table].names) <= named
 
@@ -149,7 +149,7 @@ def test_every_kind_of_store_keeps_files_in_the_same_way(
     assert "\n" not in str(caught.value)
 
 
-def test_an_address_that_nobody_can_open_is_named() -> None:
+def test_an_address_that_cannot_be_opened_is_named() -> None:
     with pytest.raises(StorageError, match=r"^carrier-pigeon://loft: "):
         open_storage("carrier-pigeon://loft")
 

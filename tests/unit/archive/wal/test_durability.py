@@ -19,13 +19,13 @@ from archive.wal.write_ahead_log import Wal
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was asked of the disk, in its order, by the names of the files."""
-    told: list[str] = []
+    reported: list[str] = []
 
     def watch(place: Any, name: str, word: str, named: Callable[..., str]) -> None:
         real = getattr(place, name)
 
         def watched(*arguments: Any, **more: Any) -> Any:
-            told.append(f"{word} {named(*arguments)}")
+            reported.append(f"{word} {named(*arguments)}")
             return real(*arguments, **more)
 
         monkeypatch.setattr(place, name, watched)
@@ -47,10 +47,10 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     watch(KernelSync, "start", "sync", lambda _, descriptor, *__: opened(descriptor))
     watch(Path, "replace", "rename", lambda old, new: f"{old.name} to {new.name}")
     watch(Path, "unlink", "remove", lambda path: path.name)
-    return told
+    return reported
 
 
-async def test_the_answer_comes_after_the_name_and_the_bytes(
+async def test_append_returns_after_the_name_and_the_bytes_are_durable(
     tmp_path: Path, steps: list[str]
 ) -> None:
     wal = await asyncio.to_thread(Wal.open, tmp_path, EAGER)

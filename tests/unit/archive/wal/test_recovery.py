@@ -234,12 +234,12 @@ def test_what_was_dropped_is_logged_with_its_place(
         recovered(tmp_path / name)
         (line,) = [each for each in caplog.records if f"is {name}" in each.getMessage()]
         assert line.levelno == level
-        told: str = line.fields["segment"]  # type: ignore[attr-defined]
-        assert told.startswith("0000000001.wal ")
-        assert " bytes after it are not read" in told
+        reported: str = line.fields["segment"]  # type: ignore[attr-defined]
+        assert reported.startswith("0000000001.wal ")
+        assert " bytes after it are not read" in reported
 
 
-def test_a_torn_segment_is_removed_and_a_damaged_one_is_put_aside(
+def test_a_torn_segment_is_removed_and_a_damaged_one_is_renamed(
     written: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     data = segment_path(written, 1).read_bytes()
@@ -254,7 +254,7 @@ def test_a_torn_segment_is_removed_and_a_damaged_one_is_put_aside(
     assert list(torn.parent.glob("*.damaged")) == []
     (aside,) = damaged.parent.glob("*.damaged")
     assert aside.read_bytes() == data[:-1] + b"?"
-    assert "put aside" in caplog.text
+    assert "damaged segment of the write-ahead log renamed" in caplog.text
     wal = Wal.open(damaged.parent, EAGER)
     assert wal.sealed_segments() == []
     asyncio.run(wal.close())
@@ -328,14 +328,14 @@ def test_a_lost_table_of_series_costs_labels_and_no_numbers(
     for name in NAMES:
         (tmp_path / name).unlink()
     wal = Wal.open(tmp_path, EAGER)
-    assert "the table of series is damaged" in caplog.text
+    assert "series table of the write-ahead log is damaged" in caplog.text
     assert wal.recovery.faults == [f"{tmp_path}: the labels of series 0 to 1 are lost"]
     assert list(wal.series) == [definition(2)]
     assert wal.series.identify(labels(0)) == 3
     asyncio.run(wal.close())
 
 
-def test_numbers_of_a_lost_table_are_not_given_again_when_nothing_else_tells_them(
+def test_numbers_of_a_lost_table_are_not_given_again_when_nothing_else_records_them(
     tmp_path: Path,
 ) -> None:
     keep(tmp_path, [batch([0, 1])])
@@ -396,19 +396,19 @@ def test_series_can_be_read_while_segments_are_removed(
     for name in NAMES:
         (tmp_path / name).unlink()
     wal = Wal.open(tmp_path, EAGER)
-    looks = 0
+    attempts = 0
 
     def listed(folder: Path) -> dict[int, Path]:
-        nonlocal looks
-        looks += 1
+        nonlocal attempts
+        attempts += 1
         paths = segment_paths(folder)
-        if looks == 1:
+        if attempts == 1:
             wal.remove(wal.sealed_segments()[:1])
         return paths
 
     monkeypatch.setattr("archive.wal.recovery.segment_paths", listed)
     assert list(read_series(tmp_path)) == [definition(0), definition(1)]
-    assert looks == 2
+    assert attempts == 2
     asyncio.run(wal.close())
 
 
