@@ -20,13 +20,13 @@ from streamgauge.serving.settings.loader import SettingsError
 from streamgauge.serving.web.live_config import LiveWebConfig
 
 
-def main(argv: Sequence[str], *, fast_path: bool = True) -> int:
+def main(argv: Sequence[str]) -> int:
     if argv and not argv[0].startswith("-"):
         from archive.tools.cli import main as tools
 
         return tools(argv)
     try:
-        return _serve(read_options(argv, os.environ), fast_path=fast_path)
+        return _serve(read_options(argv, os.environ))
     except (SettingsError, WalError, StorageError, ManifestError) as error:
         sys.stderr.write(f"streamgauge: {error}\n")
         return 2
@@ -34,12 +34,12 @@ def main(argv: Sequence[str], *, fast_path: bool = True) -> int:
         return 130
 
 
-def _serve(options: Options, *, fast_path: bool) -> int:
+def _serve(options: Options) -> int:
     settings = options.load()
     configure_logs(settings.logs.format, settings.logs.level)
     web_config = LiveWebConfig(settings.web_config)
     tokens = BearerTokens(settings.bearer_tokens)
-    archive = Archive(options, settings, web_config, tokens, fast_path=fast_path)
+    archive = Archive(options, settings, web_config, tokens)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(archive.run())
 

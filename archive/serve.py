@@ -10,16 +10,14 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from aiohttp import web
 
 from archive.components import Components, open_components
 from archive.http.app import make_app
-from archive.http.auth import BearerTokens, protect, sender_at_once
-from archive.http.listener import QuickListener
-from archive.http.write_endpoint import WriteHandler
+from archive.http.auth import BearerTokens, protect
 from archive.self_metrics import SelfMetrics
 from archive.settings.config import ArchiveSettings, is_loopback, listen_address
 from archive.settings.options import Options
@@ -32,7 +30,7 @@ logger = logging.getLogger(__name__)
 PUBLISH_SECONDS: Final = 60.0
 FORGET_SECONDS: Final = 600.0
 TOKEN_SECONDS: Final = 5.0
-GOODBYE_SECONDS: Final = 5.0
+SHUTDOWN_SECONDS: Final = 5.0
 # The series caches are long-lived: frequent full collections would only scan them again.
 GC_THRESHOLDS: Final = (50_000, 50, 100)
 
@@ -44,20 +42,14 @@ class Archive:
         settings: ArchiveSettings,
         web_config: LiveWebConfig,
         tokens: BearerTokens,
-        *,
-        fast_path: bool = True,
     ) -> None:
-        """Without `fast_path` aiohttp reads every request; the benchmark compares both."""
         self._options = options
         self._settings = settings
         self._web_config = web_config
         self._tokens = tokens
-        self._fast_path = fast_path
         self._states = StateLog(logger)
         self._tasks: list[asyncio.Task[None]] = []
         self._publishing = threading.Lock()
-        self._headers_of: object = None
-        self._headers: Mapping[str, str] = {}
 
     async def run(self) -> int:
         """Runs until a signal; returns the exit code."""
@@ -74,12 +66,11 @@ class Archive:
         app = self._app(components)
         # The receiver decompresses bodies, and refuses other encodings unread.
         runner = web.AppRunner(
-            app, access_log=None, shutdown_timeout=GOODBYE_SECONDS, auto_decompress=False
+            app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS, auto_decompress=False
         )
         await runner.setup()
-        listener = self._listener(components, runner)
         try:
-            await self._listen(listener)
+            await self._listen(runner)
             self._start_tasks(components)
             stopping = _stop_signal()
             self._log_serving()
@@ -87,33 +78,8 @@ class Archive:
             event(logger, logging.INFO, "stopping")
         finally:
             components.receiver.stopping = True
-            # The listener first: requests in flight still need the log.
-            await listener.close(GOODBYE_SECONDS)
             await runner.cleanup()
             await self._end_tasks()
-
-    def _listener(self, components: Components, runner: web.AppRunner) -> QuickListener:
-        """Plain write requests come in by the short way, all others by the application."""
-        if runner.server is None:  # cannot happen after setup
-            raise RuntimeError("no server")
-        desk = WriteHandler(
-            components.receiver,
-            components.counters,
-            self._sender_at_once,
-            self._headers_now,
-        )
-        return QuickListener(desk, runner.server)
-
-    def _sender_at_once(self, header: str | None) -> str | None:
-        if not self._fast_path:
-            return None
-        return sender_at_once(self._web_config, self._tokens, header)
-
-    def _headers_now(self) -> Mapping[str, str]:
-        config = self._web_config.current
-        if config is not self._headers_of:  # cached: building it for every response is slow
-            self._headers_of, self._headers = config, config.headers
-        return self._headers
 
     def _app(self, components: Components) -> web.Application:
         app = make_app(
@@ -127,11 +93,13 @@ class Archive:
         protect(app, self._web_config, self._tokens)
         return app
 
-    async def _listen(self, listener: QuickListener) -> None:
+    async def _listen(self, runner: web.AppRunner) -> None:
         address = self._settings.listen
         host, port = listen_address(address)
         try:
-            await listener.start(host, port, self._web_config.ssl_context())
+            await web.TCPSite(
+                runner, host, port, ssl_context=self._web_config.ssl_context()
+            ).start()
         except OSError as error:
             raise self._options.configuration_error(
                 "listen", f"{address}: {_reason(error)}"

@@ -1,4 +1,4 @@
-"""HTTP: the write endpoint, /metrics, and what looks after the process."""
+"""The HTTP application: write endpoint, /metrics, health and readiness."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 
 from aiohttp import web
 
+from archive.http.write_endpoint import WriteEndpoint
 from archive.ingest.receiver import Receiver
 from archive.self_metrics import CONTENT_TYPE, ReceiverCounters, SelfMetrics
 
@@ -16,9 +17,9 @@ _INDEX: Final = f"""\
 streamgauge archive
 
 POST {WRITE_PATH}   Prometheus remote write, 1.0 and 2.0
-GET  /metrics         about this process
-GET  /-/healthy       200 while it works
-GET  /-/ready         200 while samples are taken in
+GET  /metrics         metrics of this process
+GET  /-/healthy       200 while the process is healthy
+GET  /-/ready         200 while it accepts samples
 """
 
 
@@ -30,7 +31,7 @@ def make_app(
     trouble: Callable[[], str],
     unhealthy: Callable[[], str],
 ) -> web.Application:
-    """`trouble` says why no samples are taken in, `sick` why the process should be replaced."""
+    """`trouble` is why no samples are accepted, `unhealthy` why the process needs a restart."""
     app = web.Application(client_max_size=max_body)
 
     async def index(_: web.Request) -> web.Response:
@@ -47,11 +48,12 @@ def make_app(
         return _state("stopping" if receiver.stopping else trouble(), "ready")
 
     async def count(request: web.Request, response: web.StreamResponse) -> None:
-        # Here and not in the handler: refusals at the door are answers too.
+        # Not in the handler: authentication errors are responses too.
         if request.path == WRITE_PATH:
             counters.responses[response.status] += 1
 
-    app.router.add_post(WRITE_PATH, receiver.write)
+    endpoint = WriteEndpoint(receiver, counters, max_body)
+    app.router.add_post(WRITE_PATH, endpoint.handle)
     app.router.add_get("/", index)
     app.router.add_get("/metrics", own_metrics)
     app.router.add_get("/-/healthy", healthy)

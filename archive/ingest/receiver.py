@@ -8,15 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-import weakref
 from collections.abc import Iterable
-from typing import Final, Protocol
-
-from aiohttp import web
+from typing import Protocol
 
 from archive.batch import Batch, SeriesDefinition
 from archive.ingest.batching import RequestBatcher
-from archive.ingest.negotiation import RequestInfo, UnsupportedError, version_of
+from archive.ingest.negotiation import RequestInfo
 from archive.ingest.quarantine import Quarantine
 from archive.ingest.rate_limited_log import RateLimitedLog
 from archive.ingest.response import NOTHING, WriteResponse, durable, later, refused
@@ -30,12 +27,6 @@ from archive.wal.errors import WalUnavailableError
 from archive.wal.group_commit import Done
 
 logger = logging.getLogger(__name__)
-
-SENDER: Final = "sender"
-"""Request key under which the authentication middleware stores the sender's name."""
-UNKNOWN: Final = "unknown"
-# A stalled sender must not hold its share of `limits.waiting`.
-BODY_SECONDS: Final = 30.0
 
 
 class Log(Protocol):
@@ -64,9 +55,6 @@ class Receiver:
         self._quarantine = quarantine
         self._counters = counters
         self._waiting = 0
-        self._cursors: weakref.WeakKeyDictionary[asyncio.Transport, ConnectionCursor] = (
-            weakref.WeakKeyDictionary()
-        )
         self._log_limited = RateLimitedLog(logger)
         self._batcher = RequestBatcher(decoder, log, counters, self, _now, self.decoder_lock)
 
@@ -81,13 +69,6 @@ class Receiver:
 
     def release(self, size: int) -> None:
         self._waiting -= size
-
-    async def write(self, request: web.Request) -> web.Response:
-        """The handler of POST /api/v1/write."""
-        response = await self._write(request)
-        return web.Response(
-            status=response.code, text=response.text or None, headers=response.headers or None
-        )
 
     def receive_soon(
         self, info: RequestInfo, body: bytes, cursor: ConnectionCursor
@@ -108,40 +89,6 @@ class Receiver:
         except Exception as error:  # noqa: BLE001  any error is an internal one here
             return await self.failed(info, error)
 
-    async def _write(self, request: web.Request) -> WriteResponse:
-        info = _request_info(request)
-        if isinstance(info, WriteResponse):
-            self._counters.refused[Refused.ENCODING] += 1
-            return info
-        most = self._limits.body
-        size = most if request.content_length is None else request.content_length
-        if size > most:
-            return self._refused(info, Refused.SIZE, f"the body is larger than {most} bytes")
-        if self.stopping:
-            return self._later(info, Deferred.STOPPING, "stopping")
-        if not self.hold(size):
-            return self._busy(info, Deferred.BUSY, "too many requests are in flight")
-        try:
-            return await self.receive_soon(info, await _body(request), self._cursor(request))
-        except web.HTTPRequestEntityTooLarge:
-            return self._refused(info, Refused.SIZE, f"the body is larger than {most} bytes")
-        except TimeoutError:
-            return self._busy(info, Deferred.SLOW, "the body did not arrive in time")
-        except Exception as error:  # noqa: BLE001  any error of the connection
-            return await self.failed(info, error)
-        finally:
-            self.release(size)
-
-    def _cursor(self, request: web.Request) -> ConnectionCursor:
-        """The cursor of the request's connection."""
-        transport = request.transport
-        if transport is None:  # the client has disconnected
-            return ConnectionCursor()
-        cursor = self._cursors.get(transport)
-        if cursor is None:
-            cursor = self._cursors[transport] = ConnectionCursor()
-        return cursor
-
     async def _receive(
         self, info: RequestInfo, body: bytes, cursor: ConnectionCursor | None
     ) -> WriteResponse:
@@ -151,7 +98,7 @@ class Receiver:
             decoded = await self._decode(info, body, now, cursor)
         except MalformedError as error:
             await self._quarantine_request(info, body, now, str(error))
-            return self._refused(info, Refused.MALFORMED, str(error))
+            return self.refuse(info, Refused.MALFORMED, str(error))
         if not decoded.empty:
             await self._log.append((), decoded.batch)
             self._counters.count(info.sender, decoded.written, decoded.newest)
@@ -160,7 +107,7 @@ class Receiver:
         refusals = decoded.refusals
         self._counters.refused_samples.update(refusals.counts)
         await self._quarantine_request(info, body, now, str(refusals))
-        return self._refused(info, Refused.PARTS, str(refusals), decoded.written,
+        return self.refuse(info, Refused.PARTS, str(refusals), decoded.written,
                              rules=tuple(refusals.counts))  # fmt: skip
 
     async def _decode(
@@ -185,7 +132,7 @@ class Receiver:
         }
         await asyncio.to_thread(self._quarantine.put, body, now, facts)
 
-    def _refused(
+    def refuse(
         self,
         info: RequestInfo,
         kind: Refused,
@@ -202,13 +149,13 @@ class Receiver:
         )
         return refused(info.version, reason, written)
 
-    def _busy(self, info: RequestInfo, kind: Deferred, reason: str) -> WriteResponse:
+    def busy(self, info: RequestInfo, kind: Deferred, reason: str) -> WriteResponse:
         self._log_limited.log(
             reason, logging.WARNING, "request deferred", reason=reason, bytes=self._waiting
         )
-        return self._later(info, kind, reason)
+        return self.defer(info, kind, reason)
 
-    def _later(self, info: RequestInfo, kind: Deferred, reason: str) -> WriteResponse:
+    def defer(self, info: RequestInfo, kind: Deferred, reason: str) -> WriteResponse:
         self._counters.deferred[kind] += 1
         return later(info.version, reason)
 
@@ -218,28 +165,11 @@ class Receiver:
         async with self.decoder_lock:
             self._decoder.forget_metadata()
         if isinstance(error, WalUnavailableError):
-            return self._later(info, Deferred.DISK, str(error))  # the write-ahead log has logged it
+            return self.defer(info, Deferred.DISK, str(error))  # the write-ahead log has logged it
         kind, sender = (info.sender, type(error)), info.sender
         self._log_limited.log(kind, logging.ERROR, "request failed", sender=sender, error=error)
-        return self._later(info, Deferred.FAULT, "internal error, see the log of the archive")
-
-
-def _request_info(request: web.Request) -> RequestInfo | WriteResponse:
-    headers = request.headers
-    try:
-        version = version_of(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
-    except UnsupportedError as error:
-        return WriteResponse(415, str(error))
-    sender = request.get(SENDER) or request.remote or UNKNOWN
-    return RequestInfo(version, sender, headers.get("User-Agent", ""))
+        return self.defer(info, Deferred.FAULT, "internal error, see the log of the archive")
 
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
-
-
-async def _body(request: web.Request) -> bytes:
-    if request.content.is_eof():  # the body arrived with the headers
-        return await request.read()
-    async with asyncio.timeout(BODY_SECONDS):
-        return await request.read()

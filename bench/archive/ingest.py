@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import socket
-import statistics
 import tempfile
 import threading
 import time
@@ -72,7 +71,7 @@ class Cost:
 
 
 def receivers() -> list[Receiver]:
-    found = [OURS, AIOHTTP]
+    found = [OURS]
     programs = prometheus()
     if programs is not None:
         found.append(Receiver("Prometheus", _prometheus_command(programs.prometheus), "/-/ready"))
@@ -87,19 +86,16 @@ def receivers() -> list[Receiver]:
 
 async def compare(loads: Sequence[Load], repeat: int, turns: int, *, others: bool = True) -> None:
     """One table for each kind of load; every receiver begins with an empty folder."""
-    everybody = receivers() if others else [OURS, AIOHTTP]
+    everybody = receivers() if others else [OURS]
     for load in loads:
         first_time = (time.time_ns() // 1_000_000) - (turns + 1) * INTERVAL_MS
         rounds = list(load.rounds(first_time, turns + 1))
         costs: dict[str, Cost] = {}
-        pairs: list[dict[str, Cost]] = []
         for _ in range(repeat):  # in turn, so that a busy minute meets all of them
-            pairs.append({})
             for each in everybody:
-                cost = pairs[-1][each.name] = await _measure(each, load, rounds)
+                cost = await _measure(each, load, rounds)
                 costs[each.name] = costs.get(each.name, cost).best(cost)
         _show(load, costs)
-        _show_fast_path(pairs)
 
 
 async def memory() -> None:
@@ -192,36 +188,12 @@ def _show(load: Load, costs: dict[str, Cost]) -> None:
     show(title, ("", "k/s", "ours x", "k/CPU-s", "ours x", "peak"), rows)
 
 
-def _show_fast_path(pairs: Sequence[dict[str, Cost]]) -> None:
-    """Medians of the ratios within a round, which a busy minute cannot tilt."""
-    ratios = [
-        statistics.median(
-            getattr(pair[AIOHTTP.name], what) / getattr(pair[OURS.name], what) for pair in pairs
-        )
-        for what in ("wall", "cpu")
-    ]
-    print(
-        f"  HTTP fast path against aiohttp alone: {ratios[0]:.2f} x wall, {ratios[1]:.2f} x CPU "
-        f"(median of {len(pairs)} rounds)",
-        flush=True,
-    )
-
-
 def _ours(folder: Path, port: int) -> Sequence[str]:
-    return _archive("archive.main", folder, port)
-
-
-def _aiohttp(folder: Path, port: int) -> Sequence[str]:
-    return _archive("bench.archive.aiohttp_receiver", folder, port)
-
-
-def _archive(module: str, folder: Path, port: int) -> Sequence[str]:
-    return python("-m", module, "--data", str(folder / "data"),
+    return python("-m", "archive.main", "--data", str(folder / "data"),
                   "--listen", f"127.0.0.1:{port}", "--log-level", "error")  # fmt: skip
 
 
 OURS: Final = Receiver("streamgauge", _ours, "/-/ready")
-AIOHTTP: Final = Receiver("streamgauge, aiohttp alone", _aiohttp, "/-/ready")
 
 
 def _prometheus_command(program: Path) -> Callable[[Path, int], Sequence[str]]:

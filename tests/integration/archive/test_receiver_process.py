@@ -103,7 +103,7 @@ async def test_its_metrics_report_what_it_does(archive: ArchiveProcess) -> None:
     for reason in ("conflict", "other_replica", "unknown_series", "misplaced"):
         assert series.value("archive_dropped_samples_total", reason=reason) == 0
     promised = {metric.name for metric in catalog.ALL if metric.origin is Origin.ARCHIVE}
-    text = (await archive.ask("/metrics")).text
+    text = (await archive.request("/metrics")).text
     served = set(re.findall(r"^(streamgauge_\w+)", text, re.MULTILINE))
     assert promised - served == {"streamgauge_archive_compaction_last_success_timestamp_seconds"}
     assert served <= promised
@@ -116,7 +116,7 @@ async def test_a_large_request_does_not_hold_up_the_others(archive: ArchiveProce
     )
     large = asyncio.create_task(archive.write(population))
     while not large.done():
-        assert (await archive.ask("/-/healthy")).status == 200
+        assert (await archive.request("/-/healthy")).status == 200
     assert (await large).status == 204
 
 
@@ -147,7 +147,7 @@ async def test_only_users_and_tokens_may_write(tmp_path: Path) -> None:
         assert series.value("archive_requests_total", code="401") == len(wrong)
         for sender in ("eve", "eu"):
             assert series.named("archive_newest_sample_timestamp_seconds", sender=sender)
-        response = await archive.ask("/metrics", headers={"Authorization": "Bearer x"})
+        response = await archive.request("/metrics", headers={"Authorization": "Bearer x"})
         assert response.status == 401
 
 
@@ -177,7 +177,7 @@ async def test_listening_to_all_without_authentication_is_warned_of(tmp_path: Pa
     async with archiving(tmp_path, host="0.0.0.0") as archive:  # noqa: S104  that is the point
         warned = [line for line in await archive.log_lines() if " WARN " in line]
     assert len(warned) == 1
-    assert "anybody who reaches this address can write" in warned[0]
+    assert "every client that reaches this address can write" in warned[0]
 
 
 # --- the beginning and the end --------------------------------------------------------------------

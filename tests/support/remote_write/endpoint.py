@@ -16,8 +16,6 @@ from support.remote_write import messages as rw
 
 from archive.batch import Batch, SeriesDefinition
 from archive.http.app import WRITE_PATH, make_app
-from archive.http.listener import QuickListener
-from archive.http.write_endpoint import WriteHandler
 from archive.ingest.quarantine import Quarantine
 from archive.ingest.receiver import Receiver
 from archive.remote_write.decoder import Decoder
@@ -98,10 +96,8 @@ def _put_aside(folder: Path) -> list[tuple[dict[str, object], bytes]]:
 
 
 @asynccontextmanager
-async def open_endpoint(
-    folder: Path, limits: Limits, *, quick: bool = True
-) -> AsyncIterator[Endpoint]:
-    """As it is served; without `quick` every request goes the long way, as passwords make it go."""
+async def open_endpoint(folder: Path, limits: Limits) -> AsyncIterator[Endpoint]:
+    """A served endpoint."""
     log, counters = MemoryLog(), ReceiverCounters()
     log.gate.set()
     quarantine = Quarantine(folder, 100_000)
@@ -110,25 +106,20 @@ async def open_endpoint(
     app = make_app(
         receiver, SelfMetrics(counters.values), counters, limits.body, lambda: "", lambda: ""
     )
-    harness = WriteHandler(receiver, counters, lambda _: "" if quick else None, dict)
-    async with served(app, harness) as (client, port):
+    async with served(app) as (client, port):
         yield Endpoint(client, port, receiver, log, quarantine, folder)
 
 
 @asynccontextmanager
-async def served(
-    app: web.Application, harness: WriteHandler
-) -> AsyncIterator[tuple[ClientSession, int]]:
+async def served(app: web.Application) -> AsyncIterator[tuple[ClientSession, int]]:
     runner = web.AppRunner(app, access_log=None, auto_decompress=False, shutdown_timeout=1.0)
     await runner.setup()
-    assert runner.server is not None
-    listener, port = QuickListener(harness, runner.server), free_ports(1)[0]
-    await listener.start("127.0.0.1", port, None)
+    port = free_ports(1)[0]
+    await web.TCPSite(runner, "127.0.0.1", port).start()
     try:
         async with ClientSession(f"http://127.0.0.1:{port}") as client:
             yield client, port
     finally:
-        await listener.close(1.0)
         await runner.cleanup()
 
 

@@ -1,4 +1,4 @@
-"""The short way of plain write requests on a connection: nothing is told apart by it."""
+"""Write requests on a connection, byte by byte: split, pipelined, chunked and aborted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from types import SimpleNamespace
+from typing import Any, Final, cast
 
 import pytest
 from support.remote_write import messages as rw
@@ -16,6 +17,8 @@ from support.remote_write.endpoint import Endpoint, open_endpoint
 from support.remote_write.framed_requests import framed
 from support.waiting import until
 
+from archive.http.write_endpoint import WriteEndpoint
+from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.settings.limits import Limits
 
 LIMITS: Final = Limits(body=50_000, decoded=400_000, waiting=1 << 20)
@@ -28,7 +31,7 @@ def message(count: int = 1, repeat: int = 0) -> bytes:
 
 @dataclass
 class Wire:
-    """A connection as a sender has it, byte by byte."""
+    """A connection of a sender."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -40,7 +43,7 @@ class Wire:
             await asyncio.sleep(0)
 
     async def response(self) -> tuple[int, bytes]:
-        """Code and head of the next answer."""
+        """Code and bytes of the next response."""
         head = await self.reader.readuntil(b"\r\n\r\n")
         size = [line for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")]
         body = await self.reader.readexactly(int(size[0].split(b":")[1])) if size else b""
@@ -62,37 +65,28 @@ async def connected(endpoint: Endpoint) -> AsyncIterator[Wire]:
         writer.close()
 
 
-def is_quick(response: bytes) -> bool:
-    """aiohttp names itself in its answers, and we do not."""
-    return b"\r\nServer: " not in response
-
-
-async def test_plain_requests_are_answered_without_aiohttp_one_after_the_other(
+async def test_a_connection_takes_several_requests(
     endpoint: Endpoint,
 ) -> None:
     async with connected(endpoint) as wire:
         for repeat in range(3):
             await wire.send(framed(message(5, repeat)))
-            code, response = await wire.response()
-            assert code == 204
-            assert is_quick(response)
+            assert (await wire.response())[0] == 204
     assert endpoint.log.samples == 15
 
 
-async def test_a_request_may_come_in_any_pieces(endpoint: Endpoint) -> None:
+async def test_a_request_may_arrive_in_any_parts(endpoint: Endpoint) -> None:
     whole = framed(message(3))
     async with connected(endpoint) as wire:
         for cut in (1, 20, len(whole) - 1):
             await wire.send(whole[:cut], whole[cut:])
             assert (await wire.response())[0] == 204
         await wire.send(*(whole[at : at + 1] for at in range(len(whole))))
-        code, response = await wire.response()
-        assert code == 204
-        assert is_quick(response)
+        assert (await wire.response())[0] == 204
     assert endpoint.log.samples == 12
 
 
-async def test_requests_that_do_not_wait_for_answers_are_answered_in_their_order(
+async def test_pipelined_requests_get_their_responses_in_order(
     endpoint: Endpoint,
 ) -> None:
     bodies = [message(1), b"no snappy at all", message(2), b"", message(3)]
@@ -104,7 +98,7 @@ async def test_requests_that_do_not_wait_for_answers_are_answered_in_their_order
 
 
 @pytest.mark.parametrize("ahead", [0, 1, 2])
-async def test_another_request_on_the_same_connection_is_answered_by_aiohttp_in_its_turn(
+async def test_other_requests_on_the_same_connection_get_their_response_in_order(
     endpoint: Endpoint, ahead: int
 ) -> None:
     async with connected(endpoint) as wire:
@@ -114,14 +108,12 @@ async def test_another_request_on_the_same_connection_is_answered_by_aiohttp_in_
         code, response = await wire.response()
         assert code == 200
         assert response.endswith(b"healthy\n")
-        await wire.send(framed(message(1)))  # from here on it is aiohttp's
-        code, response = await wire.response()
-        assert code == 204
-        assert not is_quick(response)
+        await wire.send(framed(message(1)))
+        assert (await wire.response())[0] == 204
     assert endpoint.log.samples == ahead + 1
 
 
-async def test_a_sender_that_asks_before_it_sends_is_told_to_go_on(endpoint: Endpoint) -> None:
+async def test_expect_100_continue_is_supported(endpoint: Endpoint) -> None:
     body = message(2)
     whole = framed(body, "Expect: 100-continue")
     async with connected(endpoint) as wire:
@@ -132,7 +124,7 @@ async def test_a_sender_that_asks_before_it_sends_is_told_to_go_on(endpoint: End
     assert endpoint.log.samples == 2
 
 
-async def test_a_body_in_chunks_is_taken(endpoint: Endpoint) -> None:
+async def test_a_chunked_body_is_accepted(endpoint: Endpoint) -> None:
     body = message(2)
     head = framed(b"").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
     async with connected(endpoint) as wire:
@@ -153,14 +145,14 @@ async def test_two_sizes_are_refused_and_nothing_is_taken_for_a_second_request(
     assert endpoint.log.batches == []
 
 
-async def test_a_connection_that_asks_to_be_closed_is(endpoint: Endpoint) -> None:
+async def test_connection_close_is_obeyed(endpoint: Endpoint) -> None:
     async with connected(endpoint) as wire:
         await wire.send(framed(message(1), "Connection: close"))
         assert (await wire.response())[0] == 204
         assert await wire.reader.read() == b""
 
 
-async def test_who_leaves_in_the_middle_leaves_no_room_taken(endpoint: Endpoint) -> None:
+async def test_a_disconnect_during_the_body_releases_its_memory(endpoint: Endpoint) -> None:
     whole = framed(message(3))
     for _ in range(30):
         async with connected(endpoint) as wire:
@@ -172,10 +164,10 @@ async def test_who_leaves_in_the_middle_leaves_no_room_taken(endpoint: Endpoint)
     async def held() -> int:
         return endpoint.receiver._waiting
 
-    await until(held, lambda size: size == 0, "room is held for somebody who left")
+    await until(held, lambda size: size == 0, "memory is reserved for a closed connection")
 
 
-async def test_who_leaves_before_the_answer_has_its_samples_kept(endpoint: Endpoint) -> None:
+async def test_a_disconnect_before_the_response_keeps_the_samples(endpoint: Endpoint) -> None:
     endpoint.log.gate.clear()
     async with connected(endpoint) as wire:
         await wire.send(framed(message(3)))
@@ -184,3 +176,23 @@ async def test_who_leaves_before_the_answer_has_its_samples_kept(endpoint: Endpo
     assert (await endpoint.post_body(message(1))).status == 204
     assert endpoint.log.samples == 4
     assert endpoint.receiver._waiting == 0
+
+
+@dataclass(eq=False)
+class Connection:
+    connected: bool = True
+
+
+def test_each_open_connection_has_one_cursor_and_closed_ones_are_dropped() -> None:
+    handler = WriteEndpoint(cast(Any, None), cast(Any, None), 1)
+
+    def cursor(connection: Connection) -> ConnectionCursor:
+        return handler._cursor(cast(Any, SimpleNamespace(protocol=connection)))
+
+    kept = [Connection() for _ in range(5)]
+    first = [cursor(each) for each in kept]
+    for _ in range(1_000):
+        cursor(Connection(connected=False))
+    assert len(handler._cursors) < 100
+    assert [cursor(each) for each in kept] == first
+    assert len(set(first)) == 5

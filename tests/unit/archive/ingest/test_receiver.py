@@ -33,10 +33,9 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-@pytest.fixture(params=["quick", "by aiohttp"])
-async def endpoint(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Endpoint]:
-    quick = request.param == "quick"
-    async with open_endpoint(tmp_path / "quarantine", LIMITS, quick=quick) as opened:
+@pytest.fixture
+async def endpoint(tmp_path: Path) -> AsyncIterator[Endpoint]:
+    async with open_endpoint(tmp_path / "quarantine", LIMITS) as opened:
         yield opened
 
 
@@ -336,7 +335,7 @@ async def test_deferred_requests_are_counted_by_their_reason(endpoint: Endpoint)
 async def test_a_body_that_does_not_arrive_is_deferred_and_counted(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("archive.ingest.receiver.BODY_SECONDS", 0.0)
+    monkeypatch.setattr("archive.http.write_endpoint.BODY_SECONDS", 0.0)
     gate = asyncio.Event()
 
     async def split_batch() -> AsyncIterator[bytes]:

@@ -247,7 +247,7 @@ async def test_the_disk_is_reported_once_when_it_fails_and_once_when_it_works(
 
 async def test_below_the_reserve_nothing_is_taken_and_nothing_is_written(tmp_path: Path) -> None:
     wal = await asyncio.to_thread(Wal.open, tmp_path, WalSettings(reserve=2**60))
-    with pytest.raises(WalUnavailableError, match=r"less than 1048576TiB are free \(the reserve\)"):
+    with pytest.raises(WalUnavailableError, match=r"less than 1048576TiB free \(wal.reserve\)"):
         await append(wal, batch([0]))
     assert await asyncio.to_thread(segment_paths, tmp_path) == {}
     await wal.close()
@@ -283,7 +283,7 @@ async def test_an_internal_error_reaches_the_caller_and_ends_nothing(
         patched.setattr("archive.wal.segment_log.encode_group", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             await append(wal, batch([0]))
-    assert "could not be written" in caplog.text
+    assert "cannot write a group of requests" in caplog.text
     assert wal.unavailable == ""
     await append(wal, batch([0]))
 
@@ -313,7 +313,7 @@ async def test_what_needs_no_more_of_the_disk_is_taken_below_the_reserve(
     free = SimpleNamespace(f_bavail=0, f_frsize=4096)
     monkeypatch.setattr(os, "statvfs", lambda _: free)
     await append(wal, batch([0]))  # space for it is there since the first
-    with pytest.raises(WalUnavailableError, match=r"less than 1B are free \(the reserve\)"):
+    with pytest.raises(WalUnavailableError, match=r"less than 1B free \(wal.reserve\)"):
         await append(wal, batch(list(range(100_000))))
     assert len(await found(tmp_path)) == 2
     await wal.close()
