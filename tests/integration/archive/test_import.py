@@ -193,24 +193,24 @@ def test_a_folder_in_use_is_refused_with_the_way_out(tmp_path: Path, capsys: Out
     with ArchiveFolder(tmp_path / "data"):
         assert run("import", tmp_path / "data", "--openmetrics", tmp_path / "text") == 2
     error = capsys.readouterr().err
-    assert "give the server's address" in error
+    assert "use the server's address" in error
     assert error.count("\n") == 1
 
 
 @pytest.mark.parametrize(
     ("text", "output"),
     [
-        ("up 1\n# EOF\n", "line 1: has no time"),
-        ("up 1 2\n", "line 1: the text ends without # EOF"),
-        ("# EOF\nup 1 2\n", "line 2: something follows # EOF"),
-        ("up one 2\n# EOF\n", "line 1: 'one' is no number"),
-        ("up 1_0 2\n# EOF\n", "line 1: '1_0' is no number"),
-        ("up 1 inf\n# EOF\n", "line 1: inf is no time"),
+        ("up 1\n# EOF\n", "line 1: the sample has no time"),
+        ("up 1 2\n", "line 1: the text is truncated: it ends without # EOF"),
+        ("# EOF\nup 1 2\n", "line 2: text after # EOF"),
+        ("up one 2\n# EOF\n", "line 1: 'one' is not a number"),
+        ("up 1_0 2\n# EOF\n", "line 1: '1_0' is not a number"),
+        ("up 1 inf\n# EOF\n", "line 1: inf is not a time"),
         ('up{a="1",a="2"} 1 2\n# EOF\n', "line 1: has no name, or a label twice"),
         ('{a="1"} 1 2\n# EOF\n', "line 1: has no name"),
         ("up{a=1} 1 2\n# EOF\n", "line 1: cannot read the labels 'a=1'"),
-        ("up 1 2 # x\n# EOF\n", "line 1: an exemplar is labels in braces"),
-        ("up 1 2 3\n# EOF\n", "line 1: a sample is a series, a value and a time"),
+        ("up 1 2 # x\n# EOF\n", "line 1: expected an exemplar: labels in braces"),
+        ("up 1 2 3\n# EOF\n", "line 1: expected a series, a value and a time"),
         ("up 1 -0.001\n# EOF\n", "line 1: -0.001 is before 1970 or after 9998"),
         ("up 1 2\nup 1 253370764800\n# EOF\n", "line 2: 253370764800 is before 1970 or after"),
     ],
@@ -288,8 +288,8 @@ def line_of(**other: object) -> str:
         (line_of(labels={"job": "x"}), "line 2: no metric name"),
         (line_of(time=-1), "line 2: Expected `int` >= 0"),
         (line_of(time=253_370_764_800_000), "line 2: Expected `int` <= 253370764799999"),
-        (line_of(data="!"), "line 2: the data is no base64"),
-        (line_of(data="CAE"), "line 2: the data is no base64"),
+        (line_of(data="!"), "line 2: the data is not base64"),
+        (line_of(data="CAE"), "line 2: the data is not base64"),
         (line_of(data="/////w=="), "line 2: "),
         (line_of(more=1), "line 2: Object contains unknown field `more`"),
     ],

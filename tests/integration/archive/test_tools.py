@@ -150,7 +150,7 @@ def test_verify_finds_a_missing_and_an_unknown_file(damaged: Path, capsys: Outpu
     assert main(["verify", str(damaged)]) == 1
     output = capsys.readouterr().out
     assert re.search(rf"FAULT: \S*{first.name}: cannot read", output)
-    assert "note: samples/day=2026-09-28/99-0000000001-0.parquet: no manifest names it" in output
+    assert "note: samples/day=2026-09-28/99-0000000001-0.parquet: not in the manifest" in output
 
 
 def test_verify_finds_a_damaged_segment(damaged: Path, capsys: Output) -> None:
@@ -177,7 +177,7 @@ def test_export_is_openmetrics_to_the_strictest_parser(archive: Path, capsys: Ou
     assert exemplar is not None
     assert (exemplar.labels, exemplar.value) == ({"trace": "abc"}, 2.5)
     assert len(families["temperature"].samples) == 32
-    assert "left out: 1 stale markers" in output.err
+    assert "dropped: 1 stale markers" in output.err
 
 
 def test_export_chooses_series_and_times(archive: Path, capsys: Output) -> None:
@@ -248,9 +248,9 @@ def test_compact_publishes_the_log_and_merges_days(tmp_path: Path, capsys: Outpu
         (["inspect", "{archive}", "--gap", "5"], "--gap: '5' is no duration"),
         (["inspect", "{archive}", "--by", "color"], "--by: no series has the label color"),
         (["inspect", "{archive}", "--wal", "/nonexistent"], "there is no such folder"),
-        (["export", "{archive}", "--match", "up{job=nats}"], "is no selector"),
-        (["export", "{archive}", "--match", '{a=~"("}'], "is no regular expression"),
-        (["export", "{archive}", "--match", "{}"], "chooses nothing"),
+        (["export", "{archive}", "--match", "up{job=nats}"], "is not a selector"),
+        (["export", "{archive}", "--match", '{a=~"("}'], "is not a regular expression"),
+        (["export", "{archive}", "--match", "{}"], "selects nothing"),
         (["export", "{archive}", "--from", "yesterday"], "--from: 'yesterday' is no time"),
         (["export", "{archive}", "--from", "5", "--to", "5"], "--to: 5 is not after 5"),
         (["export", "{archive}", "--output", "/nonexistent/x"], "--output: /nonexistent/x"),

@@ -80,16 +80,16 @@ def setting(row: int, **values: object) -> Change:
         (setting(0, scale=None), "a row has a scale without whole numbers"),
         (setting(0, scale=10), "a scale is not from 0 to 9"),
         (setting(1, stale=[1000]), "a time has a value and a stale marker"),
-        (setting(2, series=99), "1 rows of series that nobody knows"),
+        (setting(2, series=99), "1 rows of unknown series"),
         (setting(2, metric="down"), "1 rows have another metric than their series"),
         (list.reverse, "rows are not in the order of metric, series and hour"),
         (lambda rows: rows.append(rows[2]), "rows are not in the order of metric, series and hour"),
-        (lambda rows: rows.pop(), "has 2 rows, the manifest says 3"),
+        (lambda rows: rows.pop(), "has 2 rows, the manifest has 3"),
         (lambda rows: rows.pop(), "hourly of 2026-09-28: 1 rows have no samples"),
         (setting(0, iv=[5, 8]), "hourly max is wrong in 1 rows"),
         (setting(0, iv=[6, 7]), "hourly increase is wrong in 1 rows"),
-        (setting(1, stale=None), "2026-09-28 00:00: the manifest says (5, 3,"),
-        (setting(1, stale=[70_000]), "the rows (5, 3, '000000000000003')"),
+        (setting(1, stale=None), "2026-09-28 00:00: the manifest has (5, 3,"),
+        (setting(1, stale=[70_000]), "the rows have (5, 3, '000000000000003')"),
     ],
 )
 def test_rows_of_samples_that_cannot_be(
@@ -115,7 +115,7 @@ def test_every_statistic_is_held_to_the_samples(
         (lambda rows: rows.pop(), "1 rows have no hourly statistics"),
         (list.reverse, "rows are not in the order of metric, series and hour"),
         (setting(0, hour=MONDAY + 24 * HOUR), "rows of another day"),
-        (setting(0, hour=MONDAY + HOUR), "rows of 1 hours that the manifest does not give it"),
+        (setting(0, hour=MONDAY + HOUR), "rows of 1 hours that its manifest entry does not have"),
     ],
 )
 def test_rows_of_hourly_that_cannot_be(
@@ -169,6 +169,6 @@ def test_an_hour_that_the_manifest_invents(
     invented = HourEntry(samples=9, series=1, minutes="1", published=0)
     hours: DayEntry = replace(day, hours={**day.hours, MONDAY + 5 * HOUR: invented})
     write_manifest(storage, manifest.after(1, days={DAY: hours}))
-    assert "2026-09-28 05:00: the manifest says (9, 1, '1'), the rows None" in output(
+    assert "2026-09-28 05:00: the manifest has (9, 1, '1'), the rows have None" in output(
         storage, capsys
     )
