@@ -1,4 +1,4 @@
-"""A disk that is really full: refused in time, nothing spoilt, and taken again when it has room."""
+"""A full disk: requests are refused, nothing is damaged, and accepted again with free space."""
 
 import asyncio
 import os
@@ -71,7 +71,7 @@ def fill(disk: Path) -> Path:
 
 
 async def append_until_refused(wal: Wal, first: int) -> list[Batch]:
-    """The requests that were acknowledged; `wal.unavailable` tells why not the next."""
+    """The acknowledged requests; `wal.unavailable` is the reason for the next refusal."""
     kept: list[Batch] = []
     while True:
         each = request_of(first + len(kept))
@@ -123,9 +123,9 @@ async def test_samples_are_taken_again_when_space_returns(wal: Wal, disk: Path) 
     await asyncio.to_thread(check_folder, disk / "wal", kept)
 
 
-def fill_but(disk: Path, room: int) -> Path:
+def fill_but(disk: Path, free: int) -> Path:
     ballast = fill(disk)
-    os.truncate(ballast, ballast.stat().st_size - room)
+    os.truncate(ballast, ballast.stat().st_size - free)
     return ballast
 
 

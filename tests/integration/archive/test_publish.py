@@ -170,7 +170,7 @@ def test_late_samples_correct_the_increase_of_the_hour_after(folder: ArchiveFold
     folder.publish_all()
     following = ("c_total/a", MONDAY + 5 * HOUR)
     assert folder.hourly()[following]["increase"] == 90.0
-    # The counter was at 400 in between, so it fell to 100: a reset that nobody had seen.
+    # The counter was at 400 in between, so it fell to 100: a reset that was not seen before.
     folder.send([("c_total", MONDAY + 2 * HOUR, 400.0)])
     folder.publish_all()
     row = folder.hourly()[following]
@@ -270,7 +270,7 @@ def test_a_log_that_restarts_its_numbers_is_not_taken_for_a_published_one(tmp_pa
 
 
 def test_two_logs_on_one_store_lose_nothing(tmp_path: Path) -> None:
-    """A mistake, but an easy one with an object store: it must be told, and cost no sample."""
+    """An easy error with an object store: it must be reported, and lose no sample."""
     store = open_storage(tmp_path / "store")
     reported: list[Reported] = []
     errors = []

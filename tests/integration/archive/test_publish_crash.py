@@ -28,7 +28,7 @@ LATE: list[Reported] = [("up", MONDAY + DAY + 1, 7.5), ("new", MONDAY + 2 * DAY 
 
 
 class Broken(BaseException):
-    """Like a kill: nobody catches it."""
+    """Like a kill: never caught."""
 
 
 class Countdown:

@@ -1,4 +1,4 @@
-"""The archive as a process: what it acknowledged is published, also after a kill; the door, the end."""
+"""The archive as a process: acknowledged samples survive, authentication, shutdown."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def test_a_kill_loses_nothing_and_a_repeated_request_doubles_nothing(
     await archive.child.kill()
     await archive.start()
     await archive.ready()
-    # As a sender would whose answer was lost.
+    # Like a sender after a lost response.
     assert (await archive.write(first)).status == 204
     assert (await archive.write(rw.request_v1(*rw.many(60, LABELS, at + 1)))).status == 204
     assert (await archive.scrape()).value("archive_series") == 60
@@ -120,7 +120,7 @@ async def test_a_large_request_does_not_hold_up_the_others(archive: ArchiveProce
     assert (await large).status == 204
 
 
-# --- the door -------------------------------------------------------------------------------------
+# --- authentication -------------------------------------------------------------------------------
 
 
 async def test_only_users_and_tokens_may_write(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ async def test_sighup_ends_nothing_and_logs_what_applies_without_a_restart(
     async def output() -> bool:
         return "nothing to reload" in await archive.child.log_text()
 
-    await until(output, bool, "SIGHUP was not heard")
+    await until(output, bool, "SIGHUP was not logged")
     assert (await archive.write(rw.request_v1(*rw.many(1, LABELS, now())))).status == 204
 
 

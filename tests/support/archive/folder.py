@@ -124,7 +124,7 @@ class ArchiveFolder:
 
 
 def truth_of(reported: Iterable[Reported]) -> Truth:
-    """What the archive should hold of these samples: of equal times the last one told."""
+    """The expected content for these samples: of equal times the last one."""
     truth: Truth = {}
     for name, time, value in reported:
         truth.setdefault(full_name(name), {})[time] = bits_of(value)

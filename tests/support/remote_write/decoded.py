@@ -61,7 +61,7 @@ def things_of(batch: Batch, table: SeriesTable) -> list[Thing]:
     ]
 
 
-class Handler:
+class DecoderHarness:
     """A decoder with a table of its own, and beside it the slow reader of every rule."""
 
     def __init__(self, limits: Limits | None = None) -> None:
@@ -123,7 +123,7 @@ def _read_slowly(
 def _outcome(decoded: Decoded, table: SeriesTable) -> Outcome:
     return Outcome(
         rows=frozenset(Counter(rows_of(decoded.batch, table)).items()),
-        # Metadata that is repeated is kept once, by the quick way and not by the slow one.
+        # Repeated metadata is stored once by the cached decoders, and not by the others.
         things=frozenset(
             (thing, 0 if thing[0] == "METADATA" else count)
             for thing, count in Counter(things_of(decoded.batch, table)).items()

@@ -1,4 +1,4 @@
-"""A receiver behind HTTP with a log in memory: what was answered, kept, counted and put aside."""
+"""A receiver behind HTTP with a log in memory."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class MemoryLog:
     batches: list[Batch] = field(default_factory=list)
     error: Exception | None = None
     gate: asyncio.Event = field(default_factory=asyncio.Event)
-    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    appending: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def append(self, definitions: Iterable[SeriesDefinition], batch: Batch) -> None:
         assert not list(definitions), "the log knows them by its own table"
-        self.asked.set()
+        self.appending.set()
         await self.gate.wait()
         if self.error is not None:
             raise self.error

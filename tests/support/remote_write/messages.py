@@ -1,4 +1,4 @@
-"""Remote-write requests as bytes, written by the format's rules alone: no code of ours is asked."""
+"""Builds remote-write requests without the product's code."""
 
 from __future__ import annotations
 

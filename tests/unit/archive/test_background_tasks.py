@@ -66,6 +66,6 @@ async def test_work_that_ends_by_a_fault_is_reported_and_makes_the_process_unhea
     task.add_done_callback(_log_task_end)
     archive._tasks.append(task)
     await asyncio.wait([task])
-    await asyncio.sleep(0)  # its callback is called in the next turn
+    await asyncio.sleep(0)  # its callback runs in the next iteration
     assert archive._dead_task() == "forgetting ended"
     assert [record.message for record in caplog.records] == ["background task ended"]

@@ -1,4 +1,4 @@
-"""Settings of the archive from file, environment and flags, and whose words a mistake is told in."""
+"""Settings of the archive from file, environment and flags, and the origin in errors."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ async def test_a_disconnect_before_the_response_keeps_the_samples(endpoint: Endp
     endpoint.log.gate.clear()
     async with connected(endpoint) as wire:
         await wire.send(framed(message(3)))
-        await endpoint.log.asked.wait()
+        await endpoint.log.appending.wait()
     endpoint.log.gate.set()
     assert (await endpoint.post_body(message(1))).status == 204
     assert endpoint.log.samples == 4

@@ -1,4 +1,4 @@
-"""Plain requests that come at the same time: taken in as one, each answered as if it were alone."""
+"""Plain requests that arrive together: stored as one batch, with a response each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.remote_write import messages as rw
-from support.remote_write.decoded import Handler, rows_of
+from support.remote_write.decoded import DecoderHarness, rows_of
 from support.remote_write.endpoint import MemoryLog
 
 from archive.ingest.negotiation import RequestInfo
@@ -30,7 +30,7 @@ NOW: Final = 1_794_800_000_000
 
 
 class Sent:
-    """A receiver, and what it is sent in one turn of the event loop."""
+    """A receiver, and requests sent to it in one loop iteration."""
 
     def __init__(self, folder: Path) -> None:
         self.log, self.counters = MemoryLog(), ReceiverCounters()
@@ -85,7 +85,7 @@ async def test_requests_of_one_loop_iteration_are_one_batch_with_a_response_each
 async def test_responses_wait_until_the_batch_is_durable(sent: Sent) -> None:
     sent.log.gate.clear()
     responses = [sent.send(body(place)) for place in range(3)]
-    await sent.log.asked.wait()
+    await sent.log.appending.wait()
     assert not any(response.done() for response in responses)
     sent.log.gate.set()
     assert await sent.codes(*responses) == [204] * 3
@@ -147,7 +147,7 @@ async def test_an_immediate_refusal_of_the_log_is_reported(
 async def test_a_client_that_disconnects_does_not_affect_the_others(sent: Sent) -> None:
     sent.log.gate.clear()
     responses = [sent.send(body(place)) for place in range(3)]
-    await sent.log.asked.wait()
+    await sent.log.appending.wait()
     responses[1].cancel()
     sent.log.gate.set()
     assert await sent.codes(responses[0], responses[2]) == [204, 204]
@@ -194,7 +194,11 @@ PLACES: Final = st.lists(st.integers(0, 60), min_size=1, max_size=40)
 def test_requests_decoded_together_mean_what_they_mean_alone(
     rounds: list[list[tuple[list[int], int]]],
 ) -> None:
-    together, alone, cursors = Handler(), Handler(), [ConnectionCursor() for _ in range(3)]
+    together, alone, cursors = (
+        DecoderHarness(),
+        DecoderHarness(),
+        [ConnectionCursor() for _ in range(3)],
+    )
     for sent in rounds:
         messages = [request(places) for places, _ in sent]
         bodies = [rw.compressed(message) for message in messages]
@@ -212,7 +216,7 @@ def test_requests_decoded_together_mean_what_they_mean_alone(
 @pytest.mark.parametrize("known", [False, True])
 def test_a_request_is_not_completed_by_the_one_behind_it(known: bool) -> None:
     """Wherever it is cut off, and though the two together would be one that is whole."""
-    harness = Handler()
+    harness = DecoderHarness()
     message = request([1, 2, 3])
     if known:
         harness.decode(Version.V1, rw.compressed(message), NOW)

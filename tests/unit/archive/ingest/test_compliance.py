@@ -1,6 +1,6 @@
-"""The cases of the public receiver compliance tests for remote write 2.0, held to exact answers.
+"""The cases of the public receiver compliance tests for remote write 2.0, held to exact responses.
 
-There a 400 is often as good as a success; here each case has one right answer and exact counts.
+They often accept a 400 or a success; here each case has one right response and exact counts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The answer to each request: which code, which headers, what is kept, counted and put aside."""
+"""The response to each request: code, headers, and what is stored, counted and quarantined."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ async def test_the_response_waits_until_the_samples_are_durable(
     endpoint: Endpoint, version: str
 ) -> None:
     endpoint.log.gate.clear()
-    asked = asyncio.create_task(endpoint.post(request_of(version, *good()), version))
-    await endpoint.log.asked.wait()
-    assert not asked.done()
+    appending = asyncio.create_task(endpoint.post(request_of(version, *good()), version))
+    await endpoint.log.appending.wait()
+    assert not appending.done()
     endpoint.log.gate.set()
-    assert (await asked).status == 204
+    assert (await appending).status == 204
 
 
 @both
@@ -205,11 +205,11 @@ async def test_a_body_over_the_limit_is_400_and_not_read(endpoint: Endpoint, ver
 
 
 async def test_a_body_over_the_limit_that_hides_its_size_is_400_too(endpoint: Endpoint) -> None:
-    async def split_batch() -> AsyncIterator[bytes]:
+    async def chunks() -> AsyncIterator[bytes]:
         for _ in range(60):
             yield bytes(1000)
 
-    response = await endpoint.client.post(WRITE_PATH, data=split_batch(), headers=rw.headers())
+    response = await endpoint.client.post(WRITE_PATH, data=chunks(), headers=rw.headers())
     assert response.status == 400
 
 
@@ -270,19 +270,17 @@ async def test_more_than_may_wait_together_is_503(tmp_path: Path) -> None:
     )
     body = rw.compressed(rw.request_v1(*good()))
 
-    async def split_batch() -> AsyncIterator[bytes]:
-        yield body  # its size is not told, so it may become as large as any
+    async def chunks() -> AsyncIterator[bytes]:
+        yield body  # without a Content-Length
 
     async with TestClient(TestServer(app)) as client:
-        first = asyncio.create_task(
-            client.post(WRITE_PATH, data=split_batch(), headers=rw.headers())
-        )
-        await log.asked.wait()
-        second = await client.post(WRITE_PATH, data=split_batch(), headers=rw.headers())
+        first = asyncio.create_task(client.post(WRITE_PATH, data=chunks(), headers=rw.headers()))
+        await log.appending.wait()
+        second = await client.post(WRITE_PATH, data=chunks(), headers=rw.headers())
         assert second.status == 503
         log.gate.set()
         assert (await first).status == 204
-        third = await client.post(WRITE_PATH, data=split_batch(), headers=rw.headers())
+        third = await client.post(WRITE_PATH, data=chunks(), headers=rw.headers())
         assert third.status == 204
 
 
@@ -338,12 +336,12 @@ async def test_a_body_that_does_not_arrive_is_deferred_and_counted(
     monkeypatch.setattr("archive.http.write_endpoint.BODY_SECONDS", 0.0)
     gate = asyncio.Event()
 
-    async def split_batch() -> AsyncIterator[bytes]:
+    async def chunks() -> AsyncIterator[bytes]:
         yield b"a"
         await gate.wait()
 
-    asked = endpoint.client.post(WRITE_PATH, data=split_batch(), headers=rw.headers())
-    response = await asked
+    appending = endpoint.client.post(WRITE_PATH, data=chunks(), headers=rw.headers())
+    response = await appending
     gate.set()
     assert response.status == 503
     assert await counted(endpoint, "deferred_requests_total") == {"slow": 1}

@@ -1,4 +1,4 @@
-"""Requests made to mislead whoever looks only at lengths: known labels, plain sizes, other content."""
+"""Requests crafted to mislead length checks: known labels, plain sizes, other content."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 from support.remote_write import messages as rw
-from support.remote_write.decoded import Handler
+from support.remote_write.decoded import DecoderHarness
 
 from archive.remote_write.decoder import Version
 
@@ -54,7 +54,7 @@ def message_of(version: Version, sample: bytes, behind: bytes = b"") -> bytes:
 
 
 def check(version: Version, message: bytes) -> None:
-    harness = Handler()
+    harness = DecoderHarness()
     plain = VALUE + b"\x10" + TIME
     for known in (plain, b"\x10" + TIME, plain + b"\x18" + TIME):
         harness.outcome(version, rw.compressed(message_of(version, known)), NOW)

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 from support.remote_write import messages as rw
-from support.remote_write.decoded import Handler, rows_of, things_of
+from support.remote_write.decoded import DecoderHarness, rows_of, things_of
 
 from archive.remote_write.decoder import Version
 from archive.remote_write.protobuf import MalformedError
@@ -33,13 +33,15 @@ ENCODERS: Final[dict[Version, Encode]] = {Version.V1: rw.request_v1, Version.V2:
 both = pytest.mark.parametrize("version", list(Version), ids=lambda version: version.value)
 
 
-def decode(harness: Handler, version: Version, *series: rw.Series, now: int = NOW) -> Decoded:
+def decode(
+    harness: DecoderHarness, version: Version, *series: rw.Series, now: int = NOW
+) -> Decoded:
     return harness.decode(version, rw.compressed(ENCODERS[version](*series)), now)
 
 
-def twice(version: Version, *series: rw.Series) -> tuple[Handler, Decoded]:
+def twice(version: Version, *series: rw.Series) -> tuple[DecoderHarness, Decoded]:
     """The second time most of it is known, and read by another way."""
-    harness = Handler()
+    harness = DecoderHarness()
     first = decode(harness, version, *series)
     second = decode(harness, version, *series)
     assert sorted(rows_of(first.batch, harness.table)) == sorted(
@@ -86,7 +88,7 @@ def test_several_samples_of_a_series_are_all_taken(version: Version) -> None:
 @both
 def test_a_request_changes_and_is_still_read_right(version: Version) -> None:
     """Values become zero and back, series come, go and change places between known ones."""
-    harness = Handler()
+    harness = DecoderHarness()
     names = [f"metric_{place}" for place in range(40)]
     for repeat in range(12):
         order = names[repeat % 5 :: 2] + names[: repeat * 3]
@@ -106,7 +108,7 @@ def test_a_request_changes_and_is_still_read_right(version: Version) -> None:
 @pytest.mark.parametrize("size", [*range(95, 125), *range(16_340, 16_380)])
 def test_label_sets_of_every_length_around_a_longer_header_are_read(size: int) -> None:
     """One byte more or less of labels moves the length of the series over 127 or 16,383."""
-    harness = Handler()
+    harness = DecoderHarness()
     for value in (1.0, 0.0, 0.0, 2.0, 0.0, 3.0, 3.0):
         series = rw.series("m", rw.sample(value, NOW), long="x" * size)
         decoded = decode(harness, Version.V1, series, rw.series("n", rw.sample(4, NOW)))
@@ -198,7 +200,7 @@ def test_a_label_that_is_not_utf_8_is_refused_and_the_rest_kept(version: Version
     good = rw.series("good", rw.sample(1, NOW))
     bad = rw.series("bad", rw.sample(1, NOW), job="QQQQ")
     message = ENCODERS[version](good, bad).replace(b"QQQQ", b"Q\xff\xfeQ")
-    harness = Handler()
+    harness = DecoderHarness()
     for _ in range(2):
         decoded = harness.decode(version, rw.compressed(message), NOW)
         assert decoded.written.samples == 1
@@ -209,13 +211,13 @@ def test_a_label_that_is_not_utf_8_is_refused_and_the_rest_kept(version: Version
 def test_only_as_many_new_series_as_may_live_are_taken_and_the_known_go_on(
     version: Version,
 ) -> None:
-    harness = Handler(Limits(live_series=10))
+    harness = DecoderHarness(Limits(live_series=10))
     assert decode(harness, version, *rw.many(10, {}, NOW)).written.samples == 10
     population = rw.many(13, {}, NOW + 1)
     decoded = decode(harness, version, *population, now=NOW + 20_000)
     assert decoded.written.samples == 10
     assert decoded.refusals.counts == {"more than 10 live series (limits.live_series)": 3}
-    # Two hours later nobody is alive any more, so there is room for others.
+    # Two hours later no series is alive, so new ones are accepted.
     later = NOW + 3 * 3_600_000
     others = rw.many(10, {"zone": "new"}, later)
     assert decode(harness, version, *others, now=later).written.samples == 10
@@ -223,7 +225,7 @@ def test_only_as_many_new_series_as_may_live_are_taken_and_the_known_go_on(
 
 @both
 def test_idle_series_are_forgotten_and_come_back_the_same(version: Version) -> None:
-    harness = Handler()
+    harness = DecoderHarness()
     first = decode(harness, version, *rw.many(50, {}, NOW))
     later = NOW + 3 * 3_600_000
     decode(harness, version, *rw.many(5, {}, later), now=later)
@@ -240,7 +242,7 @@ def test_idle_series_are_forgotten_and_come_back_the_same(version: Version) -> N
 
 @both
 def test_an_empty_request_is_one_without_samples(version: Version) -> None:
-    decoded = Handler().decode(version, rw.compressed(b""), NOW)
+    decoded = DecoderHarness().decode(version, rw.compressed(b""), NOW)
     assert decoded.empty
     assert not decoded.refusals
 
@@ -251,13 +253,13 @@ def test_the_other_version_is_not_taken_for_an_empty_request(version: Version) -
     with pytest.raises(
         MalformedError, match=f"version {other.value}, announced as {version.value}"
     ):
-        Handler().decode(version, rw.compressed(ENCODERS[other](GOOD)), NOW)
+        DecoderHarness().decode(version, rw.compressed(ENCODERS[other](GOOD)), NOW)
 
 
 @both
 def test_a_field_of_a_later_version_is_skipped(version: Version) -> None:
     message = rw.length(99, b"new") + ENCODERS[version](GOOD) + rw.number(98, 7)
-    assert Handler().decode(version, rw.compressed(message), NOW).written.samples == 1
+    assert DecoderHarness().decode(version, rw.compressed(message), NOW).written.samples == 1
 
 
 @both
@@ -265,7 +267,7 @@ def test_a_field_of_a_later_version_is_skipped(version: Version) -> None:
 def test_more_series_or_samples_than_allowed_are_malformed(
     version: Version, limits: Limits
 ) -> None:
-    harness = Handler(limits)
+    harness = DecoderHarness(limits)
     for _ in range(2):
         assert decode(harness, version, *rw.many(5, {}, NOW)).written.samples == 5
         with pytest.raises(MalformedError, match="holds more than 5"):
@@ -276,7 +278,7 @@ def test_more_series_or_samples_than_allowed_are_malformed(
 
 @both
 def test_a_malformed_request_leaves_nothing_behind(version: Version) -> None:
-    harness = Handler()
+    harness = DecoderHarness()
     decode(harness, version, GOOD)
     known = len(harness.table), harness.decoder.remembered
     message = ENCODERS[version](GOOD, *rw.many(5, {}, NOW))
@@ -311,7 +313,7 @@ def test_references_of_one_two_and_three_bytes_are_read() -> None:
         rw.series("up", rw.sample(place, NOW), instance=f"host-{place}", job=f"job-{place % 9000}")
         for place in range(20_000)
     ]
-    harness = Handler()
+    harness = DecoderHarness()
     for _ in range(2):
         decoded = decode(harness, Version.V2, *population)
         assert decoded.written.samples == len(population)
@@ -338,7 +340,7 @@ def test_wrong_references_refuse_their_series_alone(references: list[int], reaso
     sample = rw.length(2, rw.sample(1, NOW).encoded())
     packed = b"".join(map(rw.varint, references))
     good, bad = rw.length(1, b"\x01\x02") + sample, rw.length(1, packed) + sample
-    harness = Handler()
+    harness = DecoderHarness()
     for _ in range(2):
         decoded = harness.decode(Version.V2, raw_v2(symbols, good, bad, good), NOW)
         assert decoded.written.samples == 2
@@ -348,14 +350,14 @@ def test_wrong_references_refuse_their_series_alone(references: list[int], reaso
 def test_references_may_come_unpacked() -> None:
     sample = rw.length(2, rw.sample(1, NOW).encoded())
     body = raw_v2([b"", b"__name__", b"up"], b"\x08\x01\x08\x02" + sample)
-    assert Handler().decode(Version.V2, body, NOW).written.samples == 1
+    assert DecoderHarness().decode(Version.V2, body, NOW).written.samples == 1
 
 
 def test_symbols_may_come_behind_the_series() -> None:
     sample = rw.length(2, rw.sample(1, NOW).encoded())
     series = rw.length(5, rw.length(1, b"\x01\x02") + sample)
     message = series + b"".join(rw.length(4, each) for each in (b"", b"__name__", b"up"))
-    assert Handler().decode(Version.V2, rw.compressed(message), NOW).written.samples == 1
+    assert DecoderHarness().decode(Version.V2, rw.compressed(message), NOW).written.samples == 1
 
 
 @pytest.mark.parametrize(
@@ -378,4 +380,4 @@ def test_a_series_is_of_samples_or_of_histograms(series: rw.Series, reason: str)
 def test_a_series_of_1_0_without_samples_is_no_error() -> None:
     _, decoded = twice(Version.V1, rw.series("up"), GOOD)
     assert not decoded.refusals
-    assert things_of(decoded.batch, Handler().table) == []
+    assert things_of(decoded.batch, DecoderHarness().table) == []

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 from support.remote_write import messages as rw
-from support.remote_write.decoded import Handler, things_of
+from support.remote_write.decoded import DecoderHarness, things_of
 
 from archive.remote_write.decoder import Version
 from archive.remote_write.result import Decoded
@@ -18,7 +18,7 @@ both = pytest.mark.parametrize("version", list(Version), ids=lambda version: ver
 
 
 def decode(
-    harness: Handler, version: Version, *series: rw.Series, now: int = NOW, **more: object
+    harness: DecoderHarness, version: Version, *series: rw.Series, now: int = NOW, **more: object
 ) -> Decoded:
     encode = rw.request_v1 if version is Version.V1 else rw.request_v2
     return harness.decode(version, rw.compressed(encode(*series, **more)), now)
@@ -66,7 +66,7 @@ CONTRADICTORY: Final = {
 def test_a_histogram_that_holds_together_is_kept_byte_by_byte(
     version: Version, histogram: rw.Histogram
 ) -> None:
-    harness = Handler()
+    harness = DecoderHarness()
     decoded = decode(harness, version, rw.Series([("__name__", "h")], histograms=[histogram]))
     assert not decoded.refusals
     assert decoded.written.histograms == 1
@@ -82,7 +82,7 @@ def test_a_histogram_that_contradicts_itself_is_refused_alone(
     version: Version, histogram: rw.Histogram, reason: str
 ) -> None:
     series = rw.Series([("__name__", "h")], histograms=[PLAIN, histogram])
-    decoded = decode(Handler(), version, series, rw.series("up", rw.sample(1, NOW)))
+    decoded = decode(DecoderHarness(), version, series, rw.series("up", rw.sample(1, NOW)))
     assert (decoded.written.samples, decoded.written.histograms) == (1, 1)
     (reported,) = decoded.refusals.counts
     assert reason in reported
@@ -108,14 +108,14 @@ def test_counts_in_floating_point_may_be_off_but_not_negative(
 ) -> None:
     series = rw.length(1, rw.label(("__name__", "h")))
     message = rw.length(1, series + rw.length(4, float_histogram(count, buckets)))
-    decoded = Handler().decode(Version.V1, rw.compressed(message), NOW)
+    decoded = DecoderHarness().decode(Version.V1, rw.compressed(message), NOW)
     assert decoded.written.histograms == kept
 
 
 @both
 def test_a_histogram_of_the_far_future_is_refused(version: Version) -> None:
     far = replace(PLAIN, time=NOW + 10**9)
-    decoded = decode(Handler(), version, rw.Series([("__name__", "h")], histograms=[far]))
+    decoded = decode(DecoderHarness(), version, rw.Series([("__name__", "h")], histograms=[far]))
     assert decoded.written.histograms == 0
     assert list(decoded.refusals.counts) == ["a time too far in the future"]
 
@@ -126,7 +126,7 @@ def test_a_histogram_of_the_far_future_is_refused(version: Version) -> None:
 @both
 def test_exemplars_are_kept_in_one_form_whatever_the_version(version: Version) -> None:
     exemplar = rw.Exemplar(NOW, 0.25, [("span_id", "s1"), ("trace_id", "abc")])
-    harness = Handler()
+    harness = DecoderHarness()
     series = rw.Series([("__name__", "up")], [rw.sample(1, NOW)], exemplars=[exemplar])
     decoded = decode(harness, version, series)
     assert (decoded.written.samples, decoded.written.exemplars) == (1, 1)
@@ -140,7 +140,7 @@ def test_exemplars_are_kept_in_one_form_whatever_the_version(version: Version) -
 def test_exemplars_without_samples_are_kept(version: Version) -> None:
     """Prometheus itself sends them so."""
     series = rw.Series([("__name__", "up")], exemplars=[rw.Exemplar(NOW, 1, [("trace_id", "x")])])
-    decoded = decode(Handler(), version, series)
+    decoded = decode(DecoderHarness(), version, series)
     assert decoded.written.exemplars == 1
     assert not decoded.refusals
 
@@ -151,7 +151,7 @@ def test_an_exemplar_that_is_not_utf_8_is_refused_and_its_sample_kept(version: V
     series = rw.Series([("__name__", "up")], [rw.sample(1, NOW)], exemplars=[exemplar])
     encode = rw.request_v1 if version is Version.V1 else rw.request_v2
     body = rw.compressed(encode(series).replace(b"QQQQ", b"QQ\xff\xff"))
-    decoded = Handler().decode(version, body, NOW)
+    decoded = DecoderHarness().decode(version, body, NOW)
     assert (decoded.written.samples, decoded.written.exemplars) == (1, 0)
     assert decoded.refusals.counts == {"a text that is not UTF-8": 1}
 
@@ -167,7 +167,7 @@ def reported(decoded: Decoded) -> list[bytes]:
 
 
 def test_metadata_of_1_0_is_kept_when_it_is_new() -> None:
-    harness = Handler()
+    harness = DecoderHarness()
     assert reported(decode(harness, Version.V1, metadata=[NAMED])) == [NAMED.encoded_v1()]
     assert reported(decode(harness, Version.V1, metadata=[NAMED])) == []
     changed = replace(NAMED, help="How many so far.")
@@ -176,7 +176,7 @@ def test_metadata_of_1_0_is_kept_when_it_is_new() -> None:
 
 
 def test_metadata_of_2_0_is_kept_for_each_series_when_it_is_new() -> None:
-    harness = Handler()
+    harness = DecoderHarness()
 
     def send(metadata: rw.Metadata, now: int = NOW) -> Decoded:
         series = [replace(each, metadata=metadata) for each in rw.many(3, {}, now)]
@@ -196,7 +196,7 @@ def test_metadata_of_2_0_is_kept_for_each_series_when_it_is_new() -> None:
 
 def test_metadata_of_2_0_alone_is_kept() -> None:
     series = rw.Series([("__name__", "up")], metadata=COUNTER)
-    decoded = decode(Handler(), Version.V2, series)
+    decoded = decode(DecoderHarness(), Version.V2, series)
     assert reported(decoded) == [COUNTER.encoded_v1()]
     assert not decoded.refusals
 
@@ -206,7 +206,7 @@ def test_metadata_with_references_beyond_the_symbols_is_refused_and_the_samples_
     metadata = rw.length(5, rw.number(1, 1) + rw.number(3, 77))
     series = rw.length(5, rw.length(1, b"\x01\x02") + sample + metadata)
     symbols = b"".join(rw.length(4, each) for each in (b"", b"__name__", b"up"))
-    harness = Handler()
+    harness = DecoderHarness()
     for _ in range(2):
         decoded = harness.decode(Version.V2, rw.compressed(symbols + series), NOW)
         assert decoded.written.samples == 1

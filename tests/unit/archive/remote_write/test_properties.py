@@ -1,4 +1,4 @@
-"""Whatever bytes come: the quick way says what the slow one says, and nothing else than malformed.
+"""For any bytes the cached decoders agree with the field-by-field ones, or report malformed.
 
 A decoder that knows the series already is given requests that were changed anywhere, so that what
 it predicts is wrong in every possible way.
@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.nats.servers import long_run
 from support.remote_write import messages as rw
-from support.remote_write.decoded import Handler
+from support.remote_write.decoded import DecoderHarness
 
 from archive.remote_write.decoder import Version
 from archive.settings.limits import Limits
@@ -87,7 +87,7 @@ def encode(version: Version, request: list[rw.Series]) -> bytes:
 def test_a_decoder_with_caches_agrees_with_one_that_reads_everything(
     version: Version, sent: list[list[rw.Series]], data: st.DataObject
 ) -> None:
-    harness = Handler(LIMITS)
+    harness = DecoderHarness(LIMITS)
     for request in (*sent, *sent):
         message = encode(version, request)
         if data.draw(st.booleans()):
@@ -105,7 +105,7 @@ def test_a_request_brings_exactly_what_was_written(
 ) -> None:
     """By the test's own understanding of the rules, not by any reader of ours."""
     message = encode(version, request)
-    harness = Handler()
+    harness = DecoderHarness()
     for _ in range(2):
         outcome = harness.outcome(version, rw.compressed(message), NOW)
         found = {(row[0], row[1], row[2], row[3], row[4]): count for row, count in outcome.rows}
@@ -135,7 +135,7 @@ def expected_rows(version: Version, request: list[rw.Series]) -> dict[object, in
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.sampled_from(list(Version)), st.binary(max_size=400))
 def test_any_message_is_read_or_malformed(version: Version, message: bytes) -> None:
-    harness = Handler(LIMITS)
+    harness = DecoderHarness(LIMITS)
     expected = harness.slow_outcome(version, message, NOW)
     assert harness.outcome(version, rw.compressed(message), NOW) == expected
     harness.outcome(version, message, NOW)  # as a body it is hardly ever snappy, and never a crash

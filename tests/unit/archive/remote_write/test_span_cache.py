@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.nats.servers import long_run
 from support.remote_write import messages as rw
-from support.remote_write.decoded import Handler, rows_of
+from support.remote_write.decoded import DecoderHarness, rows_of
 
 from archive.remote_write.decoder import Version
 from archive.remote_write.snappy import SLACK
@@ -35,7 +35,7 @@ def series(place: int, value: float, replica: str = "") -> rw.Series:
     )
 
 
-def decode(harness: Handler, *request: rw.Series, now: int = NOW) -> list[int]:
+def decode(harness: DecoderHarness, *request: rw.Series, now: int = NOW) -> list[int]:
     decoded = harness.decode(Version.V1, rw.compressed(rw.request_v1(*request)), now)
     return decoded.batch.series.tolist()
 
@@ -93,7 +93,7 @@ def test_spans_and_the_field_by_field_decoder_agree_in_any_order(
     sent: list[tuple[list[rw.Series], str, int | None]],
 ) -> None:
     """And whichever connection they come by."""
-    harness, cursors = Handler(), [ConnectionCursor(), ConnectionCursor()]
+    harness, cursors = DecoderHarness(), [ConnectionCursor(), ConnectionCursor()]
     for request, event, connection in sent:
         if event == "restart":
             harness.restart()
@@ -124,7 +124,7 @@ def test_a_slot_is_in_one_span_and_a_span_that_lost_its_half_is_released() -> No
     assert [slot.span for slot in slots[3:]] == [None] + [first] * 4
     table.discard(slots[4])
     assert [slot.span for slot in slots[3:]] == [None] * 5
-    assert [slot.raw for slot in slots] == raws  # whoever has them
+    assert [slot.raw for slot in slots] == raws  # in the slot or its span
     assert list(first.rows(0, 8)) == []
     assert [raw for _, raw in second.rows(0, 8)] == raws[:3]
 
@@ -260,7 +260,7 @@ def test_a_request_is_predicted_from_the_cursor_of_its_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """However the requests of several connections are mixed: after two rounds nothing is looked up."""
-    harness, cursors = Handler(), [ConnectionCursor() for _ in range(3)]
+    harness, cursors = DecoderHarness(), [ConnectionCursor() for _ in range(3)]
     populations = [[series(place, 1) for place in range(start, 300, 3)] for start in range(3)]
 
     def send_all(shift: int) -> None:
@@ -285,8 +285,8 @@ def test_a_request_is_predicted_from_the_cursor_of_its_connection(
 
 
 def test_a_series_that_was_forgotten_is_not_taken_for_another() -> None:
-    """Its place in the columns is given away; a run that still had it would tell the wrong number."""
-    harness = Handler()
+    """Its index is reused; a span that still had it would yield the wrong series."""
+    harness = DecoderHarness()
     first = decode(harness, *(series(place, 1) for place in range(40)))
     later = NOW + HOURS
     decode(harness, *(series(place, 1) for place in range(0, 40, 2)), now=later)
@@ -303,7 +303,7 @@ def test_a_series_that_was_forgotten_is_not_taken_for_another() -> None:
 @pytest.mark.parametrize("replica", ["", "a"])
 @pytest.mark.parametrize("step", [1, -1, 7])
 def test_after_a_restart_every_series_has_the_number_that_it_had(replica: str, step: int) -> None:
-    harness = Handler()
+    harness = DecoderHarness()
     population = [series(place, place % 3, replica) for place in range(300)]
     numbers = decode(harness, *population)
     for _ in range(2):
@@ -314,7 +314,7 @@ def test_after_a_restart_every_series_has_the_number_that_it_had(replica: str, s
 
 
 def test_what_follows_a_recognised_series_is_known_without_being_read() -> None:
-    harness = Handler()
+    harness = DecoderHarness()
     population = [series(place, 1) for place in range(1, 201)]
     decode(harness, *population)
     harness.restart()
@@ -325,7 +325,7 @@ def test_what_follows_a_recognised_series_is_known_without_being_read() -> None:
 
 
 def test_requests_that_are_decoded_together_find_all_that_was_made_for_them() -> None:
-    harness = Handler()
+    harness = DecoderHarness()
     population = [series(place, 1) for place in range(600)]
     decode(harness, *population)
     harness.restart()
@@ -341,14 +341,14 @@ def test_requests_that_are_decoded_together_find_all_that_was_made_for_them() ->
 
 
 def test_labels_that_come_in_another_order_are_not_made_in_vain_for_ever() -> None:
-    harness = Handler()
+    harness = DecoderHarness()
     population = [series(place, 1) for place in range(3_000)]
     numbers = decode(harness, *population)
     harness.restart()
     turned = [rw.Series(each.labels[::-1], each.samples) for each in population]
     found = [decode(harness, each)[0] for each in turned]
     assert found == numbers
-    # One for each that came, and a few blocks that nobody asked for.
+    # One for each that arrived, and a few blocks without use.
     assert harness.decoder.remembered - len(population) <= len(population)
 
 
@@ -356,7 +356,7 @@ def test_other_rules_after_a_restart_are_obeyed_by_series_of_before() -> None:
     few = rw.series("few", rw.sample(1, NOW), job="x")
     many = rw.series("many", rw.sample(1, NOW), **{f"l{n}": "x" for n in range(9)})
     long = rw.series("long", rw.sample(1, NOW), job="y" * 500)
-    harness = Handler()
+    harness = DecoderHarness()
     decode(harness, few, many, long)
     harness.restart(Limits(labels=5, label_bytes=100))
     decoded = harness.decode(Version.V1, rw.compressed(rw.request_v1(few, many, long)), NOW)
@@ -367,7 +367,7 @@ def test_other_rules_after_a_restart_are_obeyed_by_series_of_before() -> None:
 
 def test_another_replica_label_after_a_restart_is_obeyed() -> None:
     one, two = (rw.series("up", rw.sample(1, NOW), job=name, __replica__="a") for name in "xy")
-    harness = Handler()
+    harness = DecoderHarness()
     decode(harness, one, two)
     for replica, labels in (("job", ("__name__", "__replica__")), ("", ("__name__", "__replica__", "job"))):  # fmt: skip
         harness.restart(replica=replica)
@@ -379,7 +379,7 @@ def test_another_replica_label_after_a_restart_is_obeyed() -> None:
 
 
 def test_numbers_that_were_lost_are_no_series() -> None:
-    harness = Handler()
+    harness = DecoderHarness()
     decode(harness, series(0, 1))
     harness.table.skip_to(50)
     decode(harness, series(1, 1))
@@ -390,7 +390,7 @@ def test_numbers_that_were_lost_are_no_series() -> None:
 def test_new_series_after_a_restart_are_looked_up_only_a_few_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    harness = Handler()
+    harness = DecoderHarness()
     decode(harness, *(series(place, 1) for place in range(50)))
     harness.restart()
     lookups = 0

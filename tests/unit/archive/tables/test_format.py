@@ -1,4 +1,4 @@
-"""The contract: FORMAT.md says what schema.py has, and files are what both say."""
+"""The contract: FORMAT.md, schema.py and written files agree."""
 
 import re
 from collections.abc import Callable
@@ -123,7 +123,7 @@ def test_a_file_that_broke_off_does_not_appear(tmp_path: Path) -> None:
 
 
 def bucket(tmp_path: Path) -> Storage:
-    """A store behind pyarrow's interface that is not this machine's own, as far as we can tell."""
+    """A store behind pyarrow's interface that does not count as a local file system."""
     inner = pafs.SubTreeFileSystem(tmp_path.as_posix(), pafs.LocalFileSystem())
     return Storage(inner, "bucket/prefix")
 

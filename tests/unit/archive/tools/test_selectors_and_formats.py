@@ -272,7 +272,7 @@ def test_any_bytes_are_a_message_or_a_message_error(data: bytes) -> None:
 def test_what_remote_write_sends_remote_read_reads(
     reported: list[tuple[dict[str, str], list[tuple[int, int]]]],
 ) -> None:
-    """The answer to a read has the same series in it, one message deeper."""
+    """A read response contains the same series, one message deeper."""
     batch = ImportBatch([imported(labels, samples) for labels, samples in reported])
     request = write_request(batch)
     found = read_response(b"\x0a" + _varint(len(request)) + request, "")

@@ -54,7 +54,7 @@ async def found(folder: Path) -> list[object]:
 
 
 class Gate:
-    """Holds up every sync until it is opened; tells when one has begun."""
+    """Blocks every sync until it is opened; `is_reached` waits for the first."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._reached = threading.Event()

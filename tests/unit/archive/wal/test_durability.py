@@ -18,7 +18,7 @@ from archive.wal.write_ahead_log import Wal
 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was asked of the disk, in its order, by the names of the files."""
+    """The disk operations in order, with file names."""
     reported: list[str] = []
 
     def watch(place: Any, name: str, word: str, named: Callable[..., str]) -> None:
@@ -101,7 +101,7 @@ async def test_where_no_call_does_both_the_sync_is_another(
 def test_a_part_that_was_taken_is_not_all(
     tmp_path: Path, steps: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody knows whether the rest is taken, and where that is so it is synced again."""
+    """A short write is continued and synced again."""
     path, pwritev = tmp_path / "log", os.pwritev
 
     def short(descriptor: int, parts: list[bytes], offset: int, flags: int = 0) -> int:

@@ -51,7 +51,7 @@ class Held:
 
 @pytest.fixture
 def no_thread(wal: Wal, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever waits for the disk in a thread fails the test."""
+    """A sync in a thread fails the test."""
 
     def unexpected(*_: object) -> None:
         raise AssertionError("a thread synced")
@@ -125,10 +125,10 @@ async def test_a_write_that_fails_is_refused_and_ends_the_segment(
 
 
 class FakeContext:
-    """The library's, with a kernel that does to every sync what it is told."""
+    """The library's context, with a kernel whose result the test sets."""
 
     def __init__(self, submit: Callable[[Callable[[int], None]], int]) -> None:
-        self.fileno, self._end = os.pipe()  # nothing is ever told by it
+        self.fileno, self._end = os.pipe()  # never written to
         self._submit = submit
 
     def submit(self, operation: SimpleNamespace) -> int:
@@ -152,11 +152,11 @@ def fake_kernel(
 async def test_an_error_of_the_kernel_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The library tells its number without the sign; an answer then would be a lie."""
+    """The library returns the error number without its sign; a 204 would be wrong."""
     loop = asyncio.get_running_loop()
 
-    def fail(tell: Callable[[int], None]) -> int:
-        loop.call_soon(tell, 2**64 - errno.EIO)
+    def fail(callback: Callable[[int], None]) -> int:
+        loop.call_soon(callback, 2**64 - errno.EIO)
         return 1
 
     fake_kernel(monkeypatch, fail)

@@ -1,4 +1,4 @@
-"""Whatever happens to the bytes of a segment: a prefix is read, and the rest is told, not hidden."""
+"""After any damage to a segment a prefix is read, and the rest is reported."""
 
 import asyncio
 import logging
@@ -104,7 +104,7 @@ def recovered(folder: Path) -> Wal:
 
 
 def check_prefix(path: Path, whole: list[tuple[Any, ...]]) -> Ending:
-    """What holds after any damage; the ending that was told."""
+    """Checks what holds after any damage; returns the reported ending."""
     found, ending = read(path)
     assert found == whole[: len(found)]
     written = path.read_bytes().rstrip(b"\0")
@@ -302,7 +302,7 @@ def test_series_and_segments_keep_their_numbers_when_all_is_published(tmp_path: 
 
 
 def test_numbers_that_the_archive_has_used_are_not_given_again(tmp_path: Path) -> None:
-    """As after somebody removed the folder of the log and left what was published."""
+    """The log folder was removed, the published files were not."""
 
     async def start() -> None:
         wal = await asyncio.to_thread(
@@ -378,7 +378,7 @@ def test_labels_lost_in_a_damaged_segment_cost_no_other_series(tmp_path: Path) -
     assert [each.path for each in wal.recovery.dropped] == [path]
     assert wal.recovery.faults == [f"{tmp_path}: the labels of series 1 to 1 are lost"]
     assert list(wal.series) == [definition(0), definition(2)]
-    # What cannot be read stays in the list, so that it is put aside when its turn comes.
+    # An unreadable segment stays in the list, and is renamed at its removal.
     assert [segment.number for segment in wal.sealed_segments()] == [1, 2, 3]
     asyncio.run(wal.close())
 
@@ -391,7 +391,7 @@ def test_a_folder_that_is_not_there_has_no_segments_and_no_series(tmp_path: Path
 def test_series_can_be_read_while_segments_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The writer removes the first segment between our look at the folder and at the file."""
+    """The writer removes the first segment between listing the folder and opening the file."""
     keep(tmp_path, [batch([0], received=NOON), batch([1], received=NOON + HOUR)])
     for name in NAMES:
         (tmp_path / name).unlink()
