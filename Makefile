@@ -2,13 +2,21 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := exporter,alerts,archive,dashboards,spark,dev
+EXTRAS := exporter,alerts,archive,dashboards,spark,docs,dev
 READY := $(VENV)/.ready
 CHART := deploy/helm/streamgauge
 # Most tests wait for servers; each has its own on ports of its own.
-SIDE_BY_SIDE := --numprocesses 3 --dist worksteal
+PARALLEL := --numprocesses 3 --dist worksteal
+# What `make test-long PART=...` runs.
+PART_signals := tests/integration/signals tests/integration/sources tests/integration/events
+PART_alerts := tests/promtool tests/e2e tests/contract/alerts
+PART_archive := tests/integration/archive tests/unit/archive
+PART_spark := tests/spark tests/unit/spark_rollups tests/integration/test_forecast_remote_write.py
+PART_look := tests/browser tests/contract/dashboards tests/integration/demo tests/integration/test_dashboard_queries.py
+PART_security := tests/integration/exporter tests/unit/streamgauge/serving tests/unit/exporter/sources
+PART_release := tests/integration/test_wheel.py tests/integration/audit tests/contract/deploy tests/contract/docs
 
-.PHONY: setup run test test-long check record generate fresh bench spark-zip constraints clean help
+.PHONY: setup run test test-fast test-long check record generate fresh bench docs spark-zip constraints clean help
 .DEFAULT_GOAL := help
 
 $(READY): pyproject.toml constraints.txt
@@ -17,26 +25,32 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $@
 
-setup: $(READY) ## make .venv with everything; the other targets do it by themselves
+setup: $(READY) ## make .venv with everything; the other targets run it on their own
 
 run: $(READY) ## the whole pipeline on this machine, with failures to try; Ctrl-C ends it
 	@$(BIN)/streamgauge demo
 
 test: $(READY) ## the tests on the oldest and the newest server
 	@$(BIN)/python -m streamgauge.demo.processes.programs tests
-	@$(BIN)/python -m pytest $(SIDE_BY_SIDE)
+	@$(BIN)/python -m pytest $(PARALLEL)
 
-test-long: $(READY) ## every server version, longer workloads
+test-fast: $(READY) ## what needs no server, no Java and no browser, in under a minute
+	@$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --hypothesis-profile=fast \
+	  -m 'not slow and not program' tests/unit tests/contract
+
+test-long: $(READY) ## every server version, longer workloads; PART=signals|alerts|archive|spark|look|security|release
+	@test -z '$(PART)' || test -n '$(PART_$(PART))' || { echo "make: no PART $(PART)"; exit 2; }
 	@$(BIN)/python -m streamgauge.demo.processes.programs all
-	@STREAMGAUGE_LONG=1 $(BIN)/python -m pytest $(SIDE_BY_SIDE)
+	@STREAMGAUGE_LONG=1 $(BIN)/python -m pytest $(PARALLEL) $(PART_$(PART))
 
-check: $(READY) ## ruff, format, mypy --strict, import rules
+check: $(READY) ## ruff, format, mypy --strict, import rules, vocabulary
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+	@PYTHONPATH=tests $(BIN)/python -m support.vocabulary
 
-record: $(READY) ## record answers of real servers into tests/recorded
+record: $(READY) ## record responses of real servers into tests/recorded
 	@PYTHONPATH=tests $(BIN)/python -m support.recordings.record
 	@PYTHONPATH=tests $(BIN)/python -m support.grafana.record
 
@@ -49,11 +63,14 @@ generate: $(READY) ## write the generated references, rule files and boards
 	@rm -f $(CHART)/boards/*.json && cp dashboards/generated/*.json $(CHART)/boards/
 	@! command -v helm >/dev/null || helm template streamgauge $(CHART) --kube-version 1.31.0 --namespace monitoring --values deploy/kubernetes/values.yaml > deploy/kubernetes/streamgauge.yaml
 
-fresh: generate ## fail when a generated file was not committed
+fresh: generate ## fail when a generated file is stale
 	@git diff --exit-code -- docs alerts/generated dashboards/generated deploy
 
 bench: $(READY) ## measure; prints ratio tables, asserts nothing
 	@$(BIN)/python -m bench
+
+docs: $(READY) ## build the documentation site into build/site; links are checked
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 spark-zip: $(READY) ## what spark-submit takes, into dist/
 	@$(BIN)/python -m spark_rollups.worker_zip dist

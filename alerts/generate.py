@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from alerts import alertmanager, reference
-from alerts.render import operator_resource, rule_files
+from alerts.rendering import alertmanager, reference
+from alerts.rendering.rule_files import operator_resource, rule_files
 from streamgauge.serving.generated_files import write_changed
 
 ROOT = Path(__file__).parent.parent

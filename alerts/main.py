@@ -1,4 +1,4 @@
-"""`streamgauge alerts`: the rules with your numbers, in the form that your Prometheus takes."""
+"""`streamgauge alerts`: the rules with your thresholds, in the format of your Prometheus."""
 
 from __future__ import annotations
 
@@ -10,48 +10,56 @@ from pathlib import Path
 
 from alerts import thresholds
 from alerts.quantity import ThresholdError
-from alerts.render import helm_template, one_rule_file, operator_resource, rule_files
-from alerts.terms import DEFAULT, Terms, TermsError, Timing
+from alerts.render_options import DEFAULT, RenderOptions, RenderOptionsError, Timing
+from streamgauge.serving.version import add_version
 
 _FAULTY = 2
 _WIDTH = 79
-# What each format is called in a folder, and its text.
-_WHOLE: dict[str, tuple[str, Callable[[Terms], str]]] = {
-    "file": ("streamgauge.rules.yml", one_rule_file),
-    "operator": ("prometheusrule.yml", operator_resource),
-    "helm": ("prometheusrule.yaml", helm_template),
+# The name of each format's file.
+_FILES = {
+    "file": "streamgauge.rules.yml",
+    "operator": "prometheusrule.yml",
+    "helm": "prometheusrule.yaml",
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = _parser().parse_args(argv)
+    arguments = parser().parse_args(argv)
     try:
         return int(arguments.run(arguments))
-    except (ThresholdError, TermsError) as error:
+    except (ThresholdError, RenderOptionsError) as error:
         sys.stderr.write(f"streamgauge alerts: {error}\n")
     except OSError as error:
         sys.stderr.write(f"streamgauge alerts: {error.filename}: {error.strerror}\n")
     return _FAULTY
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="streamgauge alerts", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="streamgauge alerts", description=__doc__)
+    add_version(made)
+    commands = made.add_subparsers(required=True, metavar="COMMAND")
     _add_render(commands.add_parser("render", help="write the rules"))
-    listing = commands.add_parser("thresholds", help="list what --set takes")
+    listing = commands.add_parser("thresholds", help="list the thresholds for --set")
+    add_version(listing)
     listing.set_defaults(run=_list_thresholds)
-    return parser
+    return made
 
 
 def _add_render(render: argparse.ArgumentParser) -> None:
+    add_version(render)
     add = render.add_argument
     add(
         "--format",
-        choices=tuple(_WHOLE),
+        choices=tuple(_FILES),
         default="file",
         help="plain rule files, a PrometheusRule resource, or a template of a Helm chart",
     )
-    add("--out", type=Path, metavar="DIR", help="write files there; else to standard output")
+    add(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="write files into this folder instead of standard output",
+    )
     add(
         "--set",
         action="append",
@@ -66,7 +74,7 @@ def _add_render(render: argparse.ArgumentParser) -> None:
         default=[],
         metavar="LABEL=REGEX",
         dest="exclusions",
-        help="leave out what matches as a whole, like stream=TEST_.*",
+        help="exclude assets whose label matches the whole pattern, like stream=TEST_.*",
     )
     add(
         "--runbooks",
@@ -80,24 +88,41 @@ def _add_render(render: argparse.ArgumentParser) -> None:
         type=float,
         default=1.0,
         metavar="N",
-        help="for trials: all waits and windows N times shorter",
+        help="for tests: divide all waits and windows by N",
     )
     render.set_defaults(run=_render)
 
 
 def _render(arguments: argparse.Namespace) -> int:
-    terms = Terms(
+    # Here: --help needs no YAML library.
+    from alerts.rendering.rule_files import (
+        helm_template,
+        one_rule_file,
+        operator_resource,
+        rule_files,
+    )
+
+    render: dict[str, Callable[[RenderOptions], str]] = {
+        "file": one_rule_file,
+        "operator": operator_resource,
+        "helm": helm_template,
+    }
+    whole = render[arguments.format]
+    options = RenderOptions(
         thresholds=thresholds.overridden(arguments.assignments),
         timing=Timing(speed=arguments.speed),
         exclusions=_exclusions(arguments.exclusions),
         runbooks=arguments.runbooks.rstrip("/"),
         boards=arguments.dashboards.rstrip("/"),
     )
-    name, whole = _WHOLE[arguments.format]
     if arguments.out is None:
-        sys.stdout.write(whole(terms))
+        sys.stdout.write(whole(options))
         return 0
-    texts = rule_files(terms) if arguments.format == "file" else {name: whole(terms)}
+    texts = (
+        rule_files(options)
+        if arguments.format == "file"
+        else {_FILES[arguments.format]: whole(options)}
+    )
     arguments.out.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
         (arguments.out / file).write_text(text, encoding="utf-8")
@@ -106,12 +131,12 @@ def _render(arguments: argparse.Namespace) -> int:
 
 
 def _exclusions(written: Sequence[str]) -> dict[str, str]:
-    """Several for one label mean any of them."""
+    """Several patterns of one label are alternatives."""
     found: dict[str, str] = {}
     for each in written:
         label, equals, expression = each.partition("=")
         if not equals:
-            raise TermsError(f"exclude {each}: write it as label=regex")
+            raise RenderOptionsError(f"exclude {each}: write it as label=regex")
         found[label] = f"{found[label]}|{expression}" if label in found else expression
     return found
 

@@ -1,10 +1,12 @@
-"""What a threshold is and how its value is written: 15m, 0.8, 512MiB. Standard library only."""
+"""Thresholds and how their values are written: 15m, 0.8, 512MiB. Standard library only."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
 from enum import Enum
+
+from streamgauge.promql.literals import number
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,9})?")
@@ -32,7 +34,7 @@ class ThresholdError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Threshold:
     name: str
-    value: float  # seconds, bytes, 0..1, or a plain number, as the unit says
+    value: float  # seconds, bytes, 0..1, or a plain number, by its unit
     unit: Unit
     meaning: str  # half a sentence: what is bad beyond it
     alerts: tuple[str, ...]  # the names of the alerts that use it, without their prefix
@@ -45,20 +47,20 @@ class Threshold:
 
     @property
     def text(self) -> str:
-        """The value as a person writes it; `with_text` reads it back."""
+        """The value as people write it; `with_text` parses it."""
         if self.unit is Unit.DURATION:
             return format_duration(self.value)
         if self.unit is Unit.BYTES:
             return _format_size(self.value)
-        return format_number(self.value)
+        return number(self.value)
 
     @property
-    def spoken(self) -> str:
-        """The value as it reads in a sentence."""
+    def prose(self) -> str:
+        """The value for a sentence."""
         return f"{self.value * 100:g} %" if self.unit is Unit.RATIO else self.text
 
     def with_text(self, written: str) -> Threshold:
-        """The same threshold with another value, refused unless it is written in its unit."""
+        """The same threshold with another value, which must have its unit."""
         try:
             value = _READERS[self.unit](written)
         except ValueError:
@@ -85,7 +87,7 @@ def parse_duration(written: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """The shortest spelling, in the units that PromQL knows too."""
+    """The shortest spelling, in units that PromQL accepts too."""
     left, parts = round(seconds * 1000), []
     for unit, size in _SECONDS.items():
         count, left = divmod(left, size * 1000)
@@ -94,10 +96,6 @@ def format_duration(seconds: float) -> str:
     if left:
         parts.append(f"{left}ms")
     return "".join(parts) or "0s"
-
-
-def format_number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(value)
 
 
 def _parse_number(written: str) -> float:
@@ -115,7 +113,7 @@ def _parse_size(written: str) -> float:
 
 def _format_size(size: float) -> str:
     unit, count = next((unit, count) for unit, count in _BYTES.items() if size % count == 0)
-    return f"{format_number(size / count)}{unit}"
+    return f"{number(size / count)}{unit}"
 
 
 _READERS = {

@@ -1,4 +1,4 @@
-"""What an alert and a recording are, and what makes one wrong: refused when it is declared."""
+"""Alerts and recording rules; a wrong one is refused when it is declared."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 from alerts import thresholds
-from alerts.promql.expression import Expression, Number
-from alerts.promql.reading import Reading
-from alerts.promql.series import fresh
 from alerts.quantity import Threshold, parse_duration
-from alerts.terms import Terms
+from alerts.queries import fresh
+from alerts.render_options import RenderOptions
+from streamgauge.promql.expression import Expression, Number
+from streamgauge.promql.selectors import OverTime
 
 PREFIX = "JetStream"
 _NAME = re.compile(r"([A-Z][a-z0-9]+)+")
@@ -26,10 +26,10 @@ class RuleError(ValueError):
 
 
 class Severity(Enum):
-    CRITICAL = "critical"  # somebody is woken
+    CRITICAL = "critical"  # pages the on-call engineer
     WARNING = "warning"  # a ticket
     INFO = "info"
-    NONE = "none"  # for machines
+    NONE = "none"  # for monitoring of the alerting itself
 
 
 class Board(Enum):
@@ -46,7 +46,7 @@ class Board(Enum):
 
 @dataclass(frozen=True)
 class Recording:
-    """A series of our own, where several rules or boards share an expression."""
+    """A recorded series: several rules or boards share its expression."""
 
     record: str
     value: Expression
@@ -64,34 +64,37 @@ class Alert:
     name: str  # without the prefix
     severity: Severity
     when: Expression
-    hold: str  # how long it must be so, the `for` of Prometheus
+    for_: str  # how long the condition must be true before the alert fires
     summary: str  # one sentence, the same for every asset
     description: str  # a Prometheus template; <name> is a threshold
-    condition: str  # the expression in plain words; <name> is a threshold
+    condition: str  # the expression as a sentence; <name> is a threshold
     board: Board
-    keep: str = "0s"  # how long it fires on after the last sign
-    guarded: bool = True  # drawn only from fresh data of its system
+    keep_firing_for: str = "0s"  # how long it fires after the condition ends
+    guarded: bool = True  # fires only on fresh data of its system
 
     def __post_init__(self) -> None:
-        for wrong, why in self._faults():
+        for wrong, why in self._problems():
             if wrong:
                 raise RuleError(f"{self.name}: {why}")
-        parse_duration(self.hold)
-        parse_duration(self.keep)
+        parse_duration(self.for_)
+        parse_duration(self.keep_firing_for)
 
-    def _faults(self) -> tuple[tuple[bool, str], ...]:
+    def _problems(self) -> tuple[tuple[bool, str], ...]:
         texts = (self.summary, self.description, self.condition)
-        spoken = set(_LABEL.findall(self.description))
+        mentioned = set(_LABEL.findall(self.description))
         unknown = {n for text in texts for n in _PLACEHOLDER.findall(text)} - {*thresholds.BY_NAME}
         plain = [_ACTION.sub("", text) for text in texts]
         return (
             (not _NAME.fullmatch(self.name), "is not CamelCase words"),
-            (self.name.startswith(PREFIX), f"carries the prefix {PREFIX} by itself"),
+            (self.name.startswith(PREFIX), f"already has the prefix {PREFIX}"),
             (not self.when.conditional, "has no condition: it would always fire"),
             (not all(text.endswith(".") for text in plain), "has a text without a full stop"),
-            ("{{" in self.summary, "has a summary that differs from asset to asset"),
-            (bool(spoken - set(self.when.possible)), "speaks of a label that it does not have"),
-            (bool(unknown), f"names thresholds that do not exist: {sorted(unknown)}"),
+            (
+                "{{" in self.summary,
+                "has a summary with a template: it must be the same for every asset",
+            ),
+            (bool(mentioned - set(self.when.possible)), "uses a label that its series do not have"),
+            (bool(unknown), f"names unknown thresholds: {sorted(unknown)}"),
             (self.guarded and "system" not in self.when.labels, "has no system to guard by"),
         )
 
@@ -105,23 +108,22 @@ class Alert:
 
     @property
     def thresholds(self) -> tuple[Threshold, ...]:
-        """Those of its own condition, in the order of the catalogue; the guard's goes without
-        saying."""
+        """The thresholds of its condition, without that of the freshness guard."""
         used: set[object] = {number.value for number in self.when.all_of(Number)}
-        for reading in self.when.all_of(Reading):
-            used |= {reading.window, reading.ago, reading.ahead}
+        for samples in self.when.all_of(OverTime):
+            used |= {samples.window, samples.offset, samples.ahead}
         return tuple(each for each in thresholds.ALL if each in used)
 
 
 @dataclass(frozen=True)
 class Group:
-    """Rules that are evaluated one after the other; the interval is Prometheus' own if none."""
+    """Rules that Prometheus evaluates in order; without an interval at its default."""
 
     name: str
     rules: tuple[Alert | Recording, ...]
     interval: str | None = None
 
 
-def with_thresholds(text: str, terms: Terms) -> str:
-    """Every <name> as the value that counts."""
-    return _PLACEHOLDER.sub(lambda found: terms.thresholds[found[1]].spoken, text)
+def with_thresholds(text: str, options: RenderOptions) -> str:
+    """The text with the value of each threshold in place of <name>."""
+    return _PLACEHOLDER.sub(lambda found: options.thresholds[found[1]].prose, text)

@@ -1,4 +1,4 @@
-"""All rules, by the file that they are rendered into."""
+"""All rules, by rule file."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Mapping
 
 from alerts.rule import Alert, Group, Recording, RuleError
 from alerts.subjects import (
+    archive,
     consumer_acks,
     consumer_delivery,
     consumer_recordings,
+    exporter,
     owners,
     publishing,
     server,
-    storing,
     stream_copies,
     stream_space,
     stream_state,
-    watch,
 )
 
 FILES: Mapping[str, tuple[Group, ...]] = {
@@ -25,8 +25,8 @@ FILES: Mapping[str, tuple[Group, ...]] = {
     "space": stream_space.GROUPS,
     "owners": owners.GROUPS,
     "server": server.GROUPS,
-    "exporter": watch.GROUPS,
-    "archive": storing.GROUPS,
+    "exporter": exporter.GROUPS,
+    "archive": archive.GROUPS,
 }
 GROUPS: tuple[Group, ...] = tuple(group for groups in FILES.values() for group in groups)
 ALERTS: tuple[Alert, ...] = tuple(r for g in GROUPS for r in g.rules if isinstance(r, Alert))

@@ -1,6 +1,6 @@
-"""THE numbers: every threshold, once. Standard library only.
+"""Every threshold of the alerts, the boards and the report. Standard library only.
 
-Rules, the lines on the boards and the report draw from here; owners' own limits win over them.
+Limits that owners set in metadata take precedence.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 MIB = float(1 << 20)
 
-# An entry is a name, a value and its sense; the formatter would spread it.
+# The formatter would spread each entry over seven lines.
 # fmt: off
 
-# --- what holds for every alert -------------------------------------------------------------------
+# --- for every alert ------------------------------------------------------------------------------
 
 SNAPSHOT_AGE = Threshold(
     "snapshot_age", 45.0, Unit.DURATION,
-    "data of a system older than this (three poll intervals) is stale, and no alert is drawn from it",
+    "data of a system older than this (three poll intervals) is stale, and no alert fires on it",
     ("ExporterStale",))
 YOUNG_ASSET = Threshold(
     "young_asset", 5 * MINUTE, Unit.DURATION,
-    "a stream or consumer younger than this is left in peace",
+    "a stream or consumer younger than this raises no alert",
     ("StreamNoLeader", "ConsumerNoLeader", "ConsumerMessagesLost", "StreamDataLost",
      "OwnerLimitExceeded"))
 
@@ -37,16 +37,16 @@ CONSUMER_STALLED = Threshold(
     ("ConsumerStalled",))
 CONSUMER_BUSY_RATIO = Threshold(
     "consumer_busy_ratio", 0.9, Unit.RATIO,
-    "a consumer with deliveries in more than this share of a day's half hours is a busy one: its "
-    "silence is a stall, not a schedule",
-    ("ConsumerStalled", "ConsumerNobodyPulls"))
+    "a consumer with deliveries in more than this share of the half hours of a day is busy: without "
+    "deliveries it is stalled, not waiting for its schedule",
+    ("ConsumerStalled", "ConsumerNoWorkerPulls"))
 REDELIVERY_RATIO = Threshold(
     "redelivery_ratio", 0.10, Unit.RATIO,
-    "more than this share of the deliveries are repeated ones",
+    "more than this share of the deliveries are redeliveries",
     ("ConsumerRedeliveryHigh",))
 NAK_RATIO = Threshold(
     "nak_ratio", 0.5, Unit.RATIO,
-    "more than this share of the deliveries are refused",
+    "more than this share of the deliveries get a nak",
     ("ConsumerNakLoop",))
 DELIVERIES_LEAST = Threshold(
     "deliveries_least", 100, Unit.COUNT,
@@ -74,7 +74,7 @@ ACK_PENDING_RATIO = Threshold(
     ("ConsumerAckPendingHigh",))
 ACK_PENDING_WINDOW_LEAST = Threshold(
     "ack_pending_window_least", 10, Unit.COUNT,
-    "a max_ack_pending below this is chosen for order and full by design",
+    "a max_ack_pending below this serves ordered work and is full by design",
     ("ConsumerAckPendingHigh",))
 RETENTION_HEADROOM_RATIO = Threshold(
     "retention_headroom_ratio", 0.2, Unit.RATIO,
@@ -82,7 +82,7 @@ RETENTION_HEADROOM_RATIO = Threshold(
     ("ConsumerRetentionHeadroomLow",))
 EXHAUSTED_LASTING = Threshold(
     "exhausted_lasting", HOUR, Unit.DURATION,
-    "messages that ran out of max_deliver lie in the stream for longer than this",
+    "messages that reached max_deliver stay in the stream for longer than this",
     ("ConsumerMessagesAbandoned",))
 CONSUMER_PAUSED = Threshold(
     "consumer_paused", DAY, Unit.DURATION,
@@ -93,11 +93,11 @@ CONSUMER_PAUSED = Threshold(
 
 STREAM_FULL_RATIO = Threshold(
     "stream_full_ratio", 0.98, Unit.RATIO,
-    "a stream that refuses new messages when full is filled up to this share",
+    "a stream with discard new is filled up to this share",
     ("StreamFull",))
 STREAM_FILLING_RATIO = Threshold(
     "stream_filling_ratio", 0.85, Unit.RATIO,
-    "a stream that refuses new messages when full is filled above this share and still grows",
+    "a stream with discard new is filled above this share and still grows",
     ("StreamFillingUp",))
 STREAM_FILLING_HORIZON = Threshold(
     "stream_filling_horizon", 4 * HOUR, Unit.DURATION,
@@ -105,7 +105,7 @@ STREAM_FILLING_HORIZON = Threshold(
     ("StreamFillingUp",))
 FORECAST_HORIZON = Threshold(
     "forecast_horizon", 14 * DAY, Unit.DURATION,
-    "the forecast of the rollups says full within this time",
+    "the forecast of the rollups reaches the limit within this time",
     ("StreamForecastFull", "ServerForecastFull"))
 REPLICA_LAG = Threshold(
     "replica_lag", 1000, Unit.COUNT,
@@ -125,11 +125,11 @@ LEADER_CHANGES = Threshold(
     ("StreamLeaderFlapping",))
 SOURCE_SILENCE = Threshold(
     "source_silence", 5 * MINUTE, Unit.DURATION,
-    "a mirror or source has not been heard from for longer than this",
+    "a mirror or source has had no contact with its origin for longer than this",
     ("StreamMirrorStale",))
 PUBLISH_CONFLICT_RATIO = Threshold(
     "publish_conflict_ratio", 0.01, Unit.RATIO,
-    "more than this share of the publishes is rejected for a wrong expectation",
+    "more than this share of the publishes is rejected for a wrong expected sequence or message id",
     ("PublishConflictsHigh",))
 PUBLISH_UNSTORED_RATIO = Threshold(
     "publish_unstored_ratio", 0.05, Unit.RATIO,
@@ -141,23 +141,24 @@ DEDUPE_MEMORY = Threshold(
     ("DedupeMemoryHigh",))
 DEDUPE_ID_MEMORY = Threshold(
     "dedupe_id_memory", 240, Unit.BYTES,
-    "what one message id takes in the server's memory (measured)",
+    "the memory that one message id takes in the server (measured)",
     ("DedupeMemoryHigh",))
 EPHEMERAL_GROWTH = Threshold(
     "ephemeral_growth", 50, Unit.COUNT,
-    "a stream has more than this many ephemeral consumers more than a day ago, and never fewer "
-    "in between",
+    "the number of ephemeral consumers of a stream rose by more than this in a day, in both halves "
+    "of it",
     ("ConsumerEphemeralLeak",))
 
 # --- servers, meta group, accounts ----------------------------------------------------------------
 
 CLOCK_OFFSET = Threshold(
     "clock_offset", 1.0, Unit.DURATION,
-    "a server's clock is off by more than this for certain, or two servers differ by more",
+    "the clock of a server is off by more than this beyond the uncertainty, or two clocks differ by "
+    "more",
     ("ServerClockOffset",))
 SERVER_STORAGE_RATIO = Threshold(
     "server_storage_ratio", 0.9, Unit.RATIO,
-    "JetStream uses more than this share of what the server may use",
+    "JetStream uses more than this share of the limit of the server",
     ("ServerStorageHigh",))
 API_ERROR_RATIO = Threshold(
     "api_error_ratio", 0.01, Unit.RATIO,
@@ -169,7 +170,7 @@ API_REQUESTS_LEAST = Threshold(
     ("ServerApiErrors",))
 META_PENDING = Threshold(
     "meta_pending", 500, Unit.COUNT,
-    "the meta leader has more operations than this to apply",
+    "the meta leader has more pending operations than this",
     ("MetaPendingHigh",))
 ACCOUNT_HIGH_RATIO = Threshold(
     "account_high_ratio", 0.80, Unit.RATIO,
@@ -177,14 +178,14 @@ ACCOUNT_HIGH_RATIO = Threshold(
     ("AccountStorageHigh",))
 ACCOUNT_FULL_RATIO = Threshold(
     "account_full_ratio", 0.95, Unit.RATIO,
-    "an account uses this share of its storage or memory limit and will soon be refused",
+    "an account uses this share of its storage or memory limit: publishes will soon be rejected",
     ("AccountStorageFull",))
 
 # --- archive and rollups --------------------------------------------------------------------------
 
 ARCHIVE_SILENCE = Threshold(
     "archive_silence", 10 * MINUTE, Unit.DURATION,
-    "the archive has had no sample from a sender for longer than this",
+    "the archive has received no sample from a sender for longer than this",
     ("ArchiveNotReceiving",))
 ARCHIVE_WAL_AGE = Threshold(
     "archive_wal_age", 3 * HOUR, Unit.DURATION,
@@ -200,7 +201,7 @@ ROLLUP_AGE = Threshold(
 ALL: tuple[Threshold, ...] = tuple(v for v in globals().values() if isinstance(v, Threshold))
 BY_NAME: Mapping[str, Threshold] = {threshold.name: threshold for threshold in ALL}
 
-# The first of each pair warns before the second: the other way round the warning never speaks.
+# The warning must fire before the critical alert of the same quantity.
 _ORDERED = ((STREAM_FILLING_RATIO, STREAM_FULL_RATIO), (ACCOUNT_HIGH_RATIO, ACCOUNT_FULL_RATIO))
 
 

@@ -36,8 +36,8 @@ def main(argv: Sequence[str]) -> int:
 
 def _serve(options: Options) -> int:
     settings = options.load()
-    configure_logs(settings.logs.format, settings.logs.level)
-    web_config = LiveWebConfig(settings.web_config)
+    configure_logs(settings.log.format, settings.log.level)
+    web_config = LiveWebConfig(settings.web.config_file)
     tokens = BearerTokens(settings.bearer_tokens)
     archive = Archive(options, settings, web_config, tokens)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -19,11 +19,14 @@ from archive.components import Components, open_components
 from archive.http.app import make_app
 from archive.http.auth import BearerTokens, protect
 from archive.self_metrics import SelfMetrics
-from archive.settings.config import ArchiveSettings, is_loopback, listen_address
+from archive.settings.config import ArchiveSettings, is_loopback
 from archive.settings.options import Options
 from streamgauge.serving.log_format import exception_text
 from streamgauge.serving.logs import StateLog, event
+from streamgauge.serving.settings.loader import SettingsError
+from streamgauge.serving.settings.server import host_and_port
 from streamgauge.serving.web.live_config import LiveWebConfig
+from streamgauge.serving.web.routes import add_reload
 
 logger = logging.getLogger(__name__)
 
@@ -89,31 +92,44 @@ class Archive:
             self._settings.limits.body,
             trouble=lambda: components.wal.unavailable,
             unhealthy=self._dead_task,
+            served=self._settings.web,
         )
+        add_reload(app, self._settings.web, self._reload)
         protect(app, self._web_config, self._tokens)
         return app
 
+    async def _reload(self) -> tuple[bool, str]:
+        """Reloads the settings that can change at run time."""
+        try:
+            await asyncio.to_thread(self._web_config.reload)
+        except SettingsError as error:
+            return False, f"not reloaded: {error}"
+        await asyncio.to_thread(self._tokens.reload)
+        return True, "reloaded the web configuration and the bearer tokens"
+
     async def _listen(self, runner: web.AppRunner) -> None:
-        address = self._settings.listen
-        host, port = listen_address(address)
+        address = self._settings.web.listen_address
+        host, port = host_and_port(address)
         try:
             await web.TCPSite(
                 runner, host, port, ssl_context=self._web_config.ssl_context()
             ).start()
         except OSError as error:
             raise self._options.configuration_error(
-                "listen", f"{address}: {_reason(error)}"
+                "web.listen_address", f"{address}: {_reason(error)}"
             ) from error
 
     def _log_serving(self) -> None:
-        host, port = listen_address(self._settings.listen)
+        host, port = host_and_port(self._settings.web.listen_address)
         scheme = "https" if self._web_config.current.uses_tls else "http"
         where = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
         event(logger, logging.INFO, "serving", listen=where, data=self._settings.data,
               settings=self._options.source)  # fmt: skip
         if not is_loopback(host) and not self._tokens and not self._web_config.current.users:
-            event(logger, logging.WARNING, "no authentication, every client that reaches this address can write: "
-                  "set bearer_tokens or web_config", listen=self._settings.listen)  # fmt: skip
+            event(logger, logging.WARNING,
+                  "no authentication, every client that reaches this address can write: "
+                  "set bearer_tokens or web.config_file",
+                  listen=self._settings.web.listen_address)  # fmt: skip
 
     def _start_tasks(self, components: Components) -> None:
         def task(name: str, every: float, work: Callable[[], Awaitable[None]]) -> None:

@@ -30,6 +30,7 @@ OTHERS: Final = {
     "forecast": ("bench.forecast",),
     "rollup": ("bench.rollup.compare",),
     "audit": ("bench.audit",),
+    "reconnect": ("bench.reconnect",),
 }
 _EPILOG: Final = """\
 Without a name: writer, poll, scrape and harm, on 1,000 streams x 10 consumers.

@@ -1,6 +1,6 @@
-"""What an audit costs beside a poll: all checks over the same rows, and the whole command.
+"""Time of an audit relative to a poll: all checks over the same rows, and the whole command.
 
-python -m bench.audit [--streams 1000]       ten consumers on each; a server of its own
+python -m bench.audit [--streams 1000]       ten consumers per stream; starts its own server
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bench.process import peak_bytes
 from bench.table import megabytes, seconds, show
 from exporter.audit.command.main import main as audit_command
 from exporter.audit.context import AuditContext
-from exporter.audit.evaluation import judge
+from exporter.audit.evaluation import evaluate
 from exporter.audit.registry import all_checks, codes
 from exporter.main import GC_THRESHOLDS
 from exporter.polling.pipeline import Digest, Found, learn
@@ -43,7 +43,7 @@ async def compare(big: BigServer) -> None:
     header = ("source", "poll", "+ audit", "ratio", "findings", "first", "command", "ratio", "peak")
     title = f"{len(all_checks())} checks beside a poll ({big.size}); medians of {ROUNDS}"
     show(title, header, rows)
-    print("first: a poll from the connection on, with configuration, as the command does it")
+    print("first: a poll including the connection and the configuration, as in the command")
 
 
 async def _row(source: SourceName, url: str) -> tuple[str, ...]:
@@ -69,38 +69,38 @@ async def _row(source: SourceName, url: str) -> tuple[str, ...]:
 
 
 async def _round(source: SourceName, url: str) -> tuple[float, float, float, int]:
-    """Seconds of a first poll, of a second one and of an audit of it, and how much was found."""
+    """Seconds of a first poll, a second poll and an audit of it, and the number of findings."""
     settings = SystemSettings(name="bench", source=source, urls=(url,))
     digest, polls, seen = Digest(Renderer("bench")), [], []
     started = time.perf_counter()
-    context = make_source(settings)
+    polled = make_source(settings)
     for _ in range(2):
-        seen.append(await context.poll(time.monotonic() + 120))
+        seen.append(await polled.poll(time.monotonic() + 120))
         await asyncio.to_thread(digest.take, seen[-1], Found())
         polls.append(time.perf_counter() - started)
         started = time.perf_counter()
-    await context.close()
-    scene = learn(digest.signals, digest.publishes, seen[-1], Found())
-    audit, findings = await asyncio.to_thread(_audit, scene)
+    await polled.close()
+    context = learn(digest.signals, digest.publishes, seen[-1], Found())
+    audit, findings = await asyncio.to_thread(_audit, context)
     return polls[0], polls[1], audit, findings
 
 
-def _audit(scene: AuditContext) -> tuple[float, int]:
-    """With the indexes made anew, as after a real poll."""
+def _audit(context: AuditContext) -> tuple[float, int]:
+    """With new indexes, as after a real poll."""
     started = time.perf_counter()
-    report = judge(replace(scene), all_checks(), codes())
+    report = evaluate(replace(context), all_checks(), codes())
     if report.broken():
         raise RuntimeError(f"checks failed: {report.broken()}")
-    return time.perf_counter() - started, len(report.told)
+    return time.perf_counter() - started, len(report.findings)
 
 
 def _command(source: str, url: str) -> float:
-    """Without the start of the interpreter, and with the printing."""
+    """Including the output, without the start of the interpreter."""
     started = time.perf_counter()
     with contextlib.redirect_stdout(io.StringIO()):
         code = audit_command(["--source", source, "--nats", url, "--fail-on", "never"])
     if code != 0:
-        raise RuntimeError(f"the audit ended with {code}")
+        raise RuntimeError(f"the audit exited with code {code}")
     return time.perf_counter() - started
 
 

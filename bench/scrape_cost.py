@@ -87,7 +87,7 @@ async def _ours(session: aiohttp.ClientSession, big: BigServer, source: str) -> 
         "monitor": big.server.monitor_url,
     }[source]
     argv = python("-m", "streamgauge.cli", "exporter", "--nats", address, "--source", source,
-                  "--listen", f"127.0.0.1:{port}", "--interval", f"{_INTERVAL}s",
+                  "--web.listen-address", f"127.0.0.1:{port}", "--interval", f"{_INTERVAL}s",
                   "--timeout", f"{_INTERVAL - 1}s")  # fmt: skip
     async with child(*argv) as process:
         base = f"http://127.0.0.1:{port}"

@@ -1,4 +1,4 @@
-"""`python -m dashboards.generate`: writes generated/*.json and docs/dashboards.md, as committed."""
+"""`python -m dashboards.generate`: writes dashboards/generated/ and docs/dashboards.md."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from dashboards.boards import all_boards
-from dashboards.formats import plain_files
+from dashboards.boards.registry import all_boards
 from dashboards.grafana import Naming, render
-from dashboards.limits import limits
-from dashboards.reference import page
+from dashboards.panels.limits import limits
+from dashboards.rendering.formats import plain_files
+from dashboards.rendering.reference import page
 from streamgauge.serving.generated_files import write_changed
 
 ROOT = Path(__file__).parent.parent
@@ -27,7 +27,7 @@ def generated() -> Iterator[tuple[Path, str]]:
 
 
 def write(root: Path) -> list[Path]:
-    """What is gone is removed."""
+    """Also removes the files of removed boards."""
     wanted = {root / path: text for path, text in generated()}
     removed = [path for path in (root / BOARDS).glob("*.json") if path not in wanted]
     for path in removed:

@@ -1,6 +1,4 @@
-"""The only module that knows grafanalib: declared boards in, Grafana's classic JSON out.
-
-To leave grafanalib, write this module anew; boards, queries and looks stay."""
+"""Boards as the classic JSON of Grafana. The only module that imports grafanalib."""
 
 from __future__ import annotations
 
@@ -12,12 +10,7 @@ from typing import Any
 from grafanalib import core as g  # type: ignore[import-untyped]
 from grafanalib._gen import DashboardEncoder  # type: ignore[import-untyped]
 
-from dashboards import fields, tables
-from dashboards.describe import board_description, panel_description
-from dashboards.fields import Json
-from dashboards.layout import Place, PlacedRow, panel_id, placed
-from dashboards.links import panel_links, runbook_link
-from dashboards.model import (
+from dashboards.panels.model import (
     Annotation,
     BarGauge,
     Board,
@@ -31,8 +24,13 @@ from dashboards.model import (
     TimeSeries,
     Variable,
 )
-from dashboards.normalise import normalised
-from dashboards.tables import query_letter
+from dashboards.rendering import fields, tables
+from dashboards.rendering.describe import board_description, panel_description
+from dashboards.rendering.fields import Json
+from dashboards.rendering.layout import Place, PlacedRow, panel_id, placed
+from dashboards.rendering.links import panel_links, runbook_link
+from dashboards.rendering.normalise import normalised
+from dashboards.rendering.tables import query_letter
 
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 DOMAIN_TAG = "jetstream"
@@ -41,12 +39,12 @@ TITLE_PREFIX = "JetStream / "
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """What a user may choose about the boards without touching what they show."""
+    """Names and addresses that the user may choose."""
 
     uid_prefix: str = "sg-"
     tag: str = "streamgauge"
-    datasource: str = "default"  # the data source that is chosen at first; Grafana's own default
-    runbooks: str = ""  # address of the folder of runbooks; without one the alerts have no link
+    datasource: str = "default"  # the default data source; `default` is that of Grafana
+    runbooks: str = ""  # address of the runbooks; without it alerts have no link
 
 
 def render(board: Board, naming: Naming) -> Json:
@@ -111,34 +109,34 @@ def _drawn(panel: Panel, _envelope: Json, _links: list[Json]) -> Any:
 
 @_drawn.register
 def _(panel: TimeSeries, envelope: Json, links: list[Json]) -> Any:
-    look = fields.defaults(panel, links) | fields.time_series_defaults(panel)
-    extra = _extra(look, fields.time_series_options(), fields.overrides(panel.overrides))
+    defaults = fields.defaults(panel, links) | fields.time_series_defaults(panel)
+    extra = _extra(defaults, fields.time_series_options(), fields.overrides(panel.overrides))
     return g.TimeSeries(**envelope, extraJson=extra)
 
 
 @_drawn.register
 def _(panel: Stat, envelope: Json, links: list[Json]) -> Any:
-    look = fields.defaults(panel, links)
-    return g.Stat(**envelope, extraJson=_extra(look, fields.stat_options(panel)))
+    defaults = fields.defaults(panel, links)
+    return g.Stat(**envelope, extraJson=_extra(defaults, fields.stat_options(panel)))
 
 
 @_drawn.register
 def _(panel: BarGauge, envelope: Json, links: list[Json]) -> Any:
-    look = fields.defaults(panel, links) | fields.bar_gauge_defaults(panel)
-    return g.BarGauge(**envelope, extraJson=_extra(look, fields.bar_gauge_options()))
+    defaults = fields.defaults(panel, links) | fields.bar_gauge_defaults(panel)
+    return g.BarGauge(**envelope, extraJson=_extra(defaults, fields.bar_gauge_options()))
 
 
 @_drawn.register
 def _(panel: StateTimeline, envelope: Json, links: list[Json]) -> Any:
-    look = fields.defaults(panel, links) | fields.state_timeline_defaults(panel)
-    return g.StateTimeline(**envelope, extraJson=_extra(look, fields.state_timeline_options()))
+    defaults = fields.defaults(panel, links) | fields.state_timeline_defaults(panel)
+    return g.StateTimeline(**envelope, extraJson=_extra(defaults, fields.state_timeline_options()))
 
 
 @_drawn.register
 def _(panel: Heatmap, envelope: Json, links: list[Json]) -> Any:
-    look = fields.defaults(panel, links) | fields.heatmap_defaults(panel)
-    extra = _extra(look, {})
-    # The class holds a list here, which the merge would not replace by a dictionary.
+    defaults = fields.defaults(panel, links) | fields.heatmap_defaults(panel)
+    extra = _extra(defaults, {})
+    # The class has a list here, which the merge would not replace by a dictionary.
     return g.Heatmap(**envelope, options=fields.heatmap_options(panel), extraJson=extra)
 
 
@@ -149,17 +147,17 @@ def _(panel: Text, envelope: Json, _links: list[Json]) -> Any:
 
 
 def _table(table: Table, envelope: Json, board: Board, naming: Naming) -> Any:
-    look = fields.defaults(table, []) | tables.table_defaults()
+    defaults = fields.defaults(table, []) | tables.table_defaults()
     overrides = tables.table_overrides(table, board, naming.uid_prefix)
     return g.Table(
         **envelope,
         transformations=tables.transformations(table),
-        extraJson=_extra(look, tables.table_options(table), overrides),
+        extraJson=_extra(defaults, tables.table_options(table), overrides),
     )
 
 
-def _extra(look: Json, options: Json, overrides: list[Json] | None = None) -> Json:
-    field_config = {"defaults": look, "overrides": overrides or []}
+def _extra(defaults: Json, options: Json, overrides: list[Json] | None = None) -> Json:
+    field_config = {"defaults": defaults, "overrides": overrides or []}
     return (
         {"fieldConfig": field_config, "options": options}
         if options
@@ -181,13 +179,13 @@ def _targets(panel: Panel) -> list[Any]:
             for index, column in enumerate(panel.columns)
         ]
     form = "heatmap" if isinstance(panel, Heatmap) else "time_series"
-    at_once = isinstance(panel, Stat | BarGauge)
-    return [_target(q, i, instant=at_once, form=form) for i, q in enumerate(panel.queries)]
+    instant = isinstance(panel, Stat | BarGauge)
+    return [_target(q, i, instant=instant, form=form) for i, q in enumerate(panel.queries)]
 
 
 def _target(query: Query, index: int, *, instant: bool, form: str) -> Any:
     return g.Target(
-        expr=query.expr.text,
+        expr=str(query.expr),
         legendFormat=query.legend,
         refId=query_letter(index),
         datasource=SOURCE,
@@ -226,7 +224,7 @@ def _variable(variable: Variable) -> Any:
 
 
 def _built_in() -> Json:
-    """Grafana adds it anyhow; written down, the file stays as it is."""
+    """Grafana adds this annotation itself; with it the file is unchanged after an import."""
     return {
         "builtIn": 1,
         "datasource": {"type": "grafana", "uid": "-- Grafana --"},
@@ -242,7 +240,7 @@ def _annotation(annotation: Annotation) -> Json:
     return {
         "datasource": SOURCE,
         "enable": annotation.enabled,
-        "expr": annotation.expr.text,
+        "expr": str(annotation.expr),
         "hide": False,
         "iconColor": annotation.colour,
         "name": annotation.name,
@@ -253,7 +251,7 @@ def _annotation(annotation: Annotation) -> Json:
 
 
 def _board_links(naming: Naming) -> list[Any]:
-    """A menu of all boards, which keeps the time range and what was chosen."""
+    """A menu of all boards, which keeps the time range and the variables."""
     return [
         g.DashboardLink(
             title="JetStream",

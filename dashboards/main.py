@@ -1,4 +1,4 @@
-"""`streamgauge dashboards render`: writes the boards in the form that your Grafana takes."""
+"""`streamgauge dashboards render`: writes the boards in a format for your Grafana."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from dashboards.boards import all_boards
-from dashboards.formats import FORMATS, Json
-from dashboards.limits import limits
+from dashboards.boards.registry import all_boards
+from dashboards.panels.limits import limits
+from dashboards.rendering.formats import FORMATS, Json
 from streamgauge.serving.log_escape import one_line
+from streamgauge.serving.version import add_version
 
 PROGRAM = "streamgauge dashboards"
 _MOST_UID_CHARACTERS = 40  # Grafana refuses longer ones
@@ -22,7 +23,7 @@ _TAG = re.compile(r"[^\s,][^,]{0,49}")
 
 
 class UsageError(Exception):
-    """One line that names what was given and why it cannot be."""
+    """A wrong argument, in one line."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -31,44 +32,46 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0 written, 1 could not write, 2 asked for what cannot be."""
+    """0 written, 1 could not write, 2 wrong arguments."""
     try:
-        arguments = _parser().parse_args(argv)
+        arguments = parser().parse_args(argv)
         boards = _boards(arguments)
     except UsageError as error:
-        return _complain(str(error), 2)
+        return _fail(str(error), 2)
     except ModuleNotFoundError as error:
-        return _complain(f"{error.name} is missing: install streamgauge[dashboards]", 2)
+        return _fail(f"{error.name} is missing: install streamgauge[dashboards]", 2)
     try:
         written = _write(boards, arguments.format, arguments.out)
     except OSError as error:
-        return _complain(f"{error.filename}: {error.strerror}", 1)
+        return _fail(f"{error.filename}: {error.strerror}", 1)
     sys.stdout.write(f"wrote {written} files into {arguments.out}\n")
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog=PROGRAM, description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="render")
+def parser() -> argparse.ArgumentParser:
+    made = _Parser(prog=PROGRAM, description=__doc__)
+    add_version(made)
+    commands = made.add_subparsers(dest="command", required=True, metavar="render")
     render = commands.add_parser(
         "render", help="write the boards into a folder", description=__doc__
     )
+    add_version(render)
     add = render.add_argument
-    add("--format", choices=FORMATS, default="file", help="form of the files (default file)")
-    add("--out", type=Path, required=True, metavar="DIR", help="folder, made when it is missing")
-    add("--uid-prefix", default="sg-", metavar="TEXT", help="begins every uid (default sg-)")
+    add("--format", choices=FORMATS, default="file", help="format of the files (default file)")
+    add("--out", type=Path, required=True, metavar="DIR", help="output folder, created if missing")
+    add("--uid-prefix", default="sg-", metavar="TEXT", help="prefix of every uid (default sg-)")
     add("--tag", default="streamgauge", help="tag of the boards and of their menu")
     add("--datasource", default="default", metavar="NAME",
-        help="data source chosen at first (default: Grafana's own default)")  # fmt: skip
+        help="default data source (default: that of Grafana)")  # fmt: skip
     add("--runbooks", default="", metavar="URL",
         help="folder of the runbooks, as for the alerts (default: no link to them)")  # fmt: skip
     add("--set", action="append", default=[], metavar="THRESHOLD=VALUE", dest="assignments",
-        help="another value for a threshold of the alerts; may be given again")  # fmt: skip
-    return parser
+        help="another value for an alert threshold; repeatable")  # fmt: skip
+    return made
 
 
 def _boards(arguments: argparse.Namespace) -> list[Json]:
-    # Here, so that a wrong argument is told without the library that draws.
+    # First, so that a wrong argument is reported without grafanalib.
     _check_names(arguments)
     try:
         chosen = limits(arguments.assignments)
@@ -84,7 +87,7 @@ def _check_names(arguments: argparse.Namespace) -> None:
     prefix = arguments.uid_prefix
     longest = max(len(board.key) for board in all_boards(limits()))
     if not _UID.fullmatch(prefix):
-        raise UsageError(f"--uid-prefix {prefix!r}: only letters, digits, - and _ may stand there")
+        raise UsageError(f"--uid-prefix {prefix!r}: only letters, digits, - and _ are allowed")
     if len(prefix) + longest > _MOST_UID_CHARACTERS:
         most = _MOST_UID_CHARACTERS - longest
         raise UsageError(f"--uid-prefix {prefix}: is longer than {most} characters")
@@ -107,7 +110,7 @@ def _write(boards: list[Json], form: str, folder: Path) -> int:
     return number
 
 
-def _complain(text: str, code: int) -> int:
+def _fail(text: str, code: int) -> int:
     sys.stderr.write(f"{PROGRAM}: {one_line(text)}\n")
     return code
 

@@ -1,6 +1,6 @@
-"""THE metric definitions: every public name, once. Standard library only.
+"""The definitions of all metrics. Standard library only.
 
-Rules, boards, rollups and the reference draw from here; to add a metric, add one entry.
+Rules, dashboards, rollups and the reference use them. To add a metric, add one entry.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ FULL = Level.FULL
 DERIVED = Origin.DERIVED
 EVENT = Origin.EVENT
 
-# --- labels: identity only, so that an election changes no measuring series -----------------------
+# --- labels: identity only, so that a leader change starts no new series --------------------------
 
 SYSTEM = ("system",)
 ACCOUNT = (*SYSTEM, "account")
@@ -22,7 +22,7 @@ STREAM = (*ACCOUNT, "stream")
 CONSUMER = (*STREAM, "consumer")
 SERVER = (*SYSTEM, "server")
 
-# --- closed lists: what a label or a number may say -----------------------------------------------
+# --- closed lists: values of labels and of numeric states -----------------------------------------
 
 REQUESTS = (
     "user_info", "account_info", "stream_list", "consumer_list", "account_statz",
@@ -38,13 +38,13 @@ REASONS = (
 
 SKIP_REASONS = ("ceiling", "permission", "size")
 
-# The place in the tuple is the value of consumer_verdict.
+# The index in the tuple is the value of consumer_verdict.
 VERDICTS = (
     "ok",
     "idle",
     "paused",
     "falling behind",
-    "nobody pulls / not bound",
+    "no worker pulls / not bound",
     "ack-pending full",
     "redelivery loop",
     "ack floor stuck",
@@ -74,8 +74,9 @@ def _define(
     level: Level = Level.CORE,
     kind: Kind | None = None,
     source: str = "",
+    purpose: str = "",
 ) -> Metric:
-    """A public name already says its kind and its unit; only an exception states them."""
+    """Kind and unit follow from the name; only exceptions state them."""
     return Metric(
         name=PREFIX + name,
         kind=kind or _kind_of(name),
@@ -86,6 +87,7 @@ def _define(
         level=level,
         unit=_unit_of(name),
         source=source,
+        purpose=purpose,
     )
 
 
@@ -98,7 +100,7 @@ _exporter = partial(_define, subject=Subject.EXPORTER, labels=SYSTEM, origin=Ori
 _archive = partial(_define, subject=Subject.ARCHIVE, labels=(), origin=Origin.ARCHIVE)
 _rollup = partial(_define, subject=Subject.ROLLUP, labels=(), origin=Origin.ROLLUP)
 
-# An entry is a name, its sentences and one line of facts; the formatter would spread the facts.
+# An entry is a name, its help text and one line of facts; the formatter would spread the facts.
 # fmt: off
 
 # ==================================================================================================
@@ -106,39 +108,40 @@ _rollup = partial(_define, subject=Subject.ROLLUP, labels=(), origin=Origin.ROLL
 # ==================================================================================================
 
 CONSUMER_UP = _consumer("consumer_up",
-    "1 when the consumer's leader answered this poll. 0 when the consumer is known but has no "
-    "leader, or is listed as missing or offline; it then has no other series beside its info.",
+    "1 when the consumer's leader responded in this poll. 0 when the consumer is known but has no "
+    "leader, or is listed as missing or offline; it then has no other series than its info.",
     source="consumer info: cluster.leader")
 
-# --- what waits -----------------------------------------------------------------------------------
+# --- pending messages and lag ---------------------------------------------------------------------
 
 CONSUMER_NUM_PENDING = _consumer("consumer_num_pending",
-    "Messages that match the consumer's filter and were not sent to it yet. "
-    "Messages in flight are not among them: see consumer_num_ack_pending.",
+    "Messages that match the consumer's filter and were not delivered yet. "
+    "Messages in flight do not count: see consumer_num_ack_pending.",
     source="consumer info: num_pending")
 CONSUMER_NUM_ACK_PENDING = _consumer("consumer_num_ack_pending",
-    "Messages that were delivered and wait for their acknowledgement. "
+    "Messages that were delivered and are not acknowledged yet. "
     "At consumer_max_ack_pending the server stops delivering.",
     source="consumer info: num_ack_pending")
 CONSUMER_NUM_REDELIVERED = _consumer("consumer_num_redelivered",
-    "Messages that were delivered more than once and are not finished. It is no counter: an "
-    "acknowledgement lowers it, and messages that ran out of max_deliver stay in it. "
+    "Messages that were delivered more than once and are not acknowledged. Not a counter: an "
+    "acknowledgement lowers it, and messages that reached max_deliver stay in it. "
     "Servers from 2.11.4 on report 0 when max_deliver is 1.",
     source="consumer info: num_redelivered")
 CONSUMER_NUM_WAITING = _consumer("consumer_num_waiting",
     "Pull requests that wait at the server for messages. A pull consumer that stays at 0 with "
-    "messages pending has nobody who asks for them. Push consumers always show 0.",
+    "messages pending has no worker. Always 0 for push consumers.",
     source="consumer info: num_waiting")
 CONSUMER_BACKLOG_MESSAGES = _consumer("consumer_backlog_messages",
-    "Messages that this consumer still has to finish: those never sent plus those in flight. "
-    "It honours the consumer's filter.",
-    level=FULL, source="consumer info: num_pending, num_ack_pending")
+    "Messages that this consumer has not finished: pending plus unacknowledged. "
+    "It respects the consumer's filter.",
+    level=FULL, source="consumer info: num_pending, num_ack_pending",
+    purpose="For autoscalers, which need one number for the work of a consumer.")
 CONSUMER_LAG_SECONDS = _consumer("consumer_lag_seconds",
-    "Age of the oldest message that this consumer has not finished. Messages that ran out of "
-    "max_deliver do not count. 0 when it is caught up; absent when the age is not known.",
+    "Age of the oldest message that this consumer has not finished. Messages that reached "
+    "max_deliver do not count. 0 when it is caught up; absent when the age is unknown.",
     origin=DERIVED)
 CONSUMER_LAG_EXACT = _consumer("consumer_lag_exact",
-    "1 when consumer_lag_seconds was read from the message itself, 0 when it was interpolated "
+    "1 when consumer_lag_seconds comes from the message itself, 0 when it is interpolated "
     "between the stream's first and last message.",
     level=FULL, origin=DERIVED)
 CONSUMER_RETENTION_HEADROOM_SECONDS = _consumer("consumer_retention_headroom_seconds",
@@ -146,183 +149,188 @@ CONSUMER_RETENTION_HEADROOM_SECONDS = _consumer("consumer_retention_headroom_sec
     "Absent when the stream has no max_age or the consumer is caught up.",
     origin=DERIVED)
 CONSUMER_RETENTION_HEADROOM_RATIO = _consumer("consumer_retention_headroom_ratio",
-    "How far the first unfinished message is from the end that a full stream drops: 0 is next to "
-    "go, 1 is the newest. Only on discard-old streams that are over 90 % full in bytes or "
+    "Position of the first unfinished message in a full stream: at 0 it is removed next, at 1 it "
+    "is the newest. Only on discard-old streams that are over 90 % full in bytes or "
     "messages; absent otherwise.",
     origin=DERIVED)
 
-# --- where it stands ------------------------------------------------------------------------------
+# --- position and ack floor -----------------------------------------------------------------------
 
 CONSUMER_DELIVERIES = _consumer("consumer_deliveries_total",
-    "Deliveries made to this consumer, first ones and repeated ones alike. "
-    "It starts again when the consumer is recreated or reset.",
+    "Deliveries by this consumer, redeliveries included. "
+    "It restarts at 0 when the consumer is recreated or reset.",
     source="consumer info: delivered.consumer_seq")
 CONSUMER_DELIVERED_STREAM_SEQ = _consumer("consumer_delivered_stream_seq",
-    "Highest stream sequence delivered so far. A redelivery does not lower it, a purge may raise "
-    "it. On a filtered consumer its distance to the end of the stream is not a backlog.",
+    "Highest stream sequence delivered. A redelivery does not lower it, a purge can raise "
+    "it. On a filtered consumer its distance to the last sequence is not the backlog.",
     source="consumer info: delivered.stream_seq")
 CONSUMER_ACK_FLOOR_STREAM_SEQ = _consumer("consumer_ack_floor_stream_seq",
     "Stream sequence up to which everything is acknowledged, as the server reports it. "
-    "It sticks behind a message that ran out of max_deliver.",
-    level=FULL, source="consumer info: ack_floor.stream_seq")
+    "A message that reached max_deliver holds it.",
+    level=FULL, source="consumer info: ack_floor.stream_seq",
+    purpose="For an engineer who reads the message above the floor with nats stream get.")
 CONSUMER_ACK_FLOOR_CONSUMER_SEQ = _consumer("consumer_ack_floor_consumer_seq",
     "Delivery number up to which everything is acknowledged, as the server reports it. "
-    "It sticks behind a message that ran out of max_deliver.",
-    level=FULL, source="consumer info: ack_floor.consumer_seq")
+    "A message that reached max_deliver holds it.",
+    level=FULL, source="consumer info: ack_floor.consumer_seq",
+    purpose="For an engineer who compares it with the output of nats consumer info.")
 CONSUMER_ACK_FLOOR_GAP = _consumer("consumer_ack_floor_gap",
     "Stream sequences between the ack floor and the last delivery; 0 when nothing is unacked. "
-    "On a filtered consumer it also counts messages of other subjects, and one exhausted message "
-    "can hold it open: see consumer_ack_floor_exhausted.",
+    "On a filtered consumer it also counts messages of other subjects. One exhausted message can "
+    "keep it open: see consumer_ack_floor_exhausted.",
     source="consumer info: delivered.stream_seq, ack_floor.stream_seq")
 CONSUMER_ACK_FLOOR_GAP_DELIVERIES = _consumer("consumer_ack_floor_gap_deliveries",
     "Deliveries between the ack floor and the last delivery; 0 when nothing is unacked. "
-    "The honest gap for filtered consumers.",
+    "Use it for filtered consumers.",
     source="consumer info: delivered.consumer_seq, ack_floor.consumer_seq")
 CONSUMER_ACK_FLOOR_GAP_RATIO = _consumer("consumer_ack_floor_gap_ratio",
-    "The gap in deliveries as a share of max_ack_pending; above 1 when later messages were "
-    "acknowledged out of order. Absent when max_ack_pending is unlimited.",
+    "Ratio of consumer_ack_floor_gap_deliveries to max_ack_pending; above 1 when later messages "
+    "were acknowledged out of order. Absent when max_ack_pending is unlimited.",
     level=FULL,
-    source="consumer info: delivered.consumer_seq, ack_floor.consumer_seq, config.max_ack_pending")
+    source="consumer info: delivered.consumer_seq, ack_floor.consumer_seq, config.max_ack_pending",
+    purpose="For own alert rules over consumers with different max_ack_pending.")
 CONSUMER_ACK_FLOOR_STALLED_SECONDS = _consumer("consumer_ack_floor_stalled_seconds",
-    "Time since the ack floor last moved while something is unacked, else 0. "
-    "It counts from the first poll that saw the consumer.",
+    "Time since the ack floor last moved while messages are unacknowledged, else 0. "
+    "It counts from the first poll of the consumer.",
     origin=DERIVED)
 CONSUMER_ACK_FLOOR_EXHAUSTED = _consumer("consumer_ack_floor_exhausted",
-    "1 when the ack floor is held by messages that ran out of max_deliver: an advisory named the "
-    "message above the floor, or the floor stood still longer than all retries take while "
-    "deliveries went on. Else 0; absent without max_deliver. The gap is then no live work.",
+    "1 when messages that reached max_deliver hold the ack floor: an advisory named the message "
+    "above the floor, or the floor is unchanged for longer than all retries take while "
+    "deliveries continue. Else 0; absent without max_deliver. At 1 the gap is not work in progress.",
     origin=DERIVED)
 CONSUMER_BLOCKING_STREAM_SEQ = _consumer("consumer_blocking_stream_seq",
     "Stream sequence of the first message that this consumer has not finished. "
-    "Absent unless the lag was read from the message itself.",
+    "Absent unless consumer_lag_exact is 1.",
     level=FULL, origin=DERIVED)
 CONSUMER_LAST_DELIVERY_TIMESTAMP_SECONDS = _consumer("consumer_last_delivery_timestamp_seconds",
-    "When the consumer last delivered, on the exporter's clock; a delayed nak or a progress note "
-    "also counts. Absent when the server does not know, for example after its restart.",
+    "Time of the consumer's last delivery, on the exporter's clock; a delayed nak or an in-progress "
+    "ack also counts. Absent when the server does not know it, for example after a restart.",
     level=FULL, source="consumer info: delivered.last_active")
 CONSUMER_LAST_ACK_TIMESTAMP_SECONDS = _consumer("consumer_last_ack_timestamp_seconds",
-    "When any message was last acknowledged, on the exporter's clock. It is not the time at which "
-    "the ack floor last moved. Absent when the server does not know, for example after its "
+    "Time of the last acknowledgement of any message, on the exporter's clock. It is not the time "
+    "when the ack floor last moved. Absent when the server does not know it, for example after a "
     "restart.",
     level=FULL, source="consumer info: ack_floor.last_active")
 
-# --- what goes wrong ------------------------------------------------------------------------------
+# --- faults ---------------------------------------------------------------------------------------
 
 CONSUMER_VERDICT = _consumer("consumer_verdict",
     "The first that holds of: 9 no leader, 2 paused, 8 losing messages, 5 ack-pending full, "
-    "6 redelivery loop, 7 ack floor stuck, 4 nobody pulls or not bound, 3 falling behind, 1 idle, "
-    "0 ok. Absent before two snapshots. The numbers are names, not degrees.",
+    "6 redelivery loop, 7 ack floor stuck, 4 no worker pulls or not bound, 3 falling behind, "
+    "1 idle, 0 ok. Absent before two polls. The numbers are identifiers, not a scale.",
     origin=DERIVED)
 CONSUMER_STALLED_SECONDS = _consumer("consumer_stalled_seconds",
-    "Time with messages pending and not one delivery. 0 when paused or caught up. "
-    "It counts from the first poll that saw the consumer.",
+    "Time with messages pending and without any delivery. 0 when paused or caught up. "
+    "It counts from the first poll of the consumer.",
     origin=DERIVED)
 CONSUMER_REDELIVERIES = _consumer("consumer_redeliveries_total",
-    "Deliveries that were not the first one of their message, since the exporter started. "
+    "Deliveries that were not the first of their message, since the exporter started. "
     "A lower bound where consumer_redelivery_exact is 0.",
     origin=DERIVED)
 CONSUMER_REDELIVERY_RATIO = _consumer("consumer_redelivery_ratio",
-    "Share of the deliveries of the last five minutes that were repeated ones. "
-    "Absent without deliveries. For boards; rules use the counters over a longer time.",
+    "Share of redeliveries among the deliveries of the last five minutes. "
+    "Absent without deliveries. For dashboards; rules use the counters over a longer time.",
     origin=DERIVED)
 CONSUMER_REDELIVERY_EXACT = _consumer("consumer_redelivery_exact",
     "1 when the count of redeliveries is exact, 0 when it is a lower bound because the consumer "
     "is filtered or the stream has gaps.",
     level=FULL, origin=DERIVED)
 CONSUMER_REDELIVERY_CAUSE = _consumer("consumer_redelivery_cause",
-    "Why messages come again: 1 acknowledged too late, 2 refused (nak), 3 no answer at all, "
-    "4 a few messages in a loop. Absent where acknowledgements and advisories are not heard.",
+    "Why messages are redelivered: 1 acknowledged too late, 2 nak, 3 not acknowledged, "
+    "4 a few messages in a loop. Absent without acknowledgement counts and advisories.",
     level=FULL, origin=DERIVED)
 CONSUMER_EXHAUSTED_MESSAGES = _consumer("consumer_exhausted_messages",
-    "Messages that ran out of max_deliver and are still in the stream: nobody will get them "
+    "Messages that reached max_deliver and are still in the stream: they are not delivered "
     "again. A lower bound, exact when nothing is unacked. Absent when max_deliver is unlimited "
-    "or 1. Before 2.12.9 and 2.14.1 it still counts deleted ones.",
+    "or 1. Servers before 2.12.9 and 2.14.1 also count deleted messages.",
     source="consumer info: num_redelivered, num_ack_pending, config.max_deliver")
 CONSUMER_EXHAUSTED = _consumer("consumer_exhausted_total",
-    "Messages given up after max_deliver deliveries, as advisories told. The series appears with "
-    "the first event. A pull consumer tells it only at its next pull.",
+    "Messages given up after max_deliver deliveries, from advisories. The series appears with "
+    "the first event. For a pull consumer the server sends the advisory at the next pull.",
     origin=EVENT)
 CONSUMER_LAST_EXHAUSTED_STREAM_SEQ = _consumer("consumer_last_exhausted_stream_seq",
-    "Stream sequence of the last message that ran out of max_deliver, as an advisory named it. "
-    "Absent until one was heard.",
-    level=FULL, origin=EVENT)
+    "Stream sequence of the last message that reached max_deliver, from advisories. "
+    "Absent before the first event.",
+    level=FULL, origin=EVENT,
+    purpose="For an engineer who copies the abandoned message with nats stream get.")
 CONSUMER_DEAD_LETTER_CAPTURED = _consumer("consumer_dead_letter_captured",
-    "1 when a stream of the account or a subscriber listens to this consumer's MAX_DELIVERIES "
-    "advisory, 0 when nobody does. Only for consumers with a finite max_deliver.",
+    "1 when a stream of the account or a subscriber receives this consumer's MAX_DELIVERIES "
+    "advisories, else 0. Only for consumers with a finite max_deliver.",
     level=FULL, origin=DERIVED)
 CONSUMER_LOST_MESSAGES = _consumer("consumer_lost_messages_total",
-    "Messages that limits or retention removed before this consumer was ever sent them, since the "
-    "exporter started. Not purges, and not what is overwritten by design (messages per subject, "
-    "message TTL, key-value and object streams).",
+    "Messages that limits or retention removed before their first delivery to this consumer, since "
+    "the exporter started. Without purges and without messages that are overwritten by design "
+    "(messages per subject, message TTL, key-value and object streams).",
     origin=DERIVED)
 CONSUMER_LOST_WAITING_MESSAGES = _consumer("consumer_lost_waiting_messages",
-    "Messages that are already gone from the stream and that this consumer has not skipped over "
-    "yet: they enter the loss when it moves on.",
-    level=FULL, origin=DERIVED)
+    "Messages that were removed from the stream and that this consumer has not skipped "
+    "yet: they count as lost when its position moves.",
+    level=FULL, origin=DERIVED,
+    purpose="For an engineer who wants to know how much of the loss is still ahead of the consumer.")
 CONSUMER_LOST_EXACT = _consumer("consumer_lost_exact",
     "1 when the count of lost messages is exact, 0 when it is a lower bound.",
     level=FULL, origin=DERIVED)
 CONSUMER_PURGED_MESSAGES = _consumer("consumer_purged_messages_total",
-    "Messages that a purge removed before this consumer was ever sent them, since the exporter "
-    "started. Somebody ordered it, so it is not a loss.",
+    "Messages that a purge removed before their first delivery to this consumer, since the exporter "
+    "started. A purge is deliberate, so it is not a loss.",
     level=FULL, origin=DERIVED)
 CONSUMER_AHEAD_OF_STREAM_MESSAGES = _consumer("consumer_ahead_of_stream_messages",
-    "How far the consumer's position in the previous poll lies beyond the stream's end now: the "
-    "stream went back, by data loss, rollback or restore. Present only while above 0.",
+    "How far the consumer's position in the previous poll is beyond the stream's last sequence: "
+    "the stream went back, by data loss, rollback or restore. Present only while above 0.",
     origin=DERIVED)
 CONSUMER_RECREATED = _consumer("consumer_recreated_total",
-    "Times that this name became another consumer (its creation time moved by more than a second) "
-    "or had its sequence reset, since the exporter started.",
+    "Times that the consumer was recreated (its creation time changed by more than a second) "
+    "or its sequence was reset, since the exporter started.",
     origin=DERIVED)
 CONSUMER_LEADER_CHANGES = _consumer("consumer_leader_changes_total",
-    "Times that another server was seen leading this consumer, since the exporter started. "
+    "Leader changes of this consumer, since the exporter started. "
     "Two elections between two polls count once.",
     level=FULL, origin=DERIVED)
 
-# --- what clients and subscriptions say -----------------------------------------------------------
+# --- clients and subscriptions --------------------------------------------------------------------
 
 CONSUMER_ACKS = _consumer("consumer_acks_total",
-    "Replies that the server received for this consumer's deliveries: ack, nak, in progress and "
-    "term together. Absent with the account source, and where the request was skipped.",
+    "Acknowledgements of all types that the server received for this consumer: ack, nak, in "
+    "progress and term. Absent with the account source, and where the request is skipped.",
     level=FULL, origin=DERIVED)
 CONSUMER_PULLS = _consumer("consumer_pulls_total",
-    "Pull requests that the server received for this consumer. A rate of 0 means that nobody asks "
-    "any more. Absent with the account source, and where the request was skipped.",
+    "Pull requests that the server received for this consumer. A rate of 0 means that no worker "
+    "pulls. Absent with the account source, and where the request is skipped.",
     level=FULL, origin=DERIVED)
 CONSUMER_NAKS = _consumer("consumer_naks_total",
-    "Messages that clients refused (nak), as advisories told. "
-    "The series appears with the first event; without advisories there is none.",
+    "Negative acknowledgements (nak) of clients, from advisories. "
+    "The series appears with the first event; without advisories it is absent.",
     origin=EVENT)
 CONSUMER_TERMS = _consumer("consumer_terms_total",
-    "Messages that were ended for good, as advisories told: by the client, by stream limits, by a "
-    "delete (limits that the stream applied while it was in flight among them), or unknown where the "
-    "server gives no reason. "
-    "The series appears with the first event.",
+    "Messages that were terminated, from advisories: by the client, by stream limits, by a delete "
+    "(also by limits while the message was in flight), or unknown where the server gives no "
+    "reason. The series appears with the first event.",
     labels=(*CONSUMER, "by"), level=FULL, origin=EVENT)
 CONSUMER_ACK_SECONDS = _consumer("consumer_ack_seconds",
     "Time from a message's last delivery to its acknowledgement, from the server's ack samples. "
-    "It starts again at each redelivery. Only for consumers with sample_freq set.",
+    "It restarts at each redelivery. Only for consumers with sample_freq set.",
     kind=Kind.HISTOGRAM, level=FULL, origin=EVENT)
 CONSUMER_PAUSED = _consumer("consumer_paused",
-    "1 while the consumer is paused, 0 after it was. A consumer that was never paused has no "
-    "series. Messages go on piling up during a pause.",
+    "1 while the consumer is paused, 0 after a pause. A consumer that was never paused has no "
+    "series. Messages accumulate during a pause.",
     source="consumer info: paused")
 CONSUMER_PAUSE_REMAINING_SECONDS = _consumer("consumer_pause_remaining_seconds",
-    "Time until the pause ends by itself. Present only during a pause.",
-    level=FULL, source="consumer info: pause_remaining")
+    "Time until the pause ends. Present only during a pause.",
+    level=FULL, source="consumer info: pause_remaining",
+    purpose="For an engineer who wants to know when a paused consumer resumes.")
 CONSUMER_PUSH_BOUND = _consumer("consumer_push_bound",
-    "1 when somebody listens to the delivery subject of this push consumer, 0 when nobody does. "
+    "1 when a subscriber is bound to the delivery subject of this push consumer, else 0. "
     "Pull consumers have no series.",
     source="consumer info: push_bound")
 
-# --- configuration, placement, limits of its owner ------------------------------------------------
+# --- configuration, replicas, owner's limits ------------------------------------------------------
 
 CONSUMER_MAX_ACK_PENDING = _consumer("consumer_max_ack_pending",
     "Configured limit of unacknowledged messages. Absent when unlimited.",
     source="consumer info: config.max_ack_pending")
 CONSUMER_ACK_WAIT_SECONDS = _consumer("consumer_ack_wait_seconds",
-    "Configured time after which an unacknowledged message is delivered again. "
-    "Where a backoff is set, its steps replace it.",
+    "Configured time after which an unacknowledged message is redelivered. "
+    "A backoff replaces it.",
     source="consumer info: config.ack_wait")
 CONSUMER_MAX_DELIVER = _consumer("consumer_max_deliver",
     "Configured number of deliveries after which a message is given up. Absent when unlimited.",
@@ -334,29 +342,30 @@ CONSUMER_BACKOFF_STEPS = _consumer("consumer_backoff_steps",
     "Number of configured waits between redeliveries. Absent when no backoff is set.",
     level=FULL, source="consumer info: config.backoff")
 CONSUMER_RETRY_HORIZON_SECONDS = _consumer("consumer_retry_horizon_seconds",
-    "Sum of the waits before the last delivery of a message: how long retries go on before it is "
-    "given up. Absent when max_deliver is unlimited.",
+    "Sum of the waits before the last delivery of a message: how long the server retries before "
+    "it gives up. Absent when max_deliver is unlimited.",
     level=FULL, source="consumer info: config.ack_wait, config.backoff, config.max_deliver")
 CONSUMER_REPLICA_LAG = _consumer("consumer_replica_lag",
-    "Raft entries that this replica of the consumer is behind, in the view of its leader.",
+    "Raft entries that this replica of the consumer is behind, as its leader reports.",
     labels=(*CONSUMER, "server"), level=FULL,
-    source="consumer info: cluster.replicas[].lag")
+    source="consumer info: cluster.replicas[].lag",
+    purpose="For an operator who checks before a restart that a replica can take over.")
 CONSUMER_REPLICA_OFFLINE = _consumer("consumer_replica_offline",
-    "1 when the consumer's leader holds this replica for offline, else 0.",
+    "1 when the consumer's leader reports this replica as offline, else 0.",
     labels=(*CONSUMER, "server"), level=FULL,
     source="consumer info: cluster.replicas[].offline")
 CONSUMER_THRESHOLD = _consumer("consumer_threshold",
-    "A limit that the owner wrote into the consumer's metadata under io.nats.monitor. The label "
+    "A limit that the owner set in the consumer's metadata under io.nats.monitor. The label "
     "limit is the rest of the key; durations are seconds, booleans 0 or 1. "
     "An unreadable value has no series and is counted in poll_errors_total.",
     labels=(*CONSUMER, "limit"), source="consumer info: config.metadata")
 CONSUMER_CONFIG_FINDING = _consumer("consumer_config_finding",
-    "1 for each check of the audit that this consumer's configuration fails. "
+    "1 for each audit check that this consumer's configuration fails. "
     "The label check is the permanent code of the check.",
     labels=(*CONSUMER, "check", "severity"), kind=Kind.INFO, level=FULL, origin=DERIVED)
 CONSUMER_INFO = _consumer("consumer_info",
-    "What this consumer is: always 1, the labels tell. An election or an edit begins a new "
-    "series, so join it by the identity labels only.",
+    "Properties of the consumer as labels; the value is always 1. A leader change or an edit starts "
+    "a new series, so join on the identity labels only.",
     labels=(*CONSUMER, "durable", "kind", "ack_policy", "deliver_policy", "replay_policy",
             "filtered", "priority_policy", "flow_control", "leader", "replicas"),
     source="consumer info: config, cluster")
@@ -366,51 +375,51 @@ CONSUMER_INFO = _consumer("consumer_info",
 # ==================================================================================================
 
 STREAM_UP = _stream("stream_up",
-    "1 when the stream's leader answered this poll. 0 when the stream is known but has no leader, "
-    "or is listed as missing or offline; it then has no other series beside its info.",
+    "1 when the stream's leader responded in this poll. 0 when the stream is known but has no "
+    "leader, or is listed as missing or offline; it then has no other series than its info.",
     source="stream info: cluster.leader")
 
-# --- what it holds --------------------------------------------------------------------------------
+# --- contents -------------------------------------------------------------------------------------
 
 STREAM_MESSAGES = _stream("stream_messages",
     "Messages in the stream now.",
     source="stream info: state.messages")
 STREAM_BYTES = _stream("stream_bytes",
-    "Size of the messages in the stream now, one copy, as the server counts it. "
-    "On disk it may be more, or less with compression.",
+    "Size of the messages in the stream now, for one replica, as the server counts it. "
+    "The size on disk can be larger, or smaller with compression.",
     source="stream info: state.bytes")
 STREAM_SUBJECTS = _stream("stream_subjects",
     "Distinct subjects among the messages in the stream now. "
-    "Absent where the answer does not tell it.",
+    "Absent where the response does not contain it.",
     source="stream info: state.num_subjects")
 STREAM_CONSUMERS = _stream("stream_consumers",
     "Consumers of the stream as the server counts them, ephemeral ones included.",
     source="stream info: state.consumer_count")
 STREAM_EPHEMERAL_CONSUMERS = _stream("stream_ephemeral_consumers",
-    "Consumers of the stream without a durable name. Above a cap they share the one row "
-    "consumer=\"_ephemeral\", which holds their sums.",
+    "Consumers of the stream without a durable name. Above a limit they share the series with "
+    "consumer=\"_ephemeral\", which hold their sums.",
     source="consumer info: config.durable_name")
 STREAM_DELETED_MESSAGES = _stream("stream_deleted_messages",
-    "Holes in the sequence: messages removed between the first and the last one.",
+    "Gaps in the sequence: messages removed between the first and the last one.",
     source="stream info: state.num_deleted")
 STREAM_LOST_MESSAGES = _stream("stream_lost_messages",
-    "Messages that the server itself found damaged or missing in its store. "
-    "Not what retention removed before a consumer read it: see consumer_lost_messages_total.",
+    "Messages that the server found damaged or missing in its store. "
+    "For messages that retention removed before delivery see consumer_lost_messages_total.",
     source="stream info: state.lost.msgs")
 STREAM_FIRST_SEQ = _stream("stream_first_seq",
     "Sequence of the oldest message; in an empty stream, of the next one.",
     source="stream info: state.first_seq")
 STREAM_STORED_MESSAGES = _stream("stream_stored_messages_total",
     "Messages stored since the stream was created: its last sequence. "
-    "On interest streams without consumers it grows although nothing is kept.",
+    "On interest streams without consumers it grows although no message is kept.",
     source="stream info: state.last_seq")
 STREAM_FIRST_TIMESTAMP_SECONDS = _stream("stream_first_timestamp_seconds",
-    "When the oldest message was stored, on the exporter's clock. Absent when the stream is empty "
-    "or the clock of its leader is not known.",
+    "Time when the oldest message was stored, on the exporter's clock. Absent when the stream is "
+    "empty or the clock offset of its leader is unknown.",
     source="stream info: state.first_ts")
 STREAM_LAST_TIMESTAMP_SECONDS = _stream("stream_last_timestamp_seconds",
-    "When the newest message was stored, on the exporter's clock. Absent when the stream is empty "
-    "or the clock of its leader is not known.",
+    "Time when the newest message was stored, on the exporter's clock. Absent when the stream is "
+    "empty or the clock offset of its leader is unknown.",
     source="stream info: state.last_ts")
 
 # --- configuration --------------------------------------------------------------------------------
@@ -419,7 +428,7 @@ STREAM_MAX_BYTES = _stream("stream_max_bytes",
     "Configured limit of the stream's size. Absent when unlimited.",
     source="stream info: config.max_bytes")
 STREAM_MAX_MESSAGES = _stream("stream_max_messages",
-    "Configured limit of the stream's messages. Absent when unlimited.",
+    "Configured limit of messages in the stream. Absent when unlimited.",
     source="stream info: config.max_msgs")
 STREAM_MAX_AGE_SECONDS = _stream("stream_max_age_seconds",
     "Configured age at which messages expire. Absent when they never do.",
@@ -428,19 +437,19 @@ STREAM_MAX_CONSUMERS = _stream("stream_max_consumers",
     "Configured limit of consumers. Absent when unlimited.",
     source="stream info: config.max_consumers")
 STREAM_MAX_MESSAGES_PER_SUBJECT = _stream("stream_max_messages_per_subject",
-    "Configured number of messages kept for each subject; older ones are overwritten by design. "
+    "Configured limit of messages per subject; older ones are overwritten by design. "
     "Absent when unlimited.",
     source="stream info: config.max_msgs_per_subject")
 STREAM_DUPLICATE_WINDOW_SECONDS = _stream("stream_duplicate_window_seconds",
-    "Configured time in which a second publish with the same message id is refused as a "
+    "Configured time in which a second publish with the same message id is rejected as a "
     "duplicate. Absent when it is off.",
     source="stream info: config.duplicate_window")
 STREAM_REPLICAS = _stream("stream_replicas",
-    "Configured number of copies. How many are in step is told by stream_replica_lag.",
+    "Configured number of replicas. stream_replica_lag shows which are current.",
     source="stream info: config.num_replicas")
 STREAM_FILL_RATIO = _stream("stream_fill_ratio",
-    "How much of a limit is used, for the limit in the label: bytes, messages, age or consumers. "
-    "No series for a limit that is not set. A stream that drops old messages by design stays "
+    "Used share of the limit in the label: bytes, messages, age or consumers. "
+    "Absent for a limit that is not set. A stream that removes old messages by design stays "
     "near 1.",
     labels=(*STREAM, "limit"), source="stream info: state, config")
 
@@ -448,103 +457,103 @@ STREAM_FILL_RATIO = _stream("stream_fill_ratio",
 
 STREAM_PUBLISHES_RECEIVED = _stream("stream_publishes_received_total",
     "Publishes that reached the stream, stored or not, since the exporter started. "
-    "Absent with the account source, and where the request was skipped.",
+    "Absent with the account source, and where the request is skipped.",
     origin=DERIVED)
 STREAM_PUBLISHES_UNSTORED = _stream("stream_publishes_unstored_total",
-    "Publishes that reached the stream and were not stored, duplicates and rejections together, "
+    "Publishes that reached the stream and were not stored: duplicates and rejections, "
     "since the exporter started. Absent with the account source, for mirrors, and for streams "
     "with sources, delete markers or schedules.",
     origin=DERIVED)
 STREAM_DEDUPE_HITS = _stream("stream_dedupe_hits_total",
-    "Publishes that the server refused as duplicates, since the exporter started. Exact with the "
-    "publish-ack tap; without it an upper bound that rejections also raise. "
-    "stream_dedupe_exact tells which.",
+    "Publishes that the server rejected as duplicates, since the exporter started. Exact with the "
+    "publish-ack tap; without it an upper bound that includes rejections. "
+    "See stream_dedupe_exact.",
     origin=DERIVED)
 STREAM_DEDUPE_EXACT = _stream("stream_dedupe_exact",
     "1 when duplicates are counted from acknowledgements, 0 when they are the upper bound from "
     "unstored publishes.",
     origin=DERIVED)
 STREAM_DEDUPE_IDS = _stream("stream_dedupe_ids",
-    "Message ids that the server holds for the duplicate window: an estimate, taken from what was "
-    "stored within the window. No server tells the number.",
+    "Message ids that the server holds for the duplicate window: an estimate from the messages "
+    "stored within the window. Servers do not report the number.",
     origin=DERIVED)
 STREAM_PUBLISH_REJECTIONS = _stream("stream_publish_rejections_total",
-    "Publishes that the server answered with an error, by its error code. "
-    "Only the publish-ack tap hears it; no server counts it. Absent without the tap.",
+    "Publishes that the server rejected with an error, by error code. "
+    "Only the publish-ack tap receives them; servers do not count them. Absent without the tap.",
     labels=(*STREAM, "code"), origin=EVENT)
 
-# --- what happened to it --------------------------------------------------------------------------
+# --- changes --------------------------------------------------------------------------------------
 
 STREAM_SEQUENCE_REGRESSIONS = _stream("stream_sequence_regressions_total",
     "Times that the last sequence went back without a new creation time: messages that were "
-    "acknowledged to their publishers are gone. Counted since the exporter started.",
+    "acknowledged to their publishers are lost. Counted since the exporter started.",
     origin=DERIVED)
 STREAM_RECREATED = _stream("stream_recreated_total",
-    "Times that this name became another stream (its creation time moved by more than a second), "
+    "Times that the stream was recreated (its creation time changed by more than a second), "
     "since the exporter started.",
     origin=DERIVED)
 STREAM_LEADER_CHANGES = _stream("stream_leader_changes_total",
-    "Times that another server was seen leading this stream, since the exporter started. "
+    "Leader changes of this stream, since the exporter started. "
     "Two elections between two polls count once.",
     origin=DERIVED)
 STREAM_RESTORES = _stream("stream_restores_total",
-    "Times that this stream was restored from a backup, as advisories told. The series appears with "
+    "Times that this stream was restored from a backup, from advisories. The series appears with "
     "the first event.",
     origin=EVENT)
 STREAM_CONSUMERS_REMOVED = _stream("stream_consumers_removed_total",
-    "Durable consumers that stood in the last complete answer and are gone now, since the "
-    "exporter started. An incomplete answer removes nobody.",
+    "Durable consumers that were in the last complete response and are gone now, since the "
+    "exporter started. An incomplete response counts no removal.",
     origin=DERIVED)
 STREAM_PURGED_MESSAGES = _stream("stream_purged_messages_total",
     "Messages removed by purges, since the exporter started.",
     origin=DERIVED)
 STREAM_QUORUM_LOST = _stream("stream_quorum_lost_total",
-    "Times that the stream lost the majority of its replicas and could not store, as advisories "
-    "told. The series appears with the first event.",
+    "Times that the stream lost its quorum and could not store messages, from advisories. "
+    "The series appears with the first event.",
     origin=EVENT)
 
 # --- replicas, mirror and sources -----------------------------------------------------------------
 
 STREAM_REPLICA_LAG = _stream("stream_replica_lag",
-    "Raft entries that this replica is behind, in the view of the stream's leader.",
+    "Raft entries that this replica is behind, as the stream's leader reports.",
     labels=(*STREAM, "server"), source="stream info: cluster.replicas[].lag")
 STREAM_REPLICA_OFFLINE = _stream("stream_replica_offline",
-    "1 when the stream's leader holds this replica for offline, else 0.",
+    "1 when the stream's leader reports this replica as offline, else 0.",
     labels=(*STREAM, "server"), source="stream info: cluster.replicas[].offline")
 STREAM_REPLICA_ACTIVE_SECONDS = _stream("stream_replica_active_seconds",
-    "Time since the stream's leader last heard from this replica. "
-    "Absent when it never did.",
+    "Time since this replica was last active, as the stream's leader reports. "
+    "Absent when it never was.",
     labels=(*STREAM, "server"), source="stream info: cluster.replicas[].active")
 STREAM_REPLICA_DIVERGENCE_MESSAGES = _stream("stream_replica_divergence_messages",
-    "Difference between this follower's own message count and the leader's, although the leader "
-    "sees no lag: the copies are not the same. Present only while above 0, and only with the "
+    "Difference between this follower's message count and the leader's, although the leader "
+    "reports no lag: the replicas differ. Present only while above 0, and only with the "
     "system or monitor source.",
     labels=(*STREAM, "server"), origin=DERIVED)
 STREAM_SOURCE_LAG = _stream("stream_source_lag",
-    "Messages that this mirror or source is behind its origin, as of the last contact: look at "
-    "stream_source_active_seconds too. Only for streams with a mirror or sources.",
+    "Messages that this mirror or source is behind its origin, as of the last contact: see also "
+    "stream_source_active_seconds. Only for streams with a mirror or sources.",
     labels=(*STREAM, "source"), source="stream info: mirror.lag, sources[].lag")
 STREAM_SOURCE_ACTIVE_SECONDS = _stream("stream_source_active_seconds",
-    "Time since the mirror or source was last heard from. Absent when it never was.",
+    "Time since the mirror or source was last active. Absent when it never was.",
     labels=(*STREAM, "source"), source="stream info: mirror.active, sources[].active")
 STREAM_SOURCE_ERROR = _stream("stream_source_error",
     "1 when the mirror or source reports an error, else 0.",
     labels=(*STREAM, "source"), source="stream info: mirror.error, sources[].error")
 
-# --- limits of its owner, findings, identity ------------------------------------------------------
+# --- owner's limits, findings, identity -----------------------------------------------------------
 
 STREAM_THRESHOLD = _stream("stream_threshold",
-    "A limit that the owner wrote into the stream's metadata under io.nats.monitor. The label "
+    "A limit that the owner set in the stream's metadata under io.nats.monitor. The label "
     "limit is the rest of the key; durations are seconds, booleans 0 or 1. "
     "An unreadable value has no series and is counted in poll_errors_total.",
     labels=(*STREAM, "limit"), source="stream info: config.metadata")
 STREAM_CONFIG_FINDINGS = _stream("stream_config_findings",
-    "How many assets of this stream, itself and its consumers, fail this check of the audit. "
+    "How many assets of this stream, itself and its consumers, fail this audit check. "
     "The label check is the permanent code of the check.",
     labels=(*STREAM, "check", "severity"), origin=DERIVED)
 STREAM_INFO = _stream("stream_info",
-    "What this stream is: always 1, the labels tell. An election or an edit begins a new series, "
-    "so join it by the identity labels only.",
+    "Properties of the stream as labels; the value is always 1. A leader change or an edit starts "
+    "a new series, so join on the identity labels only.",
     labels=(*STREAM, "retention", "discard", "storage", "compression", "kind", "leader",
             "raft_group", "replicas", "mirror"),
     source="stream info: config, cluster")
@@ -554,44 +563,44 @@ STREAM_INFO = _stream("stream_info",
 # ==================================================================================================
 
 SERVER_UP = _server("server_up",
-    "1 when the server answered this poll. A server that was once seen stays as 0 for an hour "
-    "(a setting), then goes.")
+    "1 when the server responded in this poll. A known server stays at 0 for an hour "
+    "(configurable), then its series ends.")
 SERVER_HEALTHY = _server("server_healthy",
-    "1 when the server calls itself healthy, 0 when it names a fault. "
-    "Absent when it was not asked or did not answer.",
+    "1 when the server reports that it is healthy, 0 when it reports a fault. "
+    "Absent when it was not requested or got no response.",
     source="healthz: status")
 
 # --- clock ----------------------------------------------------------------------------------------
 
 SERVER_CLOCK_OFFSET_SECONDS = _server("server_clock_offset_seconds",
-    "Server clock minus exporter clock; positive when the server is ahead. The surest of the last "
-    "samples counts: short round trip, taken lately. True to within server_clock_uncertainty_seconds.",
+    "Server clock minus exporter clock; positive when the server is ahead. Taken from the recent "
+    "sample with the smallest uncertainty: see server_clock_uncertainty_seconds.",
     origin=DERIVED)
 SERVER_CLOCK_UNCERTAINTY_SECONDS = _server("server_clock_uncertainty_seconds",
-    "How far the clock offset may be wrong: half the round trip of its sample, and what clocks "
-    "may have drifted since (50 millionths).",
+    "Maximum error of the clock offset: half the round trip of its sample plus the possible drift "
+    "since then (50 ppm).",
     origin=DERIVED)
 SERVER_ROUND_TRIP_SECONDS = _server("server_round_trip_seconds",
-    "Shortest time from a request to this server's answer among the last samples. "
-    "It includes the server's own work.",
+    "Shortest time from a request to this server's response among the last samples. "
+    "It includes the server's processing time.",
     origin=DERIVED)
 
 # --- process --------------------------------------------------------------------------------------
 
 SERVER_START_TIMESTAMP_SECONDS = _server("server_start_timestamp_seconds",
-    "When the server process started, on the exporter's clock. "
-    "Absent when the clock of the server is not known.",
+    "Time when the server process started, on the exporter's clock. "
+    "Absent when the clock offset of the server is unknown.",
     source="varz, statsz: start")
 SERVER_PROCESS_MEMORY_BYTES = _server("server_process_memory_bytes",
-    "Resident memory of the server process. Not JetStream's memory storage: see "
+    "Resident memory of the server process. For JetStream's memory storage see "
     "server_memory_used_bytes.",
     source="varz, statsz: mem")
 SERVER_CPU_RATIO = _server("server_cpu_ratio",
     "Share of the machine's cores that the server process uses; 1 is all of them.",
     source="varz, statsz: cpu, cores")
 SERVER_SLOW_CONSUMERS = _server("server_slow_consumers_total",
-    "Client connections that the server cut because they did not read fast enough, since it "
-    "started. It has nothing to do with JetStream consumers.",
+    "Client connections that the server closed because they did not read fast enough, since it "
+    "started. Not related to JetStream consumers.",
     source="varz, statsz: slow_consumers")
 
 # --- JetStream on that server ---------------------------------------------------------------------
@@ -600,25 +609,25 @@ SERVER_STORAGE_USED_BYTES = _server("server_storage_used_bytes",
     "File storage that JetStream uses on this server, all accounts and replicas together.",
     source="jsz: storage")
 SERVER_STORAGE_RESERVED_BYTES = _server("server_storage_reserved_bytes",
-    "File storage promised to streams with a max_bytes on this server, used or not.",
+    "File storage reserved for streams with a max_bytes on this server, used or not.",
     source="jsz: reserved_storage")
 SERVER_STORAGE_MAX_BYTES = _server("server_storage_max_bytes",
-    "File storage that this server's configuration gives to JetStream. "
-    "The disk itself may hold less.",
+    "File storage that this server's configuration allows for JetStream. "
+    "The disk can be smaller.",
     source="jsz: config.max_storage")
 SERVER_MEMORY_USED_BYTES = _server("server_memory_used_bytes",
     "Memory storage that JetStream uses on this server, all accounts and replicas together. "
     "Not the memory of the process.",
     source="jsz: memory")
 SERVER_MEMORY_RESERVED_BYTES = _server("server_memory_reserved_bytes",
-    "Memory storage promised to streams with a max_bytes on this server, used or not.",
+    "Memory storage reserved for streams with a max_bytes on this server, used or not.",
     source="jsz: reserved_memory")
 SERVER_MEMORY_MAX_BYTES = _server("server_memory_max_bytes",
-    "Memory storage that this server's configuration gives to JetStream.",
+    "Memory storage that this server's configuration allows for JetStream.",
     source="jsz: config.max_memory")
 SERVER_HA_ASSETS = _server("server_ha_assets",
     "Raft groups with a member on this server: replicated streams, replicated consumers and the "
-    "meta group. Each costs work even when idle.",
+    "meta group. Each uses CPU even when idle.",
     source="jsz: ha_assets")
 SERVER_STREAM_LEADERS = _server("server_stream_leaders",
     "Streams that this server leads.",
@@ -631,55 +640,55 @@ SERVER_API_REQUESTS = _server("server_api_requests_total",
     "the exporter's own included. Publishes and acknowledgements are not API requests.",
     source="jsz: api.total")
 SERVER_API_ERRORS = _server("server_api_errors_total",
-    "JetStream API requests that this server answered with an error, since it started. "
-    "A rejected publish is not among them.",
+    "JetStream API requests to this server that failed, since it started. "
+    "Rejected publishes do not count.",
     source="jsz: api.errors")
 SERVER_API_INFLIGHT = _server("server_api_inflight",
-    "JetStream API requests that wait at this server now. A server that lets too many pile up "
+    "JetStream API requests that wait at this server now. A server with too many of them "
     "drops the whole queue.",
     source="jsz: api.inflight")
 SERVER_INFO = _server("server_info",
-    "What this server is: always 1, the labels tell.",
+    "Properties of the server as labels; the value is always 1.",
     labels=(*SERVER, "version", "cluster", "domain", "jetstream", "api_level"),
     source="varz: version, cluster.name, jetstream.config.domain, jetstream.stats.api.level")
 
 # --- meta group -----------------------------------------------------------------------------------
 
 META_LEADER = _meta("meta_leader",
-    "1 for the server that leads the meta group, 0 for every other server of a clustered system. "
-    "All 0: there is no leader, nothing can be created, and lists fail. Absent when not clustered.",
+    "1 for the leader of the meta group, 0 for every other server of a clustered system. "
+    "All 0: there is no leader, assets cannot be created, and lists fail. Absent when not clustered.",
     labels=SERVER, source="jsz: meta_cluster.leader")
 META_SIZE = _meta("meta_size",
-    "Servers that the meta group counts as its members, reachable or not. "
-    "More than half of them are needed to decide anything.",
+    "Members of the meta group, reachable or not. "
+    "A quorum needs more than half of them.",
     source="jsz: meta_cluster.cluster_size")
 META_PENDING = _meta("meta_pending",
     "Operations that the meta leader has not applied yet.",
     source="jsz: meta_cluster.pending")
 META_REPLICA_OFFLINE = _meta("meta_replica_offline",
-    "1 when the meta leader holds this server for offline, else 0.",
+    "1 when the meta leader reports this server as offline, else 0.",
     labels=SERVER, source="jsz: meta_cluster.replicas[].offline")
 META_REPLICA_LAG = _meta("meta_replica_lag",
-    "Raft entries that this server is behind the meta leader, in the leader's view.",
+    "Raft entries that this server is behind the meta leader, as the leader reports.",
     labels=SERVER, source="jsz: meta_cluster.replicas[].lag")
 META_SNAPSHOT_SECONDS = _meta("meta_snapshot_seconds",
-    "How long the meta leader's last snapshot took. "
-    "Absent on servers that do not tell, and before the first snapshot.",
+    "Duration of the meta leader's last snapshot. "
+    "Absent on servers that do not report it, and before the first snapshot.",
     source="jsz: meta_cluster.snapshot.last_duration")
 
 # ==================================================================================================
 # Account
 # ==================================================================================================
 
-# JSZ calls an account's limit "reserved", and each server tells the usage of the whole system.
+# JSZ calls an account's limit "reserved", and each server reports the usage of the whole system.
 
 ACCOUNT_STORAGE_USED_BYTES = _account("account_storage_used_bytes",
     "File storage that the account uses in the whole system, replicas included. "
     "The label tier is empty where limits are not tiered.",
     source="account info: storage, tiers; jsz: account_details[].storage")
 ACCOUNT_STORAGE_RESERVED_BYTES = _account("account_storage_reserved_bytes",
-    "File storage promised to the account's streams by their max_bytes, used or not. "
-    "Absent where the answer does not tell it.",
+    "File storage reserved for the account's streams by their max_bytes, used or not. "
+    "Absent where the response does not contain it.",
     source="account info: reserved_storage, tiers")
 ACCOUNT_STORAGE_LIMIT_BYTES = _account("account_storage_limit_bytes",
     "File storage that the account may use. Absent when unlimited.",
@@ -689,8 +698,8 @@ ACCOUNT_MEMORY_USED_BYTES = _account("account_memory_used_bytes",
     "The label tier is empty where limits are not tiered.",
     source="account info: memory, tiers; jsz: account_details[].memory")
 ACCOUNT_MEMORY_RESERVED_BYTES = _account("account_memory_reserved_bytes",
-    "Memory storage promised to the account's streams by their max_bytes, used or not. "
-    "Absent where the answer does not tell it.",
+    "Memory storage reserved for the account's streams by their max_bytes, used or not. "
+    "Absent where the response does not contain it.",
     source="account info: reserved_memory, tiers")
 ACCOUNT_MEMORY_LIMIT_BYTES = _account("account_memory_limit_bytes",
     "Memory storage that the account may use. Absent when unlimited.",
@@ -712,16 +721,16 @@ ACCOUNT_API_REQUESTS = _account("account_api_requests_total",
     "Publishes and acknowledgements are not API requests.",
     labels=ACCOUNT, source="account info: api.total")
 ACCOUNT_API_ERRORS = _account("account_api_errors_total",
-    "JetStream API requests of the account that were answered with an error. "
-    "A rejected publish is not among them.",
+    "JetStream API requests of the account that failed. "
+    "Rejected publishes do not count.",
     labels=ACCOUNT, source="account info: api.errors")
 ACCOUNT_SLOW_CONSUMERS = _account("account_slow_consumers_total",
-    "Client connections of the account that this server cut because they did not read fast "
-    "enough. It has nothing to do with JetStream consumers.",
+    "Client connections of the account that this server closed because they did not read fast "
+    "enough. Not related to JetStream consumers.",
     labels=(*ACCOUNT, "server"), source="account statz: account_statz[].slow_consumers")
 ADVISORIES = _account("advisories_total",
-    "JetStream advisories heard, by kind: the last words of their subject. They are sent at most "
-    "once and only while somebody listens: see advisories_connected_timestamp_seconds.",
+    "JetStream advisories received, by kind: the last tokens of their subject. They are delivered "
+    "at most once and only while subscribed: see advisories_connected_timestamp_seconds.",
     labels=(*ACCOUNT, "kind"), origin=EVENT)
 
 # ==================================================================================================
@@ -729,63 +738,63 @@ ADVISORIES = _account("advisories_total",
 # ==================================================================================================
 
 UP = _exporter("up",
-    "1 when every request of the last poll was answered in full. Never a guard in a rule: it is "
-    "0 exactly when a server is down. Guard with snapshot_age_seconds.")
+    "1 when every request of the last poll got a complete response. Do not use it as a guard in a "
+    "rule: it is 0 when a server is down. Use snapshot_age_seconds.")
 SNAPSHOT_AGE_SECONDS = _exporter("snapshot_age_seconds",
-    "Age of the data served for this system. Fresh below three poll intervals; beyond that the "
-    "measuring series are dropped, never frozen. The guard for rules.")
+    "Age of the data served for this system. After three poll intervals the measured series are "
+    "dropped. Use it as the guard in rules.")
 POLL_DURATION_SECONDS = _exporter("poll_duration_seconds",
-    "How long the last poll took, from its first request to the finished page.")
+    "Duration of the last poll, from its first request to the rendered exposition.")
 POLL_ERRORS = _exporter("poll_errors_total",
-    "Faults met while polling, by request and by reason from a closed list. "
+    "Errors while polling, by request and by reason from a closed list. "
     "A reason that never occurred has no series.",
     labels=(*SYSTEM, "request", "reason"))
 SERVERS_EXPECTED = _exporter("servers_expected",
-    "Servers that ought to answer: the configured number, else the most seen in an hour.")
+    "Servers that should respond: the configured number, else the maximum of the last hour.")
 SERVERS_RESPONDING = _exporter("servers_responding",
-    "Servers that answered the last poll.")
+    "Servers that responded in the last poll.")
 REQUEST_SUCCESS = _exporter("request_success",
-    "1 when the request was answered in full in the last poll that asked it, else 0. "
-    "Series that hang on a failed request are absent.",
+    "1 when the request got a complete response in the last poll that made it, else 0. "
+    "Series that depend on a failed request are absent.",
     labels=(*SYSTEM, "request"))
 REQUEST_DURATION_SECONDS = _exporter("request_duration_seconds",
-    "How long the request took in the last poll that asked it, failed or not.",
+    "Duration of the request in the last poll that made it, successful or not.",
     labels=(*SYSTEM, "request"))
 REQUEST_SKIPPED = _exporter("request_skipped",
-    "1 while a request is left out on purpose: it would cost the server too much (ceiling), is "
-    "not permitted, or its answer would be too large (size).",
+    "1 while a request is skipped on purpose: it would cost the server too much (ceiling), is "
+    "not permitted (permission), or its response would be too large (size).",
     labels=(*SYSTEM, "request", "reason"))
 PUBLISH_ACK_TAP_ACTIVE = _exporter("publish_ack_tap_active",
-    "1 while the publish-ack tap listens, 0 when it is configured and does not. "
+    "1 while the publish-ack tap is subscribed, 0 when it is configured and is not. "
     "Absent when it is not configured.",
     origin=EVENT)
 PUBLISH_ACK_TAP_DROPPED = _exporter("publish_ack_tap_dropped_total",
-    "Messages that the publish-ack tap could not take in time. While it grows, counts of "
+    "Messages that the publish-ack tap dropped because it was too slow. While it grows, counts of "
     "duplicates and rejections are too low.",
     origin=EVENT)
 ADVISORIES_CONNECTED_TIMESTAMP_SECONDS = _exporter("advisories_connected_timestamp_seconds",
-    "Since when advisories have been heard without a break. "
-    "Absent while nobody listens: event counters then stand still and prove nothing.",
+    "Time since when advisories have been received without interruption. "
+    "Absent while not subscribed: event counters are then unchanged and prove nothing.",
     origin=EVENT)
 CONFIG_LAST_RELOAD_SUCCESS = _exporter("config_last_reload_success",
-    "1 when the last reading of the configuration succeeded. 0 when it failed: the configuration "
-    "before it is still in use.",
+    "1 when the last load of the configuration succeeded. 0 when it failed: the previous "
+    "configuration is still in use.",
     labels=())
 CONFIG_LAST_RELOAD_TIMESTAMP_SECONDS = _exporter("config_last_reload_timestamp_seconds",
-    "When the configuration was last read with success.",
+    "Time of the last successful load of the configuration.",
     labels=())
 FORECAST_FILE_SUCCESS = _exporter("forecast_file_success",
-    "1 when the file with the rollups' forecasts is served. 0 when it is missing, cannot be read, "
-    "is not such a file, or is older than a week: its forecasts are then left out. "
+    "1 when the file with the rollups' forecasts is served. 0 when it is missing, unreadable, "
+    "invalid, or older than a week: its forecasts are then absent. "
     "Absent when no file is configured.",
     labels=())
 SERIES = _exporter("series",
-    "Series served for this system, after filters, levels and the cap.")
+    "Series served for this system, after filters, levels and the series limit.")
 SERIES_DROPPED = _exporter("series_dropped_total",
-    "Series left out because the cap was reached, added up over the polls. "
-    "While it grows, what is served is not the whole picture.")
+    "Series dropped because of the series limit, added up over the polls. "
+    "While it grows, the exposition is incomplete.")
 BUILD_INFO = _exporter("build_info",
-    "Version of the exporter and of the Python that runs it: always 1, the labels tell.",
+    "Versions of the exporter and of Python as labels; the value is always 1.",
     labels=("version", "python"))
 
 # ==================================================================================================
@@ -793,52 +802,54 @@ BUILD_INFO = _exporter("build_info",
 # ==================================================================================================
 
 ARCHIVE_REQUESTS = _archive("archive_requests_total",
-    "Remote-write requests answered, by status code.",
+    "Remote-write requests by the status code of the response.",
     labels=("code",))
 ARCHIVE_SAMPLES = _archive("archive_samples_total",
-    "Samples taken in and made durable.")
+    "Samples received and made durable.")
 ARCHIVE_HISTOGRAMS = _archive("archive_histograms_total",
-    "Native histograms taken in and made durable, as the bytes that came.")
+    "Native histograms received and made durable, stored as received.")
 ARCHIVE_EXEMPLARS = _archive("archive_exemplars_total",
-    "Exemplars taken in and made durable, as the bytes that came.")
+    "Exemplars received and made durable, stored as received.")
 ARCHIVE_REFUSED_REQUESTS = _archive("archive_refused_requests_total",
-    "Requests refused for good, so that the sender drops them: size (the body is too large), "
-    "malformed (it is no such request), parts (some series of it; the others are kept), "
-    "encoding (another type or compression).",
+    "Requests rejected permanently, so that the sender drops them: size (the body is too large), "
+    "malformed (not a valid request), parts (some of its series; the others are stored), "
+    "encoding (another content type or compression).",
     labels=("reason",))
 ARCHIVE_REFUSED_SAMPLES = _archive("archive_refused_samples_total",
     "Samples, histograms and exemplars that can never be stored, by the rule that they break. "
-    "The rest of their request is kept.",
+    "The rest of the request is stored.",
     labels=("reason",))
 ARCHIVE_DEFERRED_REQUESTS = _archive("archive_deferred_requests_total",
-    "Requests answered 503, so that they come again: busy (too much under way), slow (the body "
-    "did not arrive in time), disk (the log cannot be written), stopping, fault (ours).",
+    "Requests rejected with 503, so that the sender retries: busy (too many in progress), slow "
+    "(the body did not arrive in time), disk (the log cannot be written), stopping, fault "
+    "(internal error).",
     labels=("reason",))
 ARCHIVE_RECEIVED_BYTES = _archive("archive_received_bytes_total",
-    "Size of the remote-write requests received, compressed as they came.")
+    "Compressed size of the remote-write requests received.")
 ARCHIVE_QUARANTINED_REQUESTS = _archive("archive_quarantined_requests_total",
-    "Requests that could never be stored and were put aside for a person to look at.")
+    "Requests that could never be stored and were saved for inspection.")
 ARCHIVE_DUPLICATE_SAMPLES = _archive("archive_duplicate_samples_total",
-    "Samples removed at compaction because the same series already had one at the same time: "
-    "senders repeat what was not acknowledged.")
+    "Samples removed at compaction because the series already had one with the same timestamp: "
+    "senders retry what was not acknowledged.")
 ARCHIVE_DROPPED_SAMPLES = _archive("archive_dropped_samples_total",
-    "Samples that were acknowledged and not published: conflict (another value for the same time "
-    "came later), other_replica (the chosen replica tells it), unknown_series (the log lost what "
-    "its number means), misplaced (a time that no day can hold). The last two are lost.",
+    "Samples that were acknowledged and not published: conflict (another value for the same "
+    "timestamp came later), other_replica (the chosen replica has them), unknown_series (the log "
+    "has no definition of the series), misplaced (a timestamp outside every day). The last two "
+    "are lost.",
     labels=("reason",))
 ARCHIVE_SERIES = _archive("archive_series",
     "Series that the receiver knows now.")
 ARCHIVE_WAL_BYTES = _archive("archive_wal_bytes",
     "Size of the write-ahead log that waits for compaction.")
 ARCHIVE_WAL_OLDEST_TIMESTAMP_SECONDS = _archive("archive_wal_oldest_timestamp_seconds",
-    "When the oldest record of the write-ahead log was received: one that grows old means that "
-    "publication does not run. Absent when the log is empty.")
+    "Time when the oldest record of the write-ahead log was received. An old one means that "
+    "publishing does not run. Absent when the log is empty.")
 ARCHIVE_COMPACTION_LAST_SUCCESS_TIMESTAMP_SECONDS = _archive(
     "archive_compaction_last_success_timestamp_seconds",
-    "When a compaction last succeeded. Absent before the first one.")
+    "Time of the last successful compaction. Absent before the first one.")
 ARCHIVE_NEWEST_SAMPLE_TIMESTAMP_SECONDS = _archive("archive_newest_sample_timestamp_seconds",
-    "Time of the newest sample received from this sender. One that grows old means that the "
-    "sender or the way to it is broken.",
+    "Time of the newest sample received from this sender. An old one means that the "
+    "sender or the connection is broken.",
     labels=("sender",))
 
 # ==================================================================================================
@@ -846,49 +857,48 @@ ARCHIVE_NEWEST_SAMPLE_TIMESTAMP_SECONDS = _archive("archive_newest_sample_timest
 # ==================================================================================================
 
 FORECAST_STREAM_BYTES = _rollup("forecast_stream_bytes",
-    "Expected size of the stream after the horizon. The quantile is that of the level: half of "
-    "the outcomes should lie below 0.5. Only for streams that have a limit.",
+    "Expected size of the stream after the horizon, by quantile: half of "
+    "the outcomes should be below 0.5. Only for streams that have a limit.",
     labels=(*STREAM, "horizon", "quantile"))
 FORECAST_STREAM_MESSAGES = _rollup("forecast_stream_messages",
-    "Expected messages in the stream after the horizon. The quantile is that of the level. "
+    "Expected messages in the stream after the horizon, by quantile. "
     "Only for streams that have a limit.",
     labels=(*STREAM, "horizon", "quantile"))
 FORECAST_SERVER_STORAGE_USED_BYTES = _rollup("forecast_server_storage_used_bytes",
-    "Expected JetStream file storage in use on the server after the horizon. "
-    "The quantile is that of the level.",
+    "Expected JetStream file storage in use on the server after the horizon, by quantile.",
     labels=(*SERVER, "horizon", "quantile"))
 FORECAST_ACCOUNT_STORAGE_USED_BYTES = _rollup("forecast_account_storage_used_bytes",
-    "Expected file storage in use by the account after the horizon. "
-    "The quantile is that of the level. Only for accounts that have a limit.",
+    "Expected file storage in use by the account after the horizon, by quantile. "
+    "Only for accounts that have a limit.",
     labels=(*ACCOUNT, "horizon", "quantile"))
 FORECAST_STREAM_FULL_TIMESTAMP_SECONDS = _rollup("forecast_stream_full_timestamp_seconds",
-    "When the stream is expected to reach the limit in the label. Quantile 0.9 is the high level "
-    "and so the earliest date. Absent when it is not within the horizon.",
+    "Time when the stream is expected to reach the limit in the label. Quantile 0.9 is the highest "
+    "level, so the earliest date. Absent when it is beyond the horizon.",
     labels=(*STREAM, "limit", "quantile"))
 FORECAST_SERVER_FULL_TIMESTAMP_SECONDS = _rollup("forecast_server_full_timestamp_seconds",
-    "When the server is expected to reach the limit in the label. Quantile 0.9 is the high level "
-    "and so the earliest date. Absent when it is not within the horizon.",
+    "Time when the server is expected to reach the limit in the label. Quantile 0.9 is the highest "
+    "level, so the earliest date. Absent when it is beyond the horizon.",
     labels=(*SERVER, "limit", "quantile"))
 FORECAST_ACCOUNT_FULL_TIMESTAMP_SECONDS = _rollup("forecast_account_full_timestamp_seconds",
-    "When the account is expected to reach the limit in the label. Quantile 0.9 is the high level "
-    "and so the earliest date. Absent when it is not within the horizon.",
+    "Time when the account is expected to reach the limit in the label. Quantile 0.9 is the highest "
+    "level, so the earliest date. Absent when it is beyond the horizon.",
     labels=(*ACCOUNT, "limit", "quantile"))
 FORECAST_AS_OF_TIMESTAMP_SECONDS = _rollup("forecast_as_of_timestamp_seconds",
-    "The end of the newest day that the forecasts knew. A rollup may succeed each night and have "
-    "no newer day: forecasts that know nothing of the last week are left out, and this stays.")
+    "End of the newest day in the forecasts' input. A rollup may succeed without a newer day: "
+    "forecasts without data of the last week are absent, and this series stays.")
 ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS = _rollup("rollup_last_success_timestamp_seconds",
-    "When a rollup last succeeded. One that grows old makes every forecast stale.")
+    "Time of the last successful rollup. An old one means that all forecasts are stale.")
 
 # fmt: on
 
 
 def constant_name(metric: Metric) -> str:
-    """The name under which this module must hold the metric."""
+    """The name of the metric's constant in this module."""
     return metric.name.removeprefix(PREFIX).removesuffix("_total").upper()
 
 
 def collected(namespace: Mapping[str, object]) -> tuple[Metric, ...]:
-    """The metrics among a module's names, refused when a name or a family would be ambiguous."""
+    """The metrics of a module; raises an error for an ambiguous name or family."""
     found = {key: value for key, value in namespace.items() if isinstance(value, Metric)}
     families: dict[str, str] = {}
     for constant, metric in found.items():

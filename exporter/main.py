@@ -15,13 +15,13 @@ from aiohttp import web
 
 from exporter.polling.one_shot import run_once
 from exporter.polling.supervisor import Reload, Watch
-from exporter.settings.addresses import listen_address
 from exporter.settings.config import ExporterSettings
 from exporter.settings.options import Options, read_options
-from exporter.version import VERSION
 from exporter.web import make_app
 from streamgauge.serving.logs import configure_logs, event
 from streamgauge.serving.settings.loader import SettingsError
+from streamgauge.serving.settings.server import host_and_port
+from streamgauge.serving.version import VERSION
 from streamgauge.serving.web.live_config import LiveWebConfig
 
 logger = logging.getLogger(__name__)
@@ -39,8 +39,8 @@ def main(argv: Sequence[str]) -> int:
         gc.set_threshold(*GC_THRESHOLDS)
         if options.once:
             return run_once(settings)
-        configure_logs(settings.logs.format, settings.logs.level)
-        web_config = LiveWebConfig(settings.web_config)
+        configure_logs(settings.log.format, settings.log.level)
+        web_config = LiveWebConfig(settings.web.config_file)
         return asyncio.run(_serve(options, settings, web_config))
     except SettingsError as error:
         sys.stderr.write(f"streamgauge: {error}\n")
@@ -56,7 +56,7 @@ async def _serve(options: Options, settings: ExporterSettings, web_config: LiveW
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=_GOODBYE_SECONDS)
     await runner.setup()
     try:
-        site = await _listen(runner, options, settings.listen, web_config)
+        site = await _listen(runner, options, settings.web.listen_address, web_config)
         watch.start()
         stopping = _signals(watch)
         event(logger, logging.INFO, "serving", listen=site.name, systems=len(settings.systems),
@@ -73,12 +73,12 @@ async def _serve(options: Options, settings: ExporterSettings, web_config: LiveW
 async def _listen(
     runner: web.AppRunner, options: Options, address: str, web_config: LiveWebConfig
 ) -> web.BaseSite:
-    host, port = listen_address(address)
+    host, port = host_and_port(address)
     site = web.TCPSite(runner, host, port, ssl_context=web_config.ssl_context())
     try:
         await site.start()
     except OSError as error:
-        raise options.mistake("listen", f"{address}: {_reason(error)}") from error
+        raise options.mistake("web.listen_address", f"{address}: {_reason(error)}") from error
     return site
 
 

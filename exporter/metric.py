@@ -1,4 +1,4 @@
-"""What a metric definition is, and what makes one wrong. Standard library only."""
+"""A metric definition and its rules. Standard library only."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ PREFIX = "streamgauge_"
 _NAME = re.compile(r"streamgauge_[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _LABEL = re.compile(r"[a-z][a-z0-9_]*")
 _COUNTER_SUFFIX = "_total"
-_INFO_SUFFIXES = ("_info", "_finding")  # a finding is an info by nature: its value is always 1
-_RESERVED_SUFFIXES = ("_count", "_sum", "_bucket", "_created")  # OpenMetrics adds them itself
+_INFO_SUFFIXES = ("_info", "_finding")  # a finding is an info too: its value is always 1
+_RESERVED_SUFFIXES = ("_count", "_sum", "_bucket", "_created")  # suffixes that OpenMetrics adds
 _MAX_HELP = 400
 
 
@@ -24,7 +24,7 @@ class Kind(Enum):
 
 
 class Unit(Enum):
-    """The unit is the last word of the name (before `_total`); NONE is a plain count or state."""
+    """The unit is the last word of the name, before `_total`. NONE: a count or a state."""
 
     NONE = ""
     BYTES = "bytes"
@@ -38,16 +38,16 @@ class Level(Enum):
 
 
 class Origin(Enum):
-    RESPONSE = "response"  # reported in a response of a server
-    DERIVED = "derived"  # it takes two snapshots and a clock
-    EVENT = "event"  # a subscription heard it
-    SELF = "self"  # the exporter speaks of itself
+    RESPONSE = "response"  # a value of one server response
+    DERIVED = "derived"  # computed from several responses and a clock
+    EVENT = "event"  # counted from received events
+    SELF = "self"  # about the exporter itself
     ARCHIVE = "archive"
     ROLLUP = "rollup"
 
 
 class Subject(Enum):
-    """What a metric is about; the words of `collect[]` and of the reference's chapters."""
+    """What a metric is about; the values of `collect[]` and the chapters of the reference."""
 
     CONSUMER = "consumer"
     STREAM = "stream"
@@ -59,20 +59,21 @@ class Subject(Enum):
 
 
 class DefinitionError(ValueError):
-    """A metric definition that would mislead its users."""
+    """An invalid metric definition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
     name: str  # the public name, prefix included
     kind: Kind
-    help: str  # whole sentences: what the number means, not how it is spelt
+    help: str  # whole sentences that say what the value means
     labels: tuple[str, ...]
     subject: Subject
     origin: Origin
     level: Level = Level.CORE
     unit: Unit = Unit.NONE
-    source: str = ""  # where the value stands in an answer, for those who check by hand
+    source: str = ""  # the field of the response that holds the value
+    purpose: str = ""  # who uses it for what, where no rule, board or rollup does
 
     def __post_init__(self) -> None:
         for wrong, why in self._faults():
@@ -83,34 +84,34 @@ class Metric:
         counter = self.kind is Kind.COUNTER
         stem = self.name.removesuffix(_COUNTER_SUFFIX)
         return (
-            (not _NAME.fullmatch(self.name), "is not streamgauge_ and snake_case words"),
+            (not _NAME.fullmatch(self.name), "must be streamgauge_ and snake_case words"),
             (
                 counter != self.name.endswith(_COUNTER_SUFFIX),
-                "_total is for counters, and only them",
+                "the suffix _total is for counters only",
             ),
             (
                 (self.kind is Kind.INFO) != self.name.endswith(_INFO_SUFFIXES),
-                "_info is for info metrics, and only them",
+                "the suffix _info is for info metrics only",
             ),
-            (self.name.endswith(_RESERVED_SUFFIXES), "ends like a part of another family"),
+            (self.name.endswith(_RESERVED_SUFFIXES), "ends with a reserved suffix"),
             (
                 bool(self.unit.value) and not stem.endswith("_" + self.unit.value),
-                f"does not end in its unit {self.unit.value}",
+                f"must end with its unit {self.unit.value}",
             ),
             (
                 self.unit is Unit.NONE and stem.endswith(("_bytes", "_seconds", "_ratio")),
-                "ends in a unit that it does not declare",
+                "ends with a unit that it does not declare",
             ),
-            (not self.help.endswith("."), "help is not a whole sentence"),
+            (not self.help.endswith("."), "help must end with a full stop"),
             (len(self.help) > _MAX_HELP, f"help is longer than {_MAX_HELP} characters"),
-            ("\n" in self.help, "help spans lines"),
+            ("\n" in self.help, "help must be one line"),
             (len(set(self.labels)) != len(self.labels), "names a label twice"),
             (any(not _LABEL.fullmatch(label) for label in self.labels), "has a malformed label"),
         )
 
     @property
     def family(self) -> str:
-        """The name of the metric family as OpenMetrics spells it."""
+        """The name of the metric family in OpenMetrics."""
         if self.kind is Kind.COUNTER:
             return self.name.removesuffix(_COUNTER_SUFFIX)
         if self.kind is Kind.INFO:

@@ -1,6 +1,6 @@
-"""What one poll of one NATS system found: plain frozen values, no server spelling left.
+"""The snapshot of one poll: frozen values, independent of the server's field names.
 
-None means unlimited, unknown or not asked; -1 and 2**64-1 do not exist here.
+None means unlimited, unknown or not requested; -1 and 2**64-1 do not occur.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from msgspec import Struct, field
 
 from exporter.subscription_counts import SubscriptionCounts
 
-# gc=False: none of these can be part of a reference cycle, and 100,000 of them would otherwise
-# make every full collection of the interpreter a pause that a scrape could feel.
+# gc=False: these cannot be part of a reference cycle. 100,000 tracked objects would make every full
+# garbage collection a pause that delays scrapes.
 
 
 class Replica(Struct, frozen=True, gc=False):
@@ -30,12 +30,12 @@ class StreamOrigin(Struct, frozen=True, gc=False):
 
     name: str
     lag: int
-    active_seconds: float | None  # None: never heard of
+    active_seconds: float | None  # None: never active
     error: str  # "" when there is none
 
 
 class Thresholds(Struct, frozen=True, gc=False):
-    """Limits that the owner wrote into the asset's metadata (io.nats.monitor.*)."""
+    """Limits that the owner set in the asset's metadata (io.nats.monitor.*)."""
 
     limits: tuple[tuple[str, float], ...] = ()
     unreadable: tuple[str, ...] = ()
@@ -48,10 +48,10 @@ NO_THRESHOLDS = Thresholds()
 
 
 class OwnerNotes(Struct, frozen=True, gc=False):
-    """What the owner wrote for the audit into the asset's metadata (io.streamgauge.*)."""
+    """Audit settings that the owner set in the asset's metadata (io.streamgauge.*)."""
 
-    ignore: tuple[str, ...] = ()  # codes of checks that are not to be told of this asset
-    publish_retry_horizon: float | None = None  # seconds that its publishers try again for
+    ignore: tuple[str, ...] = ()  # codes of checks to suppress for this asset
+    publish_retry_horizon: float | None = None  # seconds that its publishers retry
     unreadable: tuple[str, ...] = ()
 
 
@@ -75,14 +75,14 @@ class StreamConfig(Struct, frozen=True, gc=False):
     max_age_seconds: float | None
     duplicate_window_seconds: float | None
     thresholds: Thresholds
-    message_ttl: bool = False  # single messages may expire before their time
+    message_ttl: bool = False  # single messages may expire before max_age
     delete_markers: bool = False  # the server adds a message where one expired
-    schedules: bool = False  # the server adds the messages that it was asked to send later
-    atomic: bool = False  # a batch waits for its last message before any of it is stored
-    no_ack: bool = False  # publishes are not answered
-    allow_direct: bool = False  # every copy may be asked for a message
+    schedules: bool = False  # the server adds scheduled messages
+    atomic: bool = False  # a batch is stored when its last message arrives
+    no_ack: bool = False  # publishes get no ack
+    allow_direct: bool = False  # every replica may serve a message
     sealed: bool = False
-    sources: int = 0  # how many other streams it takes messages from
+    sources: int = 0  # number of source streams
     discard_new_per_subject: bool = False
     republish: bool = False
     transformed: bool = False  # stored subjects may differ from the published ones
@@ -98,7 +98,7 @@ class ConsumerConfig(Struct, frozen=True, gc=False):
     filters: tuple[str, ...]
     priority_policy: str
     flow_control: bool
-    internal: bool  # a direct, sourcing or flow-control consumer that the server made for itself
+    internal: bool  # created by the server: direct, sourcing or flow-control
     replicas: int
     ack_wait_seconds: float | None
     max_deliver: int | None
@@ -106,18 +106,20 @@ class ConsumerConfig(Struct, frozen=True, gc=False):
     max_waiting: int | None
     backoff_seconds: tuple[float, ...]
     thresholds: Thresholds
-    inactive_threshold_seconds: float | None = None  # the server deletes it after so long unused
-    memory_storage: bool = False  # its state is kept in memory although the stream is on disk
+    inactive_threshold_seconds: float | None = (
+        None  # the server deletes it after this time without use
+    )
+    memory_storage: bool = False  # its state is in memory although the stream is on disk
     deliver_group: str = ""
     idle_heartbeat_seconds: float | None = None
-    sample_percent: float | None = None  # of acks whose time is told in an advisory
-    max_batch: int | None = None  # most messages of one pull request
+    sample_percent: float | None = None  # of acks that the server samples in advisories
+    max_batch: int | None = None  # maximum messages of one pull request
     rate_limit_bits: int | None = None  # bits per second, push only
     notes: OwnerNotes = NO_NOTES
 
     @property
     def retry_horizon_seconds(self) -> float | None:
-        """How long the server goes on trying: the waits before the last delivery, added up."""
+        """Sum of the waits before the last delivery: how long the server retries."""
         if self.max_deliver is None or self.ack_wait_seconds is None:
             return None
         waits = self.max_deliver - 1
@@ -128,7 +130,7 @@ class ConsumerConfig(Struct, frozen=True, gc=False):
 class Stream(Struct, frozen=True, gc=False):
     account: str
     name: str
-    up: bool  # its own leader answered this poll; else nothing but identity and config is known
+    up: bool  # its leader responded in this poll; else only identity and config are known
     reason: str  # why it is not up, "" when it is
     leader: str
     raft_group: str
@@ -147,7 +149,7 @@ class Stream(Struct, frozen=True, gc=False):
     replicas: tuple[Replica, ...] = ()
     origins: tuple[StreamOrigin, ...] = ()
     follower_messages: tuple[tuple[str, int], ...] = ()
-    hosts: tuple[str, ...] = ()  # every server known to hold a copy
+    hosts: tuple[str, ...] = ()  # every server known to hold a replica
 
 
 class Consumer(Struct, frozen=True, gc=False):
@@ -173,8 +175,8 @@ class Consumer(Struct, frozen=True, gc=False):
     pause_remaining_seconds: float | None = None
     push_bound: bool = False
     replicas: tuple[Replica, ...] = ()
-    stream_first_seq: int = 0  # first_seq of its stream, as the same server said it
-    hosts: tuple[str, ...] = ()  # who held it, once its leader no longer answers
+    stream_first_seq: int = 0  # first_seq of its stream, from the same server
+    hosts: tuple[str, ...] = ()  # its servers, when its leader does not respond
 
 
 class ClockEstimate(Struct, frozen=True, gc=False):
@@ -184,11 +186,11 @@ class ClockEstimate(Struct, frozen=True, gc=False):
 
 
 class ServerSettings(Struct, frozen=True, gc=False):
-    """What a server says of its own configuration (VARZ)."""
+    """Configuration of a server, from VARZ."""
 
     auth_required: bool
     tls_required: bool
-    tls_expires: datetime | None = None  # of its certificate; told since 2.12
+    tls_expires: datetime | None = None  # of its certificate; reported since 2.12
     max_payload: int | None = None
 
 
@@ -222,10 +224,10 @@ class Server(Struct, frozen=True, gc=False):
     health_detail: str = ""
     clock: ClockEstimate | None = None
     meta_leader: bool | None = None  # None: not part of a cluster's meta group, or not known
-    meta_leader_seen: str | None = None  # whom it holds for the leader; "" for nobody
-    sync_always: bool | None = None  # every write waits for the disk; told since 2.10
-    sync_interval_seconds: float | None = None  # else the disk is waited for so often
-    settings: ServerSettings | None = None  # None: not asked, or not allowed to
+    meta_leader_seen: str | None = None  # the leader that it knows; "" for none
+    sync_always: bool | None = None  # every write waits for the disk; reported since 2.10
+    sync_interval_seconds: float | None = None  # else the interval of disk syncs
+    settings: ServerSettings | None = None  # None: not requested, or not permitted
 
 
 class AccountUsage(Struct, frozen=True, gc=False):
@@ -240,7 +242,7 @@ class AccountUsage(Struct, frozen=True, gc=False):
     streams_limit: int | None = None
     consumers: int | None = None
     consumers_limit: int | None = None
-    # A limit of None may also be one that nobody told.
+    # A limit of None may also be unknown.
     storage_unlimited: bool | None = None
     memory_unlimited: bool | None = None
 
@@ -262,7 +264,7 @@ class MetaGroup(Struct, frozen=True, gc=False):
 
 
 class Outcome(Struct, frozen=True, gc=False):
-    """How one request of this poll went."""
+    """The outcome of one request of this poll."""
 
     request: str
     ok: bool
@@ -272,14 +274,14 @@ class Outcome(Struct, frozen=True, gc=False):
 
 
 class Skipped(Struct, frozen=True, gc=False):
-    """A request that was left out on purpose, and why."""
+    """A request that was skipped on purpose, and why."""
 
     request: str
     reason: str
 
 
 class Fault(Struct, frozen=True, gc=False):
-    """Something in an answer that could not be used, although the request succeeded."""
+    """An unusable part of a response, although the request succeeded."""
 
     request: str
     reason: str
@@ -289,7 +291,7 @@ class Fault(Struct, frozen=True, gc=False):
 
 class Snapshot(Struct, frozen=True):
     system: str
-    taken: float  # exporter clock, when the poll ended
+    taken: float  # exporter clock, at the end of the poll
     streams: tuple[Stream, ...] = ()
     consumers: tuple[Consumer, ...] = ()
     servers: tuple[Server, ...] = ()
@@ -300,8 +302,10 @@ class Snapshot(Struct, frozen=True):
     faults: tuple[Fault, ...] = ()
     servers_expected: int | None = None
     servers_responding: int | None = None
-    complete: bool = True  # every request of this poll was answered in full
-    subscriptions: SubscriptionCounts | None = None  # read just before the rows; not every poll
-    own_account: str = ""  # of a source that sees one account only
-    # What accounts are called, by the word that the system account's events name them with.
+    complete: bool = True  # every request of this poll got a complete response
+    subscriptions: SubscriptionCounts | None = (
+        None  # requested just before the rows; not in every poll
+    )
+    own_account: str = ""  # for a source that sees only one account
+    # Account names by the account id in events of the system account.
     account_names: Mapping[str, str] = field(default_factory=dict)

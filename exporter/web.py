@@ -19,7 +19,8 @@ from exporter.polling.forecast_file import ForecastFile, Look
 from exporter.polling.scrape_view import ScrapeView
 from exporter.polling.supervisor import Watch
 from exporter.samples.self_metrics import SelfMetrics, SelfSample
-from exporter.version import VERSION
+from streamgauge.serving.version import VERSION
+from streamgauge.serving.web.routes import add_redirect_to_prefix, add_reload
 
 SELECTABLE = {
     subject.value: subject
@@ -31,13 +32,14 @@ _VARY = {"Vary": "Accept, Accept-Encoding"}
 def make_app(watch: Watch, config_source: str) -> web.Application:
     pages = _Pages(watch, config_source)
     app = web.Application()
-    app.router.add_get("/", pages.status)
-    app.router.add_get("/metrics", pages.metrics)
-    app.router.add_get("/docs/{name}", pages.docs)
-    app.router.add_get("/-/healthy", pages.healthy)
-    app.router.add_get("/-/ready", pages.ready)
-    app.router.add_post("/-/reload", pages.reload)
-    app.router.add_put("/-/reload", pages.reload)
+    served = watch.settings.web
+    app.router.add_get(served.route("/"), pages.status)
+    app.router.add_get(served.route(served.telemetry_path), pages.metrics)
+    app.router.add_get(served.route("/docs/{name}"), pages.docs)
+    app.router.add_get(served.route("/-/healthy"), pages.healthy)
+    app.router.add_get(served.route("/-/ready"), pages.ready)
+    add_reload(app, served, pages.reload)
+    add_redirect_to_prefix(app, served)
     return app
 
 
@@ -80,7 +82,10 @@ class _Pages:
         if name not in REFERENCES:
             known = ", ".join(f"/docs/{each}" for each in REFERENCES)
             return web.Response(status=404, text=f"no such page, there are {known}\n")
-        return _page(await asyncio.to_thread(docs_page, name), docs_policy())
+        return _page(
+            await asyncio.to_thread(docs_page, name, self._watch.settings.web.telemetry_path),
+            docs_policy(),
+        )
 
     async def healthy(self, _: web.Request) -> web.Response:
         dead = self._watch.dead()
@@ -93,9 +98,9 @@ class _Pages:
             return web.Response(status=503, text="the first poll is not over yet\n")
         return web.Response(text="ready\n")
 
-    async def reload(self, _: web.Request) -> web.Response:
+    async def reload(self) -> tuple[bool, str]:
         done = await self._watch.reload()
-        return web.Response(status=200 if done.ok else 500, text=f"{done.text}\n")
+        return done.ok, done.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import time
 from collections.abc import Sequence
-from datetime import date
-from typing import NoReturn
 
+from spark_rollups.command_line import parser
 from spark_rollups.filesystem import Place, RollupError
 from spark_rollups.jobs.progress import Progress
 from spark_rollups.jobs.rollup import Result, rollup
@@ -18,7 +16,6 @@ from spark_rollups.jobs.spark_runner import SparkRunner
 from spark_rollups.publishing.publication import (
     FILE,
     Publication,
-    add_arguments,
     current_gauges,
     publication_of,
 )
@@ -27,52 +24,6 @@ from spark_rollups.rollup.series_identity import FOLDED_LABELS
 from spark_rollups.rollup.tables.reader import Rollups
 from spark_rollups.session import SparkSettings
 from spark_rollups.spark_errors import SparkFailedError
-
-
-class _Parser(argparse.ArgumentParser):
-    """Complains in one line that names the flag."""
-
-    def error(self, message: str) -> NoReturn:
-        named = re.fullmatch(r"argument (-?-?[\w-]+)(?:/\S+)?: (.*)", message)
-        raise RollupError(f"{named[1]}: {named[2]}" if named else message)
-
-
-def _day(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no day; write YYYY-MM-DD") from None
-
-
-def _setting(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not (key and equals):
-        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
-    return key, value
-
-
-def parser() -> argparse.ArgumentParser:
-    made = _Parser(prog="streamgauge rollup", description=__doc__, allow_abbrev=False)
-    add = made.add_argument
-    add("--archive", required=True, metavar="PATH", help="folder or address of the archive")
-    add("--out", required=True, metavar="PATH", help="folder or address of the rollups")
-    add("--from", dest="first", type=_day, metavar="DAY", help="first day (default: the oldest)")
-    add("--to", dest="last", type=_day, metavar="DAY", help="last day (default: the newest)")
-    add("--from-raw", action="store_true",
-        help="read the samples, not the archive's hourly statistics")  # fmt: skip
-    add("--no-forecasts", dest="forecasts", action="store_false",
-        help="days and hours alone; forecasts and trends stay as they are")  # fmt: skip
-    add("--fold", action="append", default=[], metavar="LABEL",
-        help=f"fold this label away too (always: {', '.join(FOLDED_LABELS)})")  # fmt: skip
-    where = made.add_mutually_exclusive_group()
-    where.add_argument("--master", default="", metavar="URL",
-                       help="Spark master, e.g. spark://host:7077 (default: this machine)")  # fmt: skip
-    where.add_argument("--remote", default="", metavar="URL",
-                       help="Spark Connect server, e.g. sc://host:15002")  # fmt: skip
-    add("--conf", action="append", default=[], type=_setting, metavar="KEY=VALUE",
-        help="a setting of Spark's; may be given again")  # fmt: skip
-    add_arguments(made)
-    return made
 
 
 def main(argv: Sequence[str]) -> int:

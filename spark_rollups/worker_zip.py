@@ -18,7 +18,8 @@ ZIP: Final = "streamgauge-spark.zip"
 PROGRAM: Final = "streamgauge-rollup.py"
 # Whole rooms would bring what no worker needs; these import nothing beyond themselves.
 _MODULES: Final = ("archive/__init__.py", "archive/tables/__init__.py", "archive/tables/schema.py", "exporter/__init__.py",
-                   "exporter/catalog.py", "exporter/metric.py")  # fmt: skip
+                   "exporter/catalog.py", "exporter/metric.py",
+                   "streamgauge/__init__.py", "streamgauge/serving/__init__.py", "streamgauge/serving/version.py")  # fmt: skip
 _ROOM: Final = "spark_rollups"
 _TEXT: Final = '''"""For spark-submit: `spark-submit --py-files streamgauge-spark.zip streamgauge-rollup.py ...`."""
 

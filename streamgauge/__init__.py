@@ -1,1 +1,1 @@
-"""The front door: `streamgauge <room> ...`, what rooms share, and the demo."""
+"""The command `streamgauge`, the code that packages share, and the demo."""

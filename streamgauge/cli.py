@@ -1,61 +1,147 @@
-"""The command `streamgauge`: the first word names a room, the rest is that room's own affair."""
+"""The command `streamgauge COMMAND ...`: finds the command and calls its `main`."""
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
+from typing import Final
 
-# Imported only when asked for: one room's dependencies are not another's.
-COMMANDS = {
-    "exporter": ("exporter.main", "poll NATS JetStream and serve it to Prometheus"),
-    "alerts": ("alerts.main", "alert rules with your thresholds, in the form you need"),
-    "archive": ("archive.main", "receive remote write and keep it in Parquet"),
-    "dashboards": ("dashboards.main", "the Grafana boards, in the form you need"),
-    "audit": (
-        "exporter.audit.command.main",
-        "what is wrong before it breaks, with evidence and remedy",
-    ),
-    "rollup": ("spark_rollups.main", "hours, days and forecasts from the archive, on Spark"),
-    "report": ("spark_rollups.report.main", "the monthly capacity report: HTML, CSV, JSON"),
-    "demo": ("streamgauge.demo.main", "the whole pipeline on one machine, with failures to try"),
+from streamgauge.serving.version import VERSION
+
+HELP: Final = ("-h", "--help")
+OWN_PACKAGES: Final = {
+    "alerts",
+    "archive",
+    "dashboards",
+    "exporter",
+    "spark_rollups",
+    "streamgauge",
 }
-# The extra of the wheel with what a room needs, where it is not called like the room.
-EXTRAS = {"audit": "exporter", "demo": "all,dev", "report": "spark", "rollup": "spark"}
-OWN = {"alerts", "archive", "dashboards", "exporter", "spark_rollups", "streamgauge"}
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command is imported only when it is called: its dependencies are its own."""
+
+    main: str  # module with `main(argv)`
+    parser: str  # module with `parser()`; it imports the standard library only
+    summary: str
+    extra: str  # of the wheel, with what `main` needs
+    tools: str = ""  # module with the `parser()` of `streamgauge COMMAND TOOL`
+
+
+COMMANDS: Final = {
+    "exporter": Command(
+        "exporter.main",
+        "exporter.settings.flags",
+        "poll NATS JetStream and serve metrics to Prometheus",
+        "exporter",
+    ),
+    "alerts": Command(
+        "alerts.main", "alerts.main", "render the alert rules with your thresholds", "alerts"
+    ),
+    "archive": Command(
+        "archive.main",
+        "archive.settings.flags",
+        "receive remote write and store it as Parquet",
+        "archive",
+        tools="archive.tools.command_line",
+    ),
+    "dashboards": Command(
+        "dashboards.main", "dashboards.main", "render the Grafana dashboards", "dashboards"
+    ),
+    "audit": Command(
+        "exporter.audit.command.main",
+        "exporter.audit.command.parser",
+        "find configuration faults before they hurt, with evidence and remedy",
+        "exporter",
+    ),
+    "rollup": Command(
+        "spark_rollups.main",
+        "spark_rollups.command_line",
+        "compute rollups and forecasts of the archive on Spark",
+        "spark",
+    ),
+    "report": Command(
+        "spark_rollups.report.main",
+        "spark_rollups.report.command_line",
+        "write the monthly capacity report: HTML, CSV, JSON",
+        "spark",
+    ),
+    "demo": Command(
+        "streamgauge.demo.main",
+        "streamgauge.demo.main",
+        "run the whole pipeline on this machine, with faults to try",
+        "all,dev",
+    ),
+}
 
 
 def usage() -> str:
-    rooms = "\n".join(f"  {name:10} {what}" for name, (_, what) in COMMANDS.items())
-    return f"usage: streamgauge ROOM ...\n\n{rooms}\n\nstreamgauge ROOM --help tells more.\n"
+    commands = "\n".join(f"  {name:10} {each.summary}" for name, each in COMMANDS.items())
+    return (
+        f"usage: streamgauge COMMAND ...\n\ncommands:\n{commands}\n\n"
+        "streamgauge COMMAND --help shows the flags of a command.\n"
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
-    if not words or words[0] in ("-h", "--help", "help"):
+    if not words or words[0] in (*HELP, "help"):
         sys.stdout.write(usage())
         return 0 if words else 2
     if words[0] == "--version":
-        from exporter.version import VERSION
-
         sys.stdout.write(f"streamgauge {VERSION}\n")
         return 0
-    if words[0] not in COMMANDS:
-        sys.stderr.write(f"streamgauge: there is no room {words[0]}\n\n{usage()}")
+    name, *rest = words
+    if name not in COMMANDS:
+        sys.stderr.write(f"streamgauge: unknown command {name!r}\n\n{usage()}")
         return 2
+    text = _help_or_version(COMMANDS[name], rest)
+    if text:
+        sys.stdout.write(text)
+        return 0
+    return _run(name, rest)
+
+
+def _help_or_version(command: Command, words: Sequence[str]) -> str:
+    """What --help or --version prints, without the imports of `main`; empty without them."""
+    if not {*HELP, "--version"}.intersection(words):
+        return ""
+    module = command.tools if command.tools and not words[0].startswith("-") else command.parser
+    parser: argparse.ArgumentParser = import_module(module).parser()
+    for word in words:
+        if word in HELP:
+            return parser.format_help()
+        if word == "--version":
+            return f"streamgauge {VERSION}\n"
+        parser = _subparser(parser, word) or parser
+    return ""
+
+
+def _subparser(parser: argparse.ArgumentParser, word: str) -> argparse.ArgumentParser | None:
+    for action in parser._actions:  # noqa: SLF001  argparse has no public list
+        if isinstance(action, argparse._SubParsersAction) and word in action.choices:  # noqa: SLF001
+            found: argparse.ArgumentParser = action.choices[word]
+            return found
+    return None
+
+
+def _run(name: str, words: Sequence[str]) -> int:
+    command = COMMANDS[name]
     try:
-        run: Callable[[Sequence[str]], int] = import_module(COMMANDS[words[0]][0]).main
-        return run(words[1:])
+        run: Callable[[Sequence[str]], int] = import_module(command.main).main
+        return run(words)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] in OWN:
-            raise  # no extra would bring it: a fault of ours
-        return _incomplete(words[0], error.name)
-
-
-def _incomplete(room: str, module: str) -> int:
-    extra = EXTRAS.get(room, room)
-    sys.stderr.write(f"streamgauge {room}: {module} is missing: install streamgauge[{extra}]\n")
-    return 2
+        if error.name is None or error.name.partition(".")[0] in OWN_PACKAGES:
+            raise  # a fault of ours, not a missing extra
+        sys.stderr.write(
+            f"streamgauge {name}: {error.name} is missing: install streamgauge[{command.extra}]\n"
+        )
+        return 2
 
 
 if __name__ == "__main__":

@@ -7,19 +7,26 @@ from pathlib import Path
 
 import pytest
 from blockbuster import blockbuster_ctx
+from hypothesis import settings
 from support.nats.servers import NatsCluster, NatsServer, default_options, long_run, versions
 
 from streamgauge.demo.processes.program_cache import ProgramMissingError
 from streamgauge.serving.logs import StreamgaugeHandler
 
-INTEGRATION = Path(__file__).parent / "integration"
+# Every test of such a folder has its marker.
+FOLDER_MARKERS = ("integration", "browser", "spark")
+TESTS = Path(__file__).parent
+
+# For make test-fast: --hypothesis-profile=fast.
+settings.register_profile("fast", max_examples=10, deadline=None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     only_in_the_long_run = pytest.mark.skip(reason="long: set STREAMGAUGE_LONG=1")
     for item in items:
-        if item.path.is_relative_to(INTEGRATION):
-            item.add_marker(pytest.mark.integration)
+        folder = item.path.relative_to(TESTS).parts[0]
+        if folder in FOLDER_MARKERS:
+            item.add_marker(folder)
         if item.get_closest_marker("long") and not long_run():
             item.add_marker(only_in_the_long_run)
 

@@ -1,14 +1,9 @@
-"""Consumers whose messages are delivered and not finished: late, refused, in a loop, given up."""
+"""Consumers whose messages are delivered but not acknowledged: late, nak, redelivered."""
 
 from __future__ import annotations
 
 from alerts import thresholds
-from alerts.promql.expression import Expression
-from alerts.promql.series import heard, increase, latest, lowest, quantile, then
-from alerts.rule import Alert, Board, Group, Severity
-from alerts.subjects.consumer_recordings import time_to_ack
-from alerts.subjects.populations import in_service
-from alerts.wording import (
+from alerts.annotations import (
     CONSUMER,
     COUNT,
     DURATION,
@@ -17,10 +12,15 @@ from alerts.wording import (
     READ_NUMBER,
     STREAM,
     THE_CONSUMER,
-    told,
+    query_value,
 )
+from alerts.queries import earlier, increase, latest, lowest, new_events, quantile
+from alerts.rule import Alert, Board, Group, Severity
+from alerts.subjects.consumer_recordings import time_to_ack
+from alerts.subjects.populations import in_service
 from exporter import catalog
 from exporter.metric import Metric
+from streamgauge.promql.expression import Expression
 
 _ACK_PENDING_FULL = catalog.VERDICTS.index("ack-pending full")
 _EXHAUSTED = latest(catalog.CONSUMER_ACK_FLOOR_EXHAUSTED).equals(1)
@@ -38,16 +38,16 @@ ACK_PENDING_FULL = Alert(
     name="ConsumerAckPendingFull",
     severity=Severity.CRITICAL,
     when=in_service(latest(catalog.CONSUMER_VERDICT).equals(_ACK_PENDING_FULL)),
-    hold="10m",
+    for_="10m",
     summary="A consumer is blocked: too many messages are unacknowledged.",
     description=f"{CONSUMER} has "
-    + told(catalog.CONSUMER_NUM_ACK_PENDING, READ_NUMBER)
-    + " unacknowledged messages, as many as it may have, and gets no new ones. "
-    + told(catalog.CONSUMER_NUM_PENDING, READ_NUMBER)
+    + query_value(catalog.CONSUMER_NUM_ACK_PENDING, READ_NUMBER)
+    + " unacknowledged messages, its max_ack_pending, and gets no new ones. "
+    + query_value(catalog.CONSUMER_NUM_PENDING, READ_NUMBER)
     + " messages wait behind them.",
     condition="Unacknowledged messages fill max_ack_pending, messages wait, and for longer than "
     "ack_wait (5 minutes at most) no new one has been delivered (verdict ack-pending full). A "
-    "consumer that works at its limit gets a new message for each that it finishes, and does not "
+    "consumer that works at its limit gets a new message for each acknowledged one, and does not "
     "count.",
     board=Board.CONSUMER,
 )
@@ -58,12 +58,12 @@ REDELIVERY_HIGH = Alert(
     when=in_service(
         _share_of_deliveries(catalog.CONSUMER_REDELIVERIES) > thresholds.REDELIVERY_RATIO
     ),
-    hold="15m",
-    summary="Many deliveries of a consumer are repeated ones.",
+    for_="15m",
+    summary="Many deliveries of a consumer are redeliveries.",
     description=f"{PERCENT} of the deliveries to {THE_CONSUMER} in the last 15 "
-    "minutes were repeated ones: work is done twice, or not at all.",
+    "minutes were redeliveries: work is done twice, or not at all.",
     condition="More than <redelivery_ratio> of more than <deliveries_least> deliveries in 15 "
-    "minutes were repeated.",
+    "minutes were redeliveries.",
     board=Board.CONSUMER,
 )
 
@@ -71,13 +71,13 @@ NAK_LOOP = Alert(
     name="ConsumerNakLoop",
     severity=Severity.WARNING,
     when=in_service(_share_of_deliveries(catalog.CONSUMER_NAKS) > thresholds.NAK_RATIO),
-    hold="15m",
-    summary="Clients refuse most of what a consumer delivers.",
-    description=f"Clients refused (nak) {PERCENT} of the deliveries to "
-    f"{THE_CONSUMER} in the last 15 minutes. A plain nak comes back at once: "
-    "backoff does not apply to it.",
-    condition="More than <nak_ratio> of more than <deliveries_least> deliveries in 15 minutes were "
-    "refused. Needs advisories.",
+    for_="15m",
+    summary="Clients send a nak for most messages of a consumer.",
+    description=f"Clients sent a nak for {PERCENT} of the deliveries to "
+    f"{THE_CONSUMER} in the last 15 minutes. After a plain nak the server "
+    "redelivers at once: backoff does not apply.",
+    condition="More than <nak_ratio> of more than <deliveries_least> deliveries in 15 minutes got "
+    "a nak. Needs advisories.",
     board=Board.CONSUMER,
 )
 
@@ -92,10 +92,10 @@ ACK_WAIT_TOO_SHORT = Alert(
         .or_(time_to_ack / _ack_wait > thresholds.ACK_WAIT_RATIO)
         .where(increase(catalog.CONSUMER_REDELIVERIES, "30m") > 0)
     ),
-    hold="30m",
-    summary="Acknowledgements come so late that messages are delivered again.",
-    description=f"{CONSUMER} takes {PERCENT} of its ack_wait to finish a message, and messages "
-    "come again. Slow work is then done twice.",
+    for_="30m",
+    summary="Acknowledgements are so late that messages are redelivered.",
+    description=f"{CONSUMER} takes {PERCENT} of its ack_wait to acknowledge a message, and "
+    "messages are redelivered. Slow work is then done twice.",
     condition="The 99th percentile of the ack samples, or else the mean time to ack, is above "
     "<ack_wait_ratio> of ack_wait while messages are redelivered. The samples need sample_freq on "
     "the consumer and the full level of detail.",
@@ -113,14 +113,13 @@ ACK_FLOOR_STALLED = Alert(
         .where(_ack_pending > 0)
         .unless(_EXHAUSTED)
     ),
-    hold="5m",
-    summary="One message is never finished: the ack floor of a consumer stands still.",
+    for_="5m",
+    summary="The ack floor of a consumer does not move: one message is never acknowledged.",
     description=f"The ack floor of {THE_CONSUMER} has not moved for "
     f"{DURATION}, more than <ack_floor_ack_waits> times its ack_wait. The message after the floor "
-    "is delivered again and again, or is held by a client that never answers.",
+    "is redelivered again and again, or is held by a client that never acknowledges it.",
     condition="The ack floor has not moved for more than <ack_floor_ack_waits> times ack_wait "
-    "while something is unacknowledged, and it is not held by messages that ran out of "
-    "max_deliver.",
+    "while messages are unacknowledged, and no message that reached max_deliver holds it.",
     board=Board.CONSUMER,
 )
 
@@ -137,12 +136,12 @@ ACK_FLOOR_GAP_HIGH = Alert(
         )
         .unless(_EXHAUSTED)
     ),
-    hold="30m",
-    summary="A consumer works far above its ack floor.",
+    for_="30m",
+    summary="A consumer has many deliveries above its ack floor.",
     description=f"{CONSUMER} has delivered {NUMBER} times above its ack floor: a few old messages "
-    "are unfinished while newer ones go through. If it is made anew, all of them come again.",
+    "are unacknowledged while newer ones are done. If the consumer is recreated, all are redelivered.",
     condition="More deliveries above the ack floor than <ack_floor_gap_windows> times "
-    "max_ack_pending, or than <ack_floor_gap_deliveries>, and not because messages ran out of "
+    "max_ack_pending, or than <ack_floor_gap_deliveries>, and not because messages reached "
     "max_deliver.",
     board=Board.CONSUMER,
 )
@@ -160,7 +159,7 @@ ACK_PENDING_HIGH = Alert(
             )
         )
     ),
-    hold="15m",
+    for_="15m",
     summary="A consumer is close to its limit of unacknowledged messages.",
     description=f"{CONSUMER} has used {PERCENT} of its max_ack_pending for 15 minutes. At 100% it "
     "gets no new messages.",
@@ -174,19 +173,19 @@ MESSAGES_ABANDONED = Alert(
     name="ConsumerMessagesAbandoned",
     severity=Severity.WARNING,
     when=in_service(
-        heard(catalog.CONSUMER_EXHAUSTED, "10m").or_(
+        new_events(catalog.CONSUMER_EXHAUSTED, "10m").or_(
             (lowest(catalog.CONSUMER_EXHAUSTED_MESSAGES, thresholds.EXHAUSTED_LASTING) > 0).where(
-                then(catalog.CONSUMER_EXHAUSTED_MESSAGES, thresholds.EXHAUSTED_LASTING) > 0
+                earlier(catalog.CONSUMER_EXHAUSTED_MESSAGES, thresholds.EXHAUSTED_LASTING) > 0
             )
         )
     ),
-    hold="0s",
-    keep="15m",
-    summary="Messages ran out of deliveries: nobody will get them again.",
+    for_="0s",
+    keep_firing_for="15m",
+    summary="Messages reached max_deliver: the server delivers them no more.",
     description=f"{CONSUMER} has given up about {COUNT} messages after max_deliver deliveries. They "
-    "stay in the stream until somebody deals with them, or limits remove them.",
-    condition="An advisory told of a message that ran out of max_deliver in the last 10 minutes, "
-    "or such messages have lain in the stream for <exhausted_lasting>.",
+    "stay in the stream until you handle them, or limits remove them.",
+    condition="An advisory reported a message that reached max_deliver in the last 10 minutes, or "
+    "such messages have been in the stream for <exhausted_lasting>.",
     board=Board.CONSUMER,
 )
 
@@ -194,14 +193,13 @@ RECREATED = Alert(
     name="ConsumerRecreated",
     severity=Severity.WARNING,
     when=in_service(increase(catalog.CONSUMER_RECREATED, "15m") > 0),
-    hold="0s",
-    keep="15m",
-    summary="A consumer was deleted and made again, or its sequence was reset.",
-    description=f"{CONSUMER} became another consumer of the same name, or was reset, in the last 15 "
-    "minutes. Where it starts now depends on its deliver policy: messages may come again or be "
-    "skipped.",
-    condition="The creation time of the consumer moved, or its sequence was set back, in the last "
-    "15 minutes.",
+    for_="0s",
+    keep_firing_for="15m",
+    summary="A consumer was deleted and recreated, or its sequence was reset.",
+    description=f"{CONSUMER} was recreated or reset in the last 15 minutes. Its deliver policy "
+    "decides where it starts now: messages may be redelivered or skipped.",
+    condition="The creation time of the consumer changed, or its sequence went back, in the last 15 "
+    "minutes.",
     board=Board.CONSUMER,
 )
 
@@ -209,13 +207,13 @@ REMOVED = Alert(
     name="ConsumerRemoved",
     severity=Severity.WARNING,
     when=increase(catalog.STREAM_CONSUMERS_REMOVED, "15m") > 0,
-    hold="0s",
-    keep="15m",
-    summary="A durable consumer is gone.",
+    for_="0s",
+    keep_firing_for="15m",
+    summary="A durable consumer was deleted.",
     description=f"{STREAM} has lost about {COUNT} durable consumer(s) in the last 15 minutes. "
-    "Their positions are gone with them.",
-    condition="A durable consumer of the last complete answer is not in the present one, in the "
-    "last 15 minutes.",
+    "Their positions are lost.",
+    condition="A durable consumer of one complete poll was missing from the next, in the last 15 "
+    "minutes.",
     board=Board.STREAM,
 )
 

@@ -1,26 +1,38 @@
-"""Consumers that do not get their messages, or lose them before they are read."""
+"""Consumers without deliveries, and consumers that lose messages before delivery."""
 
 from __future__ import annotations
 
 from alerts import thresholds
-from alerts.promql.series import highest, increase, latest, lowest, slope, then
+from alerts.annotations import (
+    CONSUMER,
+    COUNT,
+    DURATION,
+    NUMBER,
+    PERCENT,
+    READ_NUMBER,
+    STREAM,
+    own,
+    query_value,
+)
+from alerts.queries import earlier, highest, increase, latest, lowest, slope
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.consumer_recordings import busy_share
 from alerts.subjects.populations import in_service, settled_consumer, without_buckets
-from alerts.wording import CONSUMER, COUNT, DURATION, NUMBER, PERCENT, READ_NUMBER, STREAM, told
 from exporter import catalog
 
 _pending = latest(catalog.CONSUMER_NUM_PENDING)
 _verdict = latest(catalog.CONSUMER_VERDICT)
 _FALLING_BEHIND = catalog.VERDICTS.index("falling behind")
-_NO_WORKER_PULLS = catalog.VERDICTS.index("nobody pulls / not bound")
-_WAITING = told(catalog.CONSUMER_NUM_PENDING, READ_NUMBER)
-_somebody_asks = (highest(catalog.CONSUMER_NUM_WAITING, "5m") > 0).or_(
+_NO_WORKER_PULLS = catalog.VERDICTS.index("no worker pulls / not bound")
+_WAITING = query_value(catalog.CONSUMER_NUM_PENDING, READ_NUMBER)
+_workers_wait = (highest(catalog.CONSUMER_NUM_WAITING, "5m") > 0).or_(
     latest(catalog.CONSUMER_PUSH_BOUND).equals(1)
 )
-# A standby asks in vain while the others hold all they may: long work in order is no stall, and
-# work that never ends is JetStreamConsumerAckPendingFull.
-_has_no_room = latest(catalog.CONSUMER_NUM_ACK_PENDING) >= latest(catalog.CONSUMER_MAX_ACK_PENDING)
+# A pull request waits while the other workers hold max_ack_pending messages. Long work in order is
+# no stall, and work that never ends is JetStreamConsumerAckPendingFull.
+_ack_pending_full = latest(catalog.CONSUMER_NUM_ACK_PENDING) >= latest(
+    catalog.CONSUMER_MAX_ACK_PENDING
+)
 
 NO_LEADER = Alert(
     name="ConsumerNoLeader",
@@ -28,11 +40,11 @@ NO_LEADER = Alert(
     when=settled_consumer(
         in_service(latest(catalog.CONSUMER_UP).equals(0)).where(latest(catalog.STREAM_UP).equals(1))
     ),
-    hold="2m",
+    for_="2m",
     summary="A consumer has no leader: it delivers nothing.",
     description=f"{CONSUMER} has no leader, or is listed as missing or offline, while its stream "
-    "has one. Nobody gets messages from it and acknowledgements are not taken.",
-    condition="The consumer's leader does not answer while the stream's leader does.",
+    "has one. It delivers no messages and accepts no acknowledgements.",
+    condition="The leader of the consumer does not respond while the leader of the stream does.",
     board=Board.CONSUMER,
 )
 
@@ -42,28 +54,26 @@ STALLED = Alert(
     when=in_service(
         (latest(catalog.CONSUMER_STALLED_SECONDS) > thresholds.CONSUMER_STALLED)
         .where(_pending > 0)
-        .where(_somebody_asks.unless(_has_no_room).or_(busy_share > thresholds.CONSUMER_BUSY_RATIO))
+        .where(
+            _workers_wait.unless(_ack_pending_full).or_(busy_share > thresholds.CONSUMER_BUSY_RATIO)
+        )
     ),
-    hold="5m",
+    for_="5m",
     summary="A consumer gets no messages although some wait for it.",
     description=f"{CONSUMER} has had no delivery for {DURATION} while {_WAITING} messages wait. "
-    + told(
-        catalog.CONSUMER_PUSH_BOUND,
+    + query_value(
+        own(catalog.CONSUMER_PUSH_BOUND).equals(1),
         "A subscriber is bound to it.",
-        told(
-            catalog.CONSUMER_NUM_WAITING,
-            f"Clients are asking: up to {READ_NUMBER} pull requests wait at the server.",
-            "Nobody asks for them any more, although it was busy all day before.",
-            function="max_over_time",
-            window="5m",
-            holds=" > 0",
+        query_value(
+            own(catalog.CONSUMER_NUM_WAITING, "max_over_time", "5m") > 0,
+            f"Workers pull: up to {READ_NUMBER} pull requests wait at the server.",
+            "No worker pulls any more, although the consumer was busy in the day before.",
         ),
-        holds=" == 1",
     ),
-    condition="No delivery for more than <consumer_stalled> although messages wait, and somebody "
-    "ought to get them: pull requests wait, or a push subscriber is bound, with max_ack_pending not "
-    "used up, or the consumer had deliveries in more than <consumer_busy_ratio> of the half hours of "
-    "the day before. A nightly batch job is none of these.",
+    condition="No delivery for more than <consumer_stalled> although messages wait. Besides, "
+    "pull requests wait or a push subscriber is bound while max_ack_pending is not used up, or the "
+    "consumer had deliveries in more than <consumer_busy_ratio> of the half hours of the day before. "
+    "A nightly batch job meets none of these.",
     board=Board.CONSUMER,
 )
 
@@ -73,13 +83,13 @@ MESSAGES_LOST = Alert(
     when=settled_consumer(
         without_buckets(in_service(increase(catalog.CONSUMER_LOST_MESSAGES, "15m") > 0))
     ),
-    hold="0s",
-    keep="15m",
-    summary="Messages were removed from a stream before a consumer ever got them.",
+    for_="0s",
+    keep_firing_for="15m",
+    summary="Messages were removed from a stream before delivery to a consumer.",
     description=f"{CONSUMER} has missed about {COUNT} messages in the last 15 minutes: limits or "
-    "retention removed them first. They are gone from the stream.",
-    condition="Limits or retention removed messages that the consumer was never sent, in the last "
-    "15 minutes. Purges and what is overwritten by design do not count.",
+    "retention removed them before delivery. They are lost.",
+    condition="Limits or retention removed messages before delivery to the consumer, in the last 15 "
+    "minutes. Purges and overwrites by design do not count.",
     board=Board.CONSUMER,
 )
 
@@ -89,30 +99,30 @@ BACKLOG_GROWING = Alert(
     when=in_service(
         _verdict.equals(_FALLING_BEHIND).where(slope(catalog.CONSUMER_LAG_SECONDS, "30m") > 0)
     ),
-    hold="30m",
+    for_="30m",
     summary="A consumer falls further and further behind.",
     description=f"{CONSUMER} has fallen behind for 30 minutes: {_WAITING} messages wait, the "
-    "oldest unfinished one is "
-    + told(catalog.CONSUMER_LAG_SECONDS, "{{ . | first | value | humanizeDuration }}")
-    + " old, and its age is growing.",
+    "oldest unacknowledged one is "
+    + query_value(catalog.CONSUMER_LAG_SECONDS, "{{ . | first | value | humanizeDuration }}")
+    + " old, and its age grows.",
     condition="The backlog has grown and never fallen (verdict falling behind) and the age of the "
-    "oldest unfinished message has risen over 30 minutes.",
+    "oldest unacknowledged message has risen over 30 minutes.",
     board=Board.CONSUMER,
 )
 
 NO_WORKER_PULLS = Alert(
-    name="ConsumerNobodyPulls",
+    name="ConsumerNoWorkerPulls",
     severity=Severity.WARNING,
     when=in_service(
         _verdict.equals(_NO_WORKER_PULLS)
         .unless(latest(catalog.CONSUMER_PUSH_BOUND))
         .unless(busy_share > thresholds.CONSUMER_BUSY_RATIO)
     ),
-    hold="15m",
-    summary="Messages wait in a pull consumer and nobody asks for them.",
-    description=f"{CONSUMER} has {_WAITING} messages waiting and not one pull request. It was not "
-    "busy before, so it may be a job that runs now and then, or one that was forgotten.",
-    condition="Messages wait and no pull request does. Not where the consumer had deliveries in "
+    for_="15m",
+    summary="Messages wait in a pull consumer and no worker pulls.",
+    description=f"{CONSUMER} has {_WAITING} messages waiting and no pull request. It was not busy "
+    "before: it may be a job that runs now and then, or one that was forgotten.",
+    condition="Messages wait and no pull request waits. Not where the consumer had deliveries in "
     "more than <consumer_busy_ratio> of the half hours of the day before: that is "
     "JetStreamConsumerStalled.",
     board=Board.CONSUMER,
@@ -124,10 +134,10 @@ NOT_BOUND = Alert(
     when=in_service(
         (_pending > 0).where(latest(catalog.CONSUMER_PUSH_BOUND).equals(0)),
     ),
-    hold="15m",
-    summary="Messages wait in a push consumer and nobody is subscribed.",
-    description=f"{CONSUMER} has nobody on its delivery subject. Messages waiting: {NUMBER}.",
-    condition="A push consumer has messages waiting and nobody listens to its delivery subject.",
+    for_="15m",
+    summary="Messages wait in a push consumer without a subscriber.",
+    description=f"{CONSUMER} has no subscriber on its delivery subject. Messages waiting: {NUMBER}.",
+    condition="A push consumer has messages waiting and no subscriber on its delivery subject.",
     board=Board.CONSUMER,
 )
 
@@ -150,11 +160,11 @@ HEADROOM_LOW = Alert(
             )
         )
     ),
-    hold="15m",
-    summary="Unread messages will soon be removed by the stream's limits.",
-    description=f"{CONSUMER} has only {PERCENT} of the retention left before messages that it has "
-    "not read are removed, and it is getting less.",
-    condition="The first unfinished message has less than <retention_headroom_ratio> of the "
+    for_="15m",
+    summary="The limits of the stream will soon remove unread messages.",
+    description=f"{CONSUMER} has {PERCENT} of the retention left before unread messages are "
+    "removed, and it falls.",
+    condition="The first unacknowledged message has less than <retention_headroom_ratio> of the "
     "stream's max_age (or of a full stream's length) left, and that is falling.",
     board=Board.CONSUMER,
 )
@@ -164,13 +174,13 @@ PAUSED_LONG = Alert(
     severity=Severity.INFO,
     when=(
         _pending.where(lowest(catalog.CONSUMER_PAUSED, thresholds.CONSUMER_PAUSED).equals(1))
-        .where(then(catalog.CONSUMER_PAUSED, thresholds.CONSUMER_PAUSED).equals(1))
-        .where(_pending > then(catalog.CONSUMER_NUM_PENDING, thresholds.CONSUMER_PAUSED))
+        .where(earlier(catalog.CONSUMER_PAUSED, thresholds.CONSUMER_PAUSED).equals(1))
+        .where(_pending > earlier(catalog.CONSUMER_NUM_PENDING, thresholds.CONSUMER_PAUSED))
     ),
-    hold="0s",
+    for_="0s",
     summary="A consumer has been paused for long while its backlog grows.",
     description=f"{CONSUMER} has been paused for more than <consumer_paused>, and {NUMBER} messages "
-    "wait by now. Retention goes on during a pause.",
+    "wait. Retention continues during a pause.",
     condition="Paused for more than <consumer_paused>, with more messages waiting than then.",
     board=Board.CONSUMER,
 )
@@ -180,23 +190,23 @@ EPHEMERAL_LEAK = Alert(
     severity=Severity.INFO,
     when=(
         lowest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h")
-        - highest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h", ago="1d")
+        - highest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h", offset="1d")
         > thresholds.EPHEMERAL_GROWTH
     )
     .where(
         lowest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h")
-        > highest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h", ago="12h")
+        > highest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h", offset="12h")
     )
     .where(
-        lowest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h", ago="12h")
-        > highest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h", ago="1d")
+        lowest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h", offset="12h")
+        > highest(catalog.STREAM_EPHEMERAL_CONSUMERS, "1h", offset="1d")
     ),
-    hold="1h",
-    summary="Ephemeral consumers of a stream become more and more.",
-    description=f"{STREAM} has {COUNT} ephemeral consumers more than a day ago, and the number has "
-    "risen all the time: a client probably makes new ones and never closes them.",
-    condition="More than <ephemeral_growth> ephemeral consumers more than a day ago, risen in both "
-    "halves of the day.",
+    for_="1h",
+    summary="The number of ephemeral consumers of a stream grows.",
+    description=f"{STREAM} has {COUNT} more ephemeral consumers than a day ago, and the number rose "
+    "all day: a client probably creates consumers and never deletes them.",
+    condition="The number of ephemeral consumers rose by more than <ephemeral_growth> in a day, in "
+    "both halves of it.",
     board=Board.STREAM,
 )
 

@@ -1,12 +1,11 @@
-"""What is recorded of every consumer: was it busy before, and how long does it take to ack?"""
+"""Recorded series of every consumer: how busy it was, and its mean time to ack."""
 
 from __future__ import annotations
 
-from alerts.promql.expression import Compared, Expression, Number
-from alerts.promql.series import average, increase, latest, rate
-from alerts.promql.shapes import Recorded
+from alerts.queries import average, increase, latest, rate, recorded
 from alerts.rule import Group, Recording
 from exporter import catalog
+from streamgauge.promql.expression import Expression
 
 _BUSY = "streamgauge:consumer_busy:bool30m"
 _SHARE = "streamgauge:consumer_busy:share1d"
@@ -14,44 +13,43 @@ _ACK = "streamgauge:consumer_time_to_ack_seconds:mean30m"
 
 
 def _share() -> Expression:
-    """The day's share. It is kept as it was while messages wait and none is delivered: a stall must
-    not make the consumer look idle. Half a day of record is needed, or a new nightly job counts as
-    busy."""
-    recent = Recorded(_BUSY, catalog.CONSUMER, "15m")
-    day = Recorded(_BUSY, catalog.CONSUMER, "1d", "avg_over_time")
-    half_a_day_ago = Recorded(_BUSY, catalog.CONSUMER, "1h", ago="12h")
-    kept = Recorded(_SHARE, catalog.CONSUMER, "1h")
+    """The share of a day. It stays constant while messages wait and none is delivered: a stall must
+    not make the consumer idle. It needs half a day of data, or a new nightly job counts as busy."""
+    recent = recorded(_BUSY, catalog.CONSUMER, "15m")
+    day = recorded(_BUSY, catalog.CONSUMER, "1d", "avg_over_time")
+    half_a_day_ago = recorded(_BUSY, catalog.CONSUMER, "1h", offset="12h")
+    kept = recorded(_SHARE, catalog.CONSUMER, "1h")
     stalled = kept.where(recent.equals(0)).where(latest(catalog.CONSUMER_NUM_PENDING) > 0)
     return stalled.or_(day.where(half_a_day_ago))
 
 
 def _time_to_ack() -> Expression:
-    """Little's law: how many are under way, by how many come. Refused messages come back at once
-    and would spoil it."""
-    under_way = average(catalog.CONSUMER_NUM_ACK_PENDING, "30m")
-    mean = under_way / (rate(catalog.CONSUMER_DELIVERIES, "30m") > 0)
+    """Little's law: messages in flight by the delivery rate. Naks are redelivered at once and would
+    distort it."""
+    in_flight = average(catalog.CONSUMER_NUM_ACK_PENDING, "30m")
+    mean = in_flight.over(rate(catalog.CONSUMER_DELIVERIES, "30m"))
     return mean.unless(increase(catalog.CONSUMER_NAKS, "30m") > 0)
 
 
 BUSY = Recording(
     _BUSY,
-    Compared("> bool", increase(catalog.CONSUMER_DELIVERIES, "30m"), Number(0)),
+    increase(catalog.CONSUMER_DELIVERIES, "30m").is_above(0),
     "1 when the consumer had a delivery within the last half hour, else 0.",
 )
 SHARE = Recording(
     _SHARE,
     _share(),
-    "Share of the last day's half hours in which the consumer had deliveries. It is held while "
-    "messages wait and none is delivered. Absent before half a day of record.",
+    "Share of the last day's half hours in which the consumer had deliveries. It stays constant while "
+    "messages wait and none is delivered. Absent before half a day of data.",
 )
 TIME_TO_ACK = Recording(
     _ACK,
     _time_to_ack(),
     "Mean time from a delivery to its end (acknowledged, or ack_wait over) in the last half hour. "
-    "Absent without deliveries and where messages were refused.",
+    "Absent without deliveries and with naks.",
 )
 
-busy_share: Expression = Recorded(_SHARE, catalog.CONSUMER, "15m")
-time_to_ack: Expression = Recorded(_ACK, catalog.CONSUMER, "15m")
+busy_share: Expression = recorded(_SHARE, catalog.CONSUMER, "15m")
+time_to_ack: Expression = recorded(_ACK, catalog.CONSUMER, "15m")
 
 GROUPS = (Group("streamgauge.consumer.recorded", (BUSY, SHARE, TIME_TO_ACK), interval="5m"),)

@@ -1,20 +1,20 @@
-"""Limits that owners wrote into the metadata of their streams and consumers (io.nats.monitor.*)."""
+"""Limits that owners set in the metadata of their streams and consumers (io.nats.monitor.*)."""
 
 from __future__ import annotations
 
 from functools import reduce
 
-from alerts.promql.expression import Expression
-from alerts.promql.series import age, latest
-from alerts.promql.shapes import Beyond
+from alerts.annotations import ACCOUNT, NUMBER
+from alerts.queries import age, latest
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.populations import in_service, settled_consumer, settled_stream
-from alerts.wording import ACCOUNT, NUMBER
 from exporter import catalog
 from exporter.metric import Metric
+from streamgauge.promql.expression import Expression
+from streamgauge.promql.functions import above_limit, below_limit
 
-# key -> what it limits. The nats CLI takes 0 for "not set", and a value equal to the limit for
-# beyond it.
+# key -> limited value. As in the nats CLI, 0 means "not set", and a value equal to the limit exceeds
+# it.
 _OF_CONSUMERS: dict[str, Expression] = {
     "outstanding-ack-critical": latest(catalog.CONSUMER_NUM_ACK_PENDING),
     "waiting-critical": latest(catalog.CONSUMER_NUM_WAITING),
@@ -35,33 +35,33 @@ def _limit(metric: Metric, key: str) -> Expression:
     return latest(metric, limit=key) > 0
 
 
-def _too_much(value: Expression, limits: Metric, key: str) -> Expression:
-    return Beyond(value, ">=", _limit(limits, key), "limit")
+def _exceeded(value: Expression, limits: Metric, key: str) -> Expression:
+    return above_limit(value, _limit(limits, key), "limit")
 
 
 def _warns_below(quantity: str) -> Expression:
-    """The warning comes first on the way up: the owner fears too many."""
+    """The warning is below the critical limit: too many is bad."""
     warn = latest(catalog.STREAM_THRESHOLD, by=catalog.STREAM, limit=f"{quantity}-warn")
     critical = latest(catalog.STREAM_THRESHOLD, by=catalog.STREAM, limit=f"{quantity}-critical")
     return warn < critical
 
 
 def _messages() -> Expression:
-    """Too few, unless a lower warning says too many: a critical limit alone means too few."""
+    """Too few is bad, unless a lower warning limit means too many."""
     messages = latest(catalog.STREAM_MESSAGES)
     limit = _limit(catalog.STREAM_THRESHOLD, "msgs-critical")
-    many = Beyond(messages, ">=", limit, "limit").where(_warns_below("msgs"))
-    return many.or_(Beyond(messages, "<=", limit, "limit").unless(_warns_below("msgs")))
+    many = above_limit(messages, limit, "limit").where(_warns_below("msgs"))
+    return many.or_(below_limit(messages, limit, "limit").unless(_warns_below("msgs")))
 
 
 def _subjects() -> Expression:
-    """Too many, unless a warning at or above it says too few: alone it means too many."""
+    """Too many is bad, unless a warning limit at or above it means too few."""
     subjects = latest(catalog.STREAM_SUBJECTS)
     limit = _limit(catalog.STREAM_THRESHOLD, "subjects-critical")
     warn = latest(catalog.STREAM_THRESHOLD, by=catalog.STREAM, limit="subjects-warn")
     critical = latest(catalog.STREAM_THRESHOLD, by=catalog.STREAM, limit="subjects-critical")
-    few = Beyond(subjects, "<=", limit, "limit").where(warn >= critical)
-    return few.or_(Beyond(subjects, ">=", limit, "limit").unless(warn >= critical))
+    few = below_limit(subjects, limit, "limit").where(warn >= critical)
+    return few.or_(above_limit(subjects, limit, "limit").unless(warn >= critical))
 
 
 def _any_of(*conditions: Expression) -> Expression:
@@ -69,10 +69,10 @@ def _any_of(*conditions: Expression) -> Expression:
 
 
 _consumers = _any_of(
-    *(_too_much(value, catalog.CONSUMER_THRESHOLD, key) for key, value in _OF_CONSUMERS.items())
+    *(_exceeded(value, catalog.CONSUMER_THRESHOLD, key) for key, value in _OF_CONSUMERS.items())
 )
 _streams = _any_of(
-    *(_too_much(value, catalog.STREAM_THRESHOLD, key) for key, value in _OF_STREAMS.items()),
+    *(_exceeded(value, catalog.STREAM_THRESHOLD, key) for key, value in _OF_STREAMS.items()),
     _messages(),
     _subjects(),
 )
@@ -81,15 +81,15 @@ OWNER_LIMIT_EXCEEDED = Alert(
     name="OwnerLimitExceeded",
     severity=Severity.CRITICAL,
     when=settled_consumer(in_service(_consumers)).or_(settled_stream(_streams)),
-    hold="2m",
-    summary="A stream or consumer is beyond a limit that its owner set.",
+    for_="2m",
+    summary="A stream or consumer exceeds a limit that its owner set.",
     description="{{ with $labels.consumer }}Consumer {{ . }} of stream{{ else }}Stream{{ end }} "
-    f"{{{{ $labels.stream }}}} ({ACCOUNT}) is beyond its owner's limit io.nats.monitor."
+    f"{{{{ $labels.stream }}}} ({ACCOUNT}) exceeds its owner's limit io.nats.monitor."
     f"{{{{ $labels.limit }}}}: the value is {NUMBER}.",
-    condition="A value is beyond the limit that the owner wrote into the metadata under "
-    "io.nats.monitor (keys that end in -critical). For messages and subjects a warning limit tells "
-    "the direction: critical below it means too few. Without one, messages mean too few and "
-    "subjects too many, as with the nats CLI. last-delivery and last-ack need the full level of "
+    condition="A value exceeds the limit that the owner set in the metadata under io.nats.monitor "
+    "(keys that end in -critical). For messages and subjects a warning limit sets the direction: a "
+    "critical limit below it means too few. Without one, messages mean too few and subjects too "
+    "many, as with the nats CLI. last-delivery and last-ack need the full level of "
     "detail.",
     board=Board.STREAM,
 )

@@ -1,26 +1,27 @@
-"""Which assets a rule is about: those in service, and not the ones that were just made."""
+"""The assets that a rule covers: durable, not paused, not new."""
 
 from __future__ import annotations
 
 from alerts import thresholds
-from alerts.promql.expression import Expression
-from alerts.promql.series import highest, holds, increase, latest
+from alerts.queries import highest, holds, increase, latest
 from exporter import catalog
 from exporter.metric import Metric
+from streamgauge.promql.expression import Expression
+from streamgauge.promql.selectors import Regex
 
 _PRESENCE = "10m"  # long enough for a restart of the exporter to leave no gap
 
 
 def in_service(when: Expression) -> Expression:
-    """Without consumers that nobody promised to read (ephemeral) or that wait by order (paused)."""
+    """Without ephemeral and paused consumers."""
     return when.unless(holds(catalog.CONSUMER_INFO, durable="false")).unless(
         latest(catalog.CONSUMER_PAUSED).equals(1)
     )
 
 
 def without_buckets(when: Expression) -> Expression:
-    """Without key-value and object streams: they overwrite by design and are read directly."""
-    return when.unless(holds(catalog.STREAM_INFO, kind="kv|object"))
+    """Without key-value and object streams: they overwrite by design and have no consumers."""
+    return when.unless(holds(catalog.STREAM_INFO, kind=Regex("kv|object")))
 
 
 def settled_consumer(when: Expression) -> Expression:
@@ -32,6 +33,6 @@ def settled_stream(when: Expression) -> Expression:
 
 
 def _settled(when: Expression, up: Metric, recreated: Metric) -> Expression:
-    """Known for a while and not made again since. Rules that wait longer need no such check."""
-    known = highest(up, _PRESENCE, ago=thresholds.YOUNG_ASSET)
+    """Known for a while and not recreated since. Rules with a longer `for` need no such check."""
+    known = highest(up, _PRESENCE, offset=thresholds.YOUNG_ASSET)
     return when.where(known).unless(increase(recreated, thresholds.YOUNG_ASSET) > 0)

@@ -1,22 +1,22 @@
-"""The copies of a stream: its replicas, their leader, its mirror and sources."""
+"""Replicas, leader changes, mirrors and sources of a stream."""
 
 from __future__ import annotations
 
 from alerts import thresholds
-from alerts.promql.series import counted, increase, latest, lowest
-from alerts.promql.shapes import Renamed
+from alerts.annotations import ACCOUNT, COUNT, NUMBER, STREAM
+from alerts.queries import increase, latest, lowest, whole_increase
 from alerts.rule import Alert, Board, Group, Severity
-from alerts.wording import ACCOUNT, COUNT, NUMBER, STREAM
 from exporter import catalog
+from streamgauge.promql.functions import rename_label
 
 _REPLICA = (
     "The replica of stream {{ $labels.stream }} on server {{ $labels.server }} (" + ACCOUNT + ")"
 )
-_fed_by_others = latest(catalog.STREAM_SOURCE_ACTIVE_SECONDS, by=catalog.STREAM)
-# A stream that is itself fed by another is no origin: a mirror often has the name of its origin,
-# which lives in another domain where it cannot be seen.
-_idle_origin = Renamed(
-    increase(catalog.STREAM_STORED_MESSAGES, "10m").equals(0).unless(_fed_by_others),
+_has_sources = latest(catalog.STREAM_SOURCE_ACTIVE_SECONDS, by=catalog.STREAM)
+# A stream with sources is no origin: a mirror often has the name of its origin, which is in another
+# domain and not visible here.
+_idle_origin = rename_label(
+    increase(catalog.STREAM_STORED_MESSAGES, "10m").equals(0).unless(_has_sources),
     "stream",
     "source",
 )
@@ -25,11 +25,11 @@ REPLICA_OFFLINE = Alert(
     name="StreamReplicaOffline",
     severity=Severity.WARNING,
     when=latest(catalog.STREAM_REPLICA_OFFLINE).equals(1),
-    hold="5m",
+    for_="5m",
     summary="A replica of a stream is offline.",
-    description=f"{_REPLICA} is offline in the view of the stream's leader. One more may cost the "
-    "majority.",
-    condition="The stream's leader holds the replica for offline.",
+    description=f"{_REPLICA} is offline for the leader of the stream. One more may cost the "
+    "quorum.",
+    condition="The leader of the stream reports the replica as offline.",
     board=Board.STREAM,
 )
 
@@ -39,7 +39,7 @@ REPLICA_LAGGING = Alert(
     when=(lowest(catalog.STREAM_REPLICA_LAG, "5m") > thresholds.REPLICA_LAG).unless(
         latest(catalog.STREAM_THRESHOLD, by=catalog.STREAM, limit="peer-lag-critical")
     ),
-    hold="10m",
+    for_="10m",
     summary="A replica of a stream cannot keep up with its leader.",
     description=f"{_REPLICA} has been at least {NUMBER} entries behind its leader for 15 minutes.",
     condition="The smallest lag of 5 minutes is above <replica_lag> entries. Not where the owner "
@@ -56,10 +56,10 @@ REPLICAS_DIVERGED = Alert(
         latest(catalog.STREAM_REPLICA_DIVERGENCE_MESSAGES)
         > latest(catalog.STREAM_MESSAGES) * thresholds.REPLICA_DIVERGENCE_RATIO
     ),
-    hold="10m",
-    summary="Two copies of a stream are not the same.",
-    description=f"{_REPLICA} differs from its leader by {NUMBER} messages although the leader sees "
-    "no lag. If it becomes the leader, readers see other data.",
+    for_="10m",
+    summary="Two replicas of a stream differ.",
+    description=f"{_REPLICA} differs from its leader by {NUMBER} messages although the leader "
+    "reports no lag. If it becomes the leader, consumers get other data.",
     condition="A follower without lag differs from its leader by more than "
     "<replica_divergence_messages> messages and <replica_divergence_ratio> of the stream. Needs the "
     "system or monitor source.",
@@ -69,9 +69,9 @@ REPLICAS_DIVERGED = Alert(
 LEADER_FLAPPING = Alert(
     name="StreamLeaderFlapping",
     severity=Severity.WARNING,
-    when=counted(catalog.STREAM_LEADER_CHANGES, "15m") > thresholds.LEADER_CHANGES,
-    hold="0s",
-    keep="15m",
+    when=whole_increase(catalog.STREAM_LEADER_CHANGES, "15m") > thresholds.LEADER_CHANGES,
+    for_="0s",
+    keep_firing_for="15m",
     summary="The leader of a stream changes again and again.",
     description=f"{STREAM} has changed its leader about {COUNT} times in the last 15 minutes. Each "
     "time publishes fail for seconds and acknowledgements may be lost.",
@@ -86,12 +86,12 @@ MIRROR_STALE = Alert(
     .unless(_idle_origin)
     .unless(latest(catalog.STREAM_THRESHOLD, by=catalog.STREAM, limit="seen-critical"))
     .or_(latest(catalog.STREAM_SOURCE_ERROR).equals(1)),
-    hold="10m",
-    summary="A mirror or source is cut off from its origin.",
-    description=f"{STREAM} draws from {{{{ $labels.source }}}} and has not heard from it for long, "
-    "or reports an error. What is published there does not arrive here.",
-    condition="The origin has not been heard from for more than <source_silence> (unless it can be "
-    "seen and is idle, or the owner set seen-critical), or the mirror or source reports an error.",
+    for_="10m",
+    summary="A mirror or source has lost contact with its origin.",
+    description=f"{STREAM} copies from {{{{ $labels.source }}}} and has had no contact with it for "
+    "long, or reports an error. Messages published there do not arrive here.",
+    condition="No contact with the origin for more than <source_silence> (unless it is visible and "
+    "idle, or the owner set seen-critical), or the mirror or source reports an error.",
     board=Board.STREAM,
 )
 

@@ -1,25 +1,26 @@
-"""Streams, servers and accounts that are full or will be."""
+"""Streams, servers and accounts that are full or will be full."""
 
 from __future__ import annotations
 
 from alerts import thresholds
-from alerts.promql.expression import Expression
-from alerts.promql.series import holds, latest, predicted, time_until
-from alerts.promql.shapes import Recorded, Tagged
+from alerts.annotations import DURATION, PERCENT, SERVER, STREAM, SYSTEM
+from alerts.queries import holds, latest, predicted, recorded, time_until
 from alerts.rule import Alert, Board, Group, Recording, Severity
-from alerts.wording import DURATION, PERCENT, SERVER, STREAM, SYSTEM
 from exporter import catalog
 from exporter.metric import Metric
+from streamgauge.promql.expression import Expression
+from streamgauge.promql.functions import with_label
+from streamgauge.promql.selectors import Regex
 
-_LIMITS = "bytes|messages"
+_LIMITS = Regex("bytes|messages")
 _fill = latest(catalog.STREAM_FILL_RATIO, limit=_LIMITS)
-_refuses_when_full = holds(catalog.STREAM_INFO, discard="new")
+_discards_new = holds(catalog.STREAM_INFO, discard="new")
 _ACCOUNT = "Account {{ $labels.account }} (" + SYSTEM + ")"
 _TIER = "{{ with $labels.tier }} (tier {{ . }}){{ end }}"
 
 
 def _used(used: Metric, limit: Metric, name: str) -> Expression:
-    return Tagged(latest(used) / (latest(limit) > 0), "limit", name)
+    return with_label(latest(used).over(latest(limit)), "limit", name)
 
 
 ACCOUNT_USED = Recording(
@@ -27,7 +28,7 @@ ACCOUNT_USED = Recording(
     _used(catalog.ACCOUNT_STORAGE_USED_BYTES, catalog.ACCOUNT_STORAGE_LIMIT_BYTES, "storage").or_(
         _used(catalog.ACCOUNT_MEMORY_USED_BYTES, catalog.ACCOUNT_MEMORY_LIMIT_BYTES, "memory")
     ),
-    "Share of an account's storage or memory limit in use, by tier; the label limit tells which. "
+    "Share of an account's storage or memory limit in use, by tier; the label limit names which. "
     "Absent where there is no limit.",
 )
 SERVER_USED = Recording(
@@ -35,20 +36,20 @@ SERVER_USED = Recording(
     _used(catalog.SERVER_STORAGE_USED_BYTES, catalog.SERVER_STORAGE_MAX_BYTES, "storage").or_(
         _used(catalog.SERVER_MEMORY_USED_BYTES, catalog.SERVER_MEMORY_MAX_BYTES, "memory")
     ),
-    "Share of the file storage or memory in use that JetStream may take on a server; the label "
-    "limit tells which.",
+    "Share of the file storage or memory limit of JetStream on a server in use; the label limit "
+    "names which.",
 )
-_account_used = Recorded(ACCOUNT_USED.record, ACCOUNT_USED.value.labels)
-_server_used = Recorded(SERVER_USED.record, SERVER_USED.value.labels)
+_account_used = recorded(ACCOUNT_USED.record, ACCOUNT_USED.value.labels)
+_server_used = recorded(SERVER_USED.record, SERVER_USED.value.labels)
 
 STREAM_FULL = Alert(
     name="StreamFull",
     severity=Severity.CRITICAL,
-    when=(_fill >= thresholds.STREAM_FULL_RATIO).where(_refuses_when_full),
-    hold="5m",
-    summary="A stream is full and refuses new messages.",
-    description=f"{STREAM} has used {PERCENT} of its limit of {{{{ $labels.limit }}}} and is set to "
-    "refuse new messages when full: publishes fail, or are about to.",
+    when=(_fill >= thresholds.STREAM_FULL_RATIO).where(_discards_new),
+    for_="5m",
+    summary="A stream is full and rejects new messages.",
+    description=f"{STREAM} has used {PERCENT} of its limit of {{{{ $labels.limit }}}} and rejects "
+    "new messages when full (discard new): publishes fail, or will soon.",
     condition="At least <stream_full_ratio> of max_bytes or max_msgs is used, with discard new.",
     board=Board.CAPACITY,
 )
@@ -61,11 +62,11 @@ STREAM_FILLING_UP = Alert(
         predicted(catalog.STREAM_FILL_RATIO, "6h", thresholds.STREAM_FILLING_HORIZON, limit=_LIMITS)
         >= 1
     )
-    .where(_refuses_when_full),
-    hold="30m",
+    .where(_discards_new),
+    for_="30m",
     summary="A stream will be full within hours.",
     description=f"{STREAM} has used {PERCENT} of its limit of {{{{ $labels.limit }}}}. At the pace "
-    "of the last 6 hours it is full in less than <stream_filling_horizon>, and then refuses new "
+    "of the last 6 hours it is full in less than <stream_filling_horizon>, and then rejects new "
     "messages.",
     condition="More than <stream_filling_ratio> of max_bytes or max_msgs is used, with discard new, "
     "and the trend of 6 hours reaches the limit within <stream_filling_horizon>.",
@@ -78,10 +79,10 @@ STREAM_FORECAST_FULL = Alert(
     when=time_until(
         catalog.FORECAST_STREAM_FULL_TIMESTAMP_SECONDS,
         by=(*catalog.STREAM, "limit"),
-        quantile="0.5",
+        quantile=Regex("0.5"),
     )
     < thresholds.FORECAST_HORIZON,
-    hold="1h",
+    for_="1h",
     summary="A stream is expected to be full soon.",
     description=f"{STREAM} is expected to reach its limit of {{{{ $labels.limit }}}} in {DURATION}.",
     condition="The median forecast of the rollups reaches the limit within <forecast_horizon>.",
@@ -94,10 +95,10 @@ SERVER_FORECAST_FULL = Alert(
     when=time_until(
         catalog.FORECAST_SERVER_FULL_TIMESTAMP_SECONDS,
         by=(*catalog.SERVER, "limit"),
-        quantile="0.5",
+        quantile=Regex("0.5"),
     )
     < thresholds.FORECAST_HORIZON,
-    hold="1h",
+    for_="1h",
     summary="A server is expected to run out of JetStream storage soon.",
     description=f"{SERVER} is expected to reach its limit of {{{{ $labels.limit }}}} in {DURATION}.",
     condition="The median forecast of the rollups reaches the limit within <forecast_horizon>.",
@@ -108,12 +109,11 @@ SERVER_STORAGE_HIGH = Alert(
     name="ServerStorageHigh",
     severity=Severity.WARNING,
     when=_server_used > thresholds.SERVER_STORAGE_RATIO,
-    hold="15m",
+    for_="15m",
     summary="JetStream on a server is close to its storage or memory limit.",
-    description=f"{SERVER} uses {PERCENT} of the {{{{ $labels.limit }}}} that JetStream may take "
-    "there.",
-    condition="More than <server_storage_ratio> of the file storage or memory that JetStream may "
-    "use on the server is used.",
+    description=f"{SERVER} uses {PERCENT} of the {{{{ $labels.limit }}}} limit of JetStream.",
+    condition="More than <server_storage_ratio> of the file storage or memory limit of JetStream on "
+    "the server is used.",
     board=Board.CAPACITY,
 )
 
@@ -121,10 +121,10 @@ ACCOUNT_STORAGE_FULL = Alert(
     name="AccountStorageFull",
     severity=Severity.CRITICAL,
     when=_account_used >= thresholds.ACCOUNT_FULL_RATIO,
-    hold="5m",
-    summary="An account is at its JetStream limit: publishes will be refused.",
+    for_="5m",
+    summary="An account is at its JetStream limit: publishes will be rejected.",
     description=f"{_ACCOUNT} uses {PERCENT} of its {{{{ $labels.limit }}}} limit{_TIER}. At 100% every "
-    "stream of the account refuses new messages.",
+    "stream of the account rejects new messages.",
     condition="At least <account_full_ratio> of the account's storage or memory limit is used.",
     board=Board.CAPACITY,
 )
@@ -133,7 +133,7 @@ ACCOUNT_STORAGE_HIGH = Alert(
     name="AccountStorageHigh",
     severity=Severity.WARNING,
     when=_account_used >= thresholds.ACCOUNT_HIGH_RATIO,
-    hold="15m",
+    for_="15m",
     summary="An account is close to its JetStream limit.",
     description=f"{_ACCOUNT} uses {PERCENT} of its {{{{ $labels.limit }}}} limit{_TIER}.",
     condition="At least <account_high_ratio> of the account's storage or memory limit is used.",

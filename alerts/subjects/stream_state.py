@@ -1,27 +1,26 @@
-"""Streams that do not work, lost data, became others, or keep what nobody will ever read."""
+"""Streams without a leader, with lost data, recreated, or with messages that no consumer gets."""
 
 from __future__ import annotations
 
-from alerts.promql.expression import Expression
-from alerts.promql.series import heard, holds, increase, latest, then, total, worst
-from alerts.promql.shapes import Renamed, Tagged
+from alerts.annotations import COUNT, NUMBER, STREAM
+from alerts.queries import earlier, holds, increase, latest, new_events
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.populations import settled_stream, without_buckets
-from alerts.wording import COUNT, NUMBER, STREAM
 from exporter import catalog
+from streamgauge.promql.expression import Expression
+from streamgauge.promql.functions import rename_label, with_label
 
 _messages = latest(catalog.STREAM_MESSAGES)
 _no_consumer = latest(catalog.STREAM_CONSUMERS).equals(0)
-_ahead_now = worst(catalog.STREAM, latest(catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES))
-# Half a minute beyond the lookback, so that one sighting never counts as two.
-_ahead_before = worst(catalog.STREAM, then(catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES, "2m30s"))
-_unfinished = total(
-    catalog.STREAM,
-    latest(catalog.CONSUMER_NUM_PENDING, crowd=True)
-    + latest(catalog.CONSUMER_NUM_ACK_PENDING, crowd=True),
-)
-_silent_consumer = worst(catalog.STREAM, latest(catalog.CONSUMER_UP).equals(0))
-_read_by_mirrors = Renamed(
+_ahead_now = latest(catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES).max_by(*catalog.STREAM)
+# Half a minute beyond the look-back, so that one sample never counts as two.
+_ahead_before = earlier(catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES, "2m30s").max_by(*catalog.STREAM)
+_unfinished = (
+    latest(catalog.CONSUMER_NUM_PENDING, grouped=True)
+    + latest(catalog.CONSUMER_NUM_ACK_PENDING, grouped=True)
+).sum_by(*catalog.STREAM)
+_silent_consumer = latest(catalog.CONSUMER_UP).equals(0).max_by(*catalog.STREAM)
+_read_by_mirrors = rename_label(
     latest(catalog.STREAM_SOURCE_ACTIVE_SECONDS, by=("system", "account", "source")),
     "source",
     "stream",
@@ -31,11 +30,11 @@ NO_LEADER = Alert(
     name="StreamNoLeader",
     severity=Severity.CRITICAL,
     when=settled_stream(latest(catalog.STREAM_UP).equals(0)),
-    hold="1m",
-    summary="A stream has no leader: it takes and delivers nothing.",
+    for_="1m",
+    summary="A stream has no leader: it stores and delivers nothing.",
     description=f"{STREAM} has no leader, or is listed as missing or offline. Publishes fail or "
-    "time out, and its consumers stand still. It may have lost the majority of its replicas.",
-    condition="The stream's leader does not answer; lost quorum is one cause.",
+    "time out, and its consumers get nothing. It may have lost the quorum of its replicas.",
+    condition="The leader of the stream does not respond; lost quorum is one cause.",
     board=Board.STREAM,
 )
 
@@ -43,23 +42,23 @@ DATA_LOST = Alert(
     name="StreamDataLost",
     severity=Severity.CRITICAL,
     when=settled_stream(
-        Tagged(latest(catalog.STREAM_LOST_MESSAGES) > 0, "sign", "damaged store")
+        with_label(latest(catalog.STREAM_LOST_MESSAGES) > 0, "sign", "damaged store")
         .or_(
-            Tagged(
+            with_label(
                 increase(catalog.STREAM_SEQUENCE_REGRESSIONS, "15m") > 0,
                 "sign",
                 "last sequence went back",
             )
         )
-        .or_(Tagged((_ahead_now > 0).where(_ahead_before), "sign", "consumer ahead of stream"))
+        .or_(with_label((_ahead_now > 0).where(_ahead_before), "sign", "consumer ahead of stream"))
     ),
-    hold="0s",
-    keep="15m",
+    for_="0s",
+    keep_firing_for="15m",
     summary="A stream lost messages that it had acknowledged.",
-    description=f"{STREAM} shows the sign of lost data: {{{{ $labels.sign }}}} ({COUNT}). Messages "
-    "that publishers were told are stored are gone.",
+    description=f"{STREAM} shows a sign of lost data: {{{{ $labels.sign }}}} ({COUNT}). Messages "
+    "that it acknowledged to publishers are lost.",
     condition="The server reports lost messages in its store, or the last sequence went back in "
-    "the last 15 minutes without a new stream, or a consumer has stood beyond the stream's end for "
+    "the last 15 minutes without a new stream, or a consumer is ahead of the end of the stream for "
     "2 minutes.",
     board=Board.STREAM,
 )
@@ -68,25 +67,25 @@ RECREATED = Alert(
     name="StreamRecreated",
     severity=Severity.WARNING,
     when=increase(catalog.STREAM_RECREATED, "15m") > 0,
-    hold="0s",
-    keep="15m",
-    summary="A stream was deleted and made again.",
-    description=f"{STREAM} became another stream of the same name in the last 15 minutes. Its "
-    "former messages and consumers are gone, and publishers that expect a sequence will fail.",
-    condition="The creation time of the stream moved in the last 15 minutes.",
+    for_="0s",
+    keep_firing_for="15m",
+    summary="A stream was deleted and recreated.",
+    description=f"{STREAM} was deleted and recreated in the last 15 minutes. Its former messages and "
+    "consumers are lost, and publishers that expect a sequence will fail.",
+    condition="The creation time of the stream changed in the last 15 minutes.",
     board=Board.STREAM,
 )
 
 RESTORED = Alert(
     name="StreamRestored",
     severity=Severity.INFO,
-    when=heard(catalog.STREAM_RESTORES, "15m"),
-    hold="0s",
-    keep="15m",
+    when=new_events(catalog.STREAM_RESTORES, "15m"),
+    for_="0s",
+    keep_firing_for="15m",
     summary="A stream was restored from a backup.",
-    description=f"{STREAM} was restored from a backup in the last 15 minutes. What was stored after "
-    "that backup is not in it.",
-    condition="An advisory told of a finished restore in the last 15 minutes.",
+    description=f"{STREAM} was restored from a backup in the last 15 minutes. Messages stored after "
+    "that backup are not in it.",
+    condition="An advisory reported a completed restore in the last 15 minutes.",
     board=Board.STREAM,
 )
 
@@ -94,9 +93,9 @@ INCONSISTENT = Alert(
     name="StreamInconsistent",
     severity=Severity.WARNING,
     when=(latest(catalog.STREAM_SUBJECTS) > _messages).where(_messages > 0),
-    hold="10m",
-    summary="A stream claims more subjects than messages: its index is damaged.",
-    description=f"{STREAM} claims {NUMBER} subjects and fewer messages than that, which cannot be.",
+    for_="10m",
+    summary="A stream reports more subjects than messages: its index is damaged.",
+    description=f"{STREAM} reports {NUMBER} subjects and fewer messages than that, which is impossible.",
     condition="More subjects than messages in a stream that is not empty.",
     board=Board.STREAM,
 )
@@ -107,7 +106,7 @@ INTEREST_DISCARDING = Alert(
     when=(increase(catalog.STREAM_STORED_MESSAGES, "5m") > 0)
     .where(_no_consumer)
     .where(holds(catalog.STREAM_INFO, retention="interest")),
-    hold="5m",
+    for_="5m",
     summary="A stream acknowledges messages and keeps none of them.",
     description=f"{STREAM} has interest retention and no consumer: it acknowledged about {COUNT} "
     "messages in the last 5 minutes and kept none.",
@@ -122,11 +121,11 @@ WORKQUEUE_STUCK = Alert(
     .where(holds(catalog.STREAM_INFO, retention="workqueue"))
     .where(_unfinished.equals(0))
     .unless(_silent_consumer),
-    hold="1h",
-    summary="Messages lie in a work queue and no consumer will get them.",
-    description=f"{STREAM} is a work queue with {NUMBER} messages, and none of its consumers has "
-    "any left to do: they ran out of max_deliver, or match no consumer's filter.",
-    condition="A work queue has messages while nothing is pending or unacknowledged on any of its "
+    for_="1h",
+    summary="A work queue has messages that no consumer will get.",
+    description=f"{STREAM} is a work queue with {NUMBER} messages, and none is pending on its "
+    "consumers: they reached max_deliver, or match no filter of a consumer.",
+    condition="A work queue has messages while none is pending or unacknowledged on any of its "
     "consumers.",
     board=Board.STREAM,
 )
@@ -140,9 +139,9 @@ UNREAD = Alert(
         .unless(holds(catalog.STREAM_INFO, retention="interest"))
         .unless(_read_by_mirrors)
     ),
-    hold="24h",
+    for_="24h",
     summary="A stream grows and has had no consumer for a day.",
-    description=f"{STREAM} took about {COUNT} messages in the last hour and has had no consumer for "
+    description=f"{STREAM} stored about {COUNT} messages in the last hour and has had no consumer for "
     "a day.",
     condition="Messages are stored and there is no consumer and no mirror of the stream in its "
     "account.",
@@ -159,8 +158,8 @@ CONFIG_FINDING = Alert(
     name="ConfigFinding",
     severity=Severity.INFO,
     when=(_findings("warn") > 0).or_(_findings("crit") > 0),
-    hold="1h",
-    summary="The audit found a setting that will do harm.",
+    for_="1h",
+    summary="The audit found a harmful setting.",
     description=f"{STREAM}: {NUMBER} of its assets fail the check {{{{ $labels.check }}}} of the "
     "audit.",
     condition="A check of the audit with severity warn or crit fails.",

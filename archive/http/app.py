@@ -11,16 +11,17 @@ from aiohttp import web
 from archive.http.write_endpoint import WriteEndpoint
 from archive.ingest.receiver import Receiver
 from archive.self_metrics import CONTENT_TYPE, ReceiverCounters, SelfMetrics
+from archive.settings.config import WebSettings
+from streamgauge.serving.settings.server import ServerSettings
+from streamgauge.serving.web.routes import add_redirect_to_prefix
 
 WRITE_PATH: Final = "/api/v1/write"
-_INDEX: Final = f"""\
-streamgauge archive
-
-POST {WRITE_PATH}   Prometheus remote write, 1.0 and 2.0
-GET  /metrics         metrics of this process
-GET  /-/healthy       200 while the process is healthy
-GET  /-/ready         200 while it accepts samples
-"""
+DEFAULT_WEB: Final = WebSettings()
+_ROUTES: Final = (
+    ("POST", WRITE_PATH, "Prometheus remote write, 1.0 and 2.0"),
+    ("GET", "/-/healthy", "200 while the process is healthy"),
+    ("GET", "/-/ready", "200 while it accepts samples"),
+)
 
 
 def make_app(
@@ -30,12 +31,15 @@ def make_app(
     max_body: int,
     trouble: Callable[[], str],
     unhealthy: Callable[[], str],
+    served: ServerSettings = DEFAULT_WEB,
 ) -> web.Application:
     """`trouble` is why no samples are accepted, `unhealthy` why the process needs a restart."""
     app = web.Application(client_max_size=max_body)
+    write_path, metrics_path = served.route(WRITE_PATH), served.route(served.telemetry_path)
+    index_text = _index(served)
 
     async def index(_: web.Request) -> web.Response:
-        return web.Response(text=_INDEX)
+        return web.Response(text=index_text)
 
     async def own_metrics(_: web.Request) -> web.Response:
         text = await asyncio.to_thread(metrics.text)
@@ -49,17 +53,27 @@ def make_app(
 
     async def count(request: web.Request, response: web.StreamResponse) -> None:
         # Not in the handler: authentication errors are responses too.
-        if request.path == WRITE_PATH:
+        if request.path == write_path:
             counters.responses[response.status] += 1
 
     endpoint = WriteEndpoint(receiver, counters, max_body)
-    app.router.add_post(WRITE_PATH, endpoint.handle)
-    app.router.add_get("/", index)
-    app.router.add_get("/metrics", own_metrics)
-    app.router.add_get("/-/healthy", healthy)
-    app.router.add_get("/-/ready", ready)
+    app.router.add_post(write_path, endpoint.handle)
+    app.router.add_get(served.route("/"), index)
+    app.router.add_get(metrics_path, own_metrics)
+    app.router.add_get(served.route("/-/healthy"), healthy)
+    app.router.add_get(served.route("/-/ready"), ready)
+    add_redirect_to_prefix(app, served)
     app.on_response_prepare.append(count)
     return app
+
+
+def _index(served: ServerSettings) -> str:
+    """The routes, as clients reach them."""
+    routes = (*_ROUTES, ("GET", served.telemetry_path, "metrics of this process"))
+    base = served.external_url.rstrip("/")
+    width = max(len(path) for _, path, _ in routes)
+    lines = (f"{method:4} {base}{path:{width}}  {what}" for method, path, what in routes)
+    return "\n".join(("streamgauge archive", "", *lines, ""))
 
 
 def _state(trouble: str, fine: str) -> web.Response:

@@ -5,45 +5,19 @@ A configuration error names its origin: the file and key, the variable or the fl
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import Final
 
 from archive.settings.config import ArchiveSettings
-from streamgauge.serving.settings.flags import (
-    ENVIRONMENT,
-    Flag,
-    add_flags,
-    add_help_and_config,
-    config_file,
-    empty_parser,
-    parse,
-    variable_text,
-)
+from archive.settings.flags import CONFIG_VARIABLE, FLAGS, PREFIX, parser
+from streamgauge.serving.settings.flags import ENVIRONMENT, config_file, parse, variable_text
 from streamgauge.serving.settings.loader import (
     SettingsError,
     build,
     environment_overrides,
     load_yaml,
     merge,
-)
-
-# Not STREAMGAUGE_ alone: that is the exporter's prefix, with variables of the same name.
-PREFIX: Final = "STREAMGAUGE_ARCHIVE_"
-CONFIG_VARIABLE: Final = PREFIX + "CONFIG"
-
-
-_Flag = partial(Flag, prefix=PREFIX)
-
-FLAGS: Final = (
-    _Flag("data", "data", "DIR", "folder of the write-ahead log and the archive"),
-    _Flag("listen", "listen", "HOST:PORT", "address to receive at (default 127.0.0.1:7779)"),
-    _Flag("web-config", "web_config", "FILE", "TLS and basic auth of the listener"),
-    _Flag("log-format", "logs.format", "text|json", "how log lines are written (default text)"),
-    _Flag("log-level", "logs.level", "debug|info|warning|error", "least severity (default info)"),
 )
 
 
@@ -118,7 +92,7 @@ class Options:
         for flag in FLAGS:
             text = variable_text(self.environ, flag.variable)
             if text is not None:
-                yield _Override(flag.key, flag.absolute(text), (ENVIRONMENT, flag.variable))
+                yield _Override(flag.key, flag.from_text(text), (ENVIRONMENT, flag.variable))
         for flag in FLAGS:
             value = self.flags.get(flag.name)
             if value is not None:
@@ -130,24 +104,12 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     return Options(config_file(flags.pop("config"), environ, CONFIG_VARIABLE), flags, environ)
 
 
-def parser() -> argparse.ArgumentParser:
-    made = empty_parser(
-        "streamgauge archive",
-        "Receives Prometheus remote write at /api/v1/write and stores every acknowledged sample as "
-        "Parquet. Every flag can also be set by the environment, as "
-        f"{PREFIX} and its name in capitals.",
-        "streamgauge archive inspect|verify|import|export --help: work on an archive.",
-    )
-    add_flags(made, "serving", FLAGS)
-    add_help_and_config(made)
-    return made
-
-
 def _beside(settings: ArchiveSettings, folder: Path) -> ArchiveSettings:
     """Resolves relative paths of the file against the folder of the file."""
+    web = settings.web
     return replace(
         settings,
         data=folder / settings.data,
-        web_config=folder / settings.web_config if settings.web_config else None,
+        web=replace(web, config_file=folder / web.config_file) if web.config_file else web,
         bearer_tokens={name: folder / path for name, path in settings.bearer_tokens.items()},
     )

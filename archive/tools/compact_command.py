@@ -1,12 +1,11 @@
-"""Publish the whole log and merge the files of finished days now. The server does both when they are
-due; use this command for a folder without a running server."""
+"""`streamgauge archive compact`: publishes the log and merges the files of finished days."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
 from archive.progress import Progress
@@ -18,13 +17,6 @@ from archive.tables.schema import WAL
 from archive.tables.storage import Storage, open_storage
 from archive.tools.archive_view import ArchiveMissingError
 from archive.wal.write_ahead_log import Wal
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("place", metavar="DIR", help="the data folder")
-    parser.add_argument(
-        "--store", metavar="ADDRESS", help="address of the Parquet files, if they are not in DIR"
-    )
 
 
 def run(args: Namespace, progress: Progress) -> int:

@@ -192,7 +192,7 @@ def _show(load: Load, costs: dict[str, Cost]) -> None:
 
 def _ours(folder: Path, port: int) -> Sequence[str]:
     return python("-m", "archive.main", "--data", str(folder / "data"),
-                  "--listen", f"127.0.0.1:{port}", "--log-level", "error")  # fmt: skip
+                  "--web.listen-address", f"127.0.0.1:{port}", "--log.level", "error")  # fmt: skip
 
 
 OURS: Final = Receiver("streamgauge", _ours, "/-/ready")

@@ -18,7 +18,7 @@ RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 FROM ${PYTHON_IMAGE} AS installed
 COPY constraints.txt /wheels/
 COPY --from=wheel /wheels /wheels
-# Without pip of its own: nothing in the image can install anything into it.
+# Without pip: nothing can be installed into the image.
 RUN python -m venv --without-pip /opt/streamgauge \
     && set -- /wheels/streamgauge-*.whl \
     && pip --python /opt/streamgauge/bin/python install --no-cache-dir --constraint /wheels/constraints.txt "$1[archive]"
@@ -37,11 +37,11 @@ ENV PATH=/opt/streamgauge/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     HEALTH_URL=http://127.0.0.1:7779/-/healthy \
     STREAMGAUGE_ARCHIVE_DATA=/var/lib/streamgauge \
-    STREAMGAUGE_ARCHIVE_LISTEN=0.0.0.0:7779
+    STREAMGAUGE_ARCHIVE_WEB_LISTEN_ADDRESS=0.0.0.0:7779
 USER 65532:65532
 VOLUME /var/lib/streamgauge
 EXPOSE 7779
-# 401 is an answer too: somebody is there who wants to know who asks. With TLS, set HEALTH_URL.
+# 401 counts as healthy: the server requires authentication. With TLS or a route prefix, set HEALTH_URL.
 HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=4 \
-    CMD ["python", "-c", "import os, sys, urllib.error, urllib.request\ntry:\n    urllib.request.urlopen(os.environ['HEALTH_URL'], timeout=4)\nexcept urllib.error.HTTPError as answer:\n    sys.exit(answer.code != 401)"]
+    CMD ["python", "-c", "import os, sys, urllib.error, urllib.request\ntry:\n    urllib.request.urlopen(os.environ['HEALTH_URL'], timeout=4)\nexcept urllib.error.HTTPError as response:\n    sys.exit(response.code != 401)"]
 ENTRYPOINT ["streamgauge", "archive"]

@@ -18,8 +18,8 @@ RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 FROM ${PYTHON_IMAGE} AS installed
 COPY constraints.txt /wheels/
 COPY --from=wheel /wheels /wheels
-# Without pip of its own: nothing in the image can install anything into it. The last line writes what
-# spark-submit sends to a cluster.
+# Without pip: nothing can be installed into the image. The last line writes the files for
+# spark-submit.
 RUN python -m venv --without-pip /opt/streamgauge \
     && set -- /wheels/streamgauge-*.whl \
     && pip --python /opt/streamgauge/bin/python install --no-cache-dir --constraint /wheels/constraints.txt "$1[spark]" \
@@ -29,17 +29,17 @@ FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="streamgauge-rollups" \
       org.opencontainers.image.description="Rolls the archive up, forecasts, and writes the monthly report" \
       org.opencontainers.image.licenses="Apache-2.0"
-# The version is Debian's own security update: a pinned one vanishes from its mirrors.
+# Not pinned: Debian's mirrors keep only the newest security update.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install -y --no-install-recommends openjdk-17-jre-headless \
     && rm -rf /var/lib/apt/lists/*
-# Hadoop's login inside Spark looks the user up by name: a number alone is not enough.
+# Hadoop's login inside Spark needs a user name, not only a number.
 RUN echo 'streamgauge:x:65532:65532::/tmp:/usr/sbin/nologin' >> /etc/passwd \
     && echo 'streamgauge:x:65532:' >> /etc/group \
     && install -d -o 65532 -g 65532 /var/lib/streamgauge /var/lib/streamgauge-rollups
 COPY --from=installed /opt/streamgauge /opt/streamgauge
-# The root file system may be read-only: no bytecode is written at run time. What makes Java start fast is kept
+# The root file system may be read-only: no bytecode is written at run time. Java's class cache is
 # beside the results.
 ENV PATH=/opt/streamgauge/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
@@ -48,9 +48,9 @@ ENV PATH=/opt/streamgauge/bin:$PATH \
     SPARK_LOCAL_DIRS=/tmp \
     XDG_CACHE_HOME=/var/lib/streamgauge-rollups/.cache
 USER 65532:65532
-# Spark looks for a place to write where it is started.
+# Spark writes into its working directory.
 WORKDIR /tmp
-# It runs to its end and says by its exit code how it went; there is nothing to ask meanwhile.
+# A batch job: its exit code is its health.
 HEALTHCHECK NONE
 ENTRYPOINT ["streamgauge"]
 CMD ["rollup", "--archive", "/var/lib/streamgauge", "--out", "/var/lib/streamgauge-rollups"]

@@ -1,4 +1,4 @@
-"""What a check is: its facts in words, and the pure function that finds what fails it."""
+"""What a check is: its texts, its severity and the pure function that finds violations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VERSION = re.compile(r"2\.\d+(\.\d+)?")
 
 
 class Severity(StrEnum):
-    """How much a finding matters; the order of `SEVERITIES` is the order of a report."""
+    """How much a finding matters. Reports are in the order of `SEVERITIES`."""
 
     INFO = "info"
     WARN = "warn"
@@ -39,18 +39,18 @@ class Subject(StrEnum):
 
 
 class Need(StrEnum):
-    """What a check cannot do without, beside the rows of streams and consumers."""
+    """Data that a check requires, beside the rows of streams and consumers."""
 
-    SERVERS = "servers"  # rows of servers
+    SERVERS = "servers"  # rows that servers report about themselves
     SUBSCRIPTIONS = "subscriptions"  # the counters of the servers' own subscriptions
-    SECOND_LOOK = "second look"  # two snapshots with time between them
+    SECOND_POLL = "second poll"  # two snapshots with time between them
     HISTORY = "history"  # rollups of the archive
-    MESSAGES = "messages"  # a sample of stored messages, which somebody asked for
+    MESSAGES = "messages"  # a sample of stored messages, only with --sample-messages
 
 
-# gc=False here as in the model: a large system may fail a check a hundred thousand times.
+# gc=False as in the model: a large system may have a hundred thousand findings of one check.
 class Finding(Struct, frozen=True, kw_only=True, gc=False):
-    """One asset that fails a check. `evidence`: one line with the numbers that show it."""
+    """One asset that violates a check. `evidence`: one line with the numbers."""
 
     evidence: str
     account: str = ""
@@ -60,7 +60,7 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Unknown(Struct, frozen=True, kw_only=True, gc=False):
-    """One asset that a check could not judge, and why."""
+    """One asset that a check could not evaluate, and why."""
 
     reason: str
     account: str = ""
@@ -70,36 +70,42 @@ class Unknown(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CheckError(ValueError):
-    """A check whose facts would mislead its readers."""
+    """A check whose declaration is not valid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    code: str  # permanent: owners mute by it, rules and reports name it
+    code: str  # permanent: used in metadata, settings, rules and reports
     severity: Severity
     subject: Subject
     title: str
-    meaning: str  # one sentence: what is the case
-    condition: str  # exactly when it is found
-    why: str  # what it will cost, one day
-    remedy: str  # what to do, in prose
-    commands: tuple[str, ...]  # lines for the nats CLI; words in capitals are to be filled in
+    meaning: str  # one sentence: what the configuration does
+    condition: str  # exactly when it is reported
+    why: str  # the consequences
+    remedy: str  # what to do
+    commands: tuple[str, ...]  # for the nats CLI; words in capitals are placeholders
     needs: frozenset[Need] = frozenset()
-    since: str = "2.9"  # the first server version that tells enough
+    since: str = "2.9"  # the first server version that reports enough
     find: Callable[[AuditContext], Iterator[Finding | Unknown]]
 
     def __post_init__(self) -> None:
-        for wrong, why in self._faults():
+        for wrong, why in self._errors():
             if wrong:
                 raise CheckError(f"{self.code}: {why}")
 
-    def _faults(self) -> tuple[tuple[bool, str], ...]:
+    def _errors(self) -> tuple[tuple[bool, str], ...]:
         prose = (self.meaning, self.condition, self.why, self.remedy)
         return (
             (not _CODE.fullmatch(self.code), "the code is not lower-case words with dashes"),
-            (not self.title or self.title.endswith("."), "the title is empty or a sentence"),
-            (any(not text.endswith(".") for text in prose), "a text is not whole sentences"),
-            (any("\n" in text for text in (self.title, *prose)), "a text spans lines"),
-            (any(not line.startswith("nats ") for line in self.commands), "a command is not nats"),
+            (
+                not self.title or self.title.endswith("."),
+                "the title is empty or ends with a full stop",
+            ),
+            (any(not text.endswith(".") for text in prose), "a text does not end with a full stop"),
+            (any("\n" in text for text in (self.title, *prose)), "a text has a line break"),
+            (
+                any(not line.startswith("nats ") for line in self.commands),
+                "a command does not start with nats",
+            ),
             (not _VERSION.fullmatch(self.since), "since is not a server version"),
         )

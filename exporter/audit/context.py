@@ -1,4 +1,4 @@
-"""All that a check may look at, with the indexes that many of them share. Pure."""
+"""The input of checks: one poll of one system, with shared indexes. Pure."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from exporter.signals.publishes.engine import NO_PUBLISHES, PublishSignals
 from exporter.signals.results import ConsumerSignals, Signals, StreamSignals
 from exporter.subscription_counts import ConsumerKey, StreamKey
 
-# Publishers try again for so long where their owner did not say how long.
+# How long publishers retry, unless the metadata of the stream sets it.
 DEFAULT_PUBLISH_RETRY_HORIZON = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
-    """What the owner of the whole system decides about its checks."""
+    """Settings of the audit of one system."""
 
     publish_retry_horizon: float = DEFAULT_PUBLISH_RETRY_HORIZON  # seconds
-    ignore: tuple[str, ...] = ()  # codes of checks that are muted everywhere
+    ignore: tuple[str, ...] = ()  # codes of checks that are muted in the whole system
 
 
 class History(Protocol):
-    """What the rollups of the archive know; None wherever they do not."""
+    """Queries on the rollups of the archive. None: not known."""
 
     def p99_time_to_ack(self, key: ConsumerKey) -> float | None:
         """Seconds, over the last day."""
@@ -53,47 +53,47 @@ class History(Protocol):
         """Seconds, over the last thirty days."""
 
     def worst_backlog(self, key: ConsumerKey) -> float | None:
-        """Messages not finished (not sent, or not acked), over the last thirty days."""
+        """Messages not delivered or not acked, over the last thirty days."""
 
     def redelivery_ratio(self, key: ConsumerKey) -> float | None:
-        """Redeliveries by deliveries, over the last day."""
+        """Redeliveries / deliveries, over the last day."""
 
     def recreated(self, key: ConsumerKey) -> float | None:
-        """How often it was made again, over the last thirty days."""
+        """How often the consumer was recreated, over the last thirty days."""
 
     def publish_rate(self, key: StreamKey) -> float | None:
         """Messages stored per second, over the last week."""
 
     def duplicates(self, key: StreamKey) -> float | None:
-        """Publishes that the dedupe window took, over the last week."""
+        """Publishes that the duplicate window dropped, over the last week."""
 
     def stored(self, key: StreamKey) -> float | None:
         """Messages stored, over the last thirty days."""
 
     def consumer_growth(self, key: StreamKey) -> float | None:
-        """Consumers more at the end of the last day than at its start; 0 when it ever fell."""
+        """Increase of the number of consumers over the last day; 0 if it ever fell."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageSample:
-    """What the last messages of a stream carried."""
+    """A sample of the last messages of a stream."""
 
     read: int
-    with_id: int  # that carried Nats-Msg-Id
+    with_id: int  # with a Nats-Msg-Id header
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditContext:
-    """One look at one system. Everything but the snapshot may be missing."""
+    """One poll of one system. Everything but the snapshot may be missing."""
 
     snapshot: Snapshot
     now: float  # exporter clock
     signals: Signals = field(default_factory=Signals)
     publishes: PublishSignals = NO_PUBLISHES
     events: EventCounts = NO_EVENTS
-    listening: frozenset[str] = frozenset()  # accounts whose delivery advisories are heard
-    earlier: AuditContext | None = None  # the look before this one
-    seconds: float = 0.0  # between that one and this
+    listening: frozenset[str] = frozenset()  # accounts whose delivery advisories are subscribed to
+    earlier: AuditContext | None = None  # an earlier poll
+    seconds: float = 0.0  # between the earlier poll and this one
     history: History | None = None
     settings: AuditSettings = AuditSettings()
     messages: Mapping[StreamKey, MessageSample] | None = None
@@ -110,18 +110,18 @@ class AuditContext:
 
     @cached_property
     def streams(self) -> tuple[tuple[Stream, StreamConfig], ...]:
-        """Those that answered and whose configuration is known."""
+        """Streams that are up and whose configuration is known."""
         return tuple(
             (row, row.config) for row in self.snapshot.streams if row.up and row.config is not None
         )
 
     @cached_property
     def consumers(self) -> tuple[tuple[Consumer, ConsumerConfig], ...]:
-        """Those that checks judge: not what a server or a client library made for itself."""
+        """Audited consumers: without those that servers or client libraries create themselves."""
         return tuple(
             (row, row.config)
             for row in self.snapshot.consumers
-            if row.up and row.config is not None and is_judged(row.config)
+            if row.up and row.config is not None and is_audited(row.config)
         )
 
     @cached_property
@@ -146,7 +146,7 @@ class AuditContext:
         return found
 
     def consumers_of(self, stream: Stream) -> Sequence[tuple[Consumer, ConsumerConfig]]:
-        """Judged ones; how many there are of any kind, `stream.consumers` says."""
+        """Audited consumers only; `stream.consumers` is the number of all consumers."""
         return self._by_stream.get((stream.account, stream.name), ())
 
     def stream_of(self, consumer: Consumer) -> tuple[Stream, StreamConfig] | None:
@@ -159,7 +159,7 @@ class AuditContext:
 
     @cached_property
     def cluster_sizes(self) -> Mapping[str, int]:
-        """By cluster: servers with JetStream, up or not. Empty where servers are not seen."""
+        """Servers with JetStream by cluster, up or not. Empty if no server rows are known."""
         sizes: defaultdict[str, int] = defaultdict(int)
         for row in self.servers:
             if row.jetstream or not row.up:
@@ -178,11 +178,11 @@ class AuditContext:
         return {row.name: row.cluster for row in self.servers}
 
     def cluster_size(self, stream: Stream) -> int | None:
-        """Of the cluster that the stream's leader is in; None where servers are not seen."""
+        """Size of the cluster of the stream's leader; None if server rows are not known."""
         cluster = self.cluster_by_server.get(stream.leader)
         return None if cluster is None else self.cluster_sizes[cluster]
 
-    # --- what was learnt of one asset -------------------------------------------------------
+    # --- signals and rates of one asset -----------------------------------------------------
 
     def consumer_signals(self, row: Consumer) -> ConsumerSignals | None:
         return self.signals.consumers.get(consumer_key(row))
@@ -191,30 +191,30 @@ class AuditContext:
         return self.signals.streams.get(stream_key(row))
 
     def publish_retry_horizon(self, config: StreamConfig) -> float:
-        """How long the publishers of the stream try again, in seconds."""
+        """How long the publishers of the stream retry, in seconds."""
         return config.notes.publish_retry_horizon or self.settings.publish_retry_horizon
 
     def stored_per_second(self, row: Stream) -> float | None:
-        """Between the two looks; None without two of the same stream."""
-        before = self.before(row)
+        """Between the two polls; None without two polls of the same stream."""
+        before = self.earlier_stream(row)
         if before is None or self.seconds <= 0:
             return None
         return max(0, row.last_seq - before.last_seq) / self.seconds
 
-    def before(self, row: Stream) -> Stream | None:
-        """The same stream at the earlier look, when it answered then."""
+    def earlier_stream(self, row: Stream) -> Stream | None:
+        """The same stream in the earlier poll, if it was up."""
         if self.earlier is None:
             return None
         found = self.earlier.stream_by_key.get(stream_key(row))
         return found if found is not None and found.up and found.created == row.created else None
 
-    def consumer_before(self, row: Consumer) -> Consumer | None:
+    def earlier_consumer(self, row: Consumer) -> Consumer | None:
         if self.earlier is None:
             return None
         found = self.earlier.consumer_by_key.get(consumer_key(row))
         return found if found is not None and found.up and found.created == row.created else None
 
-    def filtered(self, policy: str) -> Iterator[tuple[Stream, StreamConfig]]:
+    def with_retention(self, policy: str) -> Iterator[tuple[Stream, StreamConfig]]:
         """Streams of one retention policy: limits, interest or workqueue."""
         return ((row, config) for row, config in self.streams if config.retention == policy)
 
@@ -232,7 +232,7 @@ def acks(config: ConsumerConfig) -> bool:
 
 
 def is_ordered(config: ConsumerConfig) -> bool:
-    """Made again by its client library whenever something is missed: nothing of it is kept."""
+    """An ordered consumer: its client library recreates it after each gap."""
     return (
         not config.durable
         and config.ack_policy == "none"
@@ -241,5 +241,5 @@ def is_ordered(config: ConsumerConfig) -> bool:
     )
 
 
-def is_judged(config: ConsumerConfig) -> bool:
+def is_audited(config: ConsumerConfig) -> bool:
     return not config.internal and not is_ordered(config)

@@ -1,4 +1,4 @@
-"""Runs checks over a scene: who failed what, who muted it, and what could not be judged. Pure."""
+"""Evaluates checks against one audit context. Pure."""
 
 from __future__ import annotations
 
@@ -10,98 +10,101 @@ from dataclasses import dataclass
 
 from exporter.audit.check import Check, Finding, Need, Unknown
 from exporter.audit.context import AuditContext
-from exporter.audit.facts.server_versions import numbers
-from exporter.audit.report import NotDone, Report, Told, in_order
-from exporter.audit.suppressions import Mutes
+from exporter.audit.facts.server_versions import version_numbers
+from exporter.audit.report import NotEvaluated, Report, ReportedFinding, in_order
+from exporter.audit.suppressions import Suppressions
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Provision:
-    """How a scene meets a need, and what to say when it does not."""
+class _Requirement:
+    """Whether a context meets a need, and the reason to report if it does not."""
 
-    there: Callable[[AuditContext], bool]
-    lack: str
+    is_met: Callable[[AuditContext], bool]
+    reason: str
 
 
-_PROVISIONS = {
-    Need.SERVERS: _Provision(
-        lambda scene: any(row.up and row.start is not None for row in scene.servers),
-        "needs what servers say of themselves: the system or the monitor source",
+_REQUIREMENTS = {
+    Need.SERVERS: _Requirement(
+        lambda context: any(row.up and row.start is not None for row in context.servers),
+        "needs data from the servers: use the system or the monitor source",
     ),
-    Need.SUBSCRIPTIONS: _Provision(
-        lambda scene: (
-            scene.snapshot.subscriptions is not None
-            or any(told.received is not None for told in scene.publishes.streams.values())
+    Need.SUBSCRIPTIONS: _Requirement(
+        lambda context: (
+            context.snapshot.subscriptions is not None
+            or any(stream.received is not None for stream in context.publishes.streams.values())
         ),
-        "needs the servers' subscriptions: the system or the monitor source, with publishes on",
+        "needs the servers' subscriptions: use the system or the monitor source, with publishes on",
     ),
-    Need.SECOND_LOOK: _Provision(
-        lambda scene: scene.earlier is not None and scene.seconds > 0,
-        "needs a second look: --watch 60s",
+    Need.SECOND_POLL: _Requirement(
+        lambda context: context.earlier is not None and context.seconds > 0,
+        "needs a second poll: --watch 60s",
     ),
-    Need.HISTORY: _Provision(
-        lambda scene: scene.history is not None,
+    Need.HISTORY: _Requirement(
+        lambda context: context.history is not None,
         "needs the rollups of an archive: --rollups PATH, or audit.rollups in the settings",
     ),
-    Need.MESSAGES: _Provision(
-        lambda scene: scene.messages is not None,
+    Need.MESSAGES: _Requirement(
+        lambda context: context.messages is not None,
         "needs a sample of messages: --sample-messages, and the account source",
     ),
 }
 
 
-def judge(scene: AuditContext, checks: Sequence[Check], known: frozenset[str]) -> Report:
-    """`known`: the codes of all checks there are, so that a mute of none of them is seen."""
+def evaluate(context: AuditContext, checks: Sequence[Check], known: frozenset[str]) -> Report:
+    """`known`: the codes of all checks, to detect ignored codes that match no check."""
     started = time.perf_counter()
-    mutes = Mutes.of(scene)
-    told: list[Told] = []
-    not_done: list[NotDone] = []
+    suppressions = Suppressions.of(context)
+    findings: list[ReportedFinding] = []
+    not_evaluated: list[NotEvaluated] = []
     for check in checks:
-        lacks = _lacks(check, scene)
-        if lacks:
-            not_done.append(NotDone(check, "; ".join(lacks)))
+        unmet = _unmet_needs(check, context)
+        if unmet:
+            not_evaluated.append(NotEvaluated(check, "; ".join(unmet)))
             continue
         try:
-            found = list(check.find(scene))
-        except Exception as error:  # ours: one wrong check must not cost the others
+            found = list(check.find(context))
+        except Exception as error:  # one broken check must not stop the others
             logger.debug("check %s failed", check.code, exc_info=True)
-            reason = f"failed by a mistake of its own: {type(error).__name__}: {error}"
-            not_done.append(NotDone(check, reason, broken=True))
+            reason = f"internal error: {type(error).__name__}: {error}"
+            not_evaluated.append(NotEvaluated(check, reason, broken=True))
             continue
-        not_done.extend(_unknown(check, found))
-        told += _told(check, found, mutes)
+        not_evaluated.extend(_unknown(check, found))
+        findings += _reported(check, found, suppressions)
     return Report(
-        system=scene.snapshot.system,
-        taken=scene.snapshot.taken,
-        told=in_order(told),
-        not_done=tuple(not_done),
-        strays=mutes.strays(known),
+        system=context.snapshot.system,
+        taken=context.snapshot.taken,
+        findings=in_order(findings),
+        not_evaluated=tuple(not_evaluated),
+        unknown_ignores=suppressions.unknown_ignores(known),
         checks=len(checks),
         seconds=time.perf_counter() - started,
     )
 
 
-def _lacks(check: Check, scene: AuditContext) -> list[str]:
-    lacks = [
-        provision.lack
-        for need, provision in _PROVISIONS.items()
-        if need in check.needs and not provision.there(scene)
+def _unmet_needs(check: Check, context: AuditContext) -> list[str]:
+    unmet = [
+        requirement.reason
+        for need, requirement in _REQUIREMENTS.items()
+        if need in check.needs and not requirement.is_met(context)
     ]
-    oldest = min((row.version for row in scene.servers if row.version), key=numbers, default="")
-    if oldest and numbers(oldest) < numbers(check.since):
-        lacks.append(f"needs servers since {check.since}; the oldest here is {oldest}")
-    return lacks
+    versions = (row.version for row in context.servers if row.version)
+    oldest = min(versions, key=version_numbers, default="")
+    if oldest and version_numbers(oldest) < version_numbers(check.since):
+        unmet.append(f"needs servers since {check.since}; the oldest server is {oldest}")
+    return unmet
 
 
-def _told(check: Check, found: Iterable[Finding | Unknown], mutes: Mutes) -> list[Told]:
+def _reported(
+    check: Check, found: Iterable[Finding | Unknown], suppressions: Suppressions
+) -> list[ReportedFinding]:
     findings = (one for one in found if isinstance(one, Finding))
-    return [Told(check, one, mutes.muted_by(check.code, one)) for one in findings]
+    return [ReportedFinding(check, one, suppressions.muted_by(check.code, one)) for one in findings]
 
 
-def _unknown(check: Check, found: Iterable[Finding | Unknown]) -> Iterator[NotDone]:
-    """By reason: a hundred consumers of which one thing is not known are one line."""
+def _unknown(check: Check, found: Iterable[Finding | Unknown]) -> Iterator[NotEvaluated]:
+    """One entry per reason, however many assets share it."""
     reasons = Counter(one.reason for one in found if isinstance(one, Unknown))
     for reason, subjects in reasons.items():
-        yield NotDone(check, reason, subjects)
+        yield NotEvaluated(check, reason, subjects)

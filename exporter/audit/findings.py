@@ -1,4 +1,4 @@
-"""Findings about an asset, named by its own row, and what keeps a check from any."""
+"""Constructors of findings, one per kind of asset."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from exporter.audit.check import Finding, Unknown
 from exporter.model import Account, Consumer, Server, Stream
 
 
-def of_consumer(row: Consumer, evidence: str) -> Finding:
-    # The nats program edits durable consumers only, so its command would lead nowhere.
+def consumer_finding(row: Consumer, evidence: str) -> Finding:
+    # `nats consumer edit` works on durable consumers only.
     if row.config is not None and not row.config.durable and "ephemeral" not in evidence:
         evidence += "; ephemeral: its client sets this"
-    # Thousands of consumers often fail a check with the same numbers: one text for all of them.
+    # Thousands of consumers often have the same evidence: keep one string for all of them.
     shared = intern(evidence)
     return Finding(evidence=shared, account=row.account, stream=row.stream, consumer=row.name)
 
 
-def of_stream(row: Stream, evidence: str) -> Finding:
+def stream_finding(row: Stream, evidence: str) -> Finding:
     return Finding(evidence=evidence, account=row.account, stream=row.name)
 
 
-def of_account(row: Account, evidence: str) -> Finding:
+def account_finding(row: Account, evidence: str) -> Finding:
     return Finding(evidence=evidence, account=row.name)
 
 
-def of_server(row: Server, evidence: str) -> Finding:
+def server_finding(row: Server, evidence: str) -> Finding:
     return Finding(evidence=evidence, server=row.name)
 
 
-def untold_settings(row: Server) -> Iterator[Unknown]:
-    """A server that lives and does not tell its settings; one that is down tells nothing at all."""
+def unknown_settings(row: Server) -> Iterator[Unknown]:
+    """For a server that is up and whose VARZ is missing."""
     if row.up:
         yield Unknown(server=row.name, reason="the server's settings (VARZ) are not known")

@@ -1,4 +1,4 @@
-"""All checks there are: the files of the folder checks/, each with its CHECK."""
+"""The list of all checks: one CHECK per module of checks/."""
 
 from __future__ import annotations
 
@@ -17,22 +17,24 @@ from exporter.audit.report import SUBJECT_ORDER
 @cache
 def all_checks() -> tuple[Check, ...]:
     """By subject, then by code."""
-    return read_checks(folder)
+    return load_checks(folder)
 
 
-def read_checks(package: ModuleType) -> tuple[Check, ...]:
+def load_checks(package: ModuleType) -> tuple[Check, ...]:
     modules = sorted(found.name for found in pkgutil.iter_modules(package.__path__))
     found = [_check_of(import_module(f"{package.__name__}.{name}"), name) for name in modules]
     return tuple(sorted(found, key=lambda one: (SUBJECT_ORDER.index(one.subject), one.code)))
 
 
 def _check_of(module: ModuleType, name: str) -> Check:
-    # A file has one check and is named by its code, so no code can be there twice.
+    # The file name is the code, so codes are unique.
     check = getattr(module, "CHECK", None)
     if not isinstance(check, Check):
         raise CheckError(f"{name}.py has no CHECK")
     if check.code.replace("-", "_") != name:
-        raise CheckError(f"{name}.py holds the check {check.code}: the file must be named like it")
+        raise CheckError(
+            f"{name}.py holds the check {check.code}: rename the file to match the code"
+        )
     return check
 
 
@@ -41,11 +43,11 @@ def codes() -> frozenset[str]:
 
 
 def near_code(code: str) -> str:
-    """The code that was probably meant, or nothing."""
+    """The most similar code, or an empty string."""
     return next(iter(difflib.get_close_matches(code, sorted(codes()), n=1)), "")
 
 
-def chosen(only: Iterable[str] = (), skip: Iterable[str] = ()) -> tuple[Check, ...]:
-    """Those named, or all; without those to skip."""
+def selected_checks(only: Iterable[str] = (), skip: Iterable[str] = ()) -> tuple[Check, ...]:
+    """The checks in `only`, or all of them, without those in `skip`."""
     wanted, unwanted = frozenset(only) or codes(), frozenset(skip)
     return tuple(one for one in all_checks() if one.code in wanted and one.code not in unwanted)

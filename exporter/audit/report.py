@@ -1,4 +1,4 @@
-"""What an audit found: findings with who muted them, and what could not be judged. Pure."""
+"""The result of an audit: findings, checks that were not evaluated, unknown codes. Pure."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class MutedBy(StrEnum):
     SETTINGS = "configuration"
 
 
-class Told(Struct, frozen=True, gc=False):
-    """One finding of one check; a muted one is told all the same."""
+class ReportedFinding(Struct, frozen=True, gc=False):
+    """One finding of one check, muted or not."""
 
     check: Check
     finding: Finding
@@ -33,32 +33,32 @@ class Told(Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
-        """The same finding at two looks has the same key, whatever its numbers."""
+        """Identifies the same finding in two audits; the evidence may differ."""
         found = self.finding
         return self.check.code, found.account, found.stream, found.consumer, found.server
 
 
 @dataclass(frozen=True, slots=True)
-class NotDone:
-    """A check that could not be done at all, or not for some subjects."""
+class NotEvaluated:
+    """A check that was not evaluated, or not for some assets."""
 
     check: Check
     reason: str
-    subjects: int = 0  # 0: for none of them
-    broken: bool = False  # by a mistake of ours
+    subjects: int = 0  # number of assets; 0: the whole check
+    broken: bool = False  # the check raised an exception
 
 
 @dataclass(frozen=True, slots=True)
-class StrayMute:
-    """Metadata or configuration that mutes a code which no check has."""
+class UnknownIgnore:
+    """An ignored code, in metadata or settings, that matches no check."""
 
     code: str
     subject: str
 
 
 @dataclass(frozen=True, slots=True)
-class Unanswered:
-    """A system that answered nothing at all: nothing of it was judged."""
+class FailedSystem:
+    """A system that could not be audited: no request succeeded."""
 
     system: str
     source: str
@@ -69,36 +69,36 @@ class Unanswered:
 class Report:
     system: str
     taken: float  # exporter clock
-    told: tuple[Told, ...] = ()  # sorted, muted ones included
-    not_done: tuple[NotDone, ...] = ()
-    strays: tuple[StrayMute, ...] = ()
-    checks: int = 0  # how many were asked for
-    seconds: float = field(default=0.0, compare=False)  # that judging took
+    findings: tuple[ReportedFinding, ...] = ()  # sorted, including muted ones
+    not_evaluated: tuple[NotEvaluated, ...] = ()
+    unknown_ignores: tuple[UnknownIgnore, ...] = ()
+    checks: int = 0  # number of selected checks
+    seconds: float = field(default=0.0, compare=False)  # duration of the evaluation
 
     @cached_property
-    def active(self) -> tuple[Told, ...]:
-        return tuple(one for one in self.told if one.muted is None)
+    def active(self) -> tuple[ReportedFinding, ...]:
+        return tuple(one for one in self.findings if one.muted is None)
 
     @property
     def muted(self) -> int:
-        return len(self.told) - len(self.active)
+        return len(self.findings) - len(self.active)
 
     def counts(self) -> Mapping[Severity, int]:
-        """Of what is not muted; the worst severity first, and every one of them named."""
+        """Findings that are not muted by severity, the worst first, including zeros."""
         found = Counter(one.check.severity for one in self.active)
         return {severity: found[severity] for severity in SEVERITIES}
 
-    def broken(self) -> tuple[NotDone, ...]:
-        return tuple(one for one in self.not_done if one.broken)
+    def broken(self) -> tuple[NotEvaluated, ...]:
+        return tuple(one for one in self.not_evaluated if one.broken)
 
     @cached_property
     def by_stream(self) -> Mapping[StreamKey, Mapping[tuple[str, Severity], int]]:
-        """How many assets of each stream, itself and its consumers, fail each check."""
+        """By stream: how many assets, the stream and its consumers, violate each check."""
         found: dict[StreamKey, Counter[tuple[str, Severity]]] = {}
         before: tuple[str, ...] = ()
         for one in self.active:
             code, account, stream, consumer, _ = one.key
-            # They are in order, so an asset that fails a check twice comes twice in a row.
+            # Findings are sorted, so two findings of one asset and check are adjacent.
             if stream and (code, account, stream, consumer) != before:
                 found.setdefault((account, stream), Counter())[self._labels[code]] += 1
             before = (code, account, stream, consumer)
@@ -117,13 +117,13 @@ class Report:
 
     @cached_property
     def _labels(self) -> Mapping[str, tuple[str, Severity]]:
-        """By code: made once, for a large system has hundreds of thousands of findings."""
+        """By code; cached because a large system has hundreds of thousands of findings."""
         failed = {one.check.code: one.check.severity for one in self.active}
         return {code: (code, severity) for code, severity in failed.items()}
 
 
 def subject_name(finding: Finding) -> str:
-    """How a person calls it: ORDERS, ORDERS > worker, server n1, account APP."""
+    """For people: ORDERS, ORDERS > worker, server n1, account APP."""
     if finding.stream:
         return " > ".join(filter(None, (finding.stream, finding.consumer)))
     if finding.server:
@@ -131,16 +131,16 @@ def subject_name(finding: Finding) -> str:
     return f"account {finding.account}" if finding.account else "the system"
 
 
-def in_order(told: Iterable[Told]) -> tuple[Told, ...]:
+def in_order(findings: Iterable[ReportedFinding]) -> tuple[ReportedFinding, ...]:
     """The worst first, then by check, then by name."""
-    by_check: dict[str, list[Told]] = {}
-    for one in told:
+    by_check: dict[str, list[ReportedFinding]] = {}
+    for one in findings:
         by_check.setdefault(one.check.code, []).append(one)
     groups = sorted(by_check.items(), key=lambda found: (found[1][0].check.severity.rank, found[0]))
     return tuple(one for _, group in groups for one in sorted(group, key=_names))
 
 
-def _names(one: Told) -> tuple[str, str, str, str]:
+def _names(one: ReportedFinding) -> tuple[str, str, str, str]:
     found = one.finding
     return found.account, found.stream, found.consumer, found.server
 

@@ -1,4 +1,4 @@
-"""Who does not want to hear of which check: owners by metadata, operators by configuration. Pure."""
+"""Ignored checks: codes in the metadata of streams and consumers, and in the settings. Pure."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from dataclasses import dataclass
 
 from exporter.audit.check import Finding
 from exporter.audit.context import AuditContext
-from exporter.audit.report import MutedBy, StrayMute
+from exporter.audit.report import MutedBy, UnknownIgnore
 from exporter.subscription_counts import ConsumerKey, StreamKey
 
 
 @dataclass(frozen=True, slots=True)
-class Mutes:
+class Suppressions:
     everywhere: frozenset[str]
     streams: Mapping[StreamKey, tuple[str, ...]]
     consumers: Mapping[ConsumerKey, tuple[str, ...]]
 
     @classmethod
-    def of(cls, scene: AuditContext) -> Mutes:
+    def of(cls, context: AuditContext) -> Suppressions:
         return cls(
-            frozenset(scene.settings.ignore),
+            frozenset(context.settings.ignore),
             {
                 (row.account, row.name): row.config.notes.ignore
-                for row in scene.snapshot.streams
+                for row in context.snapshot.streams
                 if row.config is not None and row.config.notes.ignore
             },
             {
                 (row.account, row.stream, row.name): row.config.notes.ignore
-                for row in scene.snapshot.consumers
+                for row in context.snapshot.consumers
                 if row.config is not None and row.config.notes.ignore
             },
         )
 
     def muted_by(self, code: str, finding: Finding) -> MutedBy | None:
-        """A stream's owner also speaks for its consumers."""
+        """Codes in the metadata of a stream also apply to its consumers."""
         if code in self.everywhere:
             return MutedBy.SETTINGS
         stream = (finding.account, finding.stream)
@@ -42,15 +42,15 @@ class Mutes:
             return MutedBy.CONSUMER
         return MutedBy.STREAM if code in self.streams.get(stream, ()) else None
 
-    def strays(self, known: frozenset[str]) -> tuple[StrayMute, ...]:
-        """What was muted and cannot be found: most likely misspelt, so the finding still shows."""
-        return tuple(sorted(self._strays(known), key=lambda one: (one.subject, one.code)))
+    def unknown_ignores(self, known: frozenset[str]) -> tuple[UnknownIgnore, ...]:
+        """Ignored codes that match no check, most likely misspelt."""
+        return tuple(sorted(self._unknown_ignores(known), key=lambda one: (one.subject, one.code)))
 
-    def _strays(self, known: frozenset[str]) -> Iterator[StrayMute]:
+    def _unknown_ignores(self, known: frozenset[str]) -> Iterator[UnknownIgnore]:
         for code in self.everywhere - known:
-            yield StrayMute(code, MutedBy.SETTINGS.value)
+            yield UnknownIgnore(code, MutedBy.SETTINGS.value)
         for (_, stream), codes in self.streams.items():
-            yield from (StrayMute(code, stream) for code in codes if code not in known)
+            yield from (UnknownIgnore(code, stream) for code in codes if code not in known)
         for (_, stream, consumer), codes in self.consumers.items():
             name = f"{stream} > {consumer}"
-            yield from (StrayMute(code, name) for code in codes if code not in known)
+            yield from (UnknownIgnore(code, name) for code in codes if code not in known)

@@ -1,4 +1,4 @@
-"""Deflate segments: compressed once, then joined in any order into one gzip body. Pure."""
+"""Deflate segments: compressed once, then joined in any order into one gzip body."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from dataclasses import dataclass, field
 
 from isal import isal_zlib
 
-# Measured on exposition text (bench/exposition_writer.py prints the table): level 1 makes it
-# 16 times smaller at over 1 GB/s. Level 0 is hardly faster and its output 45 % larger, level 2
-# gives the same size, level 3 takes five times as long for one per cent less.
+# Measured by bench/exposition_writer.py: level 1 compresses exposition text 16 times at over
+# 1 GB/s. Level 0 is little faster and 45 % larger, level 2 gives the same size, level 3 takes
+# five times as long for 1 % less.
 LEVEL = 1
 
-_RAW = -15  # deflate with the full window, without a header or a checksum of its own
-# No file name and no time, so that the same samples give the same bytes; 255: no known system.
+_RAW = -15  # raw deflate with the full window: no header, no checksum
+# No file name and no time, so that the same samples give the same bytes; 255: unknown OS.
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
-_LAST_BLOCK = b"\x03\x00"  # an empty block that carries the final bit, which no segment has
+_LAST_BLOCK = b"\x03\x00"  # an empty block with the final bit, which no segment has
 _GZIP_TRAILER = struct.Struct("<II")
-_TRAILER_LIMIT = 2**32  # the trailer holds the size modulo this
+_TRAILER_LIMIT = 2**32  # the trailer contains the size modulo this
 _INFLATE_STEP = 32 * 1024  # compressed bytes per step: about half a megabyte of text
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Raw deflate that ends on a byte and looks back at nothing before it."""
+    """Raw deflate that ends on a byte boundary and refers to no earlier data."""
 
     data: bytes = field(repr=False)
-    crc32: int  # of the plain bytes
-    size: int  # of the plain bytes
+    crc32: int  # of the uncompressed bytes
+    size: int  # of the uncompressed bytes
 
 
 class SegmentWriter:
-    """Takes plain bytes piece by piece, so that the whole text never stands in memory."""
+    """Takes plain bytes in chunks, so that the whole text is never in memory."""
 
     __slots__ = ("_compressor", "_crc32", "_parts", "_size")
 
@@ -60,7 +60,7 @@ def compress(chunks: Iterable[bytes]) -> Segment:
 
 
 def gzip_chunks(segments: Iterable[Segment]) -> Iterator[bytes]:
-    """One gzip member: browsers and curl stop at the end of the first one."""
+    """One gzip member: browsers and curl stop after the first."""
     crc32 = size = 0
     yield _GZIP_HEADER
     for segment in segments:
@@ -76,7 +76,7 @@ def join_gzip(segments: Iterable[Segment]) -> bytes:
 
 
 def inflate(segment: Segment) -> Iterator[bytes]:
-    """The plain bytes in pieces; an empty segment has none."""
+    """The plain bytes in chunks; none for an empty segment."""
     decompressor = isal_zlib.decompressobj(_RAW)
     for start in range(0, len(segment.data), _INFLATE_STEP):
         if plain := decompressor.decompress(segment.data[start : start + _INFLATE_STEP]):

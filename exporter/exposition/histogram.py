@@ -1,4 +1,4 @@
-"""Observations sorted into buckets: the value of a histogram metric. Pure, standard library only."""
+"""The value of a histogram metric: observations counted in buckets."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from itertools import accumulate
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    bounds: tuple[
-        float, ...
-    ]  # the upper ends of the buckets, rising; above the last one is one more
-    counts: tuple[int, ...]  # what fell into each bucket, not added up
+    bounds: tuple[float, ...]  # upper bounds, rising, without +Inf
+    counts: tuple[int, ...]  # per bucket, not cumulative
     sum: float
 
     def __post_init__(self) -> None:
@@ -22,13 +20,13 @@ class Histogram:
             raise ValueError(f"bounds do not rise: {self.bounds}")
 
     def cumulative(self) -> tuple[int, ...]:
-        """How many were at most as large as each bound; the last number is all of them."""
+        """Observations up to each bound; the last number is the total."""
         return tuple(accumulate(self.counts))
 
 
 @dataclass(slots=True)
 class Tally:
-    """A histogram in the making."""
+    """Counts observations for a histogram."""
 
     bounds: tuple[float, ...]
     sum: float = 0.0

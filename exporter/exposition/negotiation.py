@@ -1,6 +1,6 @@
-"""Which format and which encoding a scrape gets: what its headers prefer, by their q-values. Pure.
+"""Chooses format and encoding of a scrape by the q-values of its headers.
 
-prometheus-client's own reading ignores q-values, by which Prometheus says its scrape_protocols.
+prometheus-client ignores q-values. Prometheus uses them to announce its scrape_protocols.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from exporter.exposition.text_format import Format
 
 _OPENMETRICS = "application/openmetrics-text"
-_OPENMETRICS_VERSIONS = ("", "1.0.0")  # what we write; older ones differ
+_OPENMETRICS_VERSIONS = ("", "1.0.0")  # the versions that the writer supports
 _TEXT = ("text/plain", "text/*", "*/*")
 
 
@@ -25,7 +25,7 @@ class _Choice:
 
 
 def choose_format(accept: str) -> Format:
-    """OpenMetrics only for those who name it and like nothing of ours better."""
+    """OpenMetrics only if the client names it and prefers nothing else that is supported."""
     choices = list(_choices(accept))
     openmetrics = max(
         (
@@ -63,5 +63,5 @@ def _quality(text: str) -> float:
     try:
         quality = float(text)
     except ValueError:
-        return 0.0  # what cannot be read is not relied on
+        return 0.0  # an invalid value means not acceptable
     return quality if 0.0 <= quality <= 1.0 else 0.0

@@ -159,7 +159,7 @@ class SystemPoller:
             made = await asyncio.to_thread(self._digest.take, snapshot, found)
             if self.event_session is not None and snapshot.complete:
                 self.event_session.keep_only(made.consumers, made.streams)
-            self._audit_log.tell(made.report)
+            self._audit_log.update(made.report)
             return state.succeeded(snapshot, made.rendered, made.signals).audited(made.report)
         # Of what nobody answered only the servers are known: they are down.
         servers = replace(snapshot, streams=(), consumers=(), accounts=(), meta=None)

@@ -15,15 +15,15 @@ from exporter.polling.scrape_view import ScrapeView
 from exporter.polling.wiring import make_poller
 from exporter.samples.self_metrics import SelfMetrics
 from exporter.settings.config import ExporterSettings
-from exporter.version import VERSION
 from streamgauge.serving.logs import LogLevel, configure_logs
+from streamgauge.serving.version import VERSION
 
 
 def run_once(settings: ExporterSettings) -> int:
     """0 when every request was answered, else 1 and the reasons on stderr."""
     # What failed is told in plain words at the end; the log would only say it twice.
-    debug = settings.logs.level is LogLevel.DEBUG
-    configure_logs(settings.logs.format, LogLevel.DEBUG if debug else LogLevel.ERROR)
+    debug = settings.log.level is LogLevel.DEBUG
+    configure_logs(settings.log.format, LogLevel.DEBUG if debug else LogLevel.ERROR)
     pollers = asyncio.run(_polled(settings))
     try:
         _print(pollers)

@@ -47,7 +47,7 @@ class Digest:
 
     def take(self, snapshot: Snapshot, found: Found) -> Digested:
         scene = learn(self.signals, self.publishes, snapshot, found)
-        report = self.audit.look(scene) if self.audit is not None else None
+        report = self.audit.update(scene) if self.audit is not None else None
         signals, published = scene.signals, scene.publishes
         rendered = self.renderer.render(snapshot, signals, published, found.events, report)
         return Digested(

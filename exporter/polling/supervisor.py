@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 from exporter.polling.loop import SystemPoller
 from exporter.polling.scrape_view import ScrapeView, state_samples
@@ -19,8 +19,6 @@ from streamgauge.serving.settings.loader import SettingsError
 
 logger = logging.getLogger(__name__)
 
-# What a reload cannot change while the process runs.
-_FIXED = ("listen", "web_config")
 # What makes a system's poller a new one although its own settings stayed.
 _SHARED = ("interval", "timeout", "detail", "include_metrics", "exclude_metrics", "max_series")
 _GOODBYE_SECONDS = 5.0
@@ -101,7 +99,12 @@ class Watch:
         return Reload(False, f"not reloaded, the old configuration stays: {reason}")
 
     def _tell_fixed(self, new: ExporterSettings) -> str:
-        changed = [key for key in _FIXED if getattr(new, key) != getattr(self._at_start, key)]
+        """The listener stays as it was started."""
+        changed = [
+            f"web.{each.name}"
+            for each in fields(new.web)
+            if getattr(new.web, each.name) != getattr(self._at_start.web, each.name)
+        ]
         for key in changed:
             event(logger, logging.WARNING, "this setting takes a restart", setting=key)
         return "".join(f"; {key} takes a restart" for key in changed)
@@ -122,8 +125,8 @@ class Watch:
             else _run(system, made[system.name], old.get(system.name))
             for system in new.systems
         }
-        self.settings = new
-        configure_logs(new.logs.format, new.logs.level)
+        self.settings = replace(new, web=self._at_start.web)
+        configure_logs(new.log.format, new.log.level)
 
     def _unchanged(self, new: ExporterSettings) -> Collection[str]:
         if any(getattr(self.settings, key) != getattr(new, key) for key in _SHARED):

@@ -1,4 +1,4 @@
-"""Accounts -> columns."""
+"""Columns of the account metrics."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def account_columns(system: str, accounts: Sequence[Account]) -> Iterator[Column
 
 
 def _usage(system: str, accounts: Sequence[Account]) -> Iterator[Column]:
-    spent = [(account, usage) for account in accounts for usage in account.usage]
-    heads = [label_head(_TIER, (system, account.name, usage.tier)) for account, usage in spent]
-    rows = [usage for _, usage in spent]
+    used = [(account, usage) for account in accounts for usage in account.usage]
+    heads = [label_head(_TIER, (system, account.name, usage.tier)) for account, usage in used]
+    rows = [usage for _, usage in used]
     yield Column(catalog.ACCOUNT_STORAGE_USED_BYTES, heads, (u.storage_used for u in rows))
     yield Column(catalog.ACCOUNT_STORAGE_RESERVED_BYTES, heads, (u.storage_reserved for u in rows))
     yield Column(catalog.ACCOUNT_STORAGE_LIMIT_BYTES, heads, (u.storage_limit for u in rows))

@@ -1,4 +1,4 @@
-"""Columns -> blocks, within the series cap; what says the same as at the last poll is kept."""
+"""Blocks of exposition text from columns, within the series cap; unchanged blocks are reused."""
 
 from __future__ import annotations
 
@@ -18,52 +18,55 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Cached:
     heads: list[str] | JoinedHeads
-    mark: bytes
+    digest: bytes
     block: Block | None
 
 
 @dataclass(slots=True)
 class BlockCache:
-    """The blocks of the last poll. Most columns of a large system hardly ever change, and to write
-    and compress one takes ten times as long as to see that it has not."""
+    """The blocks of the last poll.
 
-    _before: dict[str, _Kept] = field(default_factory=dict)
-    _now: dict[str, _Kept] = field(default_factory=dict)
+    Most columns of a large system rarely change. Writing and compressing a column takes ten
+    times as long as comparing it.
+    """
 
-    def turn(self) -> None:
-        """A new poll begins: what the last one did not use is forgotten."""
+    _before: dict[str, _Cached] = field(default_factory=dict)
+    _now: dict[str, _Cached] = field(default_factory=dict)
+
+    def start_poll(self) -> None:
+        """Drops the blocks that the previous poll did not use."""
         self._before, self._now = self._now, {}
 
     def block(self, column: Column) -> Block | None:
         heads, values = column.heads, list(column.values)
-        # Heads that are made for one poll only would be made to be compared.
+        # Generated heads are made for one poll only: comparing them would cost more.
         if not isinstance(heads, list | JoinedHeads):
             return render_block(replace(column, values=values))
-        mark, name = _mark(values), column.metric.name
-        kept = self._before.get(name)
-        if kept is None or mark is None or kept.mark != mark or kept.heads != heads:
-            kept = _Kept(heads, mark or b"", render_block(replace(column, values=values)))
-        self._now[name] = kept
-        return kept.block
+        digest, name = _digest(values), column.metric.name
+        cached = self._before.get(name)
+        if cached is None or digest is None or cached.digest != digest or cached.heads != heads:
+            cached = _Cached(heads, digest or b"", render_block(replace(column, values=values)))
+        self._now[name] = cached
+        return cached.block
 
 
-def _mark(values: Sequence[Value]) -> bytes | None:
-    """The same for the same values only; None where there is none."""
+def _digest(values: Sequence[Value]) -> bytes | None:
+    """A hash of the values; None where they cannot be encoded."""
     try:
         return blake2b(_encode(values), digest_size=16).digest()
-    except (OverflowError, TypeError):  # more than 64 bits, or no number: the writer says so
+    except (OverflowError, TypeError):  # more than 64 bits, or no number: the writer reports it
         return None
 
 
 @dataclass(slots=True)
 class Blocks:
-    """Blocks written so far, and what is left of the cap."""
+    """Blocks written so far, within the cap."""
 
     wanted: frozenset[Metric]
     cap: int
-    book: BlockCache
+    cache: BlockCache
     done: list[Block] = field(default_factory=list)
     series: int = 0
     dropped: int = 0
@@ -71,13 +74,13 @@ class Blocks:
     def take(self, columns: Iterable[Column]) -> None:
         for column in columns:
             if column.metric in self.wanted:
-                block = self.book.block(column)
+                block = self.cache.block(column)
                 if block is not None:
                     self.done.append(block)
                     self.series += block.lines
 
     def take_rows(self, columns: Rows, total: int) -> None:
-        """Whole rows in order of their names, up to the cap; the rest is counted, not written."""
+        """Writes whole rows in order of their names, up to the cap, and counts the dropped series."""
         blocks, before = len(self.done), self.series
         self.take(columns(0, total))
         if self.series <= self.cap:
@@ -89,7 +92,7 @@ class Blocks:
         self.dropped += before + wanted - self.series
 
     def _fitting(self, columns: Rows, rows: int, series: int) -> int:
-        """How many of the rows, which have so many series together, stay below the cap."""
+        """How many of the rows fit below the cap; `series`: their number of series."""
         left = self.cap - self.series
         while rows > 0 and series > left:
             rows = min(rows - 1, rows * max(0, left) // series)

@@ -1,4 +1,4 @@
-"""Consumers -> columns. Values are lazy: a metric that nobody selected is never computed."""
+"""Columns of the consumer metrics. Values are lazy: only selected metrics are computed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from exporter import catalog
 from exporter.exposition.text_format import Column, extend_head
 from exporter.model import Consumer
 from exporter.samples.info_metrics import InfoCache
-from exporter.samples.server_times import moved
+from exporter.samples.server_times import on_exporter_clock
 
 Key = tuple[str, str, str]
 
@@ -27,7 +27,7 @@ def consumer_columns(
     yield Column(catalog.CONSUMER_UP, heads, (1 if row.up else 0 for row in rows))
     yield infos.column(rows, heads)
     if not all(row.up for row in rows):
-        # Of a consumer whose leader did not answer nothing else is known.
+        # Without a response from the leader nothing else is known.
         pairs = [(row, head) for row, head in zip(rows, heads, strict=True) if row.up]
         rows, heads = [row for row, _ in pairs], [head for _, head in pairs]
     yield from _state(rows, heads)
@@ -57,39 +57,13 @@ def _ack_floor(rows: Sequence[Consumer], heads: Sequence[str]) -> Iterator[Colum
     yield Column(catalog.CONSUMER_ACK_FLOOR_STREAM_SEQ, heads, floor)
     floor = (c.ack_floor_consumer_seq for c in rows)
     yield Column(catalog.CONSUMER_ACK_FLOOR_CONSUMER_SEQ, heads, floor)
-    yield Column(catalog.CONSUMER_ACK_FLOOR_GAP, heads, (ack_floor_gap(c) for c in rows))
-    deliveries = (ack_floor_gap_deliveries(c) for c in rows)
-    yield Column(catalog.CONSUMER_ACK_FLOOR_GAP_DELIVERIES, heads, deliveries)
-    yield Column(catalog.CONSUMER_ACK_FLOOR_GAP_RATIO, heads, (_gap_ratio(c) for c in rows))
-
-
-def ack_floor_gap(row: Consumer) -> int:
-    """In stream sequences. Servers before 2.14 report a floor of 0 until the first ack, and any
-    server may report one that lies before the first message still there."""
-    if row.num_ack_pending == 0:
-        return 0
-    if row.ack_floor_consumer_seq == 0 and row.ack_floor_stream_seq == 0:
-        return row.delivered_consumer_seq
-    floor = max(row.ack_floor_stream_seq, row.stream_first_seq - 1)
-    return max(0, row.delivered_stream_seq - floor)
-
-
-def ack_floor_gap_deliveries(row: Consumer) -> int:
-    if row.num_ack_pending == 0:
-        return 0
-    return max(0, row.delivered_consumer_seq - row.ack_floor_consumer_seq)
-
-
-def _gap_ratio(row: Consumer) -> float | None:
-    most = row.config.max_ack_pending if row.config else None
-    return ack_floor_gap_deliveries(row) / most if most else None
 
 
 def exhausted(row: Consumer) -> int | None:
     most = row.config.max_deliver if row.config else None
     if not most or most == 1:
         return None
-    # Of most rows nothing is redelivered, and there are very many rows.
+    # Fast path: most rows have no redelivered messages.
     return max(0, row.num_redelivered - row.num_ack_pending) if row.num_redelivered else 0
 
 
@@ -133,9 +107,9 @@ def _configuration(rows: Sequence[Consumer], heads: Sequence[str]) -> Iterator[C
 def _times(
     rows: Sequence[Consumer], heads: Sequence[str], offsets: Mapping[str, float]
 ) -> Iterator[Column]:
-    delivery = (moved(c.last_delivery, c.leader, offsets) for c in rows)
+    delivery = (on_exporter_clock(c.last_delivery, c.leader, offsets) for c in rows)
     yield Column(catalog.CONSUMER_LAST_DELIVERY_TIMESTAMP_SECONDS, heads, delivery)
-    ack = (moved(c.last_ack, c.leader, offsets) for c in rows)
+    ack = (on_exporter_clock(c.last_ack, c.leader, offsets) for c in rows)
     yield Column(catalog.CONSUMER_LAST_ACK_TIMESTAMP_SECONDS, heads, ack)
 
 

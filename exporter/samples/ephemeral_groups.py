@@ -1,4 +1,4 @@
-"""Crowds of ephemeral consumers become one row per stream, so that names cannot flood Prometheus."""
+"""Many ephemeral consumers of a stream share one row, to bound the number of series."""
 
 from __future__ import annotations
 
@@ -47,24 +47,24 @@ def fold_ephemerals(
     cap: int,
     signals: Mapping[ConsumerKey, ConsumerSignals],
 ) -> tuple[Sequence[Consumer], dict[StreamKey, EphemeralGroup]]:
-    """The rows that keep a series of their own, and the sums of those that do not."""
-    crowds = {key: EphemeralGroup() for key, number in counts.items() if number > cap}
-    if not crowds:
+    """The rows with series of their own, and the sums of the others."""
+    groups = {key: EphemeralGroup() for key, number in counts.items() if number > cap}
+    if not groups:
         return rows, {}
     kept = []
     for row in rows:
-        crowd = crowds.get((row.account, row.stream)) if is_ephemeral(row) else None
-        if crowd is None:
+        group = groups.get((row.account, row.stream)) if is_ephemeral(row) else None
+        if group is None:
             kept.append(row)
         else:
-            told = signals.get((row.account, row.stream, row.name))
-            crowd.add(row, told.verdict if told else None)
-    return kept, crowds
+            found = signals.get((row.account, row.stream, row.name))
+            group.add(row, found.verdict if found else None)
+    return kept, groups
 
 
-def ephemeral_columns(system: str, crowds: dict[StreamKey, EphemeralGroup]) -> Iterator[Column]:
-    heads = [label_head(catalog.CONSUMER, (system, *key, ROW_NAME)) for key in crowds]
-    sums = crowds.values()
+def ephemeral_columns(system: str, groups: dict[StreamKey, EphemeralGroup]) -> Iterator[Column]:
+    heads = [label_head(catalog.CONSUMER, (system, *key, ROW_NAME)) for key in groups]
+    sums = groups.values()
     yield Column(catalog.CONSUMER_NUM_PENDING, heads, [c.num_pending for c in sums])
     yield Column(catalog.CONSUMER_NUM_ACK_PENDING, heads, [c.num_ack_pending for c in sums])
     yield Column(catalog.CONSUMER_NUM_REDELIVERED, heads, [c.num_redelivered for c in sums])

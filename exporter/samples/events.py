@@ -1,4 +1,4 @@
-"""What was heard -> columns, in the order of the rows that it belongs to."""
+"""Columns of the event counters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from exporter.events.counts import (
 from exporter.events.publish_acks import UNNAMED_STREAM
 from exporter.exposition.text_format import Column, extend_head, label_head
 from exporter.metric import Metric
-from exporter.samples.rows import told_of
+from exporter.samples.rows import known_rows
 from exporter.samples.self_metrics import SelfSample
 
 Number = int | float
@@ -24,20 +24,20 @@ Number = int | float
 def consumer_event_columns(
     keys: Sequence[ConsumerKey], heads: Sequence[str], counts: EventCounts
 ) -> Iterator[Column]:
-    """A counter appears with its first event: that none was heard proves nothing."""
-    heads, heard = told_of(keys, heads, counts.consumers)
-    yield Column(catalog.CONSUMER_NAKS, heads, (c.naks or None for c in heard))
-    yield Column(catalog.CONSUMER_EXHAUSTED, heads, (c.exhausted or None for c in heard))
-    last = (c.last_exhausted_seq for c in heard)
+    """A counter appears with its first event: without events it is unknown, not 0."""
+    heads, rows = known_rows(keys, heads, counts.consumers)
+    yield Column(catalog.CONSUMER_NAKS, heads, (c.naks or None for c in rows))
+    yield Column(catalog.CONSUMER_EXHAUSTED, heads, (c.exhausted or None for c in rows))
+    last = (c.last_exhausted_seq for c in rows)
     yield Column(catalog.CONSUMER_LAST_EXHAUSTED_STREAM_SEQ, heads, last)
-    yield _terms(heads, heard)
-    yield Column(catalog.CONSUMER_ACK_SECONDS, heads, (c.ack_times for c in heard))
+    yield _terms(heads, rows)
+    yield Column(catalog.CONSUMER_ACK_SECONDS, heads, (c.ack_times for c in rows))
 
 
-def _terms(heads: Sequence[str], heard: Sequence[ConsumerCounts]) -> Column:
+def _terms(heads: Sequence[str], rows: Sequence[ConsumerCounts]) -> Column:
     ended = [
         (extend_head(head, ("by",), (cause,)), number)
-        for head, one in zip(heads, heard, strict=True)
+        for head, one in zip(heads, rows, strict=True)
         for cause, number in one.terms
     ]
     return _column(catalog.CONSUMER_TERMS, ended)
@@ -46,35 +46,35 @@ def _terms(heads: Sequence[str], heard: Sequence[ConsumerCounts]) -> Column:
 def stream_event_columns(
     keys: Sequence[StreamKey], heads: Sequence[str], counts: EventCounts
 ) -> Iterator[Column]:
-    heads, heard = told_of(keys, heads, counts.streams)
-    yield Column(catalog.STREAM_QUORUM_LOST, heads, (s.quorum_lost or None for s in heard))
-    yield Column(catalog.STREAM_RESTORES, heads, (s.restores or None for s in heard))
-    yield _rejections(heads, heard)
+    heads, rows = known_rows(keys, heads, counts.streams)
+    yield Column(catalog.STREAM_QUORUM_LOST, heads, (s.quorum_lost or None for s in rows))
+    yield Column(catalog.STREAM_RESTORES, heads, (s.restores or None for s in rows))
+    yield _rejections(heads, rows)
 
 
-def _rejections(heads: Sequence[str], heard: Sequence[StreamCounts]) -> Column:
+def _rejections(heads: Sequence[str], rows: Sequence[StreamCounts]) -> Column:
     rejected = [
         (extend_head(head, ("code",), (str(code),)), number)
-        for head, one in zip(heads, heard, strict=True)
+        for head, one in zip(heads, rows, strict=True)
         for code, number in one.rejections
     ]
     return _column(catalog.STREAM_PUBLISH_REJECTIONS, rejected)
 
 
 def account_event_columns(system: str, counts: EventCounts) -> Iterator[Column]:
-    """What belongs to no row: advisories by kind, and rejections that name no stream."""
-    heard = [
+    """Advisories by kind, and rejections without a stream name."""
+    received = [
         (label_head(catalog.ADVISORIES.labels, (system, account, kind)), number)
         for (account, kind), number in sorted(counts.advisories.items())
     ]
-    yield _column(catalog.ADVISORIES, heard)
+    yield _column(catalog.ADVISORIES, received)
     unnamed = [key for key in sorted(counts.streams) if key[1] == UNNAMED_STREAM]
     heads = [label_head(catalog.STREAM, (system, *key)) for key in unnamed]
     yield _rejections(heads, [counts.streams[key] for key in unnamed])
 
 
 def event_self_samples(system: str, counts: EventCounts) -> Iterator[SelfSample]:
-    """What the exporter says of its own listening; true at the moment it is asked."""
+    """Self metrics of the event subscriptions, at the time of the scrape."""
     since, tap = counts.connected_since, counts.tap
     if since is not None:
         yield SelfSample(catalog.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS, (system,), since)
@@ -84,5 +84,5 @@ def event_self_samples(system: str, counts: EventCounts) -> Iterator[SelfSample]
 
 
 def _column(metric: Metric, pairs: Sequence[tuple[str, Number]]) -> Column:
-    # Not a list of heads: they are made for this poll only.
+    # A generator, not a list: the heads are made for this poll only.
     return Column(metric, (head for head, _ in pairs), [number for _, number in pairs])

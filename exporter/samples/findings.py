@@ -1,4 +1,4 @@
-"""What the audit found -> columns, in the order of the rows."""
+"""Columns of the audit findings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def stream_finding_columns(
 
 @dataclass(slots=True)
 class ConsumerFindings:
-    """Keeps the column until an audit, or who is there, has changed: it may be very long."""
+    """Keeps the column until the report or the consumers change: it may be very long."""
 
     _report: Report | None = None
     _keys: Sequence[ConsumerKey] = ()

@@ -1,4 +1,4 @@
-"""What streams and consumers are, as labels; made anew only when what they tell has changed."""
+"""Info metrics of streams and consumers; label text is rendered only when it changes."""
 
 from __future__ import annotations
 
@@ -21,27 +21,29 @@ Facts = tuple[object, ...]
 
 @dataclass(slots=True)
 class InfoCache(Generic[Row]):
-    """Keeps what the last poll told; rows that it did not name are forgotten."""
+    """Keeps the label text of the last poll."""
 
     metric: Metric
     facts: Callable[[Row], Facts]
     ending: Callable[[Row], str]
     _heads: Sequence[str] = ()
     _facts: list[Facts] = field(default_factory=list)
-    _endings: list[str] = field(default_factory=list)  # made of the facts; "": nothing is told
+    _endings: list[str] = field(default_factory=list)  # label text of the facts; "": no series
 
     def column(self, rows: Sequence[Row], heads: Sequence[str]) -> Column:
         facts = list(map(self.facts, rows))
         if facts != self._facts or heads != self._heads:
-            self._endings = self._told(rows, heads, facts)
+            self._endings = self._render_endings(rows, heads, facts)
         self._heads, self._facts = heads, facts
-        told = (1 if ending else None for ending in self._endings)
-        return Column(self.metric, JoinedHeads(heads, self._endings), told)
+        values = (1 if ending else None for ending in self._endings)
+        return Column(self.metric, JoinedHeads(heads, self._endings), values)
 
-    def _told(self, rows: Sequence[Row], heads: Sequence[str], facts: Sequence[Facts]) -> list[str]:
-        told_before = zip(self._facts, self._endings, strict=True)
-        before = dict(zip(self._heads, told_before, strict=True))
-        shared: dict[str, str] = {}  # most endings are alike: one text for all of them
+    def _render_endings(
+        self, rows: Sequence[Row], heads: Sequence[str], facts: Sequence[Facts]
+    ) -> list[str]:
+        known = zip(self._facts, self._endings, strict=True)
+        before = dict(zip(self._heads, known, strict=True))
+        shared: dict[str, str] = {}  # most endings are equal: share one string
         endings = []
         for row, head, now in zip(rows, heads, facts, strict=True):
             then, ending = before.get(head, (None, ""))

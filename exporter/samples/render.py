@@ -1,4 +1,4 @@
-"""A snapshot -> blocks of exposition, within the series cap. Heavy: runs off the event loop."""
+"""Renders a snapshot as blocks of exposition text. CPU-bound: runs outside the event loop."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class Limits:
 class Rendered:
     blocks: tuple[Block, ...]
     series: int
-    dropped: int  # series that the cap left out
-    folded: int  # ephemeral consumers that were summed into one row per stream
+    dropped: int  # series above the cap
+    folded: int  # ephemeral consumers summed into one row per stream
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """What is known beside the snapshot."""
+class _Inputs:
+    """Input besides the snapshot."""
 
     signals: Signals
     published: PublishSignals
@@ -64,7 +64,7 @@ class _Told:
 
 @dataclass(slots=True)
 class Renderer:
-    """Renders the snapshots of one system; keeps what the next one may use, and who was ever paused."""
+    """Renders the snapshots of one system and keeps what the next poll can reuse."""
 
     system: str
     selection: Selection = field(default_factory=Selection)
@@ -75,7 +75,7 @@ class Renderer:
     _stream_infos: InfoCache[Stream] = field(default_factory=stream_infos)
     _consumer_infos: InfoCache[Consumer] = field(default_factory=consumer_infos)
     _findings: ConsumerFindings = field(default_factory=ConsumerFindings)
-    _book: BlockCache = field(default_factory=BlockCache)
+    _cache: BlockCache = field(default_factory=BlockCache)
     _ever_paused: set[ConsumerKey] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -91,22 +91,22 @@ class Renderer:
         events: EventCounts = NO_EVENTS,
         report: Report | None = None,
     ) -> Rendered:
-        told = _Told(signals, published, events, report)
+        inputs = _Inputs(signals, published, events, report)
         self._note_pauses(snapshot.consumers)
         counts = count_ephemerals(snapshot.consumers)
-        consumers, crowds = fold_ephemerals(
+        consumers, groups = fold_ephemerals(
             snapshot.consumers, counts, self.limits.max_ephemerals, signals.consumers
         )
-        self._book.turn()
-        blocks = Blocks(self._wanted, self.limits.max_series, self._book)
+        self._cache.start_poll()
+        blocks = Blocks(self._wanted, self.limits.max_series, self._cache)
         blocks.take(server_columns(self.system, snapshot.servers))
         blocks.take(meta_columns(self.system, snapshot.meta, snapshot.servers))
         blocks.take(account_columns(self.system, snapshot.accounts))
         blocks.take(account_event_columns(self.system, events))
-        self._take_streams(blocks, snapshot, counts, told)
-        blocks.take(ephemeral_columns(self.system, crowds))
-        self._take_consumers(blocks, consumers, snapshot, told)
-        folded = sum(counts[key] for key in crowds)
+        self._take_streams(blocks, snapshot, counts, inputs)
+        blocks.take(ephemeral_columns(self.system, groups))
+        self._take_consumers(blocks, consumers, snapshot, inputs)
+        folded = sum(counts[key] for key in groups)
         return Rendered(tuple(blocks.done), blocks.series, blocks.dropped, folded)
 
     def _note_pauses(self, consumers: Iterable[Consumer]) -> None:
@@ -121,7 +121,7 @@ class Renderer:
         blocks: Blocks,
         snapshot: Snapshot,
         ephemerals: Counter[StreamKey],
-        told: _Told,
+        inputs: _Inputs,
     ) -> None:
         table = self._streams.table(snapshot.streams)
         offsets, infos = clock_offsets(snapshot.servers), self._stream_infos
@@ -132,10 +132,10 @@ class Renderer:
             rows, keys, heads = part.rows, part.keys, part.heads
             return chain(
                 stream_columns(rows, heads, offsets, snapshot.taken, ephemerals, listed, infos),
-                stream_signal_columns(keys, heads, told.signals.streams),
-                stream_publish_columns(keys, heads, told.published.streams),
-                stream_event_columns(keys, heads, told.events),
-                stream_finding_columns(keys, heads, told.report),
+                stream_signal_columns(keys, heads, inputs.signals.streams),
+                stream_publish_columns(keys, heads, inputs.published.streams),
+                stream_event_columns(keys, heads, inputs.events),
+                stream_finding_columns(keys, heads, inputs.report),
             )
 
         blocks.take_rows(columns, len(table.rows))
@@ -145,7 +145,7 @@ class Renderer:
         blocks: Blocks,
         consumers: Sequence[Consumer],
         snapshot: Snapshot,
-        told: _Told,
+        inputs: _Inputs,
     ) -> None:
         table = self._consumers.table(consumers)
         offsets, infos = clock_offsets(snapshot.servers), self._consumer_infos
@@ -156,10 +156,10 @@ class Renderer:
             rows, keys, heads = part.rows, part.keys, part.heads
             return chain(
                 consumer_columns(rows, heads, offsets, self._ever_paused, infos),
-                consumer_signal_columns(keys, heads, told.signals.consumers),
-                consumer_reply_columns(keys, heads, told.published.consumers),
-                consumer_event_columns(keys, heads, told.events),
-                self._findings.columns(keys, heads, told.report) if find else (),
+                consumer_signal_columns(keys, heads, inputs.signals.consumers),
+                consumer_reply_columns(keys, heads, inputs.published.consumers),
+                consumer_event_columns(keys, heads, inputs.events),
+                self._findings.columns(keys, heads, inputs.report) if find else (),
             )
 
         blocks.take_rows(columns, len(table.rows))

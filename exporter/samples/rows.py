@@ -1,4 +1,4 @@
-"""Rows in the order of their names and their label texts, made once per asset and kept."""
+"""Rows sorted by name with their label text, cached between polls."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from exporter.exposition.text_format import label_head
 
 Row = TypeVar("Row")
 Key = TypeVar("Key", bound=tuple[str, ...])
-Told = TypeVar("Told")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
 class Table(Generic[Row, Key]):
-    """Rows with their identities and their heads, in the order of the identities."""
+    """Rows with their keys and their label heads, sorted by key."""
 
     rows: list[Row]
     keys: list[Key]
@@ -30,10 +30,10 @@ class Table(Generic[Row, Key]):
 
 @dataclass(slots=True)
 class RowCache(Generic[Row, Key]):
-    """Keeps order and heads from poll to poll; what a poll does not name is forgotten.
+    """Keeps the order and the heads between polls.
 
-    Sorting and writing heads for a hundred thousand rows takes longer than all that is done with
-    them afterwards, and from one poll to the next hardly any row comes or goes.
+    Sorting and writing heads for 100,000 rows takes longer than everything after it, and few
+    rows change from one poll to the next.
     """
 
     names: tuple[str, ...]
@@ -44,14 +44,14 @@ class RowCache(Generic[Row, Key]):
 
     def table(self, rows: Iterable[Row]) -> Table[Row, Key]:
         by_key = {self.identity(row): row for row in rows}
-        ordered = self._in_kept_order(by_key)
+        ordered = self._in_cached_order(by_key)
         if ordered is None:
             self._arrange(by_key)
             ordered = [by_key[key] for key in self._keys]
         return Table(ordered, self._keys, self._heads)
 
-    def _in_kept_order(self, by_key: dict[Key, Row]) -> list[Row] | None:
-        """None when somebody came or went."""
+    def _in_cached_order(self, by_key: dict[Key, Row]) -> list[Row] | None:
+        """None when rows were added or removed."""
         if len(by_key) != len(self._keys):
             return None
         try:
@@ -61,9 +61,9 @@ class RowCache(Generic[Row, Key]):
 
     def _arrange(self, by_key: dict[Key, Row]) -> None:
         known = dict(zip(self._keys, self._heads, strict=True))
-        stayed = [key for key in self._keys if key in by_key]
-        # A sorted list with few others behind it is sorted anew in hardly more than one pass.
-        self._keys = sorted([*stayed, *(key for key in by_key if key not in known)])
+        remaining = [key for key in self._keys if key in by_key]
+        # Sorting a sorted list with a few new items at its end takes about one pass.
+        self._keys = sorted([*remaining, *(key for key in by_key if key not in known)])
         self._heads = [known.get(key) or self._head(key) for key in self._keys]
 
     def _head(self, key: Key) -> str:
@@ -72,7 +72,7 @@ class RowCache(Generic[Row, Key]):
 
 @dataclass(frozen=True, slots=True)
 class JoinedHeads:
-    """Heads that are put together only when they are written: together they would be long."""
+    """Heads joined with their endings only when they are written, to save memory."""
 
     heads: Sequence[str]
     endings: Sequence[str]
@@ -81,16 +81,16 @@ class JoinedHeads:
         return map(add, self.heads, self.endings)
 
 
-def told_of(
-    keys: Iterable[Key], heads: Sequence[str], found: Mapping[Key, Told]
-) -> tuple[Sequence[str], list[Told]]:
-    """What is told of those of whom anything is, with their heads."""
+def known_rows(
+    keys: Iterable[Key], heads: Sequence[str], found: Mapping[Key, Result]
+) -> tuple[Sequence[str], list[Result]]:
+    """The heads and the results of the keys that have a result."""
     if not found:
         return [], []
-    told = [found.get(key) for key in keys]
-    known = [one for one in told if one is not None]
-    if len(known) < len(told):
-        heads = [head for head, one in zip(heads, told, strict=True) if one is not None]
+    results = [found.get(key) for key in keys]
+    known = [one for one in results if one is not None]
+    if len(known) < len(results):
+        heads = [head for head, one in zip(heads, results, strict=True) if one is not None]
     return heads, known
 
 

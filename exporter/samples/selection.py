@@ -1,4 +1,4 @@
-"""Which metrics are written: a level, then single names in or out."""
+"""Which metrics are written: a level, plus single metrics included or excluded."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Selection:
 
 
 def full_name(name: str) -> str | None:
-    """A metric by its public name, with or without the prefix; None when there is no such one."""
+    """The full name of a metric given with or without the prefix; None if it does not exist."""
     for candidate in (name, PREFIX + name):
         if candidate in catalog.BY_NAME:
             return candidate

@@ -1,4 +1,4 @@
-"""The exporter about itself, in prometheus-client's families: small, and true at the scrape."""
+"""Self metrics of the exporter, rendered by prometheus-client at each scrape."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SelfSource(Protocol):
 
 
 class SelfMetrics(Collector):
-    """The exporter's own families and the process', rendered anew for every scrape."""
+    """The families of the exporter and its process, rendered at every scrape."""
 
     def __init__(self, source: SelfSource, version: str, python: str) -> None:
         self._source = source
@@ -42,7 +42,7 @@ class SelfMetrics(Collector):
         ProcessCollector(registry=self._registry)
 
     def text(self, fmt: Format) -> bytes:
-        """Without the end mark: it stands at the end of a larger text."""
+        """Without `# EOF`: it is the last part of a larger exposition."""
         if fmt is Format.TEXT:
             return generate_latest(self._registry)
         whole: bytes = generate_openmetrics(self._registry)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""Servers and the meta group -> columns."""
+"""Columns of the server and meta group metrics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from exporter import catalog
 from exporter.exposition.text_format import Column, extend_head, label_head
 from exporter.model import MetaGroup, Server
 from exporter.samples.rows import yes_no
-from exporter.samples.server_times import moved
+from exporter.samples.server_times import on_exporter_clock
 
 _INFO_LABELS = catalog.SERVER_INFO.labels[len(catalog.SERVER) :]
 
@@ -20,8 +20,8 @@ def server_columns(system: str, servers: Sequence[Server]) -> Iterator[Column]:
     yield from _clock(servers, heads)
     yield from _process(servers, heads)
     yield from _jetstream(servers, heads)
-    told = (_info_head(s, head) for s, head in zip(servers, heads, strict=True))
-    yield Column(catalog.SERVER_INFO, told, (1 for _ in servers))
+    info_heads = (_info_head(s, head) for s, head in zip(servers, heads, strict=True))
+    yield Column(catalog.SERVER_INFO, info_heads, (1 for _ in servers))
 
 
 def _flag(value: bool | None) -> int | None:
@@ -29,18 +29,19 @@ def _flag(value: bool | None) -> int | None:
 
 
 def _clock(servers: Sequence[Server], heads: Sequence[str]) -> Iterator[Column]:
-    readings = [server.clock if server.up else None for server in servers]
-    offset = (r.offset_seconds if r else None for r in readings)
+    clocks = [server.clock if server.up else None for server in servers]
+    offset = (c.offset_seconds if c else None for c in clocks)
     yield Column(catalog.SERVER_CLOCK_OFFSET_SECONDS, heads, offset)
-    unsure = (r.uncertainty_seconds if r else None for r in readings)
-    yield Column(catalog.SERVER_CLOCK_UNCERTAINTY_SECONDS, heads, unsure)
-    trip = (r.round_trip_seconds if r else None for r in readings)
+    uncertainty = (c.uncertainty_seconds if c else None for c in clocks)
+    yield Column(catalog.SERVER_CLOCK_UNCERTAINTY_SECONDS, heads, uncertainty)
+    trip = (c.round_trip_seconds if c else None for c in clocks)
     yield Column(catalog.SERVER_ROUND_TRIP_SECONDS, heads, trip)
 
 
 def _process(servers: Sequence[Server], heads: Sequence[str]) -> Iterator[Column]:
     started = (
-        moved(s.start, s.name, {s.name: s.clock.offset_seconds} if s.clock else {}) for s in servers
+        on_exporter_clock(s.start, s.name, {s.name: s.clock.offset_seconds} if s.clock else {})
+        for s in servers
     )
     yield Column(catalog.SERVER_START_TIMESTAMP_SECONDS, heads, started)
     memory = (s.process_memory_bytes for s in servers)
@@ -84,7 +85,7 @@ def meta_columns(
         return
     members = [server for server in servers if server.meta_leader is not None]
     heads = [label_head(catalog.SERVER, (system, server.name)) for server in members]
-    # What the group's own leader says counts: others may still name the one before.
+    # Use the response of the meta leader: other servers may still name the previous one.
     leads = (int(server.name == meta.leader) for server in members)
     yield Column(catalog.META_LEADER, heads, leads)
     alone = [label_head(catalog.SYSTEM, (system,))]

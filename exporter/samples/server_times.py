@@ -1,4 +1,4 @@
-"""A server's timestamps on the exporter's clock, so that time() - x is right in PromQL."""
+"""Converts server timestamps to the exporter's clock, so that time() - x works in PromQL."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ def clock_offsets(servers: tuple[Server, ...]) -> dict[str, float]:
     return {server.name: server.clock.offset_seconds for server in servers if server.clock}
 
 
-def moved(moment: datetime | None, server: str, offsets: Mapping[str, float]) -> float | None:
-    """None when the moment or the clock of that server is not known: a guess would lie."""
-    if moment is None or moment.year <= 1:
+def on_exporter_clock(
+    time: datetime | None, server: str, offsets: Mapping[str, float]
+) -> float | None:
+    """None when the time or the clock offset of that server is unknown."""
+    if time is None or time.year <= 1:
         return None
     offset = offsets.get(server)
-    return None if offset is None else moment.timestamp() - offset
+    return None if offset is None else time.timestamp() - offset

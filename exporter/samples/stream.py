@@ -1,4 +1,4 @@
-"""Streams -> columns."""
+"""Columns of the stream metrics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from exporter import catalog
 from exporter.exposition.text_format import Column, extend_head, head_ending
 from exporter.model import Stream, StreamConfig, StreamOrigin
 from exporter.samples.info_metrics import InfoCache
-from exporter.samples.server_times import moved
+from exporter.samples.server_times import on_exporter_clock
 
 Key = tuple[str, str]
 Rows = Sequence[tuple[Stream, str]]  # with their heads
@@ -31,21 +31,21 @@ def stream_columns(
     listed: Collection[Key],
     infos: InfoCache[Stream],
 ) -> Iterator[Column]:
-    """`listed`: the streams whose consumers are known this poll."""
+    """`listed`: the streams whose consumers are known in this poll."""
     yield Column(catalog.STREAM_UP, heads, (int(row.up) for row in streams))
     yield infos.column(streams, heads)
-    live = [(row, head) for row, head in zip(streams, heads, strict=True) if row.up]
-    yield from _state(live)
-    yield from _times(live, offsets)
-    yield from _configuration(live)
-    yield from _fill(live, offsets, now)
-    yield from _replicas(live)
-    yield from _origins(live)
-    crowd = [
+    up_rows = [(row, head) for row, head in zip(streams, heads, strict=True) if row.up]
+    yield from _state(up_rows)
+    yield from _times(up_rows, offsets)
+    yield from _configuration(up_rows)
+    yield from _fill(up_rows, offsets, now)
+    yield from _replicas(up_rows)
+    yield from _origins(up_rows)
+    ephemeral = [
         ephemerals[stream_key(row)] if row.consumers == 0 or stream_key(row) in listed else None
-        for row, _ in live
+        for row, _ in up_rows
     ]
-    yield Column(catalog.STREAM_EPHEMERAL_CONSUMERS, [head for _, head in live], crowd)
+    yield Column(catalog.STREAM_EPHEMERAL_CONSUMERS, [head for _, head in up_rows], ephemeral)
 
 
 def _state(rows: Rows) -> Iterator[Column]:
@@ -62,9 +62,9 @@ def _state(rows: Rows) -> Iterator[Column]:
 
 def _times(rows: Rows, offsets: Mapping[str, float]) -> Iterator[Column]:
     heads = [head for _, head in rows]
-    first = (moved(s.first_time, s.leader, offsets) for s, _ in rows)
+    first = (on_exporter_clock(s.first_time, s.leader, offsets) for s, _ in rows)
     yield Column(catalog.STREAM_FIRST_TIMESTAMP_SECONDS, heads, first)
-    last = (moved(s.last_time, s.leader, offsets) for s, _ in rows)
+    last = (on_exporter_clock(s.last_time, s.leader, offsets) for s, _ in rows)
     yield Column(catalog.STREAM_LAST_TIMESTAMP_SECONDS, heads, last)
 
 
@@ -107,7 +107,7 @@ def _ratios(
         yield "messages", row.messages / config.max_messages
     if config.max_consumers:
         yield "consumers", row.consumers / config.max_consumers
-    first = moved(row.first_time, row.leader, offsets)
+    first = on_exporter_clock(row.first_time, row.leader, offsets)
     if config.max_age_seconds and (first is not None or row.messages == 0):
         age = 0.0 if first is None else max(0.0, now - first)
         yield "age", age / config.max_age_seconds
@@ -140,14 +140,14 @@ def _origins(rows: Rows) -> Iterator[Column]:
 
 
 def _one_per_name(origins: Sequence[StreamOrigin]) -> Iterator[StreamOrigin]:
-    """A stream may draw from the same origin twice, by other filters: the worse of them counts."""
+    """A stream may have the same source twice, with other filters: the worse one counts."""
     worst: dict[str, StreamOrigin] = {}
     for origin in origins:
         other = worst.get(origin.name)
-        if other is None or _badness(origin) > _badness(other):
+        if other is None or _severity(origin) > _severity(other):
             worst[origin.name] = origin
     yield from worst.values()
 
 
-def _badness(origin: StreamOrigin) -> tuple[bool, int, float]:
+def _severity(origin: StreamOrigin) -> tuple[bool, int, float]:
     return (bool(origin.error), origin.lag, origin.active_seconds or 0.0)

@@ -1,19 +1,16 @@
-"""Addresses in the settings: of NATS servers, and the one to listen at. Pure."""
+"""Addresses of NATS servers in the settings. Pure."""
 
 from __future__ import annotations
 
-import re
 from urllib.parse import urlsplit
 
-from streamgauge.serving.settings.loader import InvalidSettingError
+from streamgauge.serving.settings.errors import InvalidSettingError
 
 _SCHEMES = {
     "account": ("nats", "tls", "ws", "wss"),
     "system": ("nats", "tls", "ws", "wss"),
     "monitor": ("http", "https"),
 }
-_LISTEN = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:\s]*):(?P<port>[0-9]{1,5})")
-_MOST_PORT = 65535
 
 
 def check_url(url: str, source: str, key: str) -> None:
@@ -36,10 +33,3 @@ def without_credentials(url: str) -> str:
     if not slashes:
         scheme, rest = "", url
     return scheme + slashes + rest.rpartition("@")[2]
-
-
-def listen_address(text: str) -> tuple[str, int]:
-    match = _LISTEN.fullmatch(text)
-    if match is None or int(match["port"]) > _MOST_PORT:
-        raise InvalidSettingError(f'"{text}" is no address (write HOST:PORT)', "listen")
-    return match["host"].strip("[]") or "0.0.0.0", int(match["port"])  # noqa: S104  ":7778" means all

@@ -14,15 +14,20 @@ from exporter import catalog
 from exporter.metric import PREFIX, Level, Subject
 from exporter.samples.selection import full_name
 from exporter.settings.access import TlsSettings, chosen_ways_in
-from exporter.settings.addresses import check_url, listen_address, without_credentials
+from exporter.settings.addresses import check_url, without_credentials
 from exporter.settings.audit import AuditingSettings
 from exporter.settings.events import EventSettings, check_events
 from exporter.sources.subsz.reader import CEILING
-from streamgauge.serving.logs import LogFormat, LogLevel
 from streamgauge.serving.settings.loader import Duration, InvalidSettingError, Secret, Size, setting
+from streamgauge.serving.settings.server import (
+    LISTEN_ADDRESS_HELP,
+    LogSettings,
+    ServerSettings,
+)
 
 SourceName = Literal["account", "system", "monitor"]
 
+DEFAULT_LISTEN_ADDRESS = "0.0.0.0:7778"
 DEFAULT_NATS = "nats://127.0.0.1:4222"
 # What the exporter says of itself is always served: rules and people rely on it.
 _CHOSEN = tuple(
@@ -215,14 +220,13 @@ class SystemSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogSettings:
-    format: LogFormat = setting(LogFormat.TEXT, "One line of text or one JSON object per event.")
-    level: LogLevel = setting(LogLevel.INFO, "The least severity that is written.")
+class WebSettings(ServerSettings):
+    listen_address: str = setting(DEFAULT_LISTEN_ADDRESS, LISTEN_ADDRESS_HELP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExporterSettings:
-    listen: str = setting("0.0.0.0:7778", "Address of /metrics and the status page.")
+    web: WebSettings = setting(WebSettings(), "The HTTP server: metrics and status page.")
     interval: Duration = setting(15.0, "Time between two polls of a system.", minimum=1)
     timeout: Duration = setting(10.0, "Time that one poll may take.", minimum=0.5)
     detail: Level = setting(
@@ -236,19 +240,14 @@ class ExporterSettings:
     max_series: int = setting(
         5_000_000, "Most series of one system; what goes beyond is left out and counted.", minimum=1
     )
-    web_config: Path | None = setting(
-        None,
-        "Web configuration file (TLS, basic auth) in the format of Prometheus' exporter-toolkit.",
-    )
     forecasts: Path | None = setting(
         None,
         "File with forecasts, as a rollup leaves it in its folder, to be served beside the rest. It is read when it changes and may come later; forecast_file_success tells how it is.",
     )
-    logs: LogSettings = setting(LogSettings(), "How the exporter logs.")
+    log: LogSettings = setting(LogSettings(), "The log on stderr.")
     systems: tuple[SystemSettings, ...] = setting((SystemSettings(),), "The NATS systems to watch.")
 
     def __post_init__(self) -> None:
-        listen_address(self.listen)
         _check_metrics(self.include_metrics, "include_metrics")
         _check_metrics(self.exclude_metrics, "exclude_metrics")
         if not self.systems:

@@ -1,4 +1,4 @@
-"""The flags of `streamgauge exporter`, each with its key in the file: declared once, here."""
+"""The flags of `streamgauge exporter`, each with its key in the settings file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from exporter.settings.addresses import without_credentials
 from streamgauge.serving.settings import flags
 from streamgauge.serving.settings.flags import add_flags, add_help_and_config, empty_parser
+from streamgauge.serving.settings.server import log_flags, web_flags
 
 PREFIX = "STREAMGAUGE_"
 _SYSTEM = "systems[0]."
@@ -22,37 +23,35 @@ class Flag(flags.Flag):
         return self.key.startswith(_SYSTEM)
 
     def keys(self) -> tuple[str, ...]:
-        """The way to the setting, from the system for what belongs to it."""
+        """The path of keys to the setting, relative to the system for settings of a system."""
         return tuple(self.key.removeprefix(_SYSTEM).split("."))
 
 
 SYSTEM_FLAGS = (
-    Flag("nats", _SYSTEM + "urls", "URL", "address, may be given again (default nats://127.0.0.1:4222); with --source monitor http://HOST:8222 of every server", repeats=True),
-    Flag("source", _SYSTEM + "source", "account|system|monitor", "how to ask (default account)"),
+    Flag("nats", _SYSTEM + "urls", "URL", "address of a NATS server, repeatable (default nats://127.0.0.1:4222); with --source monitor http://HOST:8222 of every server", repeats=True),
+    Flag("source", _SYSTEM + "source", "account|system|monitor", "how to fetch the data (default account)"),
     Flag("system", _SYSTEM + "name", "NAME", "value of the label system (default nats)"),
     Flag("user", _SYSTEM + "user", "NAME", "user name"),
-    Flag("password-file", _SYSTEM + "password_file", "FILE", "file that holds the password"),
-    Flag("token-file", _SYSTEM + "token_file", "FILE", "file that holds the token"),
+    Flag("password-file", _SYSTEM + "password_file", "FILE", "file with the password"),
+    Flag("token-file", _SYSTEM + "token_file", "FILE", "file with the token"),
     Flag("creds", _SYSTEM + "creds_file", "FILE", "credentials file"),
-    Flag("nkey", _SYSTEM + "nkey_seed_file", "FILE", "file that holds the nkey seed"),
-    Flag("tls-ca", _SYSTEM + "tls.ca", "FILE", "authorities that may sign the server's certificate"),
+    Flag("nkey", _SYSTEM + "nkey_seed_file", "FILE", "file with the nkey seed"),
+    Flag("tls-ca", _SYSTEM + "tls.ca", "FILE", "CA certificates for the server's certificate"),
     Flag("tls-cert", _SYSTEM + "tls.cert", "FILE", "client certificate"),
     Flag("tls-key", _SYSTEM + "tls.key", "FILE", "key of the client certificate"),
-    Flag("tls-first", _SYSTEM + "tls.first", "", "begin TLS before the server speaks"),
-    Flag("inbox-prefix", _SYSTEM + "inbox_prefix", "SUBJECT", "where answers come to, when not _INBOX"),
-    Flag("account", _SYSTEM + "account", "NAME", "name to show for the account"),
+    Flag("tls-first", _SYSTEM + "tls.first", "", "TLS handshake first, before the INFO of the server"),
+    Flag("inbox-prefix", _SYSTEM + "inbox_prefix", "SUBJECT", "prefix of reply subjects (default _INBOX)"),
+    Flag("account", _SYSTEM + "account", "NAME", "value of the label account"),
     Flag("domain", _SYSTEM + "domain", "NAME", "JetStream domain"),
-    Flag("exact-lag", _SYSTEM + "exact.lag", "", "read the first unfinished message for its time"),
+    Flag("exact-lag", _SYSTEM + "exact.lag", "", "fetch the first unacked message for its timestamp"),
 )  # fmt: skip
 SERVING_FLAGS = (
-    Flag("listen", "listen", "HOST:PORT", "address to serve at (default 0.0.0.0:7778)"),
+    *web_flags(Flag, "0.0.0.0:7778"),
     Flag("interval", "interval", "TIME", "time between two polls (default 15s)"),
-    Flag("timeout", "timeout", "TIME", "time that one poll may take (default 10s)"),
-    Flag("detail", "detail", "core|full", "which metrics (default core)"),
-    Flag("web-config", "web_config", "FILE", "TLS and basic auth of the listener"),
-    Flag("forecasts", "forecasts", "FILE", "file with the rollups' forecasts, served too"),
-    Flag("log-format", "logs.format", "text|json", "how log lines are written (default text)"),
-    Flag("log-level", "logs.level", "debug|info|warning|error", "least severity (default info)"),
+    Flag("timeout", "timeout", "TIME", "timeout of one poll (default 10s)"),
+    Flag("detail", "detail", "core|full", "level of metrics (default core)"),
+    Flag("forecasts", "forecasts", "FILE", "file with forecasts of the rollups to serve"),
+    *log_flags(Flag),
 )
 FLAGS = SYSTEM_FLAGS + SERVING_FLAGS
 CONFIG_VARIABLE = PREFIX + "CONFIG"
@@ -74,9 +73,9 @@ __all__ = [
 def parser() -> argparse.ArgumentParser:
     made = empty_parser(
         "streamgauge exporter",
-        "Polls NATS JetStream and serves it to Prometheus at /metrics. Every flag "
-        "can also be set by the environment, as STREAMGAUGE_ and its name in capitals "
-        "(STREAMGAUGE_NATS takes several addresses with commas between them).",
+        "Polls NATS JetStream and serves metrics to Prometheus. Environment variables set the "
+        "same as flags: STREAMGAUGE_ and the name in capitals, dots and dashes as underscores "
+        "(STREAMGAUGE_NATS takes several addresses, separated by commas).",
     )
     add_flags(made, "the NATS system", SYSTEM_FLAGS)
     add_flags(made, "serving", SERVING_FLAGS)
@@ -88,5 +87,5 @@ def parser() -> argparse.ArgumentParser:
 
 
 def parse(argv: Sequence[str], made: argparse.ArgumentParser) -> dict[str, Any]:
-    """By the flag's name; what was not given is None."""
+    """Values by flag name, None where not given."""
     return flags.parse(argv, made, without_credentials)

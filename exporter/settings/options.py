@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, get_origin
 
 from exporter.settings.config import ExporterSettings
-from exporter.settings.flags import CONFIG_VARIABLE, FLAGS, PREFIX, Flag, parse, parser
+from exporter.settings.flags import CONFIG_VARIABLE, FLAGS, PREFIX, parse, parser
 from exporter.settings.referenced_files import beside, check_readable
 from streamgauge.serving.settings.declaration import declared_settings
 from streamgauge.serving.settings.flags import ENVIRONMENT, config_file, variable_text
@@ -128,9 +128,8 @@ class Options:
         for flag in FLAGS:
             text = variable_text(self.environ, flag.variable)
             if text is not None:
-                yield _Said(
-                    flag.key, flag.keys(), _from_text(flag, text), (ENVIRONMENT, flag.variable)
-                )
+                place = (ENVIRONMENT, flag.variable)
+                yield _Said(flag.key, flag.keys(), flag.from_text(text), place)
         for name, key in SECRET_VARIABLES.items():
             text = variable_text(self.environ, name)
             if text is not None:
@@ -182,14 +181,6 @@ def _unknown_variable(name: str) -> SettingsError:
     near = difflib.get_close_matches(name.removeprefix(PREFIX), stems, n=1)
     hint = f" (did you mean {PREFIX}{near[0]}?)" if near else ""
     return SettingsError(ENVIRONMENT, name, f"unknown variable{hint}")
-
-
-def _from_text(flag: Flag, text: str) -> object:
-    if flag.repeats:
-        return [part.strip() for part in text.split(",")]
-    if flag.is_switch:
-        return {"true": True, "false": False}.get(text.lower(), text)
-    return flag.absolute(text)
 
 
 def _is_within(key: str, outer: str) -> bool:

@@ -1,4 +1,4 @@
-"""How far a server's clock is from ours: the answer with the shortest way counts."""
+"""Offset of a server's clock, from the response with the smallest uncertainty."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from datetime import datetime
 from exporter.model import ClockEstimate
 
 WINDOW_SECONDS = 120.0
-# Two ordinary clocks may drift apart by so many seconds per second. An old sample with a short way
-# is worth more than a fresh one with a long way, but only as long as that has not eaten it up.
+# Seconds per second that two clocks may drift apart. The drift makes an old sample less certain
+# than a new one with a longer round trip.
 DRIFT = 50e-6
-_KEPT = 32
+_MAX_SAMPLES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,18 +21,18 @@ class ClockSample:
     offset: float
     round_trip: float
 
-    def unsure_at(self, now: float) -> float:
-        """The offset of that moment is certainly no further away than this."""
+    def uncertainty_at(self, now: float) -> float:
+        """Largest possible error of the offset at `now`."""
         return self.round_trip / 2 + DRIFT * abs(now - self.taken)
 
     def agrees_with(self, newer: ClockSample) -> bool:
-        """Whether one clock, never set in between, can have given both."""
+        """Whether both can come from one clock that was not set in between."""
         apart = abs(self.offset - newer.offset)
-        return apart <= self.unsure_at(newer.taken) + newer.round_trip / 2
+        return apart <= self.uncertainty_at(newer.taken) + newer.round_trip / 2
 
 
 def clock_sample(sent: float, round_trip: float, server_time: datetime) -> ClockSample:
-    """The server read its clock somewhere between sending and receiving: take the middle."""
+    """Assumes that the server read its clock halfway between request and response."""
     return ClockSample(sent, server_time.timestamp() - (sent + round_trip / 2), round_trip)
 
 
@@ -47,14 +47,14 @@ class ClockState:
     ) -> None:
         if server_time is None or not server:
             return
-        kept = self._samples.get(server)
-        if kept is None:
-            # Servers without a name of their own get a new one at each start.
-            self._forget_unheard(sent)
-            kept = self._samples[server] = deque(maxlen=_KEPT)
-        kept.append(clock_sample(sent, round_trip, server_time))
+        samples = self._samples.get(server)
+        if samples is None:
+            # Servers without a configured name get a new name at each start.
+            self._forget_silent(sent)
+            samples = self._samples[server] = deque(maxlen=_MAX_SAMPLES)
+        samples.append(clock_sample(sent, round_trip, server_time))
 
-    def reading(self, server: str, now: float) -> ClockEstimate | None:
+    def estimate(self, server: str, now: float) -> ClockEstimate | None:
         recent = [
             sample
             for sample in self._samples.get(server, ())
@@ -62,16 +62,16 @@ class ClockState:
         ]
         if not recent:
             return None
-        # Somebody set one of the two clocks: what was measured before is worth nothing now.
+        # If one of the two clocks was set, older samples are wrong.
         valid = [sample for sample in recent if sample.agrees_with(recent[-1])]
-        best = min(valid, key=lambda sample: sample.unsure_at(now))
+        best = min(valid, key=lambda sample: sample.uncertainty_at(now))
         shortest = min(sample.round_trip for sample in valid)
-        return ClockEstimate(best.offset, best.unsure_at(now), shortest)
+        return ClockEstimate(best.offset, best.uncertainty_at(now), shortest)
 
     def servers(self) -> frozenset[str]:
         return frozenset(self._samples)
 
-    def _forget_unheard(self, now: float) -> None:
-        for name, kept in list(self._samples.items()):
-            if abs(now - kept[-1].taken) > WINDOW_SECONDS:
+    def _forget_silent(self, now: float) -> None:
+        for name, samples in list(self._samples.items()):
+            if abs(now - samples[-1].taken) > WINDOW_SECONDS:
                 del self._samples[name]

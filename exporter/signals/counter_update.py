@@ -1,4 +1,4 @@
-"""What one more look at a consumer adds to its counters, and what the next look needs to know."""
+"""Updates the counters of a consumer with one more poll."""
 
 from __future__ import annotations
 
@@ -7,59 +7,59 @@ from exporter.signals import filtered_redeliveries, loss_accounting
 from exporter.signals.ack_floor import went_back
 from exporter.signals.filtered_redeliveries import Known
 from exporter.signals.loss_accounting import Accounted, Interval
-from exporter.signals.state import ConsumerState, Look
+from exporter.signals.state import ConsumerState, Observation
 
 
-def count(track: ConsumerState, look: Look) -> Consumer | None:
-    """Brings the track up to date; gives the look before, unless the consumer begins anew."""
-    row, view = look.row, look.view
-    before = _comparable(track, row)
+def update_counters(state: ConsumerState, observation: Observation) -> Consumer | None:
+    """Returns the row of the previous poll; None for a new or reset consumer."""
+    row, view = observation.row, observation.view
+    before = _comparable(state, row)
     if before is None:
-        track.begin_anew(row)
-    nothing_missing = track.by_position(row, view) and loss_accounting.nothing_missing_ahead(
+        state.restart(row)
+    nothing_missing = state.by_position(row, view) and loss_accounting.nothing_missing_ahead(
         row, view.row, gapless=view.gapless
     )
-    known_before = track.redeliveries
+    known_before = state.redeliveries
     if before is not None:
-        interval = _interval(track, before, look, nothing_missing=nothing_missing)
-        happened = loss_accounting.account(before, row, interval)
-        if happened is not loss_accounting.NOTHING:
-            _add(track, happened, look.now)
-        track.position = interval.position
-    track.nothing_missing = nothing_missing
-    track.looks += 1
-    _note_finished(track, before, look)
-    _use_count(track, before, look, known_before)
-    track.row = row
+        interval = _interval(state, before, observation, nothing_missing=nothing_missing)
+        changes = loss_accounting.account(before, row, interval)
+        if changes is not loss_accounting.NOTHING:
+            _add(state, changes, observation.now)
+        state.position = interval.position
+    state.nothing_missing = nothing_missing
+    state.polls += 1
+    _update_finished(state, before, observation)
+    _apply_filtered_count(state, before, observation, known_before)
+    state.row = row
     return before
 
 
-def _comparable(track: ConsumerState, row: Consumer) -> Consumer | None:
-    before = track.row
+def _comparable(state: ConsumerState, row: Consumer) -> Consumer | None:
+    before = state.row
     if before is None:
         return None
     if before.leader != row.leader and before.leader and row.leader:
-        track.leader_changes += 1
+        state.leader_changes += 1
     if loss_accounting.was_reset(before, row):
-        track.recreated += 1
+        state.recreated += 1
         return None
     return before
 
 
 def _interval(
-    track: ConsumerState, before: Consumer, look: Look, *, nothing_missing: bool
+    state: ConsumerState, before: Consumer, observation: Observation, *, nothing_missing: bool
 ) -> Interval:
-    view, position = look.view, loss_accounting.position(look.row)
-    # Positional, as in consumers.py: one is made for every consumer that moved.
+    view, position = observation.view, loss_accounting.position(observation.row)
+    # Positional for speed, as in consumers.py.
     return Interval(
-        track.position,
-        # It may go back on a server that led before (a purge is not replicated): that is no move.
-        max(track.position, position),
-        nothing_missing and track.nothing_missing and view.steady,
+        state.position,
+        # It may go back on a former leader (a purge is not replicated): that is no move.
+        max(state.position, position),
+        nothing_missing and state.nothing_missing and view.steady,
         view.limits_may_remove,
         view.removed,
         view.acks_remove,
-        _was_refiltered(before.config, look.row.config),
+        _was_refiltered(before.config, observation.row.config),
     )
 
 
@@ -69,50 +69,57 @@ def _was_refiltered(old: ConsumerConfig | None, new: ConsumerConfig | None) -> b
     return old.filters != new.filters
 
 
-def _add(track: ConsumerState, happened: Accounted, now: float) -> None:
-    track.redeliveries += happened.redelivered
-    track.lost += happened.lost
-    track.purged += happened.purged
-    if not happened.redelivered_certain:
-        track.redelivered_bounded = now
-    if not happened.lost_certain:
-        track.lost_bounded = now
+def _add(state: ConsumerState, changes: Accounted, now: float) -> None:
+    state.redeliveries += changes.redelivered
+    state.lost += changes.lost
+    state.purged += changes.purged
+    if not changes.redelivered_certain:
+        state.redelivered_bounded = now
+    if not changes.lost_certain:
+        state.lost_bounded = now
 
 
-def _note_finished(track: ConsumerState, before: Consumer | None, look: Look) -> None:
-    row = look.row
+def _update_finished(
+    state: ConsumerState, before: Consumer | None, observation: Observation
+) -> None:
+    row = observation.row
     if before is not None and (
         went_back(before, row)
         or row.delivered_stream_seq < before.delivered_stream_seq
         or _was_reopened(before, row)
     ):
-        track.finished = min(track.finished, row.ack_floor_stream_seq)
+        state.finished = min(state.finished, row.ack_floor_stream_seq)
     if row.num_ack_pending == 0:
         done = row.delivered_stream_seq
-        if row.num_pending == 0 and look.view.last_seq_before > done:
-            done = look.view.last_seq_before
-        if done > track.finished:
-            track.finished = done
+        if row.num_pending == 0 and observation.view.last_seq_before > done:
+            done = observation.view.last_seq_before
+        if done > state.finished:
+            state.finished = done
 
 
 def _was_reopened(before: Consumer, row: Consumer) -> bool:
-    """More is unacked than was sent since: a leader that steps down forgets, for a moment, what it
-    sent (2.9), and the next one knows it again."""
+    """Whether more messages became unacked than were delivered.
+
+    A 2.9 leader that steps down briefly forgets its deliveries; the next leader knows them.
+    """
     sent = row.delivered_consumer_seq - before.delivered_consumer_seq
     return row.num_ack_pending - before.num_ack_pending > sent
 
 
-def _use_count(
-    track: ConsumerState, before: Consumer | None, look: Look, known_before: int
+def _apply_filtered_count(
+    state: ConsumerState, before: Consumer | None, observation: Observation, known_before: int
 ) -> None:
     """A count of the messages that pass the filter makes redeliveries exact."""
-    heard = look.heard.counts.get(track.key)
-    if heard is None:
+    filtered = observation.events.counts.get(state.key)
+    if filtered is None:
         return
     then = None if before is None else Known(before.delivered_consumer_seq, known_before)
     now = Known(
-        look.row.delivered_consumer_seq, track.redeliveries, look.now, track.redelivered_bounded
+        observation.row.delivered_consumer_seq,
+        state.redeliveries,
+        observation.now,
+        state.redelivered_bounded,
     )
-    track.counts = filtered_redeliveries.follow(track.counts, heard, then, now)
-    if track.counts is not None:
-        track.redeliveries = max(track.redeliveries, track.counts.total)
+    state.counts = filtered_redeliveries.next_count_state(state.counts, filtered, then, now)
+    if state.counts is not None:
+        state.redeliveries = max(state.redeliveries, state.counts.total)

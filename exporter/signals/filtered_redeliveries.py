@@ -1,6 +1,6 @@
-"""Redeliveries of a filtered consumer, exact, from counts of the messages that pass its filter.
+"""Exact redeliveries of a filtered consumer, from counts of the messages that match its filter.
 
-What passes and is not pending was sent once; every delivery beyond that was a second one or later.
+A matching message that is not pending was delivered once. Every further delivery is a redelivery.
 """
 
 from __future__ import annotations
@@ -12,40 +12,42 @@ from exporter.signals.events_input import FilteredCount
 
 class CountState(Struct, frozen=True, gc=False):
     count: FilteredCount
-    total: int  # redeliveries until then
-    bounded: float = float("-inf")  # until this time some of them may have gone uncounted
+    total: int  # redeliveries up to this count
+    bounded: float = float("-inf")  # until this time redeliveries may be missing
 
 
 class Known(Struct, frozen=True, gc=False):
-    """delivered.consumer_seq, and the redeliveries known then."""
+    """delivered.consumer_seq and the redeliveries known at that time."""
 
     deliveries: int
     redeliveries: int
     time: float = 0.0
-    bounded: float = float("-inf")  # when redeliveries may last have gone uncounted
+    bounded: float = float("-inf")  # when redeliveries may last have been missed
 
 
-def follow(
-    track: CountState | None, count: FilteredCount, before: Known | None, now: Known
+def next_count_state(
+    state: CountState | None, count: FilteredCount, before: Known | None, now: Known
 ) -> CountState | None:
-    """The track after `count` was heard; None while there is nothing to build upon."""
-    if (track is not None and track.count == count) or count.deliveries > now.deliveries:
-        return track  # heard already, or newer than this look: its time comes with the next one
-    if track is not None and _comparable(track.count, count):
-        again = max(0, redelivered(track.count, count))
-        return CountState(count, track.total + again, track.bounded)
-    if track is not None and track.count.deliveries == count.deliveries:
-        return CountState(count, track.total, track.bounded)  # messages left, none was sent
+    """The state after `count`; None without a count to compare with."""
+    if (state is not None and state.count == count) or count.deliveries > now.deliveries:
+        return state  # known already, or newer than this poll: used at the next one
+    if state is not None and _comparable(state.count, count):
+        repeats = max(0, redelivered(state.count, count))
+        return CountState(count, state.total + repeats, state.bounded)
+    if state is not None and state.count.deliveries == count.deliveries:
+        return CountState(
+            count, state.total, state.bounded
+        )  # messages were removed, none was delivered
     if count.deliveries == now.deliveries:
         return CountState(count, now.redeliveries, now.bounded)
     if before is not None and count.deliveries >= before.deliveries:
-        # Taken while the consumer was busy: start from what was certain before it.
+        # Taken while the consumer was busy: start from the previous poll.
         return CountState(count, before.redeliveries, now.time)
     return None
 
 
 def _comparable(before: FilteredCount, now: FilteredCount) -> bool:
-    """A message that was sent and then removed would look like one that was sent again."""
+    """False when messages were removed: a removed one would count as a redelivery."""
     return now.removed == before.removed and now.deliveries >= before.deliveries
 
 

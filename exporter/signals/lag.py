@@ -1,7 +1,7 @@
-"""How old is the oldest message that a consumer has not finished, told from the stream's own times.
+"""Age of the oldest message that a consumer has not finished, from the stream's timestamps.
 
-Every look at a stream gives two exact points, its first and its last message with their times; the
-last ones of earlier looks are kept. Between two points the time is interpolated.
+Each poll gives two exact points: the first and the last message with their times. The last
+messages of earlier polls are kept. Times between two points are interpolated.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from exporter.model import Consumer, Stream
 from exporter.signals.events_input import LagMeasurement
 
-KEPT_POINTS = 40
+MAX_POINTS = 40
 
 
 def _numbers() -> array[int]:
@@ -27,13 +27,15 @@ def _times() -> array[float]:
 
 
 class StreamTimes(Struct, gc=False):
-    """Last messages of earlier looks, oldest first; all times in the leader's clock."""
+    """Last messages of earlier polls, oldest first. Times are in the leader's clock."""
 
     seqs: array[int] = field(default_factory=_numbers)
     stored: array[float] = field(default_factory=_times)
-    until: array[float] = field(default_factory=_times)  # so long no newer message was seen
-    first_time: datetime | None = None  # of the stream that was asked for last, ...
-    first: float | None = None  # ... in seconds: all its consumers ask for the same
+    until: array[float] = field(
+        default_factory=_times
+    )  # time of the last poll without a newer message
+    first_time: datetime | None = None  # cached: all consumers of the stream need the same
+    first: float | None = None  # first_time in seconds
 
     def note(self, stream: Stream, server_now: float) -> None:
         last = _seconds(stream.last_time)
@@ -44,12 +46,12 @@ class StreamTimes(Struct, gc=False):
             self.until[-1] = max(server_now, self.until[-1])
             return
         if seqs and stream.last_seq < seqs[-1]:
-            self.clear()  # recreated or restored: what was known belongs to another stream
+            self.clear()  # recreated or restored: the points are of another stream
         stored = max(last, self.stored[-1]) if seqs else last
         seqs.append(stream.last_seq)
         self.stored.append(stored)
         self.until.append(max(server_now, stored))
-        if len(seqs) > KEPT_POINTS:
+        if len(seqs) > MAX_POINTS:
             self._thin_out()
 
     def clear(self) -> None:
@@ -57,14 +59,14 @@ class StreamTimes(Struct, gc=False):
             del numbers[:]
 
     def _thin_out(self) -> None:
-        """Every second point goes: the further back, the coarser, but back to our first look."""
+        """Removes every second point, but keeps the first and the last."""
         for numbers in (self.seqs, self.stored, self.until):
             del numbers[1:-1:2]
 
     def time_of(self, seq: int, stream: Stream, server_now: float) -> float | None:
-        """When the message `seq` was stored, as far as the points tell."""
+        """When the message `seq` was stored, by the points."""
         if seq > stream.last_seq:
-            return server_now  # it came after the stream was asked
+            return server_now  # stored after the stream was polled
         if stream.first_time is not self.first_time:
             self.first_time, self.first = stream.first_time, _seconds(stream.first_time)
         first = self.first
@@ -82,32 +84,32 @@ class StreamTimes(Struct, gc=False):
         share = (seq - left_seq) / (self.seqs[place] - left_seq)
         return min(left, right) + max(0.0, right - left) * share
 
-    def stored_since(self, moment: float, stream: Stream) -> int:
-        """How many messages were stored after `moment`, as far as the points tell."""
+    def stored_since(self, when: float, stream: Stream) -> int:
+        """How many messages were stored after `when`, by the points."""
         first, last = _seconds(stream.first_time), _seconds(stream.last_time)
-        if stream.messages == 0 or first is None or last is None or moment >= last:
+        if stream.messages == 0 or first is None or last is None or when >= last:
             return 0
-        if moment <= first:
+        if when <= first:
             return stream.last_seq - stream.first_seq + 1
-        place = bisect_right(self.stored, moment)
+        place = bisect_right(self.stored, when)
         left_seq, left = stream.first_seq, first
         if place > 0 and self.seqs[place - 1] > left_seq:
             left_seq, left = self.seqs[place - 1], self.until[place - 1]
         right_seq, right = stream.last_seq, last
         if place < len(self.seqs):
             right_seq, right = self.seqs[place], self.stored[place]
-        share = (moment - left) / (right - left) if right > left else 0.0
+        share = (when - left) / (right - left) if right > left else 0.0
         return round(stream.last_seq - left_seq - max(0.0, share) * (right_seq - left_seq))
 
 
-def _seconds(moment: datetime | None) -> float | None:
-    return None if moment is None else moment.timestamp()
+def _seconds(when: datetime | None) -> float | None:
+    return None if when is None else when.timestamp()
 
 
 def lag_seconds(
     unfinished: int | None, times: StreamTimes, stream: Stream, server_now: float
 ) -> tuple[float | None, int | None]:
-    """The age of a message, and whether that is certain; both None where the times do not tell."""
+    """The age of a message, and whether it is exact; both None when the times are unknown."""
     if unfinished is None:
         return 0.0, 1
     stored = times.time_of(unfinished, stream, server_now)
@@ -119,9 +121,11 @@ def lag_seconds(
 def first_unfinished(
     row: Consumer, finished: int, *, floor_exhausted: bool, began: int | None = None
 ) -> int | None:
-    """Sequence of the oldest message not finished, or of one before it that does not pass the
-    filter; None when the consumer is caught up. Up to `finished` nothing is open any more; up to
-    `began` nothing was ever sent, None where each delivery moved the position by one.
+    """Sequence of the oldest unfinished message; None when the consumer is caught up.
+
+    It may be a message before that one that does not match the filter. Everything up to
+    `finished` is finished. Nothing up to `began` was delivered; None where each delivery moved
+    the position by one.
     """
     if row.num_ack_pending > 0:
         return max(_first_unacked(row, began, exhausted=floor_exhausted), finished + 1)
@@ -133,14 +137,14 @@ def first_unfinished(
 def _first_unacked(row: Consumer, began: int | None, *, exhausted: bool) -> int:
     floor = row.ack_floor_stream_seq
     if exhausted:
-        # The floor stands at an abandoned message; what is really in flight are the youngest.
+        # An exhausted message holds the floor; the newest deliveries are in flight.
         floor = max(floor, row.delivered_stream_seq - row.num_ack_pending)
     elif floor == 0 and row.ack_floor_consumer_seq == 0:
-        # Never acked: servers before 2.14 say 0 although the consumer began later.
+        # Never acked: servers before 2.14 report 0 although the consumer started later.
         floor = row.delivered_stream_seq - row.delivered_consumer_seq if began is None else began
     return max(floor + 1, row.stream_first_seq)
 
 
-def reading_holds(reading: LagMeasurement | None, unfinished: int) -> bool:
-    """Whether the message that was read is still the first unfinished one."""
-    return reading is not None and reading.asked_from <= unfinished <= reading.seq
+def measurement_holds(measurement: LagMeasurement | None, unfinished: int) -> bool:
+    """Whether the measured message is still the first unfinished one."""
+    return measurement is not None and measurement.requested_from <= unfinished <= measurement.seq

@@ -1,4 +1,4 @@
-"""Why are messages delivered again? Told from what came back for the deliveries of the window."""
+"""Cause of redeliveries, from the acks and naks of the window."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from enum import IntEnum
 
 from exporter.signals.window import Point
 
-# Few messages in a loop: each came again so often within the window, and more others were sent.
-_LOOP_TURNS = 3
+# A loop: few messages, each redelivered this often, while more others were delivered.
+_LOOP_REPEATS = 3
 
 
 class Cause(IntEnum):
     LATE_ACKS = 1
-    REFUSED = 2
-    NO_ANSWER = 3
+    NAK = 2
+    NO_ACK = 3
     LOOP = 4
 
 
@@ -23,28 +23,28 @@ def redelivery_cause(
 ) -> Cause | None:
     """None without redeliveries, or when neither acks nor advisories are known.
 
-    `listening`: naks are heard of; without that an answered redelivery may have been either.
+    `listening`: nak advisories are received. Without them a nak counts like an ack.
     """
-    first = _beginning(past, now)
-    again = now.redeliveries - first.redeliveries
-    if again <= 0:
+    first = _first_point(past, now)
+    repeats = now.redeliveries - first.redeliveries
+    if repeats <= 0:
         return None
-    if listening and 2 * (now.naks - first.naks) >= again:
-        return Cause.REFUSED
+    if listening and 2 * (now.naks - first.naks) >= repeats:
+        return Cause.NAK
     deliveries = now.deliveries - first.deliveries
-    few = 0 < _LOOP_TURNS * num_redelivered <= again and num_redelivered < deliveries - again
+    few = 0 < _LOOP_REPEATS * num_redelivered <= repeats and num_redelivered < deliveries - repeats
     if now.acks is None or first.acks is None:
         return Cause.LOOP if listening and few else None
     succeeded = now.acks - first.acks
-    if 2 * (deliveries - succeeded) < again:
-        # Most of what was sent again was answered too: the answers come, but after ack_wait.
+    if 2 * (deliveries - succeeded) < repeats:
+        # Most redeliveries were acked too: the acks arrive after ack_wait.
         return Cause.LATE_ACKS if listening else None
-    work_goes_on = 2 * succeeded >= deliveries - again
-    return Cause.LOOP if few and work_goes_on else Cause.NO_ANSWER
+    work_goes_on = 2 * succeeded >= deliveries - repeats
+    return Cause.LOOP if few and work_goes_on else Cause.NO_ACK
 
 
-def _beginning(past: Sequence[Point], now: Point) -> Point:
-    """Since acks are counted; but where nothing came again since then, advisories alone tell why."""
+def _first_point(past: Sequence[Point], now: Point) -> Point:
+    """First point with ack counts and later redeliveries, else the oldest point."""
     if now.acks is not None:
         for point in past:
             if point.acks is not None and point.redeliveries < now.redeliveries:

@@ -1,4 +1,4 @@
-"""What the signals say of each asset; the samples are drawn from this."""
+"""The results of the signals for each stream and consumer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from exporter.signals.events_input import ConsumerKey, StreamKey
 
 
 class ConsumerSignals(Struct, frozen=True, gc=False):
-    """What is told of a consumer. None means unknown or not applicable: no series."""
+    """None means unknown or not applicable: the metric has no series."""
 
     redeliveries: int
     recreated: int
@@ -33,7 +33,10 @@ class ConsumerSignals(Struct, frozen=True, gc=False):
     floor_exhausted: int | None = None
     ahead: int | None = None
     blocking_stream_seq: int | None = None
-    unfinished_seq: int | None = None  # where an exact lag reading has to look from
+    unfinished_seq: int | None = None  # an exact lag request starts at this sequence
+    ack_floor_gap: int | None = None
+    ack_floor_gap_deliveries: int | None = None
+    ack_floor_gap_ratio: float | None = None
 
 
 class StreamSignals(Struct, frozen=True, gc=False):
@@ -47,7 +50,7 @@ class StreamSignals(Struct, frozen=True, gc=False):
 
 
 class Signals(Struct, frozen=True):
-    """By identity; an asset that is not up has only its verdict and its counters."""
+    """An asset that is not up has only its verdict and its counters."""
 
     consumers: Mapping[ConsumerKey, ConsumerSignals] = field(default_factory=dict)
     streams: Mapping[StreamKey, StreamSignals] = field(default_factory=dict)

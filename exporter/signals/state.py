@@ -1,4 +1,4 @@
-"""What is kept of a stream and of a consumer between two looks, and what one look at a stream gives."""
+"""State of streams and consumers between two polls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from exporter.signals.filtered_redeliveries import CountState
 from exporter.signals.lag import StreamTimes
 from exporter.signals.loss_accounting import position
 from exporter.signals.results import ConsumerSignals
-from exporter.signals.retention import drops_the_oldest
+from exporter.signals.retention import removes_oldest
 from exporter.signals.stream_changes import (
     StreamChange,
     is_gapless,
@@ -26,19 +26,19 @@ from exporter.signals.verdict import Verdict
 from exporter.signals.window import Window
 
 NEVER = float("-inf")
-# Copies of a stream drop what is too old within so many seconds of each other.
-COPIES_APART_SECONDS = 5.0
+# Replicas of a stream remove expired messages within this time of each other.
+REPLICA_SKEW_SECONDS = 5.0
 
 
 class StreamShape(Struct, frozen=True, gc=False):
-    """What decides whether positions in the stream count messages; kept while it is the same."""
+    """The settings that decide whether positions in the stream count messages."""
 
     subjects: tuple[str, ...]
     overwrites: bool
 
 
 class StreamView(Struct, frozen=True, gc=False):
-    """A stream as all its consumers need it in this poll."""
+    """The values of a stream that its consumers need in this poll."""
 
     row: Stream
     times: StreamTimes
@@ -47,27 +47,27 @@ class StreamView(Struct, frozen=True, gc=False):
     gapless: bool
     limits_may_remove: bool
     acks_remove: bool  # a work queue or an interest stream
-    crowded: bool  # its limits soon take, or already take, the oldest messages
+    near_limit: bool  # limits remove the oldest messages, or are about to
     removed: int
-    steady: bool  # the same stream as at the look before, and not set back
-    last_seq_before: int  # at the look before; surely older than what is said of consumers now
+    steady: bool  # not recreated, and its sequence did not go back
+    last_seq_before: int  # at the previous poll, so older than the consumers' values
 
 
 class StreamState(Struct, gc=False):
-    row: Stream  # the last one that its leader gave
-    seen: float = 0.0  # when an answer last named it
+    row: Stream  # the last row from its leader
+    seen: float = 0.0  # time of the last response that listed it
     times: StreamTimes = field(default_factory=StreamTimes)
     shape: StreamShape | None = None
-    looked: float = NEVER  # by the leader's clock, like the next one
-    limited: float = NEVER  # when limits may last have taken messages
+    observed_at: float = NEVER  # leader's clock
+    limited_at: float = NEVER  # leader's clock; when limits may last have removed messages
     recreated: int = 0
     regressions: int = 0
     leader_changes: int = 0
     purged: int = 0
     consumers_removed: int = 0
 
-    def look(self, row: Stream, server_now: float) -> StreamView:
-        """`row` comes from the stream's leader; at the first look it is the one already kept."""
+    def observe(self, row: Stream, server_now: float) -> StreamView:
+        """`row` comes from the stream's leader. At the first poll it is the row in the state."""
         before = self.row
         change = stream_change(before, row, server_now)
         self._count(change)
@@ -84,23 +84,26 @@ class StreamState(Struct, gc=False):
             is_gapless(row),
             self._limits_may_remove(before, row, server_now),
             row.config is not None and row.config.retention != "limits",
-            drops_the_oldest(row),
+            removes_oldest(row),
             removed_messages(before, row),
             steady,
             min(before.last_seq, row.last_seq) if steady else 0,
         )
 
     def _limits_may_remove(self, before: Stream, row: Stream, server_now: float) -> bool:
-        """Since the look before the last one: each copy applies limits by itself, and a consumer's
-        leader may tell of it a look later than the stream's."""
+        """Whether limits may have removed messages since the poll before the previous one.
+
+        Each replica applies limits on its own. A consumer's leader may report the removal one
+        poll later than the stream's leader.
+        """
         if limits_may_remove(before, row, server_now):
-            self.limited = server_now
-        oldest = min(self.looked, server_now - COPIES_APART_SECONDS)
-        self.looked = server_now
-        return self.limited >= oldest and self.limited > NEVER
+            self.limited_at = server_now
+        oldest = min(self.observed_at, server_now - REPLICA_SKEW_SECONDS)
+        self.observed_at = server_now
+        return self.limited_at >= oldest and self.limited_at > NEVER
 
     def _shape(self, config: StreamConfig | None) -> StreamShape:
-        """The same object as before unless it changed: consumers compare it by identity."""
+        """Returns the same object until it changes: consumers compare it by identity."""
         shape = StreamShape(config.subjects if config else (), overwrites_by_design(config))
         if self.shape is None or self.shape != shape:
             self.shape = shape
@@ -115,9 +118,9 @@ class StreamState(Struct, gc=False):
 
 class ConsumerState(Struct, gc=False):
     key: ConsumerKey
-    row: Consumer | None = None  # the last one that its leader gave
+    row: Consumer | None = None  # the last row from its leader
     seen: float = 0.0
-    looks: int = 0  # since it was made, as far as we know
+    polls: int = 0  # since the exporter saw it created
     redeliveries: int = 0
     lost: int = 0
     purged: int = 0
@@ -125,37 +128,37 @@ class ConsumerState(Struct, gc=False):
     leader_changes: int = 0
     verdict: Verdict | None = None
     verdict_since: float = 0.0
-    position: int = 0  # never goes back, whoever leads
-    nothing_missing: bool = False  # ahead of the position, at the last look
-    finished: int = 0  # up to this sequence nothing is open
-    redelivered_bounded: float = NEVER  # when an interval last gave no more than a bound
+    position: int = 0  # never goes back, also with a new leader
+    nothing_missing: bool = False  # ahead of the position, at the last poll
+    finished: int = 0  # everything up to this sequence is finished
+    redelivered_bounded: float = NEVER  # when an interval last gave only a bound
     lost_bounded: float = NEVER
     floor: FloorState | None = None
     deliveries: DeliveryState | None = None
     counts: CountState | None = None
     window: Window = field(default_factory=Window)
-    # Comparing subjects is dear: done again only when one of these is not the same any more.
+    # Comparing subjects is expensive: repeat it only when one of these changes.
     config: ConsumerConfig | None = None
     shape: StreamShape | None = None
-    counts_messages: bool = False  # what by_position said of them
-    told: ConsumerSignals | None = None  # at the last look, if it rests or stands still
-    rests: bool = False  # then all of that is true as long as nothing stirs
-    until: float = NEVER  # until then only ages can change in it, as long as it stands still
+    counts_messages: bool = False  # result of by_position for them
+    result: ConsumerSignals | None = None  # of the last poll, if the consumer is idle or unchanged
+    idle: bool = False  # then the result holds until a value changes
+    valid_until: float = NEVER  # until then only ages in the result can change
 
     @property
     def durable(self) -> bool:
         return self.row is not None and self.row.config is not None and self.row.config.durable
 
     def by_position(self, row: Consumer, view: StreamView) -> bool:
-        """Whether, by configuration, positions of this consumer count messages."""
+        """Whether positions of this consumer count messages, by configuration."""
         if self.shape is not view.shape or self.config is not row.config:
             self.shape, self.config = view.shape, row.config
             self.counts_messages = counts_messages(row.config, view)
         return self.counts_messages
 
-    def begin_anew(self, row: Consumer) -> None:
-        """First look at this consumer, or it was made again or set back."""
-        self.looks = 0
+    def restart(self, row: Consumer) -> None:
+        """For a new consumer, and for one that was recreated or reset."""
+        self.polls = 0
         self.position = position(row)
         self.finished = 0
         self.floor = self.deliveries = self.counts = None
@@ -163,13 +166,13 @@ class ConsumerState(Struct, gc=False):
         self.window.clear()
 
 
-class Look(Struct, frozen=True, gc=False):
-    """One look at one consumer whose leader answered, and whose stream's did."""
+class Observation(Struct, frozen=True, gc=False):
+    """One poll of a consumer that has a leader and whose stream has one."""
 
     row: Consumer
     view: StreamView
     now: float  # exporter's clock
-    heard: EventsInput
+    events: EventsInput
 
 
 def counts_messages(config: ConsumerConfig | None, view: StreamView) -> bool:

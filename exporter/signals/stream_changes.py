@@ -1,4 +1,4 @@
-"""What happened to a stream between two looks: made again, set back, purged, moved to another leader."""
+"""Changes of a stream between two polls: recreated, sequence regressed, purged, new leader."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from msgspec import Struct
 from exporter.model import Stream, StreamConfig
 
 RECREATED_TOLERANCE_SECONDS = 1.0
-# A byte limit is never met exactly: the next message would have gone beyond it.
+# A stream at its byte limit stays below it: the next message would exceed it.
 _NEARLY_FULL = 0.9
-# The server removes what is too old by a timer, and its clock is known to us only so well.
+# The server expires messages by a timer, and its clock offset is an estimate.
 _EXPIRY_SLACK_SECONDS = 2.0
 
 
@@ -26,7 +26,7 @@ NO_CHANGE = StreamChange()
 
 
 def stream_change(before: Stream, now: Stream, server_now: float) -> StreamChange:
-    """Both looks had a leader. `server_now`: the leader's clock."""
+    """Both rows come from a leader. `server_now`: the leader's clock."""
     recreated = was_recreated(before.created, now.created)
     moved = before.leader != now.leader and bool(before.leader) and bool(now.leader)
     if recreated:
@@ -46,27 +46,27 @@ def was_recreated(before: datetime | None, now: datetime | None) -> bool:
 
 
 def is_gapless(stream: Stream) -> bool:
-    """No message is missing between the first and the last."""
+    """Whether no message is missing between the first and the last."""
     return stream.messages == 0 or stream.messages == stream.last_seq - stream.first_seq + 1
 
 
 def overwrites_by_design(config: StreamConfig | None) -> bool:
-    """Streams whose messages vanish because newer ones replace them or because they say so: no loss."""
+    """Whether newer messages or a TTL remove messages by design: that is no loss."""
     return config is not None and (
         config.kind != "stream" or config.max_messages_per_subject is not None or config.message_ttl
     )
 
 
 def removed_messages(before: Stream, now: Stream) -> int:
-    """How many messages left the stream, for whatever reason."""
+    """How many messages were removed, for any reason."""
     return max(0, before.messages + (now.last_seq - before.last_seq) - now.messages)
 
 
 def purged_messages(before: Stream, now: Stream, server_now: float) -> int:
-    """Messages that left although no limit asked for it; only where limits alone remove messages.
+    """Messages removed although no limit was reached; only for streams with limits retention.
 
-    A purge of a work queue or an interest stream cannot be told from acks here; its consumers' jump
-    tells it (consumer_purged_messages_total).
+    On work queues and interest streams a purge looks like acks here. There
+    consumer_purged_messages_total counts it, from the positions of the consumers.
     """
     config = now.config
     if config is None or config.retention != "limits" or config.mirror:
@@ -79,7 +79,7 @@ def purged_messages(before: Stream, now: Stream, server_now: float) -> int:
 
 
 def limits_may_remove(before: Stream, now: Stream, server_now: float) -> bool:
-    """Whether a limit of the stream may have taken messages between the two looks."""
+    """Whether a limit may have removed messages between the two polls."""
     config = now.config
     if config is None:
         return True
@@ -99,18 +99,18 @@ def limits_may_remove(before: Stream, now: Stream, server_now: float) -> bool:
 def _too_many(before: Stream, now: Stream, stored: int, max_messages: int) -> bool:
     if before.messages + stored <= max_messages:
         return False
-    # Where nothing but limits takes messages, a stream that met this one is still full.
+    # Where only limits remove messages, a stream that reached the limit is still full.
     acks_remove = now.config is not None and now.config.retention != "limits"
     return acks_remove or now.messages >= max_messages
 
 
 def _full_of_bytes(stream: Stream, max_bytes: int) -> bool:
-    room_for_two = 2 * stream.bytes / max(1, stream.messages)
-    return stream.bytes >= _NEARLY_FULL * max_bytes or stream.bytes + room_for_two > max_bytes
+    two_messages = 2 * stream.bytes / max(1, stream.messages)
+    return stream.bytes >= _NEARLY_FULL * max_bytes or stream.bytes + two_messages > max_bytes
 
 
 def divergence(stream: Stream) -> tuple[tuple[str, int], ...]:
-    """Followers that hold another number of messages although their leader sees no lag."""
+    """Followers with another message count although the leader reports no lag."""
     if not stream.follower_messages:
         return ()
     current = {r.server for r in stream.replicas if r.lag == 0 and not r.offline}

@@ -1,6 +1,6 @@
-"""One word for the state of a consumer: the first rule that holds, worst first.
+"""The verdict on a consumer: the first rule that holds.
 
-In the manner of Burrow's evaluator: no backlog threshold, only what the recent past shows.
+Like Burrow's evaluator it uses no backlog threshold, only the recent window.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from exporter.signals.window import WINDOW_SECONDS, Point
 
 LOOP_RATIO = 0.5
 STUCK_ACK_WAITS = 10
-# Fewer could be the bad luck of a single restart.
-_LOOP_LEAST = 3
+# Fewer redeliveries may come from a single restart.
+_LOOP_MIN_REDELIVERIES = 3
 _LOOP_SECONDS = 60.0
-# A trend needs most of the window: backlogs rise by chance from one look to the next.
+# A trend needs most of the window: a backlog can rise by chance between two polls.
 _TREND_SECONDS = 0.8 * WINDOW_SECONDS
 _TREND_POINTS = 5
-# Between two fetches a healthy client asks for nothing, but not for this long.
-_ABSENT_SECONDS = 10.0
+# Between two fetches a healthy client has no pull request, but not for this long.
+_NO_WORKER_SECONDS = 10.0
 
 
 class Verdict(IntEnum):
@@ -38,8 +38,8 @@ class Verdict(IntEnum):
     NO_LEADER = 9
 
 
-# From the least to the most pressing; one that works outweighs one that has nothing to do.
-_PRESSING = (
+# From the least to the most severe; a working consumer outranks an idle one.
+_SEVERITY = (
     Verdict.IDLE,
     Verdict.OK,
     Verdict.PAUSED,
@@ -54,22 +54,22 @@ _PRESSING = (
 
 
 def worst(*verdicts: int | None) -> int | None:
-    """None when none of them is known."""
+    """The most severe verdict; None when none is known."""
     known = [one for one in verdicts if one is not None]
-    return max(known, key=_PRESSING.index) if known else None
+    return max(known, key=_SEVERITY.index) if known else None
 
 
 class Evidence(Struct, frozen=True, gc=False):
-    """What the verdict on a consumer with a leader is drawn from."""
+    """Input of the verdict on a consumer that has a leader."""
 
     paused: bool
-    reachable: bool  # a pull waits, or a push consumer is bound
+    reachable: bool  # a pull request waits, or a push consumer is bound
     num_pending: int
     num_ack_pending: int
     max_ack_pending: int | None
     ack_wait_seconds: float | None
-    stalled_seconds: float  # without any delivery while messages wait
-    no_new_seconds: float  # without a first delivery while messages wait
+    stalled_seconds: float  # without any delivery while messages are pending
+    no_new_seconds: float  # without a first delivery while messages are pending
     floor_stalled_seconds: float
     floor_exhausted: bool
     past: Sequence[Point]  # oldest first
@@ -77,19 +77,18 @@ class Evidence(Struct, frozen=True, gc=False):
 
 
 def verdict(evidence: Evidence) -> Verdict:
-    """The order is the meaning: a paused consumer also stalls, a losing one also falls behind, and
-    the first of them says what to do."""
+    """The order of the rules matters: a paused consumer also stalls, a losing one falls behind."""
     if evidence.paused:
         return Verdict.PAUSED
     if is_losing(evidence):
         return Verdict.LOSING_MESSAGES
-    if is_full(evidence):
+    if is_ack_pending_full(evidence):
         return Verdict.ACK_PENDING_FULL
     if is_looping(evidence):
         return Verdict.REDELIVERY_LOOP
     if is_floor_stuck(evidence):
         return Verdict.ACK_FLOOR_STUCK
-    if is_deserted(evidence):
+    if has_no_worker(evidence):
         return Verdict.NO_WORKER_PULLS
     if is_falling_behind(evidence):
         return Verdict.FALLING_BEHIND
@@ -100,31 +99,33 @@ def is_losing(evidence: Evidence) -> bool:
     return evidence.now.lost > evidence.past[0].lost
 
 
-def is_full(evidence: Evidence) -> bool:
-    """No room for a new message for longer than an answer may take; one that merely works at its
-    limit gets a new message for each that it finishes."""
-    if evidence.num_pending == 0 or not _has_no_room(evidence):
+def is_ack_pending_full(evidence: Evidence) -> bool:
+    """At max_ack_pending without a new delivery for longer than ack_wait.
+
+    A consumer that works at its limit gets a new message for each ack.
+    """
+    if evidence.num_pending == 0 or not _is_at_ack_limit(evidence):
         return False
-    return evidence.no_new_seconds > _patience_when_full(evidence.ack_wait_seconds)
+    return evidence.no_new_seconds > _full_deadline(evidence.ack_wait_seconds)
 
 
-def _has_no_room(evidence: Evidence) -> bool:
+def _is_at_ack_limit(evidence: Evidence) -> bool:
     most = evidence.max_ack_pending
     return most is not None and evidence.num_ack_pending >= most
 
 
-def _patience_when_full(ack_wait: float | None) -> float:
+def _full_deadline(ack_wait: float | None) -> float:
     return WINDOW_SECONDS if ack_wait is None else min(ack_wait, WINDOW_SECONDS)
 
 
 def is_looping(evidence: Evidence) -> bool:
-    """Mostly repeats, each unfinished message more than once, and nothing gets finished."""
+    """Mostly redeliveries, each unacked message more than once, and no ack-floor progress."""
     first, now = evidence.past[0], evidence.now
-    again = now.redeliveries - first.redeliveries
+    repeats = now.redeliveries - first.redeliveries
     return (
-        again >= _LOOP_LEAST
-        and again > evidence.num_ack_pending
-        and again >= LOOP_RATIO * (now.deliveries - first.deliveries)
+        repeats >= _LOOP_MIN_REDELIVERIES
+        and repeats > evidence.num_ack_pending
+        and repeats >= LOOP_RATIO * (now.deliveries - first.deliveries)
         and first.floor == now.floor
         and now.at - first.at >= _LOOP_SECONDS
     )
@@ -137,22 +138,24 @@ def is_floor_stuck(evidence: Evidence) -> bool:
     return evidence.floor_stalled_seconds > STUCK_ACK_WAITS * wait
 
 
-def is_deserted(evidence: Evidence) -> bool:
-    """Messages wait and nobody asks for them. Whoever holds unacked messages may still be at work
-    on them, until ack_wait is over."""
+def has_no_worker(evidence: Evidence) -> bool:
+    """Messages are pending and no client pulls or is bound.
+
+    A client with unacked messages may still process them until ack_wait ends.
+    """
     if evidence.num_pending == 0 or evidence.reachable:
         return False
-    return evidence.stalled_seconds > _patience_when_absent(evidence)
+    return evidence.stalled_seconds > _no_worker_deadline(evidence)
 
 
-def _patience_when_absent(evidence: Evidence) -> float:
+def _no_worker_deadline(evidence: Evidence) -> float:
     if evidence.num_ack_pending > 0:
-        return max(_ABSENT_SECONDS, evidence.ack_wait_seconds or 0.0)
-    return _ABSENT_SECONDS
+        return max(_NO_WORKER_SECONDS, evidence.ack_wait_seconds or 0.0)
+    return _NO_WORKER_SECONDS
 
 
 def is_falling_behind(evidence: Evidence) -> bool:
-    """The backlog grew in both halves of the past, never fell and was never worked off."""
+    """The backlog grew in both halves of the window and never fell."""
     past, now = evidence.past, evidence.now
     first, middle = past[0], past[len(past) // 2]
     if len(past) < _TREND_POINTS or now.at - first.at < _TREND_SECONDS:
@@ -167,17 +170,17 @@ def is_idle(evidence: Evidence) -> bool:
     return evidence.now.backlog == 0 and evidence.now.deliveries == evidence.past[0].deliveries
 
 
-def patience_left(evidence: Evidence) -> list[float]:
-    """How many seconds each rule that waits for time to pass has still to wait; below 0: none.
+def seconds_to_deadlines(evidence: Evidence) -> list[float]:
+    """Seconds until each time-dependent rule may change; below 0: it cannot.
 
-    Nothing else can change the verdict on a consumer that stands still.
+    Nothing else changes the verdict on an unchanged consumer.
     """
     left, wait = [], evidence.ack_wait_seconds
     if evidence.num_pending > 0 and not evidence.paused:
-        if _has_no_room(evidence):
-            left.append(_patience_when_full(wait) - evidence.no_new_seconds)
+        if _is_at_ack_limit(evidence):
+            left.append(_full_deadline(wait) - evidence.no_new_seconds)
         if not evidence.reachable:
-            left.append(_patience_when_absent(evidence) - evidence.stalled_seconds)
+            left.append(_no_worker_deadline(evidence) - evidence.stalled_seconds)
     if evidence.num_ack_pending > 0 and wait is not None:
         left.append(STUCK_ACK_WAITS * wait - evidence.floor_stalled_seconds)
     passed = evidence.now.at - evidence.past[0].at

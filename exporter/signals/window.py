@@ -1,4 +1,4 @@
-"""The recent past of one consumer, as few points as tell it: one where nothing changed."""
+"""The last minutes of one consumer, as few points: one while nothing changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SPACING_SECONDS = 30.0
 
 
 class Point(Struct, frozen=True, gc=False):
-    """How a consumer stood; it stood so until the next point."""
+    """Values of a consumer, valid until the next point."""
 
     at: float
     deliveries: int
@@ -17,10 +17,10 @@ class Point(Struct, frozen=True, gc=False):
     lost: int
     backlog: int
     floor: int
-    acks: int | None = None  # None: nobody counts them
+    acks: int | None = None  # None: unknown
     naks: int = 0
 
-    def stands_as(self, other: Point) -> bool:
+    def same_values(self, other: Point) -> bool:
         return (
             self.deliveries == other.deliveries
             and self.backlog == other.backlog
@@ -33,21 +33,21 @@ class Point(Struct, frozen=True, gc=False):
 
 
 class Window(Struct, gc=False):
-    """Oldest point first. The first one may be older than the window: it stood at its beginning."""
+    """Oldest point first. The first may be older than the window: it was valid at its start."""
 
     points: list[Point] = field(default_factory=list)
 
     def note(self, point: Point) -> None:
         points = self.points
         if not points:
-            self.points = [point]  # not appended: for most it stays the only one, and takes less
+            self.points = [point]  # not appended: a list of one item needs less memory
             return
         while len(points) > 1 and points[1].at <= point.at - WINDOW_SECONDS:
             del points[0]
         newest = points[-1]
-        if point.at < newest.at:  # our own clock was set back: what is kept lies in the future
+        if point.at < newest.at:  # the exporter's clock was set back
             points[:] = [point]
-        elif point.at - newest.at >= SPACING_SECONDS and not point.stands_as(newest):
+        elif point.at - newest.at >= SPACING_SECONDS and not point.same_values(newest):
             points.append(point)
 
     def clear(self) -> None:

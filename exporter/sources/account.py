@@ -181,7 +181,7 @@ class AccountSource:
             cluster=said.cluster,
             domain=said.domain,
             jetstream=said.jetstream,
-            clock=self.clocks.reading(said.name, now),
+            clock=self.clocks.estimate(said.name, now),
         )
 
     def _accounts(

@@ -8,11 +8,11 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
+from spark_rollups.command_line import add_publication_arguments
 from spark_rollups.filesystem import RollupError
 from spark_rollups.publishing.publication import (
     Publication,
     Say,
-    add_arguments,
     current_gauges,
     last_success,
     publication_of,
@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         "--every", type=_seconds, metavar="SECONDS",
         help="again and again: Prometheus forgets what was sent once after five minutes",
     )  # fmt: skip
-    add_arguments(parser)
+    add_publication_arguments(parser)
     return parser
 
 

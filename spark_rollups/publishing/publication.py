@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from exporter import catalog
+from spark_rollups.command_line import JOB
 from spark_rollups.filesystem import RollupError
 from spark_rollups.forecasting.forecast_batch import end_of
 from spark_rollups.publishing.gauges import Gauges, gauges_of
@@ -26,7 +27,7 @@ _SUCCESS: Final = re.compile(
 )
 # A forecast is for the weeks ahead; made of days that ended longer ago it is about the past.
 _STALE_SECONDS: Final = 7 * 86_400.0
-_JOB: Final = {"job": "streamgauge_rollup"}
+_JOB: Final = {"job": JOB}
 _LABEL: Final = re.compile(r"([a-zA-Z_][a-zA-Z0-9_]*)=(.*)", re.DOTALL)
 
 Say = Callable[[str], None]
@@ -81,21 +82,6 @@ def last_success(rollups: Rollups) -> float:
     except RollupError:  # there is no such file yet
         return written
     return max(written, float(told[1])) if told else written
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("forecasts back to Prometheus")
-    group.add_argument("--textfile", metavar="FILE", help="for the textfile collector, *.prom")
-    group.add_argument(
-        "--remote-write", metavar="URL", help="receiver, like http://127.0.0.1:9090/api/v1/write"
-    )
-    group.add_argument("--remote-write-user", metavar="NAME", help="user name of basic auth")
-    group.add_argument("--remote-write-password-file", metavar="FILE", help="its password")
-    group.add_argument("--remote-write-token-file", metavar="FILE", help="bearer token instead")
-    group.add_argument(
-        "--label", action="append", default=[], metavar="NAME=VALUE",
-        help=f"for all that is sent, may be given again (default job={_JOB['job']})",
-    )  # fmt: skip
 
 
 def publication_of(words: argparse.Namespace) -> Publication:

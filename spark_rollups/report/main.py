@@ -12,6 +12,7 @@ from alerts import thresholds
 from alerts.quantity import ThresholdError
 from spark_rollups.filesystem import Place, RollupError
 from spark_rollups.report.build import build_report
+from spark_rollups.report.command_line import parser
 from spark_rollups.report.facts.cached_rollups import RememberedRollups
 from spark_rollups.report.findings.finding import Severity
 from spark_rollups.report.model import Report
@@ -23,12 +24,10 @@ from spark_rollups.rollup.tables.reader import open_rollups
 
 _FAULTY = 2
 _WIDTH = 79
-_ROWS = 25
-_MOST_ROWS = 1000  # beyond that no browser and no reader is helped
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = _parser().parse_args(argv)
+    arguments = parser().parse_args(argv)
     try:
         _write(arguments)
     except (ReportError, RollupError, ThresholdError) as error:
@@ -37,29 +36,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="streamgauge report", description=__doc__)
-    add = parser.add_argument
-    add("--rollups", required=True, metavar="PATH", help="what `streamgauge rollup` wrote")
-    add("--month", required=True, metavar="YYYY-MM", help="the month, in UTC")
-    add("--out", required=True, metavar="DIR", help="where the files go")
-    add(
-        "--rows", type=_rows, default=_ROWS, metavar="N",
-        help="rows of each table on the page; files have all (default: %(default)s)",
-    )  # fmt: skip
-    add(
-        "--set", action="append", default=[], metavar="NAME=VALUE", dest="assignments",
-        help="another value for a threshold; `streamgauge alerts thresholds` lists them",
-    )  # fmt: skip
-    return parser
-
-
-def _rows(written: str) -> int:
-    if not written.isdecimal() or not 1 <= int(written) <= _MOST_ROWS:
-        raise argparse.ArgumentTypeError(f"{written}: is not a number from 1 to {_MOST_ROWS}")
-    return int(written)
 
 
 def _write(arguments: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""What the demo says: progress while it starts, then where to look. 80 columns, plain text."""
+"""The demo's output in the terminal: progress at the start, then the links. 80 columns, plain text."""
 
 import shutil
 import sys
@@ -6,33 +6,31 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TextIO
 
-from streamgauge.demo.web.pages import Place
+from streamgauge.demo.web.pages import Link
 
 
-def say(out: TextIO, line: str) -> None:
-    """At once, also into a pipe: who waits wants to see that something moves.
-
-    A reader or terminal that is gone is no reason to stop: cleaning up goes on."""
+def print_line(out: TextIO, line: str) -> None:
+    """Flushes, also into a pipe. A closed terminal is no error: the cleanup must go on."""
     with suppress(OSError):
         print(line, file=out, flush=True)
 
 
-def guide(places: Sequence[Place], broken: Sequence[str], *, bold: bool) -> str:
-    """The page that a visitor reads in the terminal."""
-    rows = [(place.name, place.address or "not running") for place in places]
+def guide(links: Sequence[Link], broken: Sequence[str], *, bold: bool) -> str:
+    """The text after the start."""
+    rows = [(link.name, link.address or "not running") for link in links]
     lines = ["", _heading("Where to look", bold=bold), *_table(rows)]
-    lines += ["", _heading("What is going on", bold=bold)]
+    lines += ["", _heading("Faults", bold=bold)]
     lines += [f"  broken now: {', '.join(broken) or 'nothing'}"]
     command = _own_command()
-    lines += [f"  {command} demo faults          what else can be broken"]
+    lines += [f"  {command} demo faults          lists all faults"]
     lines += [f"  {command} demo break outage    (or on the start page)"]
     lines += [f"  {command} demo heal outage"]
-    lines += ["", "Ctrl-C ends it and removes everything.", ""]
+    lines += ["", "Ctrl-C stops the demo and removes everything.", ""]
     return "\n".join(lines)
 
 
 def _own_command() -> str:
-    """As it can be typed here: `make run` puts nothing on PATH."""
+    """As you can type it here: `make run` puts nothing on PATH."""
     return "streamgauge" if shutil.which("streamgauge") else sys.argv[0]
 
 

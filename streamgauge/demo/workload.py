@@ -1,4 +1,4 @@
-"""The demo's living workload: healthy actors, and those that can be broken, on one account."""
+"""The workload of the demo on one account: healthy actors, and actors with faults."""
 
 import asyncio
 import logging
@@ -10,22 +10,23 @@ from typing import Final
 import nats
 
 from streamgauge.demo.actors import key_value_bucket, orders
-from streamgauge.demo.actors.context import PATIENCE_SECONDS, Stage
-from streamgauge.demo.faults.registry import BROKEN_AT_FIRST, Cast
+from streamgauge.demo.actors.context import RETRY_PAUSE_SECONDS, ActorContext
+from streamgauge.demo.faults.registry import FaultRegistry
 from streamgauge.demo.nats_server.clock_proxy import WrongClock
 from streamgauge.demo.nats_server.cluster import NatsCluster
+from streamgauge.demo.plan import BROKEN_AT_START
 
-# Patient: a busy laptop is no reason to end the demo.
-ANSWER_SECONDS: Final = 30.0
+# Long: a busy laptop must not end the demo.
+REQUEST_TIMEOUT_SECONDS: Final = 30.0
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Workload:
-    """`ended` ends only when an actor fails."""
+    """`ended` is done only when an actor fails."""
 
-    cast: Cast
+    registry: FaultRegistry
     ended: asyncio.Task[None]
 
 
@@ -37,52 +38,52 @@ async def workload(
     *,
     cluster: NatsCluster | None = None,
     clock: WrongClock | None = None,
-    broken: Iterable[str] = BROKEN_AT_FIRST,
+    broken: Iterable[str] = BROKEN_AT_START,
 ) -> AsyncIterator[Workload]:
-    """Runs the actors meanwhile."""
+    """Runs the actors in the background."""
     client = await nats.connect(
         [url] if isinstance(url, str) else list(url),
         user=user,
         password=password,
         name="streamgauge demo",
-        error_cb=_say,
+        error_cb=_log_error,
         max_reconnect_attempts=-1,
-        reconnect_time_wait=PATIENCE_SECONDS,
+        reconnect_time_wait=RETRY_PAUSE_SECONDS,
     )
     try:
-        jetstream = client.jetstream(timeout=ANSWER_SECONDS)
-        stage = Stage(client, jetstream, clock or WrongClock(), cluster)
-        cast = await _prepared(stage, broken)
-        task = asyncio.create_task(_act(stage, cast), name="workload")
+        jetstream = client.jetstream(timeout=REQUEST_TIMEOUT_SECONDS)
+        context = ActorContext(client, jetstream, clock or WrongClock(), cluster)
+        registry = await _prepared(context, broken)
+        task = asyncio.create_task(_act(context, registry), name="workload")
         try:
-            yield Workload(cast, task)
+            yield Workload(registry, task)
         finally:
             task.cancel()
             await asyncio.wait({task})
     finally:
-        # The server may have died first; a connection that is gone needs no closing.
+        # The server may have ended first.
         with suppress(OSError):
             await client.close()
 
 
-async def _prepared(stage: Stage, broken: Iterable[str]) -> Cast:
-    cast = Cast(stage)
-    for room in (orders, key_value_bucket):
-        await room.prepare(stage)
-    await cast.prepare()
+async def _prepared(context: ActorContext, broken: Iterable[str]) -> FaultRegistry:
+    registry = FaultRegistry(context)
+    for actor in (orders, key_value_bucket):
+        await actor.prepare(context)
+    await registry.prepare()
     for name in broken:
-        await cast.harm(name)
-    return cast
+        await registry.break_(name)
+    return registry
 
 
-async def _say(error: Exception) -> None:
-    """One line instead of the library's traceback; an actor that cannot go on raises anyway."""
-    log.warning("workload: %s: %s", type(error).__name__, error)
+async def _log_error(error: Exception) -> None:
+    """One line instead of the traceback of nats-py; an actor that cannot go on raises."""
+    log.warning("nats client error: type=%s error=%s", type(error).__name__, error)
 
 
-async def _act(stage: Stage, cast: Cast) -> None:
-    """Until one of them fails, or everybody is told to end."""
-    actors = (*orders.actors(stage), *key_value_bucket.actors(stage), *cast.actors())
+async def _act(context: ActorContext, registry: FaultRegistry) -> None:
+    """Until one of them fails, or all are cancelled."""
+    actors = (*orders.actors(context), *key_value_bucket.actors(context), *registry.actors())
     tasks = [asyncio.create_task(actor) for actor in actors]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
@@ -94,8 +95,8 @@ async def _act(stage: Stage, cast: Cast) -> None:
 
 
 async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Says it again and again: waiting with a deadline swallows a cancellation that comes together
-    with the answer (Python 3.11), and then the actor plays on."""
+    """Cancels repeatedly: in Python 3.11 a wait with a timeout swallows a cancellation that arrives
+    together with the response."""
     while pending := [task for task in tasks if not task.done()]:
         for task in pending:
             task.cancel()

@@ -1,4 +1,4 @@
-"""Generated files on disk: written only where they changed."""
+"""Writes generated files, only where they changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_changed(texts: Mapping[Path, str]) -> list[Path]:
-    """Those that were written; the rest is left alone, so that nothing looks newer than it is."""
+    """Returns the files that it wrote; the others keep their modification time."""
     changed = []
     for path, text in texts.items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:

@@ -1,4 +1,4 @@
-"""Text from outside, made safe to print: always one line, never a terminal control code."""
+"""Escapes untrusted text for terminals and logs: one line, no control codes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def one_line(text: str) -> str:
-    """Escape whatever would break a line, move a cursor or hide itself."""
+    """Escapes every character that is not printable."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else _escaped(char) for char in text)

@@ -1,4 +1,4 @@
-"""One log record as one line: for people (text with logfmt fields) or for machines (JSON)."""
+"""Formats a log record as one line: text with logfmt fields, or JSON."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def _fields(record: logging.LogRecord, *, tracebacks: bool) -> dict[str, object]
 
 
 def _time(record: logging.LogRecord) -> str:
-    moment = datetime.fromtimestamp(record.created, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    time = datetime.fromtimestamp(record.created, UTC)
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _level(record: logging.LogRecord) -> str:

@@ -1,4 +1,4 @@
-"""Logs on stderr: how they are switched on, written with fields, and kept to state changes."""
+"""Logging to stderr: configuration, events with fields, and logging of state changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LogLevel(StrEnum):
 
 
 class StreamgaugeHandler(logging.StreamHandler[TextIO]):
-    """A class of its own, so that configuring again replaces ours and nobody else's."""
+    """A class of its own, so that a reconfiguration replaces only our handler."""
 
 
 def configure_logs(
@@ -35,7 +35,7 @@ def configure_logs(
     *,
     stream: TextIO | None = None,
 ) -> None:
-    """Send every record to stderr as one line. May be called again, for a reload."""
+    """Sends every record to stderr as one line. A reload may call it again."""
     severity = logging.getLevelNamesMapping()[LogLevel(level).name]
     make = JsonFormatter if LogFormat(format) is LogFormat.JSON else TextFormatter
     handler = StreamgaugeHandler(stream or sys.stderr)
@@ -47,7 +47,7 @@ def configure_logs(
     root.setLevel(severity)
     for name, least in _QUIETED.items():
         logging.getLogger(name).setLevel(max(least, severity))
-    # A line for each scrape says nothing that Prometheus does not know.
+    # Prometheus records every scrape itself.
     logging.getLogger("aiohttp.access").disabled = True
 
 
@@ -58,13 +58,13 @@ def event(
     /,
     **fields: object,
 ) -> None:
-    """Log a message with fields. An exception goes into the field `error`."""
-    # The message is an argument, so that a percent sign in it is only a percent sign.
+    """Logs a message with fields. Pass an exception as the field `error`."""
+    # As an argument: the message may contain a percent sign.
     logger.log(level, "%s", message, extra={"fields": fields})
 
 
 class StateLog:
-    """Says a thing when it changes, not each time it is seen."""
+    """Logs a state only when it changes."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger
@@ -73,7 +73,7 @@ class StateLog:
     def report(
         self, key: Hashable, state: Hashable, level: int, message: str, /, **fields: object
     ) -> bool:
-        """Log if the state of `key` is new or another than last time; tell whether it was."""
+        """Logs if the state of `key` is new or changed; returns whether it logged."""
         if key in self._states and self._states[key] == state:
             return False
         self._states[key] = state
@@ -81,5 +81,5 @@ class StateLog:
         return True
 
     def forget(self, key: Hashable) -> None:
-        """Drop what no longer exists, so that the memory does not grow with it."""
+        """Drops the state of a key that no longer exists."""
         self._states.pop(key, None)

@@ -71,7 +71,7 @@ async def browser(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bro
 async def opened(
     browser: Browser, url: str, width: int = 1280, scheme: str = "light"
 ) -> AsyncIterator[Page]:
-    """The page, loaded; at the end it must have stayed silent and asked for nothing else."""
+    """The page, loaded; at the end it must have stayed silent and requested nothing else."""
     async with browser.page() as page:
         await page.viewport(width, 900, mobile=width < 500)
         await page.colour_scheme(scheme)
@@ -120,7 +120,7 @@ async def test_dark_mode_changes_the_background(browser: Browser, pages: dict[st
         assert await page.evaluate(background) != light
 
 
-async def test_a_phone_shows_rows_as_cards_that_name_their_numbers(
+async def test_a_small_screen_shows_rows_as_cards_that_name_their_numbers(
     browser: Browser, pages: dict[str, str]
 ) -> None:
     async with opened(browser, pages["hostile"], 390) as page:

@@ -100,7 +100,7 @@ SYSTEM = SystemView(
         replace(consumer("gone", 0), up=False),
         replace(consumer("loop", 5), verdict="redelivery loop"),
     ),
-    notes=("Streams matching ^KV_ are left out.",),
+    notes=("Streams matching ^KV_ are dropped.",),
 )
 
 
@@ -134,7 +134,7 @@ async def served(*systems: SystemView) -> AsyncIterator[str]:
 async def opened(
     browser: Browser, *systems: SystemView, hash_part: str = ""
 ) -> AsyncIterator[Page]:
-    """The page, loaded; at the end it must have stayed silent and asked for nothing else."""
+    """The page, loaded; at the end it must have stayed silent and requested nothing else."""
     async with served(*(systems or (SYSTEM,))) as url, browser.page() as page:
         await page.open(url + hash_part)
         yield page
@@ -189,7 +189,7 @@ async def test_search_narrows_counts_and_lives_in_the_link(browser: Browser) -> 
         assert await page.evaluate(SORTED) == ["pending descending"]
 
 
-async def test_a_search_that_finds_nothing_says_so(browser: Browser) -> None:
+async def test_a_search_that_finds_nothing_reports_that(browser: Browser) -> None:
     async with opened(browser, hash_part="#demo.q=nowhere") as page:
         assert await page.evaluate(NAMES) == []
         assert await page.evaluate(COUNT) == " · 0 of them match"
@@ -232,7 +232,7 @@ async def test_no_width_makes_the_page_scroll_sideways(browser: Browser, width: 
     async with served(system) as url, browser.page() as page:
         await page.viewport(width, 800, mobile=width < 500)
         await page.open(url)
-        # A phone widens its viewport to what overflows: both must still be what was asked for.
+        # A phone widens its viewport to what overflows: both must still be what was requested.
         wide = "[innerWidth, Math.max(innerWidth, document.scrollingElement.scrollWidth)]"
         assert await page.evaluate(wide) == [width, width]
 
@@ -288,9 +288,9 @@ async def test_without_script_all_is_there_and_nothing_pretends_to_work(browser:
         assert await page.evaluate(controls) == 0
 
 
-async def test_refreshing_is_off_until_asked_for_and_survives_a_reload(browser: Browser) -> None:
+async def test_refreshing_is_off_until_requested_and_survives_a_reload(browser: Browser) -> None:
     async with served(SYSTEM) as url, browser.page() as page:
-        # Timers are kept for the test to fire; nobody waits fifteen seconds.
+        # Timers are kept for the test to fire; the test does not wait fifteen seconds.
         await page.before_load("window.timers = []; setTimeout = (f, ms) => timers.push([f, ms])")
         await page.open(url)
         assert await page.evaluate("timers.length") == 0
@@ -302,7 +302,7 @@ async def test_refreshing_is_off_until_asked_for_and_survives_a_reload(browser: 
         assert await page.evaluate("timers.length") == 1
 
 
-async def test_a_page_left_open_says_that_it_is_old(browser: Browser) -> None:
+async def test_a_page_left_open_shows_that_it_is_old(browser: Browser) -> None:
     async with served(SYSTEM) as url, browser.page() as page:
         await page.before_load("window.ticks = []; setInterval = (f) => ticks.push(f)")
         await page.open(url)

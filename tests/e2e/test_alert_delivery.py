@@ -17,8 +17,8 @@ from support.faults.delivery import (
     MessagesAbandoned,
     MessagesLost,
     NakLoop,
-    NobodyPulls,
     NotBound,
+    NoWorkerPulls,
     Stalled,
 )
 from support.faults.fault import (
@@ -63,7 +63,7 @@ FAULTS: Final[tuple[type[Fault], ...]] = (
     MessagesLost,
     OwnerLimitExceeded,
     AckPendingHigh,
-    NobodyPulls,
+    NoWorkerPulls,
     NotBound,
     NakLoop,
     AckWaitTooShort,

@@ -1,4 +1,4 @@
-"""Each failure of the demo leads to its alert on the phone and its verdict on the status page."""
+"""Each fault of the demo leads to its notification and its verdict on the status page."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ HEALTHY: Final = ("--no-history", "--broken", "none")
 
 
 async def _state_where(demo: Demo, name: str, *, fires: bool) -> dict[str, Any]:
-    """Asks until the alert fires, or does not; the time limit of the test ends a wait in vain."""
+    """Polls until the alert fires, or does not; the time limit of the test ends the wait."""
     while True:
-        told: dict[str, Any] = (await demo.state())["faults"][name]
-        if bool(told["firing"]) is fires:
-            return told
+        state: dict[str, Any] = (await demo.state())["faults"][name]
+        if bool(state["firing"]) is fires:
+            return state
         await asyncio.sleep(0.5)
 
 
@@ -42,15 +42,15 @@ async def _verdict_of(demo: Demo, fault: type[Fault]) -> None:
 
 
 async def _broken_and_healed(demo: Demo, name: str) -> None:
-    """The phone rings, the page says why, and after the remedy both fall silent."""
+    """The alert fires, the status page shows the verdict, and after heal the alert resolves."""
     fault = KIND[name]
     code, _, said = await demo.say("break", name)
     assert code == 0, said
     await _state_where(demo, name, fires=True)
-    phone = html.unescape(await text_of(demo.address("Phone")))
+    preview = html.unescape(await text_of(demo.address("Notification preview")))
     stream = fault.place.partition(" > ")[0]
     place = "" if " " in stream else stream
-    assert any(alert in phone and place in phone for alert in fault.alerts), phone
+    assert any(alert in preview and place in preview for alert in fault.alerts), preview
     if fault.verdict:
         await _verdict_of(demo, fault)
     code, _, said = await demo.say("heal", name)
@@ -65,30 +65,30 @@ async def _all_of(demo: Demo, names: tuple[str, ...]) -> None:
 
 
 @pytest.mark.timeout(170)
-async def test_what_is_broken_rings_the_phone_and_heal_ends_it(tmp_path: Path) -> None:
+async def test_a_broken_fault_fires_its_alert_and_heal_resolves_it(tmp_path: Path) -> None:
     async with running_demo(tmp_path, *HEALTHY, "--speed", "90") as demo:
-        if demo.address("Phone") == "not":
-            pytest.skip("Alertmanager cannot be had here")
+        if demo.address("Notification preview") == "not":
+            pytest.skip("Alertmanager is not available here")
         await _all_of(demo, FEW)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-async def test_everything_that_can_be_broken_rings_the_phone(tmp_path: Path) -> None:
+async def test_every_fault_fires_its_alert(tmp_path: Path) -> None:
     async with running_demo(tmp_path, *HEALTHY, "--nodes", "3") as demo:
-        if demo.address("Phone") == "not":
-            pytest.skip("Alertmanager cannot be had here")
-        # One server less moves leaders, which is another failure's sign: it comes last and alone.
+        if demo.address("Notification preview") == "not":
+            pytest.skip("Alertmanager is not available here")
+        # One server less moves leaders, which is another fault's sign: it comes last and alone.
         await _all_of(demo, tuple(name for name in ALL if name != "server-down"))
         await _broken_and_healed(demo, "server-down")
 
 
-OUR_PAGES: Final = ("Start page", "Phone", "Status page")
+OUR_PAGES: Final = ("Start page", "Notification preview", "Status page")
 OTHER_PAGES: Final = ("Prometheus", "Alertmanager")  # what they log is theirs; they must open
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(chromium_path() is None, reason="Chromium cannot be had here")
+@pytest.mark.skipif(chromium_path() is None, reason="Chromium is not available here")
 async def test_every_page_of_the_demo_opens_without_an_error(tmp_path: Path) -> None:
     async with (
         running_demo(tmp_path, "--no-history") as demo,

@@ -18,7 +18,7 @@ from support.grafana.stack import JOB, SYSTEM, Stage, stage
 from support.nats.servers import connected
 from support.waiting import until
 
-from dashboards.colours import NOT_WELL
+from dashboards.panels.colours import UNHEALTHY
 from exporter import catalog
 from exporter.metric import Origin
 from streamgauge.demo.processes.programs import prometheus as find_prometheus
@@ -196,7 +196,7 @@ async def test_two_exporters_double_no_rate(prometheus: Prometheus) -> None:
 
 
 async def test_the_boards_see_both_exporters_apart(prometheus: Prometheus) -> None:
-    panel = panel_of("sg-exporter", "Polls answered in full")
+    panel = panel_of("sg-exporter", "Complete polls over time")
 
     async def instances() -> set[str]:
         found = await prometheus.panel(panel, window())
@@ -213,5 +213,5 @@ async def test_the_stuck_consumer_is_on_the_fleet_board(prometheus: Prometheus) 
         return {series.labels["consumer"]: series.last for series in found if series.ref == "A"}
 
     await until(
-        verdicts, lambda seen: seen.get("stuck", 0) >= NOT_WELL, "the stuck one is not seen"
+        verdicts, lambda seen: seen.get("stuck", 0) >= UNHEALTHY, "the stuck one is not seen"
     )

@@ -21,13 +21,13 @@ from support.archive.process import archiving, ran
 from support.waiting import until
 
 from exporter import catalog
+from spark_rollups.command_line import add_publication_arguments
 from spark_rollups.filesystem import Place, RollupError
 from spark_rollups.publishing import main
 from spark_rollups.publishing import publication as publish
 from spark_rollups.publishing.gauges import Gauge, Gauges
 from spark_rollups.publishing.publication import (
     Publication,
-    add_arguments,
     current_gauges,
     last_success,
     publication_of,
@@ -359,7 +359,7 @@ def test_nobody_there_does_not_end_what_is_sent_every_minute(
 
 def words(*flags: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    add_arguments(parser)
+    add_publication_arguments(parser)
     return parser.parse_args(flags)
 
 

@@ -1,4 +1,4 @@
-"""The wheel: what is in it, what it does without its extras, and what it does with them."""
+"""The wheel: its contents, its commands without extras, and with them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import yaml
 from support.exporter.process import read_series
 from support.nats.servers import NEWEST, NatsServer, connected, default_options
 
-from streamgauge.cli import COMMANDS, EXTRAS
+from streamgauge.cli import COMMANDS
 from streamgauge.demo.processes.program_cache import ProgramMissingError
 
 ROOT: Final = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ Ended = subprocess.CompletedProcess[str]
 
 @dataclass(frozen=True)
 class Place:
-    """A virtual environment with the wheel, run from a folder that is not the source tree."""
+    """A virtual environment with the wheel, outside the source tree."""
 
     folder: Path
 
@@ -61,7 +61,7 @@ def run(*command: str | Path) -> None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built by hatchling: the installed one, else one that pip fetches for it."""
+    """Built by the installed hatchling, else by one that pip downloads."""
     folder = tmp_path_factory.mktemp("wheel")
     alone = ["--no-build-isolation"] if importlib.util.find_spec("hatchling") else []
     pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check")
@@ -72,7 +72,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def bare(wheel: Path, tmp_path: Path) -> Place:
-    """Nothing but the wheel's own files."""
+    """Only the wheel's own files."""
     run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare")
     place = Place(tmp_path / "bare")
     with zipfile.ZipFile(wheel) as archive:
@@ -82,7 +82,7 @@ def bare(wheel: Path, tmp_path: Path) -> Place:
 
 @pytest.fixture
 def whole(bare: Place) -> Place:
-    """The wheel's files, and the libraries of whoever runs the tests, but not their source tree."""
+    """The wheel's files and the libraries of this environment, without the source tree."""
     libraries = sysconfig.get_path("purelib")
     (bare.site_packages / "libraries.pth").write_text(f"{libraries}\n")
     return bare
@@ -96,7 +96,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
     assert not [name for name in names if "__pycache__" in name]
 
 
-def test_the_wheel_holds_what_the_rooms_read(wheel: Path) -> None:
+def test_the_wheel_holds_the_data_files(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     sources = {
@@ -119,10 +119,15 @@ def test_base_dependencies_stay_few(wheel: Path) -> None:
     assert all("extra ==" in each for each in needed)
 
 
-@pytest.mark.parametrize("room", sorted(COMMANDS))
-def test_every_room_has_an_extra(room: str) -> None:
-    for extra in EXTRAS.get(room, room).split(","):
-        assert extra in PROJECT["project"]["optional-dependencies"]
+def test_every_command_has_an_extra() -> None:
+    known = PROJECT["project"]["optional-dependencies"]
+    missing = {
+        f"{name}: {extra}"
+        for name, command in COMMANDS.items()
+        for extra in command.extra.split(",")
+        if extra not in known
+    }
+    assert not missing, f"add to optional-dependencies in pyproject.toml: {missing}"
 
 
 WORDS: Final = {
@@ -137,18 +142,18 @@ WORDS: Final = {
 }
 
 
-def test_without_the_extra_a_room_names_it(bare: Place) -> None:
-    for room in COMMANDS:
-        ended = bare.streamgauge(room, *WORDS[room])
-        extra = EXTRAS.get(room, room)
-        assert ended.returncode == 2, f"{room}: {ended.stdout}{ended.stderr}"
-        assert f"install streamgauge[{extra}]" in ended.stderr
+def test_without_its_extra_a_command_names_it(bare: Place) -> None:
+    for name, command in COMMANDS.items():
+        ended = bare.streamgauge(name, *WORDS[name])
+        assert ended.returncode == 2, f"{name}: {ended.stdout}{ended.stderr}"
+        assert f"install streamgauge[{command.extra}]" in ended.stderr
         assert ended.stderr.count("\n") == 1
 
 
-def test_what_needs_no_extra_works_without(bare: Place) -> None:
-    assert bare.streamgauge("--version").stdout.startswith("streamgauge ")
-    assert bare.streamgauge("--help").returncode == 0
+def test_help_and_version_need_no_extra(bare: Place) -> None:
+    for words in ((), ("exporter",), ("archive", "verify")):
+        assert bare.streamgauge(*words, "--version").stdout.startswith("streamgauge ")
+        assert bare.streamgauge(*words, "--help").stdout.startswith("usage: streamgauge ")
 
 
 def test_the_rules_come_out_of_the_wheel(whole: Place) -> None:
@@ -167,7 +172,7 @@ def test_the_boards_come_out_of_the_wheel(whole: Place) -> None:
     assert len(titles) == len(set(titles)) == 7
 
 
-async def look_once(place: Place, tmp_path: Path) -> Ended:
+async def poll_once(place: Place, tmp_path: Path) -> Ended:
     async with NatsServer(NEWEST, default_options()) as server:
         async with connected(server) as client:
             await client.jetstream().add_stream(name="ORDERS", subjects=["orders.>"])
@@ -180,7 +185,7 @@ async def look_once(place: Place, tmp_path: Path) -> Ended:
 
 
 async def test_the_exporter_of_the_wheel_sees_a_stream(whole: Place, tmp_path: Path) -> None:
-    ended = await look_once(whole, tmp_path)
+    ended = await poll_once(whole, tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert read_series(ended.stdout).value("stream_up", stream="ORDERS") == 1
 
@@ -188,7 +193,7 @@ async def test_the_exporter_of_the_wheel_sees_a_stream(whole: Place, tmp_path: P
 @pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("extra", ["exporter", "alerts", "archive", "dashboards"])
-def test_each_extra_is_enough_for_its_room(extra: str, wheel: Path, tmp_path: Path) -> None:
+def test_each_extra_is_enough_for_its_command(extra: str, wheel: Path, tmp_path: Path) -> None:
     """Fetched from the index into an empty environment."""
     run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "place")
     place = Place(tmp_path / "place")
@@ -201,7 +206,7 @@ def test_each_extra_is_enough_for_its_room(extra: str, wheel: Path, tmp_path: Pa
         "dashboards": ("render", "--out", "boards"),
     }
     ended = place.streamgauge(extra, *words[extra])
-    # Nobody listens there: 1 is what a poll that failed says.
+    # Nothing listens there: exit code 1 is a failed poll.
     assert ended.returncode == (1 if extra == "exporter" else 0), ended.stderr
 
 
@@ -212,6 +217,6 @@ async def test_installed_alone_the_exporter_sees_a_stream(wheel: Path, tmp_path:
     pip = (sys.executable, "-m", "pip", "--quiet", "--python", place.python, "install")
     await asyncio.to_thread(run, sys.executable, "-m", "venv", "--without-pip", place.folder)
     await asyncio.to_thread(run, *pip, f"{wheel}[exporter]")
-    ended = await look_once(place, tmp_path)
+    ended = await poll_once(place, tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert read_series(ended.stdout).value("stream_up", stream="ORDERS") == 1

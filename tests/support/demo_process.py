@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-LAST_LINE = "Ctrl-C ends it"
+LAST_LINE = "Ctrl-C stops"
 COMMAND = (sys.executable, "-m", "streamgauge.cli", "demo")
 
 

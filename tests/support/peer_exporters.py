@@ -31,7 +31,7 @@ from support.nats.servers import (
 )
 from support.waiting import until
 
-from alerts.compatibility import EXPORTER, ROOT, SURVEYOR
+from alerts.compatibility.rule_files import EXPORTER, ROOT, SURVEYOR
 from exporter import catalog
 from streamgauge.demo.nats_server.options import SYSTEM_ACCOUNT
 from streamgauge.demo.processes.child import Child
@@ -58,7 +58,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class ScrapeView:
+class PeerScrapes:
     """The expositions of all three, by program."""
 
     texts: Mapping[str, str]
@@ -75,15 +75,15 @@ class ScrapeView:
         return {name for name in found if not name.startswith(("go_", "process_", "promhttp_"))}
 
 
-def recorded() -> ScrapeView:
-    return ScrapeView({name: (RECORDED / f"{name}.txt").read_text() for name in (*PEERS, OURS)})
+def recorded() -> PeerScrapes:
+    return PeerScrapes({name: (RECORDED / f"{name}.txt").read_text() for name in (*PEERS, OURS)})
 
 
 def missing_peers() -> list[str]:
     return [name for name in PEERS if shutil.which(name) is None]
 
 
-async def take_moment(folder: Path) -> ScrapeView:
+async def scrape_peers(folder: Path) -> PeerScrapes:
     options = default_options(
         accounts=(
             Account("APP", (User("app", "app"),)),
@@ -100,7 +100,7 @@ async def take_moment(folder: Path) -> ScrapeView:
             async with _peer(folder, PEERS[1], *flags) as surveyor:
                 ours = await _ours(folder, cluster)
                 texts = (await _scrape(exporter), await _scrape(surveyor), ours)
-    return ScrapeView(dict(zip((*PEERS, OURS), texts, strict=True)))
+    return PeerScrapes(dict(zip((*PEERS, OURS), texts, strict=True)))
 
 
 async def _populate(cluster: NatsCluster) -> None:
@@ -179,7 +179,7 @@ def _shortened(text: str, wanted: set[str]) -> str:
 
 async def _record() -> None:
     with TemporaryDirectory() as folder:
-        moment = await take_moment(Path(folder))
+        moment = await scrape_peers(Path(folder))
     RECORDED.mkdir(parents=True, exist_ok=True)
     compared = {old.name for old in (*EXPORTER, *SURVEYOR) if old.rule}
     for program, text in moment.texts.items():

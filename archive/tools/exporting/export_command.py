@@ -1,11 +1,10 @@
-"""Export an archive, or some of its series, as OpenMetrics text, with the samples of the log.
-OpenMetrics has no stale markers, so they are dropped; --opaque writes what OpenMetrics cannot express."""
+"""`streamgauge archive export`: writes series as OpenMetrics text."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,27 +18,13 @@ from archive.tables.sample_columns import Samples, run_starts
 from archive.tables.schema import LATEST_TIME, STALE_BITS
 from archive.tables.series import Labels, SeriesRegistry, metric_of, read_series
 from archive.tools.archive_view import View, open_view
-from archive.tools.arguments import add_place, add_span, span
+from archive.tools.arguments import span
 from archive.tools.errors import ToolError
 from archive.tools.exporting.opaque import OpaqueMessages
 from archive.tools.exporting.openmetrics_text import EOF, exemplar_text, sample_lines, series_text
 from archive.tools.exporting.plan import ExportPlan, metric_bounds
 from archive.tools.opaque_messages import Exemplar
 from archive.tools.series_selector import Selector, chosen, parse_selector
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    add_place(parser)
-    add_span(parser)
-    parser.add_argument(
-        "--match", action="append", default=[], metavar="SELECTOR",
-        help="only these series, like 'up{job=\"nats\"}'; repeatable",
-    )  # fmt: skip
-    parser.add_argument("--output", metavar="FILE", help="output file (default: standard output)")
-    parser.add_argument(
-        "--opaque", metavar="FILE",
-        help="also native histograms, exemplars and metadata, as JSON lines with base64",
-    )  # fmt: skip
 
 
 def run(args: Namespace, progress: Progress) -> int:

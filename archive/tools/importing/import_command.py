@@ -1,5 +1,4 @@
-"""Import samples of a Prometheus server or an OpenMetrics file, to fill an outage or add the time
-before the archive. Samples that exist are not duplicated, so you can repeat an import."""
+"""`streamgauge archive import`: imports samples of a Prometheus server or an OpenMetrics file."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ import asyncio
 import contextlib
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ import aiohttp
 from archive.progress import Progress, Step
 from archive.tables.schema import DAY_MS, LATEST_TIME
 from archive.tables.storage import shown
-from archive.tools.arguments import add_span, span
+from archive.tools.arguments import span
 from archive.tools.errors import ToolError
 from archive.tools.importing.batch import ImportBatch, ImportTarget
 from archive.tools.importing.opaque import OpaqueReader
@@ -29,36 +28,6 @@ from archive.tools.series_selector import parse_selector
 
 # Prometheus' default retention.
 _PROMETHEUS_DAYS: Final = 15
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "place", metavar="DIR", help="the data folder, or http://HOST:PORT of a running archive"
-    )
-    parser.add_argument(
-        "--store", metavar="ADDRESS", help="address of the Parquet files, if they are not in DIR"
-    )
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument(
-        "--prometheus", metavar="URL", help="a server, such as http://127.0.0.1:9090"
-    )
-    source.add_argument("--openmetrics", metavar="FILE", help="a text file; - is standard input")
-    source.add_argument(
-        "--opaque", metavar="FILE", help="a file of export --opaque, with native histograms"
-    )
-    parser.add_argument(
-        "--via", choices=["remote-read", "query"],
-        help="API of the server (default: remote read if it has it, which is exact)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--match", action="append", default=[], metavar="SELECTOR",
-        help="only these series of the server, like 'up{job=\"nats\"}'; repeatable",
-    )  # fmt: skip
-    add_span(parser)
-    parser.add_argument("--replica-label", default="", metavar="LABEL", help="label to remove")
-    parser.add_argument("--user", metavar="NAME", help="user name at the server")
-    parser.add_argument("--password-file", metavar="FILE", help="file that holds the password")
-    parser.add_argument("--token-file", metavar="FILE", help="file that holds a bearer token")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,10 @@
-"""Show the days of an archive, the bytes per sample, and gaps. The log is included, so the newest
-minutes are shown too."""
+"""`streamgauge archive inspect`: shows days, bytes per sample and gaps."""
 
 from __future__ import annotations
 
 import json
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,22 +14,11 @@ from archive.tables.manifest import Manifest
 from archive.tables.schema import FORMAT_VERSION
 from archive.tables.series import read_series
 from archive.tools.archive_view import View, open_view
-from archive.tools.arguments import add_place, bytes_text, duration_ms, moment
+from archive.tools.arguments import bytes_text, duration_ms, moment
 from archive.tools.inspecting.gaps import Gap, gaps
 from archive.tools.inspecting.label_gaps import LabelGap, gaps_by_label
 
 GAPS_SHOWN = 20
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    add_place(parser)
-    parser.add_argument(
-        "--gap", default="5m", metavar="TIME", help="minimum length of a gap (default 5m)"
-    )
-    parser.add_argument(
-        "--by", metavar="LABEL", help="also show missing hours for each value of this label"
-    )
-    parser.add_argument("--json", action="store_true", help="JSON output")
 
 
 def run(args: Namespace, progress: Progress) -> int:

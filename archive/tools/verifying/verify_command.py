@@ -1,11 +1,10 @@
-"""Verify an archive: every file against the manifest, every row against the format, every statistic
-against its samples, and the checksums of the log. Changes nothing; exit code 1 when it finds faults."""
+"""`streamgauge archive verify`: checks files, rows, statistics and the log."""
 
 from __future__ import annotations
 
 import hashlib
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,7 +14,7 @@ from archive.tables.arrow import pa
 from archive.tables.manifest import FileEntry
 from archive.tables.storage import Storage, StorageError
 from archive.tools.archive_view import View, open_view
-from archive.tools.arguments import add_place, bytes_text
+from archive.tools.arguments import bytes_text
 from archive.tools.verifying.day import day_faults
 from archive.tools.verifying.series import KnownNames, series_faults
 from archive.wal.segment_reader import EndingKind, check_segment
@@ -27,11 +26,6 @@ _BLOCK = 1 << 20
 class Finding:
     text: str
     is_fault: bool = True
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    add_place(parser)
-    parser.add_argument("--quick", action="store_true", help="checksums only, without the rows")
 
 
 def run(args: Namespace, progress: Progress) -> int:

@@ -1,1 +1,1 @@
-"""One check per file; the file is named like its code, with _ for -."""
+"""One check per module; the module name is the code with _ for -."""

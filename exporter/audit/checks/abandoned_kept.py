@@ -1,4 +1,4 @@
-"""Messages that ran out of deliveries stay for ever."""
+"""Messages that reach max_deliver are never removed."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext, acks
-from exporter.audit.findings import of_stream
+from exporter.audit.findings import stream_finding
 from exporter.audit.units import listed
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
         if config.retention not in ("workqueue", "interest") or config.max_age_seconds is not None:
             continue
-        ends = [who.name for who, its in scene.consumers_of(row) if acks(its) and its.max_deliver]
-        if ends:
-            yield of_stream(
-                row, f"{config.retention}, no max_age; max_deliver is set on {listed(ends)}"
+        limited = [
+            consumer.name
+            for consumer, settings in context.consumers_of(row)
+            if acks(settings) and settings.max_deliver
+        ]
+        if limited:
+            yield stream_finding(
+                row, f"{config.retention}, no max_age; max_deliver is set on {listed(limited)}"
             )
 
 
@@ -25,20 +29,20 @@ CHECK = Check(
     code="abandoned-kept",
     severity=Severity.WARN,
     subject=Subject.STREAM,
-    title="Messages that run out of deliveries are never removed",
-    meaning="A message that reached max_deliver stays in this stream for ever.",
+    title="Messages that reach max_deliver are never removed",
+    meaning="A message that reaches max_deliver stays in this stream.",
     condition=(
-        "The retention is workqueue or interest, there is no max_age, and a consumer has a "
-        "finite max_deliver."
+        "The retention is workqueue or interest, max_age is not set, and a consumer has a finite "
+        "max_deliver."
     ),
     why=(
-        "Only an acknowledgement removes a message here; what was given up is never "
-        "acknowledged and fills the stream slowly."
+        "Only an acknowledgement removes a message here. Messages that reach max_deliver are "
+        "never acknowledged and slowly fill the stream."
     ),
     remedy=(
-        "Remove what was given up by its sequence once it is dealt with, or set a max_age well "
-        "above the retries and the longest outage: it deletes what exceeds it, also work that "
-        "nobody has done yet."
+        "Delete such messages by sequence after you handled them. Or set a max_age well above the "
+        "retries and the longest outage: it deletes what exceeds it, including work that is not "
+        "done yet."
     ),
     commands=(
         "nats stream rmm STREAM SEQUENCE",

@@ -1,4 +1,4 @@
-"""The account soon may have no further consumer."""
+"""The account is near its limit of consumers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.facts.account_limits import near_limit
+from exporter.audit.facts.account_limits import accounts_near_limit
 from exporter.model import AccountUsage
 
 NEAR = 0.9
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    return near_limit(scene, _counted, "consumers", near=NEAR)
+def find(context: AuditContext) -> Iterator[Finding]:
+    return accounts_near_limit(context, _counted, "consumers", near=NEAR)
 
 
 def _counted(usage: AccountUsage) -> tuple[int | None, int | None]:
@@ -24,15 +24,16 @@ CHECK = Check(
     code="account-consumers-near-limit",
     severity=Severity.WARN,
     subject=Subject.ACCOUNT,
-    title="Nearly as many consumers as the account may have",
-    meaning="The account soon may have no further consumer.",
+    title="The account is near its limit of consumers",
+    meaning="The account can soon create no more consumers.",
     condition=(
-        "The consumers reach 90 % of the account's limit, which only the account source is told."
+        "The number of consumers is at least 90 % of the account's limit. Only the account source "
+        "reports the limit."
     ),
-    why="Applications that make their consumer at start fail to start.",
+    why="Applications that create their consumer at startup fail to start.",
     remedy=(
-        "Remove what nobody uses, find out who leaves consumers behind, or raise the limit. "
-        "Removing cannot be undone."
+        "Remove unused consumers, find the client that leaves consumers behind, or raise the "
+        "limit. Deleted consumers cannot be restored."
     ),
     commands=(
         "nats account info",

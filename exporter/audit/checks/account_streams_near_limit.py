@@ -1,4 +1,4 @@
-"""The account soon may have no further stream."""
+"""The account is near its limit of streams."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.facts.account_limits import near_limit
+from exporter.audit.facts.account_limits import accounts_near_limit
 from exporter.model import AccountUsage
 
 NEAR = 0.9
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    return near_limit(scene, _counted, "streams", near=NEAR)
+def find(context: AuditContext) -> Iterator[Finding]:
+    return accounts_near_limit(context, _counted, "streams", near=NEAR)
 
 
 def _counted(usage: AccountUsage) -> tuple[int | None, int | None]:
@@ -24,13 +24,14 @@ CHECK = Check(
     code="account-streams-near-limit",
     severity=Severity.WARN,
     subject=Subject.ACCOUNT,
-    title="Nearly as many streams as the account may have",
-    meaning="The account soon may have no further stream.",
+    title="The account is near its limit of streams",
+    meaning="The account can soon create no more streams.",
     condition=(
-        "The streams reach 90 % of the account's limit, which only the account source is told."
+        "The number of streams is at least 90 % of the account's limit. Only the account source "
+        "reports the limit."
     ),
-    why="Applications that make their stream at start fail to start.",
-    remedy="Remove what nobody uses, or raise the limit. Removing cannot be undone.",
+    why="Applications that create their stream at startup fail to start.",
+    remedy="Remove unused streams, or raise the limit. Deleted streams cannot be restored.",
     commands=(
         "nats account info",
         "nats auth account edit ACCOUNT --js-streams HIGHER",

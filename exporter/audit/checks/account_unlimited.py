@@ -1,4 +1,4 @@
-"""An account may fill the disks of the servers."""
+"""The account has no storage limit."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject, Unknown
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_account
+from exporter.audit.findings import account_finding
 from exporter.model import AccountUsage
 
 
-def find(scene: AuditContext) -> Iterator[Finding | Unknown]:
-    for row in scene.accounts:
+def find(context: AuditContext) -> Iterator[Finding | Unknown]:
+    for row in context.accounts:
         for usage in row.usage:
             if usage.storage_unlimited is None and usage.storage_limit is None:
-                reason = "the servers do not tell the limits of the account"
+                reason = "the servers do not report the limits of the account"
                 yield Unknown(account=row.name, reason=reason)
-            free = [name for name, unlimited in _kinds(usage) if unlimited]
-            if free:
+            unlimited_kinds = [name for name, unlimited in _kinds(usage) if unlimited]
+            if unlimited_kinds:
                 tier = f" in tier {usage.tier}" if usage.tier else ""
-                yield of_account(row, f"no limit of {' and '.join(free)}{tier}")
+                yield account_finding(row, f"no {' and no '.join(unlimited_kinds)} limit{tier}")
 
 
 def _kinds(usage: AccountUsage) -> tuple[tuple[str, bool | None], ...]:
@@ -30,16 +30,17 @@ CHECK = Check(
     code="account-unlimited",
     severity=Severity.INFO,
     subject=Subject.ACCOUNT,
-    title="An account without a storage limit",
-    meaning="The account may use all the storage or memory that the servers have.",
-    condition="The servers say that the account's storage or memory is not limited.",
+    title="The account has no storage limit",
+    meaning="The account can use all storage or memory of the servers.",
+    condition="The servers report that the account's storage or memory is not limited.",
     why=(
-        "One account that grows takes the place of all others, and everybody is refused at the "
-        "same time."
+        "One growing account can use up the storage of all accounts. Then all publishers are "
+        "rejected at the same time."
     ),
     remedy=(
-        "Limit the account: in the configuration of the servers as max_file and max_mem of its "
-        "jetstream block, or in its JWT. Below what it uses now all its publishers are refused."
+        "Limit the account with max_file and max_mem in its jetstream block of the server "
+        "configuration, or in its JWT. A limit below the current usage rejects all publishers of "
+        "the account."
     ),
     commands=(
         "nats account info",

@@ -1,4 +1,4 @@
-"""A message expires before it can be delivered a second time."""
+"""Messages expire before their first redelivery."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_consumer
-from exporter.audit.units import span
+from exporter.audit.findings import consumer_finding
+from exporter.audit.units import duration
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.acking_consumers:
-        found = scene.stream_of(row)
-        # With an end to the retries another check adds them all up.
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.acking_consumers:
+        found = context.stream_of(row)
+        # horizon-over-retention covers a finite max_deliver.
         if found is None or config.max_deliver is not None:
             continue
-        kept = found[1].max_age_seconds
+        max_age = found[1].max_age_seconds
         wait = config.backoff_seconds[0] if config.backoff_seconds else config.ack_wait_seconds
-        if kept is not None and wait is not None and wait >= kept:
-            yield of_consumer(
-                row, f"the first retry comes after {span(wait)}, max_age {span(kept)}"
+        if max_age is not None and wait is not None and wait >= max_age:
+            yield consumer_finding(
+                row, f"first redelivery after {duration(wait)}, max_age {duration(max_age)}"
             )
 
 
@@ -28,16 +28,16 @@ CHECK = Check(
     code="ack-wait-over-retention",
     severity=Severity.WARN,
     subject=Subject.CONSUMER,
-    title="Messages expire before their first retry",
-    meaning="The stream removes a message before a second worker could get it.",
+    title="Messages expire before their first redelivery",
+    meaning="The stream removes a message before it can be delivered a second time.",
     condition=(
-        "max_deliver is -1, the stream has a max_age, and ack_wait, or the first step of the "
-        "backoff, is as long or longer."
+        "max_deliver is -1, the stream has a max_age, and ack_wait or the first backoff step is "
+        "at least max_age."
     ),
-    why="What a worker had in hand when it died is gone, although retries are unlimited.",
+    why="A message in flight is lost when its worker dies, although deliveries are not limited.",
     remedy=(
-        "Keep messages several times longer than ack_wait, or shorten ack_wait, but not below the "
-        "slowest usual work. An age shorter than the present one deletes what exceeds it."
+        "Set max_age to several times ack_wait, or lower ack_wait, but not below the slowest "
+        "normal processing time. A max_age below the current one deletes what exceeds it."
     ),
     commands=(
         "nats stream edit STREAM --max-age LONGER_AGE",

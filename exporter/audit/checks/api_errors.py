@@ -1,4 +1,4 @@
-"""Requests to JetStream's own interface fail."""
+"""JetStream API requests fail."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_account
-from exporter.audit.units import span
+from exporter.audit.findings import account_finding
+from exporter.audit.units import duration
 
 ENOUGH = 100
 MANY = 0.01
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    before = {row.name: row for row in scene.earlier.accounts} if scene.earlier else {}
-    for row in scene.accounts:
+def find(context: AuditContext) -> Iterator[Finding]:
+    before = {row.name: row for row in context.earlier.accounts} if context.earlier else {}
+    for row in context.accounts:
         old = before.get(row.name)
         if old is None:
             continue
-        asked, failed = (
+        requests, failed = (
             _since(row.api_requests, old.api_requests),
             _since(row.api_errors, old.api_errors),
         )
-        if asked is None or failed is None or asked < ENOUGH or failed <= MANY * asked:
+        if requests is None or failed is None or requests < ENOUGH or failed <= MANY * requests:
             continue
-        yield of_account(
-            row, f"{failed:,} of {asked:,} API requests failed in {span(scene.seconds)}"
+        yield account_finding(
+            row, f"{failed:,} of {requests:,} API requests failed in {duration(context.seconds)}"
         )
 
 
 def _since(now: int | None, before: int | None) -> int | None:
-    """None also when the counter began anew."""
+    """None if unknown or if the counter was reset."""
     return None if now is None or before is None or now < before else now - before
 
 
@@ -39,15 +39,15 @@ CHECK = Check(
     code="api-errors",
     severity=Severity.INFO,
     subject=Subject.ACCOUNT,
-    title="Requests to the JetStream API fail",
-    meaning="Between the two looks more than one in a hundred API requests of the account failed.",
-    condition="100 or more API requests between the two looks, and more than 1 % of them failed.",
+    title="JetStream API requests fail",
+    meaning="More than 1 % of the account's API requests failed between two polls.",
+    condition="100 or more API requests between the two polls, and more than 1 % of them failed.",
     why=(
-        "Some application asks for streams or consumers that are not there, or is refused; "
-        "often it tries again at once, and loads the meta leader."
+        "An application requests streams or consumers that do not exist, or lacks permissions. "
+        "Immediate retries load the meta leader."
     ),
-    remedy="Listen to the requests and their answers for a moment, and see who asks for what.",
+    remedy="Watch API requests and responses for a short time to find the client.",
     commands=("nats events --js-advisory",),
-    needs=frozenset({Need.SECOND_LOOK}),
+    needs=frozenset({Need.SECOND_POLL}),
     find=find,
 )

@@ -1,4 +1,4 @@
-"""Requests to JetStream's own interface pile up."""
+"""JetStream API requests queue up."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_server
+from exporter.audit.findings import server_finding
 
 MANY = 1_000
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row in scene.servers:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row in context.servers:
         if row.api_inflight is not None and row.api_inflight > MANY:
-            yield of_server(row, f"{row.api_inflight:,} API requests in flight")
+            yield server_finding(row, f"{row.api_inflight:,} API requests in flight")
 
 
 CHECK = Check(
     code="api-inflight-high",
     severity=Severity.WARN,
     subject=Subject.SERVER,
-    title="API requests pile up",
-    meaning="More than a thousand requests to the JetStream API wait at this server.",
+    title="JetStream API requests queue up",
+    meaning="More than 1,000 JetStream API requests wait on this server.",
     condition="More than 1,000 API requests are in flight.",
     why=(
-        "At 10,000 the server drops all that wait, of everybody; until then every application "
-        "that asks waits as well."
+        "At 10,000 requests the server drops all queued requests. Until then, every client waits "
+        "longer for its response."
     ),
     remedy=(
-        "See who asks so often: consumers that are made for each message, or infos that are "
-        "asked in a loop."
+        "Find the client that sends so many requests. Common causes are one consumer per message, "
+        "and stream or consumer info in a loop."
     ),
     commands=("nats server watch api requests",),
     needs=frozenset({Need.SERVERS}),

@@ -1,4 +1,4 @@
-"""A backoff that gets shorter."""
+"""The backoff decreases."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from itertools import pairwise
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_consumer
-from exporter.audit.units import listed, span
+from exporter.audit.findings import consumer_finding
+from exporter.audit.units import duration, listed
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.acking_consumers:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.acking_consumers:
         steps = config.backoff_seconds
         if any(later < earlier for earlier, later in pairwise(steps)):
-            yield of_consumer(row, f"backoff {listed([span(step) for step in steps], 8)}")
+            yield consumer_finding(row, f"backoff {listed([duration(step) for step in steps], 8)}")
 
 
 CHECK = Check(
@@ -23,12 +23,12 @@ CHECK = Check(
     severity=Severity.INFO,
     subject=Subject.CONSUMER,
     title="The backoff decreases",
-    meaning="A later retry comes sooner than an earlier one.",
-    condition="Some step of the backoff is shorter than the one before it.",
-    why="The longer something fails the harder it is tried; this is mostly a mistake in the list.",
+    meaning="A later redelivery comes sooner than an earlier one.",
+    condition="A step of the backoff is shorter than the step before it.",
+    why="The longer a message fails, the more often it is retried. The list is probably wrong.",
     remedy=(
-        "Write the steps in rising order. FIRST takes the place of ack_wait, so it must not be "
-        "shorter than the work takes; STEPS must be below max_deliver."
+        "Write the steps in increasing order. FIRST replaces ack_wait, so it must not be shorter "
+        "than the processing time. STEPS must be below max_deliver."
     ),
     commands=(
         "nats consumer edit STREAM CONSUMER --backoff linear --backoff-steps STEPS --backoff-min FIRST --backoff-max LAST",

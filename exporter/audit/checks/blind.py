@@ -1,4 +1,4 @@
-"""Messages come again, and nobody measures how long acknowledging takes."""
+"""Redeliveries, but no ack samples."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
 from exporter.audit.context import AuditContext, consumer_key
-from exporter.audit.findings import of_consumer
-from exporter.audit.units import share
+from exporter.audit.findings import consumer_finding
+from exporter.audit.units import percent
 
 MANY = 0.01
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    if scene.history is None:
+def find(context: AuditContext) -> Iterator[Finding]:
+    if context.history is None:
         return
-    for row, config in scene.acking_consumers:
-        ratio = scene.history.redelivery_ratio(consumer_key(row))
+    for row, config in context.acking_consumers:
+        ratio = context.history.redelivery_ratio(consumer_key(row))
         if not config.sample_percent and ratio is not None and ratio > MANY:
-            yield of_consumer(
-                row, f"{share(ratio)} of a day's deliveries were repeats, none is sampled"
+            yield consumer_finding(
+                row, f"{percent(ratio)} of a day's deliveries were redeliveries, no ack samples"
             )
 
 
@@ -27,16 +27,11 @@ CHECK = Check(
     code="blind",
     severity=Severity.INFO,
     subject=Subject.CONSUMER,
-    title="Redeliveries, and acknowledgements are not timed",
-    meaning="Messages are delivered again, and no acknowledgement is sampled that could tell why.",
-    condition=(
-        "No sample_freq is set and more than 1 % of the deliveries of a day were repeated ones."
-    ),
-    why="Whether ack_wait is too short or workers fail can then only be guessed.",
-    remedy=(
-        "Let the server time a share of the acknowledgements; Streamgauge draws them as a "
-        "histogram."
-    ),
+    title="Redeliveries, but no ack samples",
+    meaning="Messages are redelivered, but no acks are sampled to show the cause.",
+    condition="sample_freq is not set and more than 1 % of a day's deliveries were redeliveries.",
+    why="Without samples you cannot see whether ack_wait is too short or workers fail.",
+    remedy="Let the server sample a share of the acks. Streamgauge exports them as a histogram.",
     commands=("nats consumer edit STREAM CONSUMER --sample 10",),
     needs=frozenset({Need.HISTORY}),
     find=find,

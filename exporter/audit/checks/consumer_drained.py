@@ -1,4 +1,4 @@
-"""A consumer that has finished with a stream that has ended."""
+"""The consumer is finished and its stream is idle."""
 
 from __future__ import annotations
 
@@ -6,35 +6,38 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.facts.idle_time import age, stored_nothing_for
-from exporter.audit.findings import of_consumer
-from exporter.audit.units import DAY, span
+from exporter.audit.facts.idle_time import age, stream_idle_seconds
+from exporter.audit.findings import consumer_finding
+from exporter.audit.units import DAY, duration
 
 LONG_SECONDS = 30 * DAY
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.consumers:
-        found, old = scene.stream_of(row), age(row.created, scene.now)
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.consumers:
+        found, old = context.stream_of(row), age(row.created, context.now)
         if not config.durable or found is None or row.num_pending or row.num_ack_pending:
             continue
-        idle = stored_nothing_for(found[0], scene.now)
+        idle = stream_idle_seconds(found[0], context.now)
         if old is not None and old > LONG_SECONDS and idle is not None and idle > LONG_SECONDS:
-            yield of_consumer(row, f"nothing to do, its stream stored nothing for {span(idle)}")
+            yield consumer_finding(row, f"nothing pending, stream idle for {duration(idle)}")
 
 
 CHECK = Check(
     code="consumer-drained",
     severity=Severity.INFO,
     subject=Subject.CONSUMER,
-    title="A consumer has nothing left to do",
-    meaning="The consumer has finished everything of a stream that gets no messages any more.",
+    title="The consumer is finished and its stream is idle",
+    meaning="The consumer has acknowledged all messages of a stream that gets no new ones.",
     condition=(
-        "The consumer is durable and older than 30 days, nothing is pending or unacknowledged, "
-        "and nothing was stored in its stream for 30 days."
+        "The consumer is durable and older than 30 days, has no pending or unacknowledged "
+        "messages, and its stream stored nothing for 30 days."
     ),
-    why="It costs memory, disk and a Raft group for nothing.",
-    remedy="Ask its owner whether both have served their time. Removing cannot be undone.",
+    why="It uses memory, disk and a Raft group without benefit.",
+    remedy=(
+        "Clarify with the owner whether the stream and the consumer are still needed. Deleted "
+        "consumers cannot be restored."
+    ),
     commands=(
         "nats consumer info STREAM CONSUMER",
         "nats consumer rm STREAM CONSUMER",

@@ -1,4 +1,4 @@
-"""Nobody has got anything from this consumer for a month."""
+"""A durable consumer delivers nothing."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.facts.idle_time import delivered_nothing_for
-from exporter.audit.findings import of_consumer
-from exporter.audit.units import DAY, span
+from exporter.audit.facts.idle_time import consumer_idle_seconds
+from exporter.audit.findings import consumer_finding
+from exporter.audit.units import DAY, duration
 
 LONG_SECONDS = 30 * DAY
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.consumers:
-        idle = delivered_nothing_for(row, scene.now)
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.consumers:
+        idle = consumer_idle_seconds(row, context.now)
         if config.durable and idle is not None and idle > LONG_SECONDS:
-            ever = "nothing delivered" if row.delivered_consumer_seq else "nothing ever delivered"
-            yield of_consumer(row, f"{ever} for {span(idle)}, {row.num_pending:,} waiting")
+            verb = "no delivery for" if row.delivered_consumer_seq else "never delivered in"
+            evidence = f"{verb} {duration(idle)}, {row.num_pending:,} pending"
+            yield consumer_finding(row, evidence)
 
 
 CHECK = Check(
@@ -28,16 +29,16 @@ CHECK = Check(
     title="A durable consumer delivers nothing",
     meaning="The durable consumer has not delivered a message for 30 days.",
     condition=(
-        "The consumer is durable, and its last delivery is more than 30 days ago, or it never "
-        "delivered anything and is older than that."
+        "The consumer is durable, and its last delivery is more than 30 days ago. Or it never "
+        "delivered a message and is older than 30 days."
     ),
     why=(
-        "It may belong to something that is gone; it still costs memory and disk on each of its "
-        "servers, and on interest and workqueue streams it holds messages back."
+        "Its application may no longer exist. It still uses memory and disk on each replica. On "
+        "interest and workqueue streams it prevents the removal of messages."
     ),
     remedy=(
-        "Ask its owner; remove it when nobody needs its position any more. Removing cannot be "
-        "undone."
+        "Clarify with the owner, and delete the consumer if its position is no longer needed. "
+        "Deleted consumers cannot be restored."
     ),
     commands=(
         "nats consumer info STREAM CONSUMER",

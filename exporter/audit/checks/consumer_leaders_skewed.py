@@ -1,4 +1,4 @@
-"""One server leads far more consumers than the others."""
+"""One server leads most consumers."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
 from exporter.audit.context import AuditContext
 from exporter.audit.facts.server_balance import overloaded
-from exporter.audit.findings import of_server
+from exporter.audit.findings import server_finding
 
 TIMES = 1.5
 LEAST = 20
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for found in overloaded(scene, lambda row: row.consumer_leaders, times=TIMES, least=LEAST):
-        evidence = f"leads {found.load:,.0f} consumers, the average is {found.average:,.1f}"
-        yield of_server(found.server, evidence)
+def find(context: AuditContext) -> Iterator[Finding]:
+    for found in overloaded(context, lambda row: row.consumer_leaders, times=TIMES, least=LEAST):
+        evidence = f"leads {found.load:,.0f} consumers, average {found.average:,.1f}"
+        yield server_finding(found.server, evidence)
 
 
 CHECK = Check(
@@ -26,14 +26,14 @@ CHECK = Check(
     title="One server leads most consumers",
     meaning="This server leads far more consumers than the others of its cluster.",
     condition=(
-        "It leads 20 or more consumers and more than 1.5 times the average of its cluster, all "
-        "servers of which are up."
+        "All servers of the cluster are up, and this one leads 20 or more consumers and more than "
+        "1.5 times the average."
     ),
     why=(
-        "The leader of a consumer sends every message and keeps its position: this server is "
-        "busy while others rest."
+        "The leader of a consumer delivers all messages and stores the position. This server is "
+        "busy while others are idle."
     ),
-    remedy="Let the cluster spread the leaders of the stream's consumers.",
+    remedy="Balance the consumer leaders of the stream over the cluster.",
     commands=("nats consumer cluster balance STREAM",),
     needs=frozenset({Need.SERVERS}),
     find=find,

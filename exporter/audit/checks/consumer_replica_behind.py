@@ -1,4 +1,4 @@
-"""A copy of the consumer does not keep up."""
+"""A replica of the consumer is behind."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_consumer
+from exporter.audit.findings import consumer_finding
 from exporter.model import Consumer
 
 FAR = 1_000
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, _ in scene.consumers:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, _ in context.consumers:
         behind = _behind(row)
-        before = scene.consumer_before(row) if behind else None
+        before = context.earlier_consumer(row) if behind else None
         lasting = behind.keys() & _behind(before).keys() if before else ()
         for server in sorted(lasting):
-            yield of_consumer(
-                row, f"{server} is {behind[server]:,} operations behind at both looks"
+            yield consumer_finding(
+                row, f"{server} is {behind[server]:,} operations behind in both polls"
             )
 
 
@@ -32,17 +32,20 @@ CHECK = Check(
     severity=Severity.WARN,
     subject=Subject.CONSUMER,
     title="A replica of the consumer is behind",
-    meaning="A copy of the consumer's position does not keep up with its leader.",
-    condition="At both looks the same replica was online and more than 1,000 operations behind.",
-    why="If the leader fails, that copy cannot take over at once, and an election may take longer.",
+    meaning="A replica of the consumer does not keep up with its leader.",
+    condition="In both polls, the same replica was online and more than 1,000 operations behind.",
+    why=(
+        "If the leader fails, this replica cannot take over at once, and the election may take "
+        "longer."
+    ),
     remedy=(
-        "Look at the disk and the network of that server; when only this group is behind, a new "
+        "Check the disk and the network of this server. If only this group is behind, a new "
         "leader helps."
     ),
     commands=(
         "nats consumer info STREAM CONSUMER",
         "nats consumer cluster step-down STREAM CONSUMER",
     ),
-    needs=frozenset({Need.SECOND_LOOK}),
+    needs=frozenset({Need.SECOND_POLL}),
     find=find,
 )

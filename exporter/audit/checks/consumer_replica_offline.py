@@ -1,4 +1,4 @@
-"""A server that holds a copy of the consumer is away."""
+"""A replica of the consumer is offline."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.facts.offline_peers import away
-from exporter.audit.findings import of_consumer
+from exporter.audit.facts.offline_peers import offline_servers
+from exporter.audit.findings import consumer_finding
 from exporter.audit.units import listed
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, _ in scene.consumers:
-        gone = away(row.replicas)
-        if gone:
-            copies = len(row.replicas) + 1
-            yield of_consumer(row, f"{len(gone)} of {copies} replicas are away: {listed(gone)}")
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, _ in context.consumers:
+        offline = offline_servers(row.replicas)
+        if offline:
+            replicas = len(row.replicas) + 1
+            yield consumer_finding(
+                row, f"{len(offline)} of {replicas} replicas offline: {listed(offline)}"
+            )
 
 
 CHECK = Check(
@@ -24,18 +26,15 @@ CHECK = Check(
     severity=Severity.WARN,
     subject=Subject.CONSUMER,
     title="A replica of the consumer is offline",
-    meaning="A server that holds a copy of the consumer's position is offline.",
+    meaning="A server with a replica of the consumer is offline.",
     condition=(
-        "The consumer's leader says of a replica that it is offline, or has not heard of it for "
-        "more than 60 s."
+        "The leader of the consumer reports a replica as offline, or as inactive for more than 60 "
+        "s."
     ),
-    why=(
-        "With one more server away the consumer has no quorum: nothing is delivered until one "
-        "is back."
-    ),
+    why="If another server fails, the consumer loses its quorum and delivers nothing.",
     remedy=(
-        "Bring the server back; if it never comes back, remove it from the cluster so that "
-        "others take its place."
+        "Start the server again. If it is lost permanently, remove it from the cluster, so that "
+        "other servers take over its replicas."
     ),
     commands=(
         "nats consumer info STREAM CONSUMER",

@@ -1,4 +1,4 @@
-"""Every day more consumers."""
+"""The number of consumers grows."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
 from exporter.audit.context import AuditContext, stream_key
-from exporter.audit.findings import of_stream
+from exporter.audit.findings import stream_finding
 
 MANY = 500
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, _ in scene.streams:
-        grown = scene.history.consumer_growth(stream_key(row)) if scene.history else None
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, _ in context.streams:
+        grown = context.history.consumer_growth(stream_key(row)) if context.history else None
         if grown is not None and grown >= MANY:
-            yield of_stream(
-                row, f"{grown:,.0f} consumers more than a day ago, {row.consumers:,} now"
+            yield stream_finding(
+                row, f"{grown:,.0f} more consumers than a day ago, {row.consumers:,} now"
             )
 
 
@@ -24,19 +24,19 @@ CHECK = Check(
     code="consumers-growing",
     severity=Severity.WARN,
     subject=Subject.STREAM,
-    title="Consumers add up",
+    title="The number of consumers grows",
     meaning="The stream got 500 or more consumers within a day and lost none.",
     condition=(
-        "By the rollups the number of consumers rose by 500 or more within a day and never fell "
-        "in between."
+        "According to the rollups, the number of consumers rose by 500 or more within a day and "
+        "never fell."
     ),
     why=(
-        "Some client makes a new consumer each time and leaves the old one; each costs memory, "
-        "and since 2.15 a stream allows 1,000 by default."
+        "A client probably creates a new consumer each time and keeps the old ones. Each uses "
+        "memory, and servers since 2.15 allow 1,000 per stream by default."
     ),
     remedy=(
-        "Find the client by the names and the times of creation; let it reuse its consumer or "
-        "set a short inactive threshold."
+        "Find the client by the names and creation times of the consumers. Let it reuse its "
+        "consumer, or set a short inactive_threshold."
     ),
     commands=(
         "nats consumer report STREAM",

@@ -1,4 +1,4 @@
-"""Nearly as many consumers as the stream allows."""
+"""The stream is near its limit of consumers."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
+from exporter.audit.findings import stream_finding
 
 NEAR = 0.9
-# A smaller limit is meant to be reached.
+# A smaller limit is usually reached on purpose.
 LEAST = 10
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
         most = config.max_consumers
         if most is not None and most >= LEAST and row.consumers >= NEAR * most:
-            yield of_stream(row, f"{row.consumers:,} consumers, at most {most:,}")
+            yield stream_finding(row, f"{row.consumers:,} consumers, limit {most:,}")
 
 
 CHECK = Check(
     code="consumers-near-limit",
     severity=Severity.WARN,
     subject=Subject.STREAM,
-    title="Nearly as many consumers as allowed",
-    meaning="The stream soon allows no further consumer.",
+    title="The stream is near its limit of consumers",
+    meaning="The stream soon allows no more consumers.",
     condition=(
-        "The consumers reach 90 % of a max_consumers of 10 or more; servers since 2.15 allow "
-        "1,000 where the stream sets no limit."
+        "The number of consumers is at least 90 % of a max_consumers of 10 or more. Servers since "
+        "2.15 allow 1,000 if the stream sets no limit."
     ),
-    why="Beyond the limit applications that make their consumer at start fail to start.",
+    why="Above the limit, applications that create their consumer at startup fail to start.",
     remedy=(
-        "Remove what nobody uses, find out who leaves consumers behind, or raise the limit. "
-        "Removing cannot be undone."
+        "Remove unused consumers, find the client that leaves consumers behind, or raise the "
+        "limit. Deleted consumers cannot be restored."
     ),
     commands=(
         "nats consumer report STREAM",

@@ -1,4 +1,4 @@
-"""What ran out of deliveries expires before anybody has looked."""
+"""Messages that reach max_deliver expire within a day."""
 
 from __future__ import annotations
 
@@ -6,39 +6,43 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext, acks
-from exporter.audit.findings import of_stream
-from exporter.audit.units import DAY, listed, span
+from exporter.audit.findings import stream_finding
+from exporter.audit.units import DAY, duration, listed
 
 SHORT_SECONDS = DAY
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.filtered("limits"):
-        kept = config.max_age_seconds
-        if kept is None or kept >= SHORT_SECONDS:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.with_retention("limits"):
+        max_age = config.max_age_seconds
+        if max_age is None or max_age >= SHORT_SECONDS:
             continue
-        ends = [who.name for who, its in scene.consumers_of(row) if acks(its) and its.max_deliver]
-        if ends:
-            yield of_stream(row, f"max_age {span(kept)}; max_deliver is set on {listed(ends)}")
+        limited = [
+            consumer.name
+            for consumer, settings in context.consumers_of(row)
+            if acks(settings) and settings.max_deliver
+        ]
+        if limited:
+            yield stream_finding(
+                row, f"max_age {duration(max_age)}; max_deliver is set on {listed(limited)}"
+            )
 
 
 CHECK = Check(
     code="dead-letter-body-gone",
     severity=Severity.INFO,
     subject=Subject.STREAM,
-    title="Messages that run out of deliveries expire within a day",
-    meaning="A message that reached max_deliver is gone before somebody may have looked at it.",
+    title="Messages that reach max_deliver expire within a day",
+    meaning="A message that reaches max_deliver may expire before you can inspect it.",
     condition=(
-        "Limits retention with a max_age below 24 h, and a consumer that wants acknowledgements "
-        "has a finite max_deliver."
+        "Limits retention with a max_age below 24 h, and a consumer that requires acks has a "
+        "finite max_deliver."
     ),
     why=(
-        "The MAX_DELIVERIES advisory names only the sequence; the message itself has to be read "
-        "from the stream while it is there."
+        "The MAX_DELIVERIES advisory has only the sequence. The message must be read from the "
+        "stream before it expires."
     ),
-    remedy=(
-        "Keep messages for a few days, or let whoever hears the advisory copy the message at once."
-    ),
+    remedy="Keep messages for a few days, or copy the message when the advisory arrives.",
     commands=("nats stream edit STREAM --max-age LONGER_AGE",),
     find=find,
 )

@@ -1,4 +1,4 @@
-"""More gaps than messages."""
+"""The stream has very many interior deletes."""
 
 from __future__ import annotations
 
@@ -6,41 +6,41 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
+from exporter.audit.findings import stream_finding
 
 MANY = 1_000_000
 ENOUGH = 100_000
 HALF = 0.5
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
         spread = row.last_seq - row.first_seq + 1
-        # Where a newer message replaces an older one, gaps are the normal case.
+        # Interior deletes are normal if newer messages replace older ones.
         replaces = config.kind != "stream" or config.max_messages_per_subject is not None
         sparse = not replaces and spread >= ENOUGH and row.deleted > HALF * spread
         if row.deleted > MANY or sparse:
-            yield of_stream(row, f"{row.deleted:,} of {spread:,} sequences are deleted")
+            yield stream_finding(row, f"{row.deleted:,} of {spread:,} sequences are deleted")
 
 
 CHECK = Check(
     code="deletes-many",
     severity=Severity.WARN,
     subject=Subject.STREAM,
-    title="Very many deleted messages inside the stream",
-    meaning="Between the first and the last message of the stream very many are deleted.",
+    title="The stream has very many interior deletes",
+    meaning="Very many messages between the first and the last sequence are deleted.",
     condition=(
-        "More than 1,000,000 interior deletes, or of 100,000 sequences and more over half are "
-        "deleted; in a bucket, an object store and a stream with a limit per subject only the "
-        "first counts."
+        "More than 1,000,000 interior deletes, or more than half of 100,000 or more sequences. "
+        "For buckets, object stores and streams with a limit per subject only the first condition "
+        "applies."
     ),
     why=(
-        "The server keeps the gaps in memory, sends them along with snapshots and steps over "
-        "them when it reads: recovery and new consumers get slow."
+        "The server keeps the deleted sequences in memory, sends them with snapshots and skips "
+        "them when it reads. Recovery and new consumers become slow."
     ),
     remedy=(
-        "Let limits remove the oldest messages instead of single ones, or purge up to the "
-        "sequence before which hardly anything is left. Purging cannot be undone."
+        "Let limits remove the oldest messages instead of deleting single ones. Or purge up to a "
+        "sequence below which few messages remain. A purge cannot be undone."
     ),
     commands=(
         "nats stream gaps STREAM",

@@ -1,4 +1,4 @@
-"""The stream has moved on further than the consumer has read."""
+"""Messages were removed before this consumer received them."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_consumer
-from exporter.audit.units import some
+from exporter.audit.findings import consumer_finding
+from exporter.audit.units import plural
 from exporter.model import ConsumerConfig, StreamConfig
 from exporter.signals.coverage import sees_everything
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.consumers:
-        found = scene.stream_of(row)
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.consumers:
+        found = context.stream_of(row)
         if found is None or not _reads_in_order(config, found[1]):
             continue
         reached, first = row.delivered_stream_seq, row.stream_first_seq
         if row.delivered_consumer_seq > 0 and reached + 1 < first:
-            unseen = some(first - 1 - reached, "sequence")
-            evidence = (
-                f"delivered up to {reached:,}, the stream begins at {first:,}: {unseen} unseen"
-            )
-            yield of_consumer(row, evidence)
+            missed = plural(first - 1 - reached, "sequence")
+            evidence = f"delivered up to {reached:,}, first sequence {first:,}: {missed} missed"
+            yield consumer_finding(row, evidence)
 
 
 def _reads_in_order(config: ConsumerConfig, stream: StreamConfig) -> bool:
@@ -39,20 +37,20 @@ CHECK = Check(
     code="delivered-below-first",
     severity=Severity.INFO,
     subject=Subject.CONSUMER,
-    title="Messages were removed before this consumer saw them",
-    meaning="The stream now begins after the place that the consumer has reached.",
+    title="Messages were removed before this consumer received them",
+    meaning="The first sequence of the stream is after the position of the consumer.",
     condition=(
-        "On a stream with limits retention that is neither a bucket nor an object store, a "
-        "consumer without a filter has delivered something, and the sequence after its last "
-        "delivery is below the first of the stream."
+        "A consumer without a filter, on a stream with limits retention that is not a bucket or "
+        "object store, has delivered messages. The sequence after its last delivery is below the "
+        "first sequence of the stream."
     ),
     why=(
-        "The sequences in between were removed by limits or deleted unseen; the server skips "
-        "them without a word."
+        "Limits or deletes removed the sequences in between before delivery. The server skips "
+        "them without an error."
     ),
     remedy=(
-        "If they mattered take them from a mirror or a backup; keep messages longer or make the "
-        "consumer faster. An age shorter than the present one deletes what exceeds it."
+        "Restore the messages from a mirror or a backup if you need them. Keep messages longer, "
+        "or make the consumer faster. A max_age below the current one deletes what exceeds it."
     ),
     commands=(
         "nats consumer info STREAM CONSUMER",

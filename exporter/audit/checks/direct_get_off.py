@@ -1,4 +1,4 @@
-"""Only the leader answers who asks for a message."""
+"""Only the leader serves reads of single messages."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
+from exporter.audit.findings import stream_finding
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
         if config.replicas > 1 and not config.allow_direct and not config.mirror:
-            yield of_stream(row, f"{config.replicas} replicas, allow_direct false")
+            yield stream_finding(row, f"{config.replicas} replicas, allow_direct false")
 
 
 CHECK = Check(
     code="direct-get-off",
     severity=Severity.INFO,
     subject=Subject.STREAM,
-    title="Only the leader answers reads of single messages",
-    meaning="Reads of single messages all go to the leader, although there are other copies.",
-    condition="More than one replica, direct gets are not allowed, and the stream is no mirror.",
-    why="Reading loads the leader alone, and fails while there is none.",
-    remedy="Allow direct gets, if readers can live with a copy that may be a moment behind.",
+    title="Only the leader serves reads of single messages",
+    meaning="All reads of single messages go to the leader, although there are other replicas.",
+    condition="More than one replica, allow_direct is false, and the stream is not a mirror.",
+    why="Reads load only the leader and fail while there is no leader.",
+    remedy="Enable direct get, if readers accept a replica that is slightly behind.",
     commands=("nats stream edit STREAM --allow-direct",),
     find=find,
 )

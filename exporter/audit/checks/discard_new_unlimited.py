@@ -1,4 +1,4 @@
-"""A stream that would refuse when full, and is never full."""
+"""Discard new without a limit."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
+from exporter.audit.findings import stream_finding
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
         per_subject = config.discard_new_per_subject and config.max_messages_per_subject
         limited = config.max_messages or config.max_bytes or per_subject
-        # Libraries make every bucket and object store so.
+        # Client libraries create all buckets and object stores like this.
         if config.kind == "stream" and config.discard == "new" and not limited:
-            yield of_stream(row, f"discard new, no limit; {row.messages:,} messages")
+            yield stream_finding(row, f"discard new, no limit; {row.messages:,} messages")
 
 
 CHECK = Check(
@@ -23,15 +23,15 @@ CHECK = Check(
     severity=Severity.INFO,
     subject=Subject.STREAM,
     title="Discard new without a limit",
-    meaning="The stream is to refuse new messages when it is full, but it never is.",
+    meaning="The stream would reject new messages when full, but it has no limit.",
     condition=(
         "Discard new, and neither max_msgs nor max_bytes is set, nor max_msgs_per_subject with "
-        "discard per subject; buckets and object stores are left out."
+        "discard per subject. Buckets and object stores are exempt."
     ),
-    why="Whoever set it expects publishers to be stopped in time; nothing stops them.",
+    why="Discard new is meant to stop publishers in time, but without a limit it never does.",
     remedy=(
-        "Set the limit that was meant, above what the stream holds: below it publishers are "
-        "refused at once."
+        "Set the intended limit above the current size of the stream. Below it, the stream "
+        "rejects publishers at once."
     ),
     commands=("nats stream edit STREAM --max-bytes BYTES",),
     find=find,

@@ -1,4 +1,4 @@
-"""Ids of removed messages are forgotten when a server restarts."""
+"""A restart loses message ids inside the duplicate window."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
-from exporter.audit.units import span
+from exporter.audit.findings import stream_finding
+from exporter.audit.units import duration
 from exporter.model import Stream, StreamConfig
 
 FULL = 0.9
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
         window = config.duplicate_window_seconds
         if window is None or config.mirror or config.kind != "stream":
             continue
-        reason = _forgets_because(row, config, window)
+        reason = _reason(row, config, window)
         if reason:
-            yield of_stream(row, f"window {span(window)}; {reason}")
+            yield stream_finding(row, f"window {duration(window)}; {reason}")
 
 
-def _forgets_because(row: Stream, config: StreamConfig, window: float) -> str:
+def _reason(row: Stream, config: StreamConfig, window: float) -> str:
     if config.retention != "limits":
-        return f"{config.retention} retention removes what is acknowledged"
+        return f"{config.retention} retention removes acknowledged messages"
     if config.storage == "memory" and config.replicas == 1:
         return "in memory on one server"
     if _is_full(row, config) and row.first_time is not None and row.last_time is not None:
         held = (row.last_time - row.first_time).total_seconds()
         if held < window:
-            return f"it is full and holds the messages of {span(held)}"
+            return f"full, holds the messages of {duration(held)}"
     return ""
 
 
@@ -47,23 +47,23 @@ CHECK = Check(
     code="dupe-not-restart-safe",
     severity=Severity.INFO,
     subject=Subject.STREAM,
-    title="A restart forgets message ids inside the duplicate window",
+    title="A restart loses message ids inside the duplicate window",
     meaning=(
-        "After a restart the stream no longer knows the ids of messages that were removed "
-        "inside the window."
+        "After a restart, the stream no longer knows the ids of messages that were removed inside "
+        "the window."
     ),
     condition=(
-        "A duplicate window is set, the stream is no mirror, bucket or object store, and its "
-        "retention is not limits, or it is in memory with one replica, or it is full by "
-        "messages or bytes and all it holds is younger than the window."
+        "The stream has a duplicate window and is not a mirror, bucket or object store. Its "
+        "retention is not limits, or it is in memory with one replica, or it is full and all its "
+        "messages are younger than the window."
     ),
     why=(
-        "Servers rebuild the ids from the messages that are still there; a retry after the "
-        "restart is stored a second time."
+        "Servers rebuild the ids from the stored messages. A retry after the restart is stored a "
+        "second time."
     ),
     remedy=(
-        "Publish into a stream with limits retention that keeps messages longer than the "
-        "window, and let others take from it; or let consumers recognise duplicates."
+        "Publish into a stream with limits retention that keeps messages longer than the window, "
+        "and let other streams source from it. Or make consumers idempotent."
     ),
     commands=("nats stream info STREAM",),
     find=find,

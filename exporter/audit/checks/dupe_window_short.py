@@ -1,4 +1,4 @@
-"""Publishers retry for longer than the stream remembers."""
+"""The duplicate window is shorter than the retries of publishers."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
-from exporter.audit.units import span
+from exporter.audit.findings import stream_finding
+from exporter.audit.units import duration
 from exporter.model import StreamConfig
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
         window = config.duplicate_window_seconds
         if window is None or config.mirror or config.kind != "stream":
             continue
         if _is_clipped(config, window) and config.notes.publish_retry_horizon is None:
             continue
-        horizon = scene.publish_retry_horizon(config)
+        horizon = context.publish_retry_horizon(config)
         if window < horizon:
-            yield of_stream(row, f"window {span(window)}, publishers retry for {span(horizon)}")
+            yield stream_finding(
+                row, f"window {duration(window)}, publishers retry for {duration(horizon)}"
+            )
 
 
 def _is_clipped(config: StreamConfig, window: float) -> bool:
@@ -31,18 +33,17 @@ CHECK = Check(
     code="dupe-window-short",
     severity=Severity.WARN,
     subject=Subject.STREAM,
-    title="The duplicate window is shorter than publishers retry",
-    meaning="A publisher may send a message again after the stream has forgotten its id.",
+    title="The duplicate window is shorter than the retries of publishers",
+    meaning="A publisher may retry a message after the stream has dropped its id.",
     condition=(
-        "The stream is no mirror, bucket or object store, a duplicate window is set and is "
-        "below the publishers' retry horizon (metadata io.streamgauge.publish-retry-horizon, by "
-        "default 120 s); where max_age is what keeps it short only an owner's own horizon "
-        "counts."
+        "The stream is not a mirror, bucket or object store, and its duplicate window is below "
+        "the retry horizon of publishers (metadata io.streamgauge.publish-retry-horizon, default "
+        "120 s). If max_age limits the window, only a horizon in the metadata counts."
     ),
-    why="After an outage the retries are stored a second time, although each carries its id.",
+    why="After an outage, retries are stored a second time, although they carry an id.",
     remedy=(
-        "Set a window that outlasts the longest retry, or write the true horizon of the "
-        "publishers into the metadata. Give all keys again: --metadata replaces them."
+        "Set a window that is longer than the longest retry, or set the real retry horizon in the "
+        "metadata. Give all keys again: --metadata replaces them."
     ),
     commands=(
         "nats stream info STREAM",

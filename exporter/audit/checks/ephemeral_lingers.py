@@ -1,4 +1,4 @@
-"""An ephemeral consumer that outlives its client by a day and more."""
+"""An ephemeral consumer outlives its client by a day."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_consumer
-from exporter.audit.units import DAY, span
+from exporter.audit.findings import consumer_finding
+from exporter.audit.units import DAY, duration
 
 LONG_SECONDS = DAY
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.consumers:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.consumers:
         threshold = config.inactive_threshold_seconds
         if not config.durable and threshold is not None and threshold >= LONG_SECONDS:
-            yield of_consumer(row, f"ephemeral, kept for {span(threshold)} without use")
+            yield consumer_finding(row, f"ephemeral, inactive_threshold {duration(threshold)}")
 
 
 CHECK = Check(
@@ -24,17 +24,16 @@ CHECK = Check(
     severity=Severity.INFO,
     subject=Subject.CONSUMER,
     title="An ephemeral consumer outlives its client by a day",
-    meaning="An ephemeral consumer is kept for a day or longer after its client is gone.",
+    meaning="An ephemeral consumer stays for a day or longer after its client is gone.",
     condition="The consumer is not durable and its inactive_threshold is 24 h or longer.",
     why=(
-        "Every client that comes back with a new one leaves the old one behind: they add up, "
-        "and on interest streams each holds messages back."
+        "Each reconnect with a new consumer leaves the old one behind. On interest streams, each "
+        "prevents the removal of messages."
     ),
     remedy=(
-        "Let the client make it with a short threshold, and with a durable name where the "
-        "position matters. The command changes this one: a copy that stays ephemeral keeps its "
-        "name, and so its position. A durable copy would have to start after the last "
-        "acknowledged sequence."
+        "Let the client use a short threshold, and a durable name if the position matters. The "
+        "command changes this consumer: an ephemeral copy keeps its name and its position. A "
+        "durable copy would have to start after the last acknowledged sequence."
     ),
     commands=(
         "nats consumer copy STREAM CONSUMER NEW_CONSUMER --ephemeral --inactive-threshold 5m",

@@ -1,4 +1,4 @@
-"""An ephemeral consumer decides what a stream keeps."""
+"""An ephemeral consumer controls the retention of a stream."""
 
 from __future__ import annotations
 
@@ -7,47 +7,46 @@ from collections.abc import Iterator
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
 from exporter.audit.facts.idle_time import age
-from exporter.audit.findings import of_consumer
-from exporter.audit.units import HOUR, span
+from exporter.audit.findings import consumer_finding
+from exporter.audit.units import HOUR, duration
 
 OLD_SECONDS = HOUR
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.consumers:
-        found, old = scene.stream_of(row), age(row.created, scene.now)
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.consumers:
+        found, old = context.stream_of(row), age(row.created, context.now)
         if config.durable or found is None or old is None or old <= OLD_SECONDS:
             continue
         retention = found[1].retention
         if retention in ("interest", "workqueue"):
-            yield of_consumer(
-                row, f"ephemeral for {span(old)} on a stream with {retention} retention"
-            )
+            yield consumer_finding(row, f"ephemeral, {duration(old)} old, {retention} retention")
 
 
 CHECK = Check(
     code="ephemeral-worker",
     severity=Severity.INFO,
     subject=Subject.CONSUMER,
-    title="An ephemeral consumer decides what a stream keeps",
+    title="An ephemeral consumer controls the retention of a stream",
     meaning=(
-        "A consumer without a durable name works on a stream whose retention depends on its "
+        "A consumer without a durable name is used on a stream whose retention depends on "
         "consumers."
     ),
     condition=(
-        "The consumer is not durable, the stream's retention is interest or workqueue, and the "
-        "consumer is older than an hour."
+        "The consumer is not durable and older than an hour, and the stream's retention is "
+        "interest or workqueue."
     ),
     why=(
-        "When its client is away for the inactive threshold it is deleted: an interest stream "
-        "then drops messages that nobody saw, a workqueue holds them with nobody to take them."
+        "The server deletes the consumer if its client is absent for the inactive_threshold. An "
+        "interest stream then drops undelivered messages. A workqueue keeps them without a "
+        "consumer."
     ),
     remedy=(
-        "Give it a durable name. On an interest stream copy it, starting after the last "
-        "acknowledged sequence, and remove the old one only when the workers use the copy; "
-        "without a threshold of its own the copy is deleted when idle, as the old one is. A "
-        "workqueue allows no second one and delivers all that is left: there remove the old one, "
-        "then add the other."
+        "Use a durable name. On an interest stream, copy the consumer, starting after the last "
+        "acknowledged sequence, and delete the old one when all workers use the copy. Set a "
+        "threshold, or the copy is deleted when idle too. A workqueue allows no second consumer "
+        "and delivers all remaining messages: there, delete the old one first, then add the new "
+        "one."
     ),
     commands=(
         "nats consumer info STREAM CONSUMER",

@@ -1,4 +1,4 @@
-"""A filter that no message of the stream can pass."""
+"""A filter matches none of the stream's subjects."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Iterator
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
 from exporter.audit.facts.subject_overlap import overlap
-from exporter.audit.findings import of_consumer
+from exporter.audit.findings import consumer_finding
 from exporter.audit.units import listed
 from exporter.model import StreamConfig
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.consumers:
-        found = scene.stream_of(row)
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.consumers:
+        found = context.stream_of(row)
         if found is None or not config.filters or not _takes_only_its_subjects(found[1]):
             continue
         subjects = found[1].subjects
-        dead = [each for each in config.filters if not any(overlap(each, s) for s in subjects)]
-        if dead:
-            evidence = f"filter {listed(dead)}; the stream takes {listed(subjects)}"
-            yield of_consumer(row, evidence)
+        unmatched = [each for each in config.filters if not any(overlap(each, s) for s in subjects)]
+        if unmatched:
+            evidence = f"filter {listed(unmatched)}; stream subjects {listed(subjects)}"
+            yield consumer_finding(row, evidence)
 
 
 def _takes_only_its_subjects(stream: StreamConfig) -> bool:
@@ -34,18 +34,18 @@ CHECK = Check(
     severity=Severity.WARN,
     subject=Subject.CONSUMER,
     title="A filter matches none of the stream's subjects",
-    meaning="A filter of the consumer can match nothing that the stream takes.",
+    meaning="A filter of the consumer cannot match any subject of the stream.",
     condition=(
-        "The stream is no mirror, has no sources and transforms no subjects, and a filter of "
-        "the consumer overlaps with none of the stream's subjects."
+        "The stream is not a mirror, has no sources and no subject transform. A filter of the "
+        "consumer does not overlap with any subject of the stream."
     ),
     why=(
-        "The consumer gets nothing new for this filter, without any error; mostly the stream's "
-        "subjects were changed after it was made."
+        "The consumer gets no new messages for this filter, and no error. The stream's subjects "
+        "were probably changed later."
     ),
     remedy=(
-        "Correct the filter or give the stream the subject back. --subjects replaces the whole "
-        "list: name every subject that is to stay."
+        "Correct the filter, or add the subject to the stream again. --subjects replaces the "
+        "whole list, so name every subject to keep."
     ),
     commands=(
         "nats consumer edit STREAM CONSUMER --filter SUBJECT",

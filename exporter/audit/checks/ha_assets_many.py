@@ -1,4 +1,4 @@
-"""A thousand Raft groups on one server."""
+"""Very many replicated assets on one server."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_server
+from exporter.audit.findings import server_finding
 
 MANY = 1_000
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row in scene.servers:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row in context.servers:
         if row.ha_assets is not None and row.ha_assets >= MANY:
-            yield of_server(row, f"{row.ha_assets:,} replicated assets")
+            yield server_finding(row, f"{row.ha_assets:,} replicated assets")
 
 
 CHECK = Check(
@@ -22,15 +22,15 @@ CHECK = Check(
     severity=Severity.WARN,
     subject=Subject.SERVER,
     title="Very many replicated assets on one server",
-    meaning="This server takes part in a thousand or more Raft groups.",
+    meaning="This server is a member of 1,000 or more Raft groups.",
     condition="1,000 or more replicated streams and consumers on one server.",
     why=(
-        "Every group sends heartbeats and keeps its own log: restarts get slow and elections "
+        "Every group sends heartbeats and has its own log. Restarts become slow and elections "
         "spread."
     ),
     remedy=(
-        "Join small streams into one with more subjects, use ordered consumers for reading "
-        "along, remove consumers that nobody uses, or add servers."
+        "Merge small streams into one with more subjects, use ordered consumers for reading only, "
+        "delete unused consumers, or add servers."
     ),
     commands=(
         "nats server report jetstream",

@@ -1,4 +1,4 @@
-"""Messages expire before their retries do."""
+"""Redeliveries take longer than the retention."""
 
 from __future__ import annotations
 
@@ -6,39 +6,40 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_consumer
-from exporter.audit.units import span
+from exporter.audit.findings import consumer_finding
+from exporter.audit.units import duration
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.acking_consumers:
-        found, horizon = scene.stream_of(row), config.retry_horizon_seconds
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.acking_consumers:
+        found, horizon = context.stream_of(row), config.retry_horizon_seconds
         if found is None or horizon is None or config.ack_wait_seconds is None:
             continue
-        kept = found[1].max_age_seconds
+        max_age = found[1].max_age_seconds
         needed = horizon + config.ack_wait_seconds
-        if kept is not None and needed > kept:
-            yield of_consumer(row, f"retries take {span(needed)}, max_age is {span(kept)}")
+        if max_age is not None and needed > max_age:
+            yield consumer_finding(
+                row, f"redeliveries take {duration(needed)}, max_age {duration(max_age)}"
+            )
 
 
 CHECK = Check(
     code="horizon-over-retention",
     severity=Severity.WARN,
     subject=Subject.CONSUMER,
-    title="Retries last longer than messages are kept",
-    meaning="The stream removes a message before its last delivery can take place.",
+    title="Redeliveries take longer than the retention",
+    meaning="The stream removes a message before its last delivery.",
     condition=(
-        "The stream has a max_age, max_deliver is finite, and the waits before the last "
-        "delivery plus ack_wait exceed max_age."
+        "The stream has a max_age, max_deliver is finite, and the waits before the last delivery "
+        "plus ack_wait exceed max_age."
     ),
     why=(
-        "A message that fails long enough disappears without having run out of deliveries, so "
-        "not even the MAX_DELIVERIES advisory tells of it."
+        "A message that keeps failing expires before it reaches max_deliver. The server sends no "
+        "MAX_DELIVERIES advisory for it."
     ),
     remedy=(
-        "Keep messages longer, or end the retries sooner: messages that were delivered N times "
-        "already are given up at once. An age shorter than the present one deletes what exceeds "
-        "it."
+        "Keep messages longer, or lower max_deliver: messages that were already delivered N times "
+        "are not delivered again. A max_age below the current one deletes what exceeds it."
     ),
     commands=(
         "nats stream edit STREAM --max-age LONGER_AGE",

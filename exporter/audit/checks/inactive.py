@@ -6,21 +6,21 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.facts.idle_time import stored_nothing_for
-from exporter.audit.findings import of_stream
-from exporter.audit.units import DAY, span
+from exporter.audit.facts.idle_time import stream_idle_seconds
+from exporter.audit.findings import stream_finding
+from exporter.audit.units import DAY, duration
 
 LONG_SECONDS = 30 * DAY
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
         if config.kind != "stream" or config.mirror or config.sealed:
             continue
-        idle = stored_nothing_for(row, scene.now)
+        idle = stream_idle_seconds(row, context.now)
         if idle is not None and idle > LONG_SECONDS:
             ever = "nothing stored" if row.last_seq else "nothing ever stored"
-            yield of_stream(row, f"{ever} for {span(idle)}")
+            yield stream_finding(row, f"{ever} for {duration(idle)}")
 
 
 CHECK = Check(
@@ -28,18 +28,15 @@ CHECK = Check(
     severity=Severity.INFO,
     subject=Subject.STREAM,
     title="Nothing was stored for a month",
-    meaning="Nothing has been stored in this stream for 30 days.",
+    meaning="The stream has stored no message for 30 days.",
     condition=(
-        "The last message is older than 30 days, or the stream never had one and is older than "
-        "that; buckets, object stores, mirrors and sealed streams are left out."
+        "The last message is older than 30 days, or the stream never had one and is older than 30 "
+        "days. Buckets, object stores, mirrors and sealed streams are exempt."
     ),
-    why=(
-        "It may belong to something that is gone, or its publishers may be broken without "
-        "anybody noticing."
-    ),
+    why="Its application may no longer exist, or its publishers may fail unnoticed.",
     remedy=(
-        "Ask its owner; remove it when nobody needs it, with a backup if in doubt. Removing "
-        "cannot be undone."
+        "Clarify with the owner. Delete the stream if it is not needed, after a backup if in "
+        "doubt. Deleted streams cannot be restored."
     ),
     commands=(
         "nats stream info STREAM",

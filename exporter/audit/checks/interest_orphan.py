@@ -1,4 +1,4 @@
-"""Publishes are acknowledged and thrown away."""
+"""Publishes are acknowledged but not stored."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
 from exporter.audit.context import AuditContext, stream_key
-from exporter.audit.facts.stream_origins import taken_from
-from exporter.audit.findings import of_stream
+from exporter.audit.facts.stream_origins import origin_keys
+from exporter.audit.findings import stream_finding
 from exporter.audit.units import amount
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    origins = taken_from(scene)
-    for row, config in scene.filtered("interest"):
-        rate = scene.stored_per_second(row)
+def find(context: AuditContext) -> Iterator[Finding]:
+    origins = origin_keys(context)
+    for row, config in context.with_retention("interest"):
+        rate = context.stored_per_second(row)
         if row.consumers == 0 and rate and stream_key(row) not in origins and not config.mirror:
-            yield of_stream(
-                row, f"no consumer; publishes arrive at {amount(rate)}/s and are not kept"
+            yield stream_finding(
+                row, f"no consumer, publish rate {amount(rate)}/s, nothing is stored"
             )
 
 
@@ -25,21 +25,21 @@ CHECK = Check(
     code="interest-orphan",
     severity=Severity.CRIT,
     subject=Subject.STREAM,
-    title="Publishes are acknowledged and not kept",
-    meaning="An interest stream without a consumer acknowledges every message and keeps none.",
+    title="Publishes are acknowledged but not stored",
+    meaning="An interest stream without a consumer acknowledges every message and stores none.",
     condition=(
-        "Interest retention, no consumer, no other stream takes from it, and its sequence rose "
-        "between the two looks."
+        "Interest retention, no consumer, no other stream sources from it, and its last sequence "
+        "rose between the two polls."
     ),
-    why="Publishers believe that their messages are safe; they are gone.",
+    why="Publishers get an ack, but their messages are lost.",
     remedy=(
-        "Make the consumer that is missing before anything else is published, or change the "
-        "retention to limits."
+        "Create the missing consumer before you publish more messages, or change the retention to "
+        "limits."
     ),
     commands=(
         "nats consumer add STREAM CONSUMER --pull --deliver all --defaults",
         "nats stream edit STREAM --retention limits",
     ),
-    needs=frozenset({Need.SECOND_LOOK}),
+    needs=frozenset({Need.SECOND_POLL}),
     find=find,
 )

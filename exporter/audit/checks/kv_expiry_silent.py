@@ -1,4 +1,4 @@
-"""Keys expire, and watchers do not hear of it."""
+"""Keys expire without a notice to watchers."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
-from exporter.audit.units import span
+from exporter.audit.findings import stream_finding
+from exporter.audit.units import duration
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
-        kept = config.max_age_seconds
-        if config.kind == "kv" and kept is not None and not config.delete_markers:
-            yield of_stream(row, f"values expire after {span(kept)}, no delete markers")
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
+        max_age = config.max_age_seconds
+        if config.kind == "kv" and max_age is not None and not config.delete_markers:
+            yield stream_finding(row, f"values expire after {duration(max_age)}, no delete markers")
 
 
 CHECK = Check(
     code="kv-expiry-silent",
     severity=Severity.INFO,
     subject=Subject.STREAM,
-    title="Keys expire without a word to watchers",
-    meaning="Values of this bucket expire and nobody who watches it is told.",
+    title="Keys expire without a notice to watchers",
+    meaning="Values of this bucket expire, and watchers are not notified.",
     condition="The stream is a key-value bucket with a max_age and without delete markers.",
-    why="Whoever keeps a copy by watching keeps values that no longer exist.",
-    remedy="Let the server write a marker where a value expired, since 2.11.",
+    why="Clients that keep a copy by watching still have values that no longer exist.",
+    remedy="Let the server write a delete marker when a value expires. This needs server 2.11.",
     commands=("nats kv edit BUCKET --marker-ttl 1h",),
     since="2.11",
     find=find,

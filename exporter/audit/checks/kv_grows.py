@@ -1,4 +1,4 @@
-"""Deleted keys leave their markers behind for ever."""
+"""A bucket has very many interior deletes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
+from exporter.audit.findings import stream_finding
 
 MANY = 100_000
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
         if config.kind == "kv" and config.max_age_seconds is None and row.deleted > MANY:
-            yield of_stream(
+            yield stream_finding(
                 row, f"{row.deleted:,} deleted among {row.messages:,} messages, no max_age"
             )
 
@@ -23,20 +23,20 @@ CHECK = Check(
     code="kv-grows",
     severity=Severity.INFO,
     subject=Subject.STREAM,
-    title="A bucket keeps the traces of what was deleted",
-    meaning="A key-value bucket without an age has very many deleted messages between its values.",
+    title="A bucket has very many interior deletes",
+    meaning="A key-value bucket without max_age has very many deleted messages between its values.",
     condition=(
         "The stream is a key-value bucket without max_age and has more than 100,000 interior "
         "deletes."
     ),
     why=(
-        "Each change leaves a gap that the server remembers: starts, snapshots and copies get "
-        "slower."
+        "Each change of a value leaves a deleted sequence that the server tracks. Starts, "
+        "snapshots and replication become slower."
     ),
     remedy=(
-        "Compacting removes the markers of deleted keys. A time to live lets old values and "
-        "markers go by themselves (the marker time needs 2.11), but it deletes what exceeds it: "
-        "every value that was not written again for that long, also those still in use."
+        "Compact the bucket to remove the markers of deleted keys. A TTL removes old values and "
+        "markers automatically (the marker TTL needs 2.11), but it deletes what exceeds it: every "
+        "value that was not written for this time, also if it is in use."
     ),
     commands=(
         "nats kv compact BUCKET",

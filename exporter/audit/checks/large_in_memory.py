@@ -1,4 +1,4 @@
-"""A stream that takes much memory."""
+"""A large stream in memory."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
-from exporter.audit.units import MIB, size, some
+from exporter.audit.findings import stream_finding
+from exporter.audit.units import MIB, plural, size
 
 LARGE_BYTES = 100 * MIB
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
         if config.storage == "memory" and row.bytes > LARGE_BYTES:
-            yield of_stream(
-                row, f"{size(row.bytes)} in the memory of {some(config.replicas, 'server')}"
+            yield stream_finding(
+                row, f"{size(row.bytes)} in memory, {plural(config.replicas, 'replica')}"
             )
 
 
@@ -25,16 +25,16 @@ CHECK = Check(
     severity=Severity.INFO,
     subject=Subject.STREAM,
     title="A large stream in memory",
-    meaning="A stream in memory holds more than 100 MiB.",
+    meaning="A stream with memory storage holds more than 100 MiB.",
     condition="Memory storage and more than 100 MiB.",
     why=(
-        "It takes that much memory on each of its servers, and a server that restarts has to "
-        "get all of it again or loses it."
+        "It uses this memory on each replica. After a restart, a server has to copy all of it "
+        "again or loses it."
     ),
     remedy=(
-        "Use file storage: the disk cache of the system makes that nearly as fast. The storage "
-        "cannot be changed, so the messages have to be copied. Or limit it: a limit deletes what "
-        "exceeds it, the oldest first."
+        "Use file storage: with the page cache of the system it is nearly as fast. The storage "
+        "type cannot be changed, so the messages have to be copied. Or set a limit: it deletes "
+        "what exceeds it, the oldest messages first."
     ),
     commands=(
         "nats stream add NEW_STREAM --source STREAM --storage file --defaults",

@@ -1,4 +1,4 @@
-"""Workers wait for each other's acknowledgements."""
+"""max_ack_pending is low."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext, consumer_key
-from exporter.audit.findings import of_consumer
+from exporter.audit.findings import consumer_finding
 
 FULL = 0.8
-# A smaller one is chosen for order and full by design.
+# A smaller limit is usually set to keep messages in order.
 LEAST = 10
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.acking_consumers:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.acking_consumers:
         limit = config.max_ack_pending
         if limit is None:
             continue
-        usual = scene.history.p95_ack_pending(consumer_key(row)) if scene.history else None
+        usual = context.history.p95_ack_pending(consumer_key(row)) if context.history else None
         if config.max_batch is not None and limit < config.max_batch:
-            yield of_consumer(row, f"max_ack_pending {limit:,}, max_batch {config.max_batch:,}")
+            yield consumer_finding(
+                row, f"max_ack_pending {limit:,}, max_batch {config.max_batch:,}"
+            )
         elif limit >= LEAST and usual is not None and usual >= FULL * limit:
-            yield of_consumer(row, f"max_ack_pending {limit:,}, the week's p95 was {usual:,.0f}")
+            yield consumer_finding(row, f"max_ack_pending {limit:,}, p95 of the week {usual:,.0f}")
 
 
 CHECK = Check(
@@ -30,13 +32,13 @@ CHECK = Check(
     severity=Severity.INFO,
     subject=Subject.CONSUMER,
     title="max_ack_pending is low",
-    meaning="So few messages may be in flight that workers wait although there is work.",
+    meaning="So few messages may be in flight that workers wait although messages are pending.",
     condition=(
-        "max_ack_pending is below the max_batch of the consumer, or, where it is 10 or more, "
-        "the week's p95 of messages in flight reached 80 % of it."
+        "max_ack_pending is below the consumer's max_batch. Or it is 10 or more, and the week's "
+        "p95 of messages in flight reached 80 % of it."
     ),
-    why="A request can never be filled, or the backlog grows although workers have time.",
-    remedy="Raise the limit, unless it is small to keep messages in order.",
+    why="A pull request is never filled, or the backlog grows although workers are idle.",
+    remedy="Raise the limit, unless it is low to keep messages in order.",
     commands=("nats consumer edit STREAM CONSUMER --max-pending HIGHER",),
     find=find,
 )

@@ -1,4 +1,4 @@
-"""Any number of messages may be in flight."""
+"""Messages in flight are not limited."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_consumer
+from exporter.audit.findings import consumer_finding
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.acking_consumers:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.acking_consumers:
         if config.max_ack_pending is None:
-            yield of_consumer(row, f"max_ack_pending -1, {row.num_ack_pending:,} in flight now")
+            yield consumer_finding(row, f"max_ack_pending -1, {row.num_ack_pending:,} in flight")
 
 
 CHECK = Check(
@@ -20,15 +20,16 @@ CHECK = Check(
     severity=Severity.WARN,
     subject=Subject.CONSUMER,
     title="Messages in flight are not limited",
-    meaning="The server hands out messages without ever waiting for acknowledgements.",
-    condition="The consumer wants acknowledgements and max_ack_pending is -1.",
+    meaning="The server delivers messages without waiting for acks.",
+    condition="The consumer requires acks and max_ack_pending is -1.",
     why=(
-        "A slow or broken worker gathers the whole backlog; the server keeps each of those "
-        "messages in memory and on every copy, and all come again when ack_wait ends."
+        "A slow or broken worker receives the whole backlog. The server tracks each of these "
+        "messages in memory and on every replica, and redelivers all after ack_wait."
     ),
     remedy=(
-        "Set a limit of a few times what all workers together have in hand; below what is in "
-        "flight now the consumer stands still until enough is acknowledged."
+        "Set a limit of a few times the messages that all workers process at once. Below the "
+        "current number of messages in flight, the consumer delivers nothing until enough are "
+        "acknowledged."
     ),
     commands=("nats consumer edit STREAM CONSUMER --max-pending LIMIT",),
     find=find,

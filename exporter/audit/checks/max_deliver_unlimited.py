@@ -1,4 +1,4 @@
-"""A message that always fails is delivered for ever."""
+"""Deliveries of a message are not limited."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_consumer
+from exporter.audit.findings import consumer_finding
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.acking_consumers:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.acking_consumers:
         if config.max_deliver is None:
-            yield of_consumer(
-                row, f"max_deliver -1, {row.num_redelivered:,} messages redelivered now"
+            yield consumer_finding(
+                row, f"max_deliver -1, {row.num_redelivered:,} messages redelivered"
             )
 
 
@@ -21,18 +21,18 @@ CHECK = Check(
     code="max-deliver-unlimited",
     severity=Severity.WARN,
     subject=Subject.CONSUMER,
-    title="Deliveries of one message are not limited",
-    meaning="A message that no worker can handle is delivered again without end.",
-    condition="The consumer wants acknowledgements and max_deliver is -1.",
+    title="Deliveries of a message are not limited",
+    meaning="A message that no worker can process is redelivered without limit.",
+    condition="The consumer requires acks and max_deliver is -1.",
     why=(
-        "One poisoned message takes a place in max_ack_pending and worker time for ever, and on "
-        "workqueue and interest streams it is never removed."
+        "One message that always fails uses a slot of max_ack_pending and worker time "
+        "permanently. On workqueue and interest streams it is never removed."
     ),
     remedy=(
-        "First keep the MAX_DELIVERIES advisory in a stream, so that what runs out is not "
-        "forgotten. Then set a limit that outlasts your longest outage, together with a backoff: "
-        "messages that were delivered N times already are given up at once. FIRST takes the place "
-        "of ack_wait, so it must not be shorter than the work takes; N must be above STEPS."
+        "First store the MAX_DELIVERIES advisories in a stream, so that failed messages are not "
+        "forgotten. Then set a limit that outlasts your longest outage, with a backoff. Messages "
+        "that were already delivered N times are not delivered again. FIRST replaces ack_wait, so "
+        "it must not be shorter than the processing time. N must be above STEPS."
     ),
     commands=(
         "nats stream add DEAD_LETTERS --subjects '$JS.EVENT.ADVISORY.*.MAX_DELIVERIES.>' --max-age 30d --defaults",

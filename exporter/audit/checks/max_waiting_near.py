@@ -1,4 +1,4 @@
-"""So many pull requests wait that the next ones are refused."""
+"""Waiting pull requests are near max_waiting."""
 
 from __future__ import annotations
 
@@ -6,34 +6,36 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_consumer
+from exporter.audit.findings import consumer_finding
 
 NEAR = 0.9
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.consumers:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.consumers:
         most = config.max_waiting
         if most is not None and row.num_waiting >= NEAR * most:
-            yield of_consumer(row, f"{row.num_waiting:,} pull requests wait, max_waiting {most:,}")
+            yield consumer_finding(
+                row, f"{row.num_waiting:,} waiting pull requests, max_waiting {most:,}"
+            )
 
 
 CHECK = Check(
     code="max-waiting-near",
     severity=Severity.INFO,
     subject=Subject.CONSUMER,
-    title="Nearly as many pull requests wait as may",
-    meaning="So many clients wait for messages that the next request is soon refused.",
-    condition="90 % or more of max_waiting pull requests wait.",
+    title="Waiting pull requests are near max_waiting",
+    meaning="So many pull requests wait that the server soon rejects more.",
+    condition="The number of waiting pull requests is at least 90 % of max_waiting.",
     why=(
-        "Beyond the limit clients get an error instead of messages, and those that retry at "
-        "once make it worse."
+        "Above the limit, clients get an error instead of messages. Immediate retries make it "
+        "worse."
     ),
     remedy=(
-        "Let fewer clients wait or give their requests an end; max_waiting cannot be changed, a "
-        "consumer with more has to replace this one. A copy starts where its deliver policy says: "
-        "start it after the last acknowledged sequence. A workqueue allows no second one: there "
-        "remove the old one first, and deliver all."
+        "Use fewer waiting clients, or set an expiry on their pull requests. max_waiting cannot "
+        "be changed, so a new consumer has to replace this one. A copy starts at its deliver "
+        "policy: start it after the last acknowledged sequence. A workqueue allows no second "
+        "consumer: there, delete the old one first and use deliver policy all."
     ),
     commands=(
         "nats consumer info STREAM CONSUMER",

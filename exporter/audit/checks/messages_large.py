@@ -1,4 +1,4 @@
-"""Messages of a megabyte on average."""
+"""Messages are large."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
+from exporter.audit.findings import stream_finding
 from exporter.audit.units import MIB, size
 
 LARGE_BYTES = MIB
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
         if config.kind == "object" or row.messages == 0:
             continue
         average = row.bytes / row.messages
         if average > LARGE_BYTES:
-            yield of_stream(row, f"{size(average)} on average over {row.messages:,} messages")
+            yield stream_finding(row, f"{size(average)} on average of {row.messages:,} messages")
 
 
 CHECK = Check(
@@ -27,12 +27,12 @@ CHECK = Check(
     subject=Subject.STREAM,
     title="Messages are large",
     meaning="The messages of this stream are larger than 1 MiB on average.",
-    condition="The stream holds messages, their average is above 1 MiB, and it is no object store.",
+    condition="The average message is larger than 1 MiB, and the stream is not an object store.",
     why=(
-        "Each is copied to all replicas and all consumers as one piece, fills the buffers of "
-        "clients and makes others wait."
+        "Each message is sent to all replicas and consumers as a whole. It fills client buffers "
+        "and delays other messages."
     ),
-    remedy="Keep the large part in an object store and publish its name.",
+    remedy="Store the large data in an object store and publish its name.",
     commands=(
         "nats stream info STREAM",
         "nats object put BUCKET FILE",

@@ -1,4 +1,4 @@
-"""Two servers hold themselves for the meta leader."""
+"""Servers disagree about the meta leader."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from exporter.audit.context import AuditContext
 from exporter.audit.units import listed
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    leading = [row.name for row in scene.servers if row.up and row.meta_leader]
+def find(context: AuditContext) -> Iterator[Finding]:
+    leading = [row.name for row in context.servers if row.up and row.meta_leader]
     if len(leading) > 1:
-        yield Finding(evidence=f"{listed(leading)} all say that they lead")
+        yield Finding(evidence=f"{listed(leading)} all claim to be meta leader")
         return
-    named = _named(scene)
-    # During an election servers differ for a moment; only what lasts is a split.
-    if len(named) > 1 and scene.earlier is not None and len(_named(scene.earlier)) > 1:
-        yield Finding(evidence=f"named as leader at both looks: {listed(sorted(named))}")
+    named = _named(context)
+    # During an election, servers may differ for a short time.
+    if len(named) > 1 and context.earlier is not None and len(_named(context.earlier)) > 1:
+        yield Finding(evidence=f"different leaders in both polls: {listed(sorted(named))}")
 
 
-def _named(scene: AuditContext) -> frozenset[str]:
+def _named(context: AuditContext) -> frozenset[str]:
     return frozenset(
-        row.meta_leader_seen for row in scene.servers if row.up and row.meta_leader_seen
+        row.meta_leader_seen for row in context.servers if row.up and row.meta_leader_seen
     )
 
 
@@ -32,16 +32,15 @@ CHECK = Check(
     subject=Subject.META,
     title="Servers disagree about the meta leader",
     meaning=(
-        "More than one server leads the meta group by its own account, or servers keep naming "
-        "different ones."
+        "More than one server claims to be meta leader, or servers keep naming different leaders."
     ),
     condition=(
-        "Two or more servers that are up say that they lead, or the leaders that servers name "
-        "differ at both looks."
+        "Two or more servers that are up report themselves as meta leader, or servers name "
+        "different leaders in both polls."
     ),
-    why="The cluster is split: what one side changes the other does not know.",
+    why="The cluster is split: changes on one side are unknown to the other.",
     remedy=(
-        "Repair the connections between the servers first; then look again, and let the wrong "
+        "Repair the connections between the servers first. Then check again, and let the wrong "
         "leader step down."
     ),
     commands=(

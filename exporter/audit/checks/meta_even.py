@@ -1,4 +1,4 @@
-"""An even number of servers bears no more failures than one less."""
+"""The meta group has an even number of servers."""
 
 from __future__ import annotations
 
@@ -6,31 +6,30 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.units import some
+from exporter.audit.units import plural
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    meta = scene.snapshot.meta
+def find(context: AuditContext) -> Iterator[Finding]:
+    meta = context.snapshot.meta
     if meta is not None and meta.size and meta.size % 2 == 0:
-        borne = some((meta.size - 1) // 2, "failure")
-        yield Finding(evidence=f"{meta.size} servers survive {borne}")
+        failures = plural((meta.size - 1) // 2, "failure")
+        yield Finding(evidence=f"{meta.size} servers tolerate {failures}")
 
 
 CHECK = Check(
     code="meta-even",
     severity=Severity.WARN,
     subject=Subject.META,
-    title="An even number of servers in the meta group",
+    title="The meta group has an even number of servers",
     meaning="The meta group has an even number of servers.",
     condition="The size of the meta group is even.",
     why=(
-        "It survives no more failures than with one server less, and a split into halves leaves "
-        "neither with a quorum."
+        "It tolerates no more failures than with one server less. A split into halves leaves both "
+        "sides without a quorum."
     ),
     remedy=(
-        "Add a server, which is always safe. Remove as a peer only a server that is gone for good "
-        "or that holds no stream any more: streams with one replica on it lose all their "
-        "messages."
+        "Add a server, which is always safe. Remove only a peer that is lost permanently or holds "
+        "no stream: streams with one replica on it lose all their messages."
     ),
     commands=(
         "nats server list",

@@ -1,4 +1,4 @@
-"""A server of the meta group is away."""
+"""A server of the meta group is offline."""
 
 from __future__ import annotations
 
@@ -6,36 +6,35 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.facts.offline_peers import away
+from exporter.audit.facts.offline_peers import offline_servers
 from exporter.audit.units import listed
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    meta = scene.snapshot.meta
-    gone = away(meta.replicas) if meta is not None else ()
-    if meta is not None and gone:
-        of = meta.size or len(meta.replicas) + 1
-        yield Finding(evidence=f"{len(gone)} of {of} are away: {listed(gone)}")
+def find(context: AuditContext) -> Iterator[Finding]:
+    meta = context.snapshot.meta
+    offline = offline_servers(meta.replicas) if meta is not None else ()
+    if meta is not None and offline:
+        total = meta.size or len(meta.replicas) + 1
+        yield Finding(evidence=f"{len(offline)} of {total} servers offline: {listed(offline)}")
 
 
 CHECK = Check(
     code="meta-offline",
     severity=Severity.CRIT,
     subject=Subject.META,
-    title="A server of the meta group is away",
+    title="A server of the meta group is offline",
     meaning=(
-        "The meta leader says that a server of the group is offline, or has not heard of it for "
-        "a minute."
+        "The meta leader reports a server of the group as offline, or as inactive for a minute."
     ),
-    condition="A peer of the meta group is offline, or silent for more than 60 s.",
+    condition="A peer of the meta group is offline, or inactive for more than 60 s.",
     why=(
-        "One more failure may stop every change in the cluster, and streams with a copy there "
-        "have one copy less."
+        "One more failure may stop all changes in the cluster. Streams with a replica there have "
+        "one replica less."
     ),
     remedy=(
-        "Bring the server back. Only if it never comes back remove it as a peer: streams with 3 "
-        "or more replicas get another copy elsewhere, but those with one replica on it lose all "
-        "their messages, so take its disk into safety first."
+        "Start the server again. Remove the peer only if the server is lost permanently. Streams "
+        "with 3 or more replicas then get a new replica elsewhere, but those with one replica on "
+        "it lose all their messages, so save its disk first."
     ),
     commands=(
         "nats server list",

@@ -1,4 +1,4 @@
-"""A server does not keep up with the meta group."""
+"""A server of the meta group is behind."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from exporter.audit.context import AuditContext
 FAR = 500
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    now, before = _behind(scene), _behind(scene.earlier) if scene.earlier is not None else {}
+def find(context: AuditContext) -> Iterator[Finding]:
+    now, before = _behind(context), _behind(context.earlier) if context.earlier is not None else {}
     for server in sorted(now.keys() & before.keys()):
-        yield Finding(server=server, evidence=f"{now[server]:,} operations behind at both looks")
+        yield Finding(server=server, evidence=f"{now[server]:,} operations behind in both polls")
 
 
-def _behind(scene: AuditContext) -> dict[str, int]:
-    meta = scene.snapshot.meta
+def _behind(context: AuditContext) -> dict[str, int]:
+    meta = context.snapshot.meta
     peers = meta.replicas if meta is not None else ()
     return {peer.server: peer.lag for peer in peers if peer.lag > FAR and not peer.offline}
 
@@ -29,14 +29,15 @@ CHECK = Check(
     title="A server of the meta group is behind",
     meaning="A server does not keep up with the changes of the meta group.",
     condition=(
-        "At both looks the same server was online and more than 500 operations behind the meta "
+        "In both polls, the same server was online and more than 500 operations behind the meta "
         "leader."
     ),
-    why="It acts on an old state, and cannot lead; if another fails, changes may stop.",
+    why="It uses an old state and cannot lead. If another server fails, changes may stop.",
     remedy=(
-        "Look at the disk and the network of that server; a restart lets it catch up by a snapshot."
+        "Check the disk and the network of this server. After a restart it catches up from a "
+        "snapshot."
     ),
     commands=("nats server report jetstream",),
-    needs=frozenset({Need.SECOND_LOOK}),
+    needs=frozenset({Need.SECOND_POLL}),
     find=find,
 )

@@ -1,4 +1,4 @@
-"""The meta group has fewer servers than before."""
+"""The meta group has shrunk."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.units import span
+from exporter.audit.units import duration
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    now = scene.snapshot.meta
-    before = scene.earlier.snapshot.meta if scene.earlier is not None else None
+def find(context: AuditContext) -> Iterator[Finding]:
+    now = context.snapshot.meta
+    before = context.earlier.snapshot.meta if context.earlier is not None else None
     if now is None or before is None or not now.leader or not now.size or not before.size:
         return
     if now.size < before.size:
-        yield Finding(evidence=f"{now.size} servers, {span(scene.seconds)} ago {before.size}")
+        yield Finding(
+            evidence=f"{now.size} servers, {before.size} servers {duration(context.seconds)} ago"
+        )
 
 
 CHECK = Check(
@@ -23,17 +25,17 @@ CHECK = Check(
     severity=Severity.CRIT,
     subject=Subject.META,
     title="The meta group has shrunk",
-    meaning="The meta group has fewer servers than at the look before.",
-    condition="The meta leader counts fewer servers than it did at the earlier look.",
+    meaning="The meta group has fewer servers than in the earlier poll.",
+    condition="The meta leader reports fewer servers than in the earlier poll.",
     why=(
-        "Somebody removed a peer: the quorum is smaller, and a mistake here can leave one "
-        "server deciding alone."
+        "A peer was removed, so the quorum is smaller. Further removals can leave one server to "
+        "decide alone."
     ),
     remedy=(
-        "Find out who removed the server. If it was not meant, bring it back; a server that was "
-        "removed a moment ago is not taken again at once."
+        "Find out who removed the server. If it was not intended, add it again. A server that was "
+        "just removed is not accepted immediately."
     ),
     commands=("nats server list",),
-    needs=frozenset({Need.SECOND_LOOK}),
+    needs=frozenset({Need.SECOND_POLL}),
     find=find,
 )

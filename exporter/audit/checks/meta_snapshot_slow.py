@@ -1,4 +1,4 @@
-"""Putting the state of the meta group together takes long."""
+"""Snapshots of the meta group are slow."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.units import span
+from exporter.audit.units import duration
 
 SLOW_SECONDS = 5.0
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    meta = scene.snapshot.meta
+def find(context: AuditContext) -> Iterator[Finding]:
+    meta = context.snapshot.meta
     taken = meta.snapshot_seconds if meta is not None else None
     if taken is not None and taken >= SLOW_SECONDS:
-        yield Finding(evidence=f"the last snapshot took {span(taken)}")
+        yield Finding(evidence=f"the last snapshot took {duration(taken)}")
 
 
 CHECK = Check(
@@ -23,18 +23,18 @@ CHECK = Check(
     severity=Severity.WARN,
     subject=Subject.META,
     title="Snapshots of the meta group are slow",
-    meaning="The meta leader needs 5 s or longer to put its state together for a snapshot.",
+    meaning="The meta leader needs 5 s or longer to encode a snapshot of its state.",
     condition=(
-        "The last snapshot of the meta group took 5 s or longer; the server does not count the "
-        "time of its disk."
+        "The last snapshot of the meta group took 5 s or longer. The server does not count the "
+        "time of disk writes."
     ),
     why=(
-        "The more streams and consumers there are the longer it takes, and their changes may "
-        "wait for it."
+        "The time grows with the number of streams and consumers, and their changes may wait for "
+        "it."
     ),
     remedy=(
-        "See whether the server gets all the processor time that it needs; else have fewer "
-        "streams and consumers, or less metadata in them."
+        "Check whether the server gets enough CPU time. Otherwise use fewer streams and "
+        "consumers, or less metadata."
     ),
     commands=("nats server report jetstream",),
     needs=frozenset({Need.SERVERS}),

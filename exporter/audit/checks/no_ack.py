@@ -1,4 +1,4 @@
-"""Publishers get no answer."""
+"""Publishes are not acknowledged."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
+from exporter.audit.findings import stream_finding
 from exporter.audit.units import listed
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
         if config.no_ack:
-            yield of_stream(row, f"no_ack true, takes {listed(config.subjects)}")
+            yield stream_finding(row, f"no_ack true, subjects {listed(config.subjects)}")
 
 
 CHECK = Check(
@@ -21,16 +21,13 @@ CHECK = Check(
     severity=Severity.WARN,
     subject=Subject.STREAM,
     title="Publishes are not acknowledged",
-    meaning="The stream stores what is published but does not answer, so publishers cannot know.",
+    meaning="The stream stores messages but sends no ack to publishers.",
     condition="no_ack is true.",
     why=(
-        "A message that is refused or lost on the way is lost without anybody noticing, and "
-        "publishers that wait for the answer time out."
+        "Publishers do not notice rejected or lost messages. Publishers that wait for an ack time "
+        "out."
     ),
-    remedy=(
-        "Switch acknowledgements on, unless the stream listens to subjects whose publishers "
-        "expect another answer."
-    ),
+    remedy="Enable acks, unless publishers on these subjects expect another response.",
     commands=("nats stream edit STREAM --ack",),
     find=find,
 )

@@ -1,4 +1,4 @@
-"""A durable consumer that counts a message as done when it is sent."""
+"""A durable consumer without acks."""
 
 from __future__ import annotations
 
@@ -6,26 +6,28 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_consumer
+from exporter.audit.findings import consumer_finding
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.consumers:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.consumers:
         if config.durable and config.ack_policy == "none":
-            yield of_consumer(row, f"ack policy none, {row.delivered_consumer_seq:,} sent so far")
+            yield consumer_finding(
+                row, f"ack policy none, {row.delivered_consumer_seq:,} delivered"
+            )
 
 
 CHECK = Check(
     code="no-ack-durable",
     severity=Severity.INFO,
     subject=Subject.CONSUMER,
-    title="A durable consumer without acknowledgements",
-    meaning="A message counts as done as soon as it is sent, whether anybody received it or not.",
+    title="A durable consumer without acks",
+    meaning="A message counts as processed when it is sent, even if no client received it.",
     condition="The consumer is durable and its ack policy is none.",
-    why="What a client had received and not finished when it died is not delivered again.",
+    why="Messages that a client received but did not process before a crash are not redelivered.",
     remedy=(
-        "If each message matters, make a consumer with explicit acknowledgements; the policy of "
-        "an existing one cannot be changed."
+        "If messages must not be lost, create a consumer with ack policy explicit. The policy of "
+        "a consumer cannot be changed."
     ),
     commands=(
         "nats consumer add STREAM NEW_CONSUMER --pull --ack explicit --deliver SEQUENCE --defaults",

@@ -1,4 +1,4 @@
-"""Nobody learns of messages that run out of deliveries."""
+"""Messages that reach max_deliver are not recorded."""
 
 from __future__ import annotations
 
@@ -6,59 +6,59 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext, consumer_key
-from exporter.audit.findings import of_consumer
+from exporter.audit.findings import consumer_finding
 from exporter.model import Consumer
 from exporter.signals.publishes.dead_letters import Captures
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    captures = Captures.of(scene.snapshot.streams, scene.snapshot.subscriptions)
-    partly_known = _partly_known(scene)
-    for row, config in scene.acking_consumers:
+def find(context: AuditContext) -> Iterator[Finding]:
+    captures = Captures.of(context.snapshot.streams, context.snapshot.subscriptions)
+    partly_known = _partly_known(context)
+    for row, config in context.acking_consumers:
         if config.max_deliver is None or row.account in partly_known:
             continue
-        heard = _heard(scene, captures, row)
-        if heard == 1:
+        captured = _captured(context, captures, row)
+        if captured == 1:
             continue
-        others = "nobody subscribes to it" if heard == 0 else "subscribers cannot be seen from here"
+        subscribers = "no subscriber" if captured == 0 else "subscribers are not known"
         limit = f"max_deliver {config.max_deliver:,}"
-        yield of_consumer(row, f"{limit}; no stream keeps its advisory, {others}")
+        yield consumer_finding(row, f"{limit}; no stream stores its advisory, {subscribers}")
 
 
-def _heard(scene: AuditContext, captures: Captures, row: Consumer) -> int | None:
-    """What the poller has learnt lasts longer than the one look that read the subscriptions."""
-    told = scene.publishes.consumers.get(consumer_key(row))
-    if told is not None and told.dead_letter_captured is not None:
-        return told.dead_letter_captured
+def _captured(context: AuditContext, captures: Captures, row: Consumer) -> int | None:
+    """Prefers the state of the poller: not every poll fetches the subscriptions."""
+    replies = context.publishes.consumers.get(consumer_key(row))
+    if replies is not None and replies.dead_letter_captured is not None:
+        return replies.dead_letter_captured
     return captures.captured(row)
 
 
-def _partly_known(scene: AuditContext) -> frozenset[str]:
-    """A stream that is not known may be the one that keeps the advisories."""
-    return frozenset(row.account for row in scene.snapshot.streams if row.config is None)
+def _partly_known(context: AuditContext) -> frozenset[str]:
+    """Accounts with a stream of unknown configuration: it may store the advisories."""
+    return frozenset(row.account for row in context.snapshot.streams if row.config is None)
 
 
 CHECK = Check(
     code="no-dead-letter",
     severity=Severity.WARN,
     subject=Subject.CONSUMER,
-    title="Messages that run out of deliveries are noted nowhere",
+    title="Messages that reach max_deliver are not recorded",
     meaning=(
-        "When a message reaches max_deliver the server says so once, and nothing that can be "
-        "seen from here listens."
+        "The server sends one advisory when a message reaches max_deliver, and no known stream or "
+        "subscriber receives it."
     ),
     condition=(
-        "max_deliver is finite, no stream of the account has subjects that cover the consumer's "
-        "MAX_DELIVERIES advisory, and, where subscriptions can be read, nobody subscribes to "
-        "it."
+        "max_deliver is finite, and no stream of the account has subjects that cover the "
+        "consumer's MAX_DELIVERIES advisory. If subscriptions are known, no client subscribes to "
+        "it either."
     ),
     why=(
-        "The message is neither acknowledged nor delivered again; without the advisory nobody "
-        "knows its sequence, and retention may remove it."
+        "The message is neither acknowledged nor redelivered. Without the advisory its sequence "
+        "is unknown, and retention may remove it."
     ),
     remedy=(
-        "Keep the advisories in a stream of their own and let somebody work on it; the advisory "
-        "names the stream and the sequence, the message itself is read with nats stream get."
+        "Store the advisories in a stream and process it. An advisory has the stream and the "
+        "sequence; read the message with nats stream get."
     ),
     commands=(
         "nats stream add DEAD_LETTERS --subjects '$JS.EVENT.ADVISORY.*.MAX_DELIVERIES.>' --max-age 30d --defaults",

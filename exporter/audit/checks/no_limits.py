@@ -1,4 +1,4 @@
-"""Nothing bounds how much a stream may hold."""
+"""The stream has no limit."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
+from exporter.audit.findings import stream_finding
 from exporter.audit.units import size
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
         limits = (
             config.max_messages,
             config.max_bytes,
@@ -19,23 +19,23 @@ def find(scene: AuditContext) -> Iterator[Finding]:
             config.max_messages_per_subject,
         )
         if not config.sealed and all(limit is None for limit in limits):
-            yield of_stream(row, f"no limit; holds {row.messages:,} messages, {size(row.bytes)}")
+            yield stream_finding(row, f"no limit; {row.messages:,} messages, {size(row.bytes)}")
 
 
 CHECK = Check(
     code="no-limits",
     severity=Severity.INFO,
     subject=Subject.STREAM,
-    title="A stream without any limit",
-    meaning="Nothing limits how much the stream may hold.",
+    title="The stream has no limit",
+    meaning="Nothing limits the size of the stream.",
     condition=(
-        "None of max_msgs, max_bytes, max_age and max_msgs_per_subject is set, and the stream "
-        "is not sealed."
+        "None of max_msgs, max_bytes, max_age and max_msgs_per_subject is set, and the stream is "
+        "not sealed."
     ),
-    why="It grows until the account or the disk is full, and then every stream there is refused.",
+    why="It grows until the account or the disk is full. Then all streams there reject messages.",
     remedy=(
-        "Set the limit that fits: an age where messages lose their worth, bytes where the disk is "
-        "what matters. A limit deletes what exceeds it, at once."
+        "Set max_age if messages lose their value with time, or max_bytes if disk space matters. "
+        "A limit deletes what exceeds it at once."
     ),
     commands=(
         "nats stream edit STREAM --max-age AGE",

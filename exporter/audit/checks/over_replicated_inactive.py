@@ -1,4 +1,4 @@
-"""Several copies of a stream that gets no messages."""
+"""An idle stream has several replicas."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.facts.idle_time import stored_nothing_for
-from exporter.audit.findings import of_stream
-from exporter.audit.units import DAY, size, span
+from exporter.audit.facts.idle_time import stream_idle_seconds
+from exporter.audit.findings import stream_finding
+from exporter.audit.units import DAY, duration, size
 
 LONG_SECONDS = 30 * DAY
 COPIES = 3
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
         if config.kind != "stream" or config.mirror or config.sealed:
             continue
-        idle = stored_nothing_for(row, scene.now)
+        idle = stream_idle_seconds(row, context.now)
         if config.replicas >= COPIES and idle is not None and idle > LONG_SECONDS:
             held = size(row.bytes * config.replicas)
-            yield of_stream(
-                row, f"{config.replicas} replicas, {held} in all, nothing stored for {span(idle)}"
+            yield stream_finding(
+                row,
+                f"{config.replicas} replicas, {held} in total, nothing stored for {duration(idle)}",
             )
 
 
@@ -30,14 +31,14 @@ CHECK = Check(
     code="over-replicated-inactive",
     severity=Severity.INFO,
     subject=Subject.STREAM,
-    title="Several copies of a stream at rest",
-    meaning="A stream that has got nothing for 30 days has three or more copies.",
+    title="An idle stream has several replicas",
+    meaning="A stream that stored nothing for 30 days has three or more replicas.",
     condition=(
-        "Three or more replicas and no message stored for 30 days; buckets, object stores, "
-        "mirrors and sealed streams are left out."
+        "Three or more replicas and no message stored for 30 days. Buckets, object stores, "
+        "mirrors and sealed streams are exempt."
     ),
-    why="Each copy takes disk, and a Raft group that is kept alive costs every server heartbeats.",
-    remedy="Keep a backup and fewer copies; one copy is lost with its disk.",
+    why="Each replica uses disk, and its Raft group sends heartbeats.",
+    remedy="Create a backup and use fewer replicas. A single replica is lost with its disk.",
     commands=(
         "nats stream backup STREAM DIRECTORY",
         "nats stream edit STREAM --replicas FEWER",

@@ -1,4 +1,4 @@
-"""A consumer that stays paused for another week."""
+"""The consumer is paused for a long time."""
 
 from __future__ import annotations
 
@@ -6,31 +6,33 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_consumer
-from exporter.audit.units import DAY, span
+from exporter.audit.findings import consumer_finding
+from exporter.audit.units import DAY, duration
 
 LONG_SECONDS = 7 * DAY
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, _ in scene.consumers:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, _ in context.consumers:
         left = row.pause_remaining_seconds
         if row.paused and left is not None and left > LONG_SECONDS:
-            yield of_consumer(row, f"paused for another {span(left)}, {row.num_pending:,} waiting")
+            yield consumer_finding(
+                row, f"paused for another {duration(left)}, {row.num_pending:,} pending"
+            )
 
 
 CHECK = Check(
     code="pause-long",
     severity=Severity.INFO,
     subject=Subject.CONSUMER,
-    title="A consumer is paused for long",
-    meaning="The consumer is paused and does not resume for a week or longer.",
-    condition="The consumer is paused and more than 7 days of the pause are left.",
+    title="The consumer is paused for a long time",
+    meaning="The consumer is paused and does not resume within a week.",
+    condition="The consumer is paused and more than 7 days of the pause remain.",
     why=(
-        "A pause that was forgotten looks like an idle consumer; meanwhile retention removes "
-        "what it has not seen."
+        "A forgotten pause looks like an idle consumer. Meanwhile retention removes undelivered "
+        "messages."
     ),
-    remedy="Resume it when its reason is gone.",
+    remedy="Resume the consumer when the reason for the pause is gone.",
     commands=("nats consumer resume STREAM CONSUMER",),
     since="2.11",
     find=find,

@@ -1,4 +1,4 @@
-"""The server takes very large messages."""
+"""Very large messages are allowed."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject, Unknown
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_server, untold_settings
+from exporter.audit.findings import server_finding, unknown_settings
 from exporter.audit.units import MIB, size
 
 LARGE_BYTES = 8 * MIB
 
 
-def find(scene: AuditContext) -> Iterator[Finding | Unknown]:
-    for row in scene.servers:
+def find(context: AuditContext) -> Iterator[Finding | Unknown]:
+    for row in context.servers:
         if row.settings is None:
-            yield from untold_settings(row)
+            yield from unknown_settings(row)
             continue
         most = row.settings.max_payload
         if most is not None and most > LARGE_BYTES:
-            yield of_server(row, f"max_payload {size(most)}")
+            yield server_finding(row, f"max_payload {size(most)}")
 
 
 CHECK = Check(
@@ -30,11 +30,11 @@ CHECK = Check(
     meaning="This server accepts messages larger than 8 MiB.",
     condition="max_payload is above 8 MiB.",
     why=(
-        "One such message fills buffers on its way and makes all others on the same connection "
-        "wait; the servers themselves discourage it."
+        "One such message fills buffers and delays all others on the same connection. nats-server "
+        "logs a warning about such a limit."
     ),
     remedy=(
-        "Lower max_payload and keep large things in an object store, which cuts them into pieces."
+        "Lower max_payload and store large data in an object store, which splits it into chunks."
     ),
     commands=("nats object put BUCKET FILE",),
     needs=frozenset({Need.SERVERS}),

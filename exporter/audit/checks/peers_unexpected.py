@@ -1,4 +1,4 @@
-"""Not as many copies as the owner expects."""
+"""The number of replicas differs from the owner's expectation."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
-from exporter.audit.units import some
+from exporter.audit.findings import stream_finding
+from exporter.audit.units import plural
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
         expected = config.thresholds.limit("peer-expect")
         peers = len(row.replicas) + 1
         if expected is not None and peers != expected:
-            yield of_stream(row, f"{some(peers, 'peer')}, the owner expects {expected:,.0f}")
+            yield stream_finding(row, f"{plural(peers, 'peer')}, peer-expect {expected:,.0f}")
 
 
 CHECK = Check(
     code="peers-unexpected",
     severity=Severity.WARN,
     subject=Subject.STREAM,
-    title="Not as many copies as the owner expects",
-    meaning="The stream has more or fewer peers than its owner wrote into its metadata.",
+    title="The number of replicas differs from the owner's expectation",
+    meaning="The stream has more or fewer peers than its metadata expects.",
     condition=(
         "The metadata key io.nats.monitor.peer-expect is set and differs from the number of "
-        "peers, leader included."
+        "peers, including the leader."
     ),
-    why="Either a copy is missing, or somebody changed the replicas without telling the owner.",
+    why="A replica is missing, or the replicas were changed without the owner.",
     remedy=(
-        "Set the replicas to what is expected, or correct the metadata. Fewer replicas delete "
-        "copies."
+        "Set the replicas to the expected number, or correct the metadata. Fewer replicas delete "
+        "data on the removed peers."
     ),
     commands=(
         "nats stream info STREAM",

@@ -1,4 +1,4 @@
-"""The owner expects one pinned client, the consumer serves any."""
+"""The metadata expects a pinned client."""
 
 from __future__ import annotations
 
@@ -6,32 +6,38 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_consumer
+from exporter.audit.findings import consumer_finding
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.consumers:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.consumers:
         if config.thresholds.limit("pinned") == 1 and config.priority_policy != "pinned_client":
-            yield of_consumer(row, f"pinned is asked for, the policy is {config.priority_policy}")
+            yield consumer_finding(
+                row, f"pinned in metadata, priority policy {config.priority_policy}"
+            )
 
 
 CHECK = Check(
     code="pinned-mismatch",
     severity=Severity.INFO,
     subject=Subject.CONSUMER,
-    title="The owner asks for a pinned client",
+    title="The metadata expects a pinned client",
     meaning=(
-        "The owner's metadata say that one client at a time gets the messages, but the consumer "
-        "is not set up so."
+        "The metadata expects that one client at a time gets the messages, but the consumer is "
+        "configured differently."
     ),
     condition=(
         "The metadata key io.nats.monitor.pinned is true and the priority policy is not "
         "pinned_client."
     ),
-    why="Several clients work at the same time where order or exclusiveness was meant.",
+    why=(
+        "Several clients process messages at the same time, although the owner expects order or "
+        "exclusive access."
+    ),
     remedy=(
-        "Make a consumer with a pinned group that starts after the last acknowledged sequence, or "
-        "correct the metadata. Give all keys again: --metadata replaces them."
+        "Create a consumer with priority policy pinned_client that starts after the last "
+        "acknowledged sequence, or correct the metadata. Give all keys again: --metadata replaces "
+        "them."
     ),
     commands=(
         "nats consumer info STREAM CONSUMER",

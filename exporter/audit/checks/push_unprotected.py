@@ -1,4 +1,4 @@
-"""A push consumer whose client cannot notice what it missed."""
+"""A push consumer without flow control or heartbeat."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_consumer
+from exporter.audit.findings import consumer_finding
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.consumers:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.consumers:
         if config.kind != "push" or config.deliver_group:
             continue
         missing = []
@@ -19,7 +19,7 @@ def find(scene: AuditContext) -> Iterator[Finding]:
         if config.idle_heartbeat_seconds is None:
             missing.append("idle heartbeat")
         if missing:
-            yield of_consumer(row, f"push without {' and '.join(missing)}")
+            yield consumer_finding(row, f"push without {' and '.join(missing)}")
 
 
 CHECK = Check(
@@ -27,18 +27,18 @@ CHECK = Check(
     severity=Severity.WARN,
     subject=Subject.CONSUMER,
     title="A push consumer without flow control or heartbeat",
-    meaning="The server pushes as fast as it can, and the client cannot tell silence from loss.",
+    meaning="The server pushes as fast as it can, or the client cannot detect missed messages.",
     condition=(
         "There is a deliver subject without a deliver group, and flow control or the idle "
         "heartbeat is missing."
     ),
     why=(
-        "A client that is too slow is disconnected as a slow consumer and misses messages; "
-        "without heartbeats it does not notice, nor that the consumer is gone."
+        "A slow client is disconnected as a slow consumer and misses messages. Without heartbeats "
+        "it detects neither this nor a deleted consumer."
     ),
     remedy=(
-        "Use a pull consumer, or one with flow control and heartbeats; neither can be switched "
-        "on later, so make another one."
+        "Use a pull consumer, or a push consumer with flow control and heartbeats. Neither can be "
+        "enabled later, so create a new consumer."
     ),
     commands=(
         "nats consumer add STREAM NEW_CONSUMER --pull --deliver SEQUENCE --defaults",

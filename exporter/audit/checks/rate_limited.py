@@ -1,4 +1,4 @@
-"""The server sends no faster than a limit of bits per second."""
+"""Deliveries are limited in bits per second."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_consumer
+from exporter.audit.findings import consumer_finding
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.consumers:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.consumers:
         if config.rate_limit_bits is not None:
-            evidence = f"{config.rate_limit_bits:,} bits per second, {row.num_pending:,} waiting"
-            yield of_consumer(row, evidence)
+            evidence = f"{config.rate_limit_bits:,} bits per second, {row.num_pending:,} pending"
+            yield consumer_finding(row, evidence)
 
 
 CHECK = Check(
@@ -21,15 +21,15 @@ CHECK = Check(
     severity=Severity.INFO,
     subject=Subject.CONSUMER,
     title="Deliveries are limited in bits per second",
-    meaning="The server sends to this push consumer no faster than its rate limit.",
+    meaning="The server delivers to this push consumer no faster than its rate limit.",
     condition="A rate limit is set.",
     why=(
-        "A backlog drains no faster than this; when the stream grows, what was enough once "
-        "makes the consumer fall behind."
+        "A backlog cannot drain faster than this limit. When the publish rate grows, the consumer "
+        "falls behind."
     ),
     remedy=(
-        "Make sure that the limit is still well above what is published; it is changed with a "
-        "file that holds the whole configuration."
+        "Make sure that the limit is well above the publish rate. To change it, use a file with "
+        "the whole configuration."
     ),
     commands=(
         "nats consumer info STREAM CONSUMER --json",

@@ -1,4 +1,4 @@
-"""A consumer that is made again starts where its policy says, not where it was."""
+"""A recreated consumer starts at the wrong position."""
 
 from __future__ import annotations
 
@@ -6,55 +6,58 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject, Unknown
 from exporter.audit.context import AuditContext, consumer_key
-from exporter.audit.findings import of_consumer
-from exporter.audit.units import some
+from exporter.audit.findings import consumer_finding
+from exporter.audit.units import plural
 from exporter.model import Consumer
 
 COSTS = {
-    "new": "skips what came meanwhile",
+    "new": "skips the messages of the gap",
     "last": "skips all but the last message",
-    "all": "does everything again",
+    "all": "delivers all messages again",
 }
 
 
-def find(scene: AuditContext) -> Iterator[Finding | Unknown]:
-    for row, config in scene.consumers:
-        times = _recreated(scene, row)
+def find(context: AuditContext) -> Iterator[Finding | Unknown]:
+    for row, config in context.consumers:
+        times = _recreated(context, row)
         if times > 0 and config.deliver_policy in COSTS:
             cost = COSTS[config.deliver_policy]
-            made = some(times, "time")
-            yield of_consumer(
-                row, f"made again {made}; deliver policy {config.deliver_policy} {cost}"
+            count = plural(times, "time")
+            yield consumer_finding(
+                row, f"recreated {count}; deliver policy {config.deliver_policy} {cost}"
             )
-    # One look counts nothing: that no number rose says nothing of what was made again before.
-    if scene.history is None and scene.earlier is None:
-        yield Unknown(reason="only rollups or a second look know what was made again")
+    # A single poll cannot count recreated consumers.
+    if context.history is None and context.earlier is None:
+        yield Unknown(reason="needs rollups or a second poll")
 
 
-def _recreated(scene: AuditContext, row: Consumer) -> int:
-    told, known = scene.consumer_signals(row), None
-    if scene.history is not None:
-        known = scene.history.recreated(consumer_key(row))
-    return max(told.recreated if told else 0, int(known or 0))
+def _recreated(context: AuditContext, row: Consumer) -> int:
+    signals, from_history = context.consumer_signals(row), None
+    if context.history is not None:
+        from_history = context.history.recreated(consumer_key(row))
+    return max(signals.recreated if signals else 0, int(from_history or 0))
 
 
 CHECK = Check(
     code="recreate-hazard",
     severity=Severity.WARN,
     subject=Subject.CONSUMER,
-    title="A consumer that is made again starts in the wrong place",
+    title="A recreated consumer starts at the wrong position",
     meaning=(
-        "The consumer was deleted and made again, and its deliver policy does not continue "
-        "where it was."
+        "The consumer was deleted and recreated, and its deliver policy does not continue at the "
+        "old position."
     ),
     condition=(
-        "It was made again since the exporter started or, by the rollups, within 30 days, and "
-        "its deliver policy is new, last or all."
+        "The consumer was recreated since the exporter started or, according to the rollups, "
+        "within 30 days. Its deliver policy is new, last or all."
     ),
-    why="With new and last the messages of the gap are skipped, with all everything is done again.",
+    why=(
+        "With new and last, the messages of the gap are skipped. With all, every message is "
+        "processed again."
+    ),
     remedy=(
-        "Stop applications from deleting and creating it at their start; when it has to be made "
-        "again, start it after the last acknowledged sequence."
+        "Do not delete and create the consumer at application startup. If you have to recreate "
+        "it, start after the last acknowledged sequence."
     ),
     commands=(
         "nats consumer info STREAM CONSUMER --json",

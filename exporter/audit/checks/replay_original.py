@@ -1,4 +1,4 @@
-"""Messages are replayed at the pace at which they came."""
+"""A durable consumer replays at the original rate."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_consumer
+from exporter.audit.findings import consumer_finding
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.consumers:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.consumers:
         if config.durable and config.replay_policy == "original":
-            yield of_consumer(row, f"replay policy original, {row.num_pending:,} waiting")
+            yield consumer_finding(row, f"replay policy original, {row.num_pending:,} pending")
 
 
 CHECK = Check(
     code="replay-original",
     severity=Severity.INFO,
     subject=Subject.CONSUMER,
-    title="A durable consumer replays at the original pace",
+    title="A durable consumer replays at the original rate",
     meaning="The server waits between two messages as long as their publisher did.",
     condition="The consumer is durable and its replay policy is original.",
-    why="A backlog can never be worked off faster than it came in, however many workers there are.",
+    why="A backlog never drains faster than it was published, with any number of workers.",
     remedy=(
-        "Unless a replay is meant, use a consumer that delivers at once; the policy of an "
-        "existing one cannot be changed. A copy starts where its deliver policy says: start it "
-        "after the last acknowledged sequence. A workqueue allows no second one: there remove the "
-        "old one first, and deliver all."
+        "Use replay policy instant, unless you want a replay. The policy of a consumer cannot be "
+        "changed. A copy starts at its deliver policy: start it after the last acknowledged "
+        "sequence. A workqueue allows no second consumer: there, delete the old one first and use "
+        "deliver policy all."
     ),
     commands=(
         "nats consumer info STREAM CONSUMER",

@@ -1,4 +1,4 @@
-"""An even number of copies costs more and bears no more."""
+"""An even number of replicas."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
-from exporter.audit.units import some
+from exporter.audit.findings import stream_finding
+from exporter.audit.units import plural
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
         if config.replicas % 2 == 0:
-            borne = some((config.replicas - 1) // 2, "failure")
-            yield of_stream(row, f"{config.replicas} replicas survive {borne}")
+            failures = plural((config.replicas - 1) // 2, "failure")
+            yield stream_finding(row, f"{config.replicas} replicas tolerate {failures}")
 
 
 CHECK = Check(
@@ -22,13 +22,16 @@ CHECK = Check(
     severity=Severity.WARN,
     subject=Subject.STREAM,
     title="An even number of replicas",
-    meaning="An even number of copies survives no more failures than one less.",
+    meaning="An even number of replicas tolerates no more failures than one replica less.",
     condition="The number of replicas is even.",
     why=(
-        "With two copies the loss of either stops the stream, so it fails more often than a "
-        "single one."
+        "With two replicas, the loss of either one stops the stream. It fails more often than "
+        "with a single replica."
     ),
-    remedy="Use three replicas, or five: one more than now, for fewer replicas delete copies.",
+    remedy=(
+        "Use three or five replicas: one more than now, because fewer replicas delete data on the "
+        "removed peers."
+    ),
     commands=("nats stream edit STREAM --replicas ODD",),
     find=find,
 )

@@ -1,4 +1,4 @@
-"""The only copy is in memory."""
+"""One replica in memory."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
+from exporter.audit.findings import stream_finding
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
         if config.storage == "memory" and config.replicas == 1:
-            yield of_stream(row, f"memory, 1 replica, {row.messages:,} messages")
+            yield stream_finding(row, f"memory, 1 replica, {row.messages:,} messages")
 
 
 CHECK = Check(
     code="replicas-memory-one",
     severity=Severity.INFO,
     subject=Subject.STREAM,
-    title="In memory on one server",
-    meaning="The only copy of the stream is in the memory of one server.",
+    title="One replica in memory",
+    meaning="The only replica of the stream is in the memory of one server.",
     condition="The storage is memory and there is one replica.",
-    why="Every restart of that server loses all messages, and consumers begin anew.",
+    why="Every restart of this server loses all messages, and consumers start again.",
     remedy=(
-        "Use more replicas where there is a cluster; file storage needs a new stream, for the "
-        "storage cannot be changed."
+        "Use more replicas in a cluster. File storage needs a new stream, because the storage "
+        "type cannot be changed."
     ),
     commands=("nats stream edit STREAM --replicas 3",),
     find=find,

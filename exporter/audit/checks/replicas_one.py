@@ -1,4 +1,4 @@
-"""One copy where three could be had."""
+"""One replica in a cluster of three or more."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
+from exporter.audit.findings import stream_finding
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
-        servers = scene.cluster_size(row)
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
+        servers = context.cluster_size(row)
         if config.replicas == 1 and servers is not None and servers >= 3:
-            yield of_stream(row, f"1 replica on {row.leader}, the cluster has {servers} servers")
+            yield stream_finding(
+                row, f"1 replica on {row.leader}, {servers} servers in the cluster"
+            )
 
 
 CHECK = Check(
@@ -21,12 +23,13 @@ CHECK = Check(
     severity=Severity.INFO,
     subject=Subject.STREAM,
     title="One replica in a cluster of three or more",
-    meaning="The stream lives on one server although the cluster could hold more copies.",
+    meaning="The stream is on one server although the cluster can hold more replicas.",
     condition="The stream has one replica and its cluster has three or more servers.",
     why=(
-        "While that server is down nothing can be published or read, and its disk is the only copy."
+        "While this server is down, you cannot publish or read. Its disk has the only copy of the "
+        "data."
     ),
-    remedy="Raise the replicas; the server copies the messages while it goes on serving.",
+    remedy="Raise the number of replicas. The server copies the messages and stays available.",
     commands=("nats stream edit STREAM --replicas 3",),
     find=find,
 )

@@ -1,4 +1,4 @@
-"""Streams have reserved nearly all that the server has."""
+"""Nearly all storage of the server is reserved."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_server
+from exporter.audit.findings import server_finding
 from exporter.audit.units import size
 
 NEAR = 0.9
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row in scene.servers:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row in context.servers:
         kinds = (
             ("storage", row.storage_reserved, row.storage_max),
             ("memory", row.memory_reserved, row.memory_max),
         )
         for kind, reserved, most in kinds:
             if reserved is not None and most and reserved >= NEAR * most:
-                yield of_server(row, f"{size(reserved)} of {size(most)} {kind} is reserved")
+                yield server_finding(row, f"{size(reserved)} of {size(most)} {kind} reserved")
 
 
 CHECK = Check(
@@ -28,15 +28,15 @@ CHECK = Check(
     severity=Severity.WARN,
     subject=Subject.SERVER,
     title="Nearly all storage of the server is reserved",
-    meaning="The streams on this server may together grow to nearly what it has.",
-    condition="What is reserved reaches 90 % of the server's storage or memory limit.",
+    meaning="The streams on this server reserve nearly all its storage.",
+    condition="The reserved storage or memory is at least 90 % of the server's limit.",
     why=(
-        "The next stream with a max_bytes cannot be placed here, and a cluster of three has no "
-        "other place for a third copy."
+        "The next stream with a max_bytes cannot be placed here. A cluster of three has no other "
+        "server for a third replica."
     ),
     remedy=(
-        "Give the server more, or lower max_bytes of the streams that never come near it. A limit "
-        "below what a stream holds deletes what exceeds it."
+        "Raise the limit of the server, or lower max_bytes of streams that never reach it. A "
+        "limit below the size of a stream deletes what exceeds it."
     ),
     commands=(
         "nats server report jetstream",

@@ -1,4 +1,4 @@
-"""Streams have reserved far more than they use."""
+"""Reserved storage is hardly used."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_server
+from exporter.audit.findings import server_finding
 from exporter.audit.units import GIB, size
 
 LEAST_BYTES = GIB
 LITTLE = 0.2
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row in scene.servers:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row in context.servers:
         kinds = (
             ("storage", row.storage_reserved, row.storage_used),
             ("memory", row.memory_reserved, row.memory_used),
@@ -23,7 +23,7 @@ def find(scene: AuditContext) -> Iterator[Finding]:
             if reserved is None or used is None or reserved < LEAST_BYTES:
                 continue
             if used < LITTLE * reserved:
-                yield of_server(row, f"{size(used)} of {size(reserved)} reserved {kind} is used")
+                yield server_finding(row, f"{size(used)} of {size(reserved)} reserved {kind} used")
 
 
 CHECK = Check(
@@ -31,12 +31,15 @@ CHECK = Check(
     severity=Severity.INFO,
     subject=Subject.SERVER,
     title="Reserved storage is hardly used",
-    meaning="The streams on this server have reserved much more than they use.",
-    condition="1 GiB or more of storage or memory is reserved, and less than 20 % of that is used.",
-    why="What is reserved counts as taken: other streams are refused although the disk is empty.",
+    meaning="The streams on this server reserve much more than they use.",
+    condition="1 GiB or more of storage or memory is reserved, and less than 20 % of it is used.",
+    why=(
+        "Reserved storage counts as used: the server rejects other streams although the disk is "
+        "empty."
+    ),
     remedy=(
-        "Lower max_bytes of the streams that never come near it. A limit below what a stream "
-        "holds deletes what exceeds it."
+        "Lower max_bytes of streams that never reach it. A limit below the size of a stream "
+        "deletes what exceeds it."
     ),
     commands=(
         "nats stream report --storage",

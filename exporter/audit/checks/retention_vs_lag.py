@@ -1,4 +1,4 @@
-"""A consumer was once half as far behind as messages are kept."""
+"""A consumer was close to losing messages to retention."""
 
 from __future__ import annotations
 
@@ -6,35 +6,37 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
 from exporter.audit.context import AuditContext, consumer_key
-from exporter.audit.findings import of_stream
-from exporter.audit.units import some, span
+from exporter.audit.findings import stream_finding
+from exporter.audit.units import duration, plural
 from exporter.model import Consumer, StreamConfig
 
 HALF = 0.5
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.filtered("limits"):
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.with_retention("limits"):
         found = [
-            reason for who, _ in scene.consumers_of(row) if (reason := _close(scene, who, config))
+            reason
+            for consumer, _ in context.consumers_of(row)
+            if (reason := _close(context, consumer, config))
         ]
         if found:
             others = len(found) - 1
-            more = f" (and {some(others, 'more consumer')})" if others else ""
-            yield of_stream(row, found[0] + more)
+            more = f" (and {plural(others, 'more consumer')})" if others else ""
+            yield stream_finding(row, found[0] + more)
 
 
-def _close(scene: AuditContext, row: Consumer, stream: StreamConfig) -> str:
-    if scene.history is None:
+def _close(context: AuditContext, row: Consumer, stream: StreamConfig) -> str:
+    if context.history is None:
         return ""
-    kept, most = stream.max_age_seconds, stream.max_messages
-    lag = scene.history.worst_lag(consumer_key(row))
-    backlog = scene.history.worst_backlog(consumer_key(row))
-    if kept is not None and lag is not None and lag > HALF * kept:
-        return f"{row.name} was {span(lag)} behind, max_age is {span(kept)}"
+    max_age, most = stream.max_age_seconds, stream.max_messages
+    lag = context.history.worst_lag(consumer_key(row))
+    backlog = context.history.worst_backlog(consumer_key(row))
+    if max_age is not None and lag is not None and lag > HALF * max_age:
+        return f"{row.name} was {duration(lag)} behind, max_age {duration(max_age)}"
     full = most is not None and backlog is not None and backlog > HALF * most
     if full and stream.discard == "old":
-        return f"{row.name} was {backlog:,.0f} messages behind, max_msgs is {most:,}"
+        return f"{row.name} was {backlog:,.0f} messages behind, max_msgs {most:,}"
     return ""
 
 
@@ -42,18 +44,15 @@ CHECK = Check(
     code="retention-vs-lag",
     severity=Severity.WARN,
     subject=Subject.STREAM,
-    title="A consumer was nearly overtaken by retention",
-    meaning=(
-        "Within a month a consumer fell so far behind that it used up more than half of what "
-        "the stream keeps."
-    ),
+    title="A consumer was close to losing messages to retention",
+    meaning="Within a month, a consumer was behind by more than half of the stream's retention.",
     condition=(
-        "Limits retention, and the worst lag of a consumer in 30 days is above half of max_age, "
-        "or with discard old its worst backlog is above half of max_msgs."
+        "Limits retention, and the worst lag of a consumer in 30 days is above half of max_age. "
+        "With discard old, also a worst backlog above half of max_msgs."
     ),
-    why="The next outage that lasts twice as long loses messages.",
+    why="An outage that lasts twice as long loses messages.",
     remedy=(
-        "Keep more, or see to it that the consumer recovers sooner. A limit below the present one "
+        "Keep messages longer, or make the consumer recover faster. A limit below the current one "
         "deletes what exceeds it."
     ),
     commands=(

@@ -1,4 +1,4 @@
-"""A sealed stream still owns its subjects."""
+"""A sealed stream still has subjects."""
 
 from __future__ import annotations
 
@@ -6,30 +6,27 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
+from exporter.audit.findings import stream_finding
 from exporter.audit.units import listed
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
         if config.sealed and config.subjects:
-            yield of_stream(row, f"sealed, takes {listed(config.subjects)}")
+            yield stream_finding(row, f"sealed, subjects {listed(config.subjects)}")
 
 
 CHECK = Check(
     code="sealed-listens",
     severity=Severity.INFO,
     subject=Subject.STREAM,
-    title="A sealed stream still takes its subjects",
-    meaning="The stream is sealed for ever, and whatever is published to its subjects is refused.",
+    title="A sealed stream still has subjects",
+    meaning="The stream is sealed, and all publishes to its subjects are rejected.",
     condition="The stream is sealed and has subjects.",
-    why=(
-        "Publishers get an error, and no other stream can take these subjects while this one "
-        "has them."
-    ),
+    why="Publishers get an error, and no other stream can use these subjects.",
     remedy=(
-        "Nothing, when it is an archive whose subjects are dead; else copy what is needed and "
-        "make a new stream, for a seal cannot be broken."
+        "Nothing, if the stream is an archive and its subjects are no longer used. Otherwise copy "
+        "the messages to a new stream, because a seal cannot be removed."
     ),
     commands=("nats stream info STREAM",),
     find=find,

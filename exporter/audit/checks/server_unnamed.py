@@ -1,4 +1,4 @@
-"""A server that has another name after each start."""
+"""The server has no name."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_server
+from exporter.audit.findings import server_finding
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row in scene.servers:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row in context.servers:
         if row.up and row.name and row.name == row.id:
-            yield of_server(row, f"name and id are both {row.id[:12]}...")
+            yield server_finding(row, f"name and id are both {row.id[:12]}...")
 
 
 CHECK = Check(
     code="server-unnamed",
     severity=Severity.INFO,
     subject=Subject.SERVER,
-    title="A server without a name of its own",
-    meaning="The server's name is made up at each start.",
+    title="The server has no name",
+    meaning="The server has a random name that changes with each start.",
     condition="The name of the server is its id.",
     why=(
-        "After a restart it is another server to everybody: series begin anew, and alerts say "
-        "that the old one is down."
+        "After a restart it appears as a new server: series start again, and alerts report the "
+        "old name as down."
     ),
     remedy="Set server_name in its configuration.",
     commands=("nats server list",),

@@ -1,4 +1,4 @@
-"""A durable consumer whose position is safe in fewer places than the messages."""
+"""The state of a durable consumer is less safe than its stream."""
 
 from __future__ import annotations
 
@@ -6,44 +6,44 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_consumer
+from exporter.audit.findings import consumer_finding
+from exporter.audit.units import plural
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.consumers:
-        found = scene.stream_of(row)
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.consumers:
+        found = context.stream_of(row)
         if not config.durable or found is None:
             continue
-        copies = found[1].replicas
-        own = config.replicas or copies
+        replicas = found[1].replicas
+        own = config.replicas or replicas
         if config.memory_storage and own == 1:
-            yield of_consumer(
-                row, f"state in memory on one server, the stream has {copies} on {found[1].storage}"
-            )
-        elif own < copies:
-            yield of_consumer(row, f"{own} of the {copies} servers of its stream have its state")
+            stream = f"{found[1].storage}, {plural(replicas, 'replica')}"
+            yield consumer_finding(row, f"state in memory, 1 replica; stream: {stream}")
+        elif own < replicas:
+            yield consumer_finding(row, f"{plural(own, 'replica')}, its stream has {replicas}")
 
 
 CHECK = Check(
     code="state-volatile",
     severity=Severity.WARN,
     subject=Subject.CONSUMER,
-    title="The position of a durable consumer is less safe than its stream",
+    title="The state of a durable consumer is less safe than its stream",
     meaning=(
-        "A restart or the loss of one server takes the consumer's position away although the "
-        "messages stay."
+        "A restart or the loss of one server loses the consumer's position, although the messages "
+        "stay."
     ),
     condition=(
-        "The consumer is durable and either keeps its state in memory with one replica, or has "
-        "a num_replicas of its own that is below the stream's."
+        "The consumer is durable. It keeps its state in memory with one replica, or its "
+        "num_replicas is below that of the stream."
     ),
     why=(
-        "The consumer is gone after the restart, or cannot be reached while its server is down, "
-        "and messages are skipped or done twice when it is made again."
+        "The consumer is lost after a restart, or unavailable while its server is down. After it "
+        "is recreated, messages are skipped or processed twice."
     ),
     remedy=(
-        "Let it have the stream's replicas; memory storage cannot be changed, such a consumer "
-        "has to be replaced by one without it."
+        "Use the replicas of the stream. Memory storage cannot be changed, so replace such a "
+        "consumer by a new one."
     ),
     commands=(
         "nats consumer edit STREAM CONSUMER --replicas REPLICAS_OF_STREAM",

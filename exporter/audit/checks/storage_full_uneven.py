@@ -1,4 +1,4 @@
-"""One server is full while another has room."""
+"""One server is full while another has free storage."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_server
-from exporter.audit.units import share
+from exporter.audit.findings import server_finding
+from exporter.audit.units import percent
 
 FULL = 0.9
 APART = 0.3
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for servers in scene.servers_by_cluster.values():
+def find(context: AuditContext) -> Iterator[Finding]:
+    for servers in context.servers_by_cluster.values():
         used = {
             row.name: row.storage_used / row.storage_max
             for row in servers
@@ -23,26 +23,26 @@ def find(scene: AuditContext) -> Iterator[Finding]:
         emptiest = min(used, key=lambda name: used[name], default="")
         for row in servers:
             if used.get(row.name, 0) >= FULL and used[row.name] - used[emptiest] >= APART:
-                evidence = f"{share(used[row.name])} full, {emptiest} {share(used[emptiest])}"
-                yield of_server(row, evidence)
+                evidence = f"{percent(used[row.name])} full, {emptiest} {percent(used[emptiest])}"
+                yield server_finding(row, evidence)
 
 
 CHECK = Check(
     code="storage-full-uneven",
     severity=Severity.WARN,
     subject=Subject.SERVER,
-    title="One server is full while another has room",
-    meaning="This server has nearly no storage left while another one of its cluster has plenty.",
+    title="One server is full while another has free storage",
+    meaning="This server has little storage left while another one of its cluster has plenty.",
     condition=(
         "It uses 90 % or more of its storage limit, and another server of the cluster uses at "
-        "least 30 percent points less."
+        "least 30 percentage points less."
     ),
-    why="Streams with a copy here are refused although the cluster as a whole has room.",
+    why="Streams with a replica here reject messages, although the cluster has free storage.",
     remedy=(
-        "Move large streams to the server with room by placement tags: the server copies first "
-        "and removes afterwards, and from then on every copy needs a server with that tag. peer- "
-        "remove is only for streams with 3 or more replicas; with one replica it deletes all its "
-        "messages."
+        "Move large streams to the other server with placement tags: the server copies the data "
+        "first and removes it afterwards. From then on, every replica needs a server with this "
+        "tag. Use peer-remove only for streams with 3 or more replicas: with one replica it "
+        "deletes all its messages."
     ),
     commands=(
         "nats server report jetstream",

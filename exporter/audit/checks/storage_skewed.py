@@ -1,4 +1,4 @@
-"""One server stores far more than the others."""
+"""One server stores most of the data."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
 from exporter.audit.context import AuditContext
 from exporter.audit.facts.server_balance import overloaded
-from exporter.audit.findings import of_server
+from exporter.audit.findings import server_finding
 from exporter.audit.units import GIB, size
 
 TIMES = 2.0
 LEAST_BYTES = GIB
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for found in overloaded(scene, lambda row: row.storage_used, times=TIMES, least=LEAST_BYTES):
-        evidence = f"stores {size(found.load)}, the average is {size(found.average)}"
-        yield of_server(found.server, evidence)
+def find(context: AuditContext) -> Iterator[Finding]:
+    for found in overloaded(context, lambda row: row.storage_used, times=TIMES, least=LEAST_BYTES):
+        evidence = f"stores {size(found.load)}, average {size(found.average)}"
+        yield server_finding(found.server, evidence)
 
 
 CHECK = Check(
@@ -27,14 +27,14 @@ CHECK = Check(
     title="One server stores most of the data",
     meaning="This server stores far more than the others of its cluster.",
     condition=(
-        "It uses more than 1 GiB and more than twice the average of its cluster, all servers of "
-        "which are up."
+        "All servers of the cluster are up, and this one uses more than 1 GiB and more than twice "
+        "the average."
     ),
-    why="Its disk is full first, and then every stream with a copy there is in trouble.",
+    why="Its disk fills up first. Then all streams with a replica there are affected.",
     remedy=(
-        "Move large streams by placement tags: the server copies first and removes afterwards, "
-        "and from then on every copy needs a server with that tag. peer-remove is only for "
-        "streams with 3 or more replicas; with one replica it deletes all its messages."
+        "Move large streams with placement tags: the server copies the data first and removes it "
+        "afterwards. From then on, every replica needs a server with this tag. Use peer-remove "
+        "only for streams with 3 or more replicas: with one replica it deletes all its messages."
     ),
     commands=(
         "nats stream report --storage",

@@ -1,4 +1,4 @@
-"""Somebody changed the stream just now."""
+"""The configuration was changed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
+from exporter.audit.findings import stream_finding
 from exporter.audit.units import listed
 from exporter.model import StreamConfig
 
@@ -24,22 +24,22 @@ WATCHED = (
 )
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.streams:
-        before = scene.before(row)
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.streams:
+        before = context.earlier_stream(row)
         if before is None or before.config is None or before.config is config:
             continue
         changed = [_change(name, before.config, config) for name in WATCHED]
         if any(changed):
-            yield of_stream(row, listed([each for each in changed if each], 4))
+            yield stream_finding(row, listed([each for each in changed if each], 4))
 
 
 def _change(name: str, before: StreamConfig, now: StreamConfig) -> str:
     old, new = getattr(before, name), getattr(now, name)
-    return "" if old == new else f"{name} {_written(old)} -> {_written(new)}"
+    return "" if old == new else f"{name} {_formatted(old)} -> {_formatted(new)}"
 
 
-def _written(value: object) -> str:
+def _formatted(value: object) -> str:
     if value is None:
         return "none"
     return listed(value) if isinstance(value, tuple) else f"{value}"
@@ -50,14 +50,14 @@ CHECK = Check(
     severity=Severity.INFO,
     subject=Subject.STREAM,
     title="The configuration was changed",
-    meaning="Between the two looks somebody changed the configuration of the stream.",
+    meaning="The configuration of the stream changed between the two polls.",
     condition=(
-        "Replicas, retention, discard, subjects, a limit, the duplicate window or the "
-        "compression differ between the two looks."
+        "Replicas, retention, discard, subjects, a limit, the duplicate window or the compression "
+        "differ between the two polls."
     ),
-    why="What goes wrong next may have begun here; whoever looks for a cause wants to know.",
-    remedy="Nothing, when it was meant.",
+    why="The change may be the cause of later problems.",
+    remedy="Nothing, if the change was intended.",
     commands=("nats stream info STREAM",),
-    needs=frozenset({Need.SECOND_LOOK}),
+    needs=frozenset({Need.SECOND_POLL}),
     find=find,
 )

@@ -1,4 +1,4 @@
-"""More subjects than messages cannot be."""
+"""More subjects than messages."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
+from exporter.audit.findings import stream_finding
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, _ in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, _ in context.streams:
         if row.subjects > row.messages > 0:
-            yield of_stream(row, f"{row.subjects:,} subjects, {row.messages:,} messages")
+            yield stream_finding(row, f"{row.subjects:,} subjects, {row.messages:,} messages")
 
 
 CHECK = Check(
@@ -20,16 +20,15 @@ CHECK = Check(
     severity=Severity.WARN,
     subject=Subject.STREAM,
     title="More subjects than messages",
-    meaning="The stream claims more subjects than it has messages, which cannot be.",
+    meaning="The stream reports more subjects than messages, which is impossible.",
     condition="The stream has messages, and more subjects than messages.",
     why=(
-        "A part of the stream on the disk is damaged. Its messages are lost on this server, while "
-        "the index still names their subjects, or the index itself is wrong: requests by subject "
-        "and filtered consumers may be answered wrongly."
+        "Blocks on the disk are damaged and their messages are lost on this server, or the index "
+        "is wrong. Requests by subject and filtered consumers may return wrong results."
     ),
     remedy=(
-        "Let another replica lead and look again; when it says the same, restart the servers of "
-        "the stream one by one, make a backup with a check of every message, and update."
+        "Let another replica lead and check again. If it reports the same, restart the servers of "
+        "the stream one by one, create a backup with consistency check, and update the servers."
     ),
     commands=(
         "nats stream cluster step-down STREAM",

@@ -1,4 +1,4 @@
-"""A million subjects and more."""
+"""Very many subjects in one stream."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
+from exporter.audit.findings import stream_finding
 
 MANY = 1_000_000
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, _ in scene.streams:
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, _ in context.streams:
         if row.subjects >= MANY:
-            yield of_stream(row, f"{row.subjects:,} subjects, {row.messages:,} messages")
+            yield stream_finding(row, f"{row.subjects:,} subjects, {row.messages:,} messages")
 
 
 CHECK = Check(
@@ -25,11 +25,11 @@ CHECK = Check(
     meaning="The stream holds a million subjects or more.",
     condition="1,000,000 or more subjects.",
     why=(
-        "The server keeps every subject in memory on each replica, and requests about "
-        "subjects, new consumers with filters and recovery get slow."
+        "Each replica keeps every subject in memory. Requests about subjects, new filtered "
+        "consumers and recovery become slow."
     ),
     remedy=(
-        "Put what is unique to a message into a header instead of the subject, or spread the "
+        "Use a header instead of the subject for values that are unique per message, or split the "
         "subjects over several streams."
     ),
     commands=("nats stream subjects STREAM",),

@@ -1,4 +1,4 @@
-"""What was acknowledged may not be on the disk yet."""
+"""Streams with one replica are not synced on every write."""
 
 from __future__ import annotations
 
@@ -7,42 +7,39 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_server
-from exporter.audit.units import some, span
+from exporter.audit.findings import server_finding
+from exporter.audit.units import duration, plural
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
+def find(context: AuditContext) -> Iterator[Finding]:
     single = Counter(
         row.leader
-        for row, config in scene.streams
+        for row, config in context.streams
         if config.storage == "file" and config.replicas == 1
     )
-    for server in scene.servers:
+    for server in context.servers:
         count = single[server.name]
         if server.sync_always is False and count:
             every = server.sync_interval_seconds
-            often = f"every {span(every)}" if every else "now and then"
-            streams = some(count, "stream")
-            yield of_server(server, f"{streams} with one copy, the disk is synced {often}")
+            often = f"every {duration(every)}" if every else "periodically"
+            streams = plural(count, "stream")
+            yield server_finding(server, f"{streams} with one replica, synced {often}")
 
 
 CHECK = Check(
     code="sync-gap",
     severity=Severity.INFO,
     subject=Subject.SERVER,
-    title="Single copies are not written through to the disk",
+    title="Streams with one replica are not synced on every write",
     meaning=(
-        "This server leads streams with one replica and acknowledges before the disk has the "
-        "message."
+        "This server leads streams with one replica and acknowledges messages before they are on "
+        "the disk."
     ),
-    condition="sync_always is off, and the server leads streams on disk with one replica.",
-    why=(
-        "A power failure loses what was acknowledged since the last sync, and there is no other "
-        "copy."
-    ),
+    condition="sync_always is off, and the server leads streams with file storage and one replica.",
+    why="A power failure loses the messages since the last sync, and there is no other replica.",
     remedy=(
-        "Use three replicas, or switch sync_always on in the jetstream block of the server, "
-        "which makes publishing much slower."
+        "Use three replicas, or set sync_always in the jetstream block of the server. It makes "
+        "publishing much slower."
     ),
     commands=("nats stream edit STREAM --replicas 3",),
     needs=frozenset({Need.SERVERS}),

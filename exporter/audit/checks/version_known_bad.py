@@ -1,4 +1,4 @@
-"""A version with a fault that others have met."""
+"""The server version has a known bug."""
 
 from __future__ import annotations
 
@@ -6,39 +6,40 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.facts.server_versions import numbers
-from exporter.audit.findings import of_server
+from exporter.audit.facts.server_versions import version_numbers
+from exporter.audit.findings import server_finding
 
-FAULTS: dict[tuple[int, ...], str] = {
+BUGS: dict[tuple[int, ...], str] = {
     (2, 11, 8): "wrong last sequence under load, nats-server issue 7281"
 }
 SCANS_BEFORE = (2, 9, 15)
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row in scene.servers:
-        version = numbers(row.version)
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row in context.servers:
+        version = version_numbers(row.version)
         if not row.up or not version:
             continue
-        fault = FAULTS.get(version, "")
+        bug = BUGS.get(version, "")
         if version < SCANS_BEFORE:
-            fault = "requests about filtered consumers scan the stream"
-        if fault:
-            yield of_server(row, f"version {row.version}: {fault}")
+            bug = "requests about filtered consumers scan the stream"
+        if bug:
+            yield server_finding(row, f"version {row.version}: {bug}")
 
 
 CHECK = Check(
     code="version-known-bad",
     severity=Severity.INFO,
     subject=Subject.SERVER,
-    title="A server version with a known fault",
-    meaning="This version has a fault that is known and fixed in a later one.",
+    title="The server version has a known bug",
+    meaning="This version has a bug that is fixed in a later version.",
     condition="The version is 2.11.8, or below 2.9.15.",
     why=(
-        "2.11.8 may answer publishes with an expected sequence wrongly under load (nats-server "
-        "issue 7281); below 2.9.15 every request about a filtered consumer scans the stream."
+        "2.11.8 may return wrong results for publishes with an expected sequence under load "
+        "(nats-server issue 7281). Below 2.9.15, every request about a filtered consumer scans "
+        "the stream."
     ),
-    remedy="Update to the newest patch of the same line.",
+    remedy="Update to the newest patch release of the same minor version.",
     commands=("nats server list",),
     find=find,
 )

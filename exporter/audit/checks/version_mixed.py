@@ -1,4 +1,4 @@
-"""The servers of a cluster differ in version."""
+"""Servers of a cluster have different versions."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.facts.server_versions import numbers
-from exporter.audit.findings import of_server
+from exporter.audit.facts.server_versions import version_numbers
+from exporter.audit.findings import server_finding
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for servers in scene.servers_by_cluster.values():
+def find(context: AuditContext) -> Iterator[Finding]:
+    for servers in context.servers_by_cluster.values():
         seen = Counter(row.version for row in servers if row.up and row.version)
         if len(seen) < 2:
             continue
-        usual = max(seen, key=lambda version: (seen[version], numbers(version)))
+        usual = max(seen, key=lambda version: (seen[version], version_numbers(version)))
         for row in servers:
             if row.up and row.version and row.version != usual:
-                yield of_server(row, f"version {row.version}, its cluster has {usual}")
+                yield server_finding(row, f"version {row.version}, most of its cluster {usual}")
 
 
 CHECK = Check(
@@ -27,14 +27,14 @@ CHECK = Check(
     severity=Severity.INFO,
     subject=Subject.SERVER,
     title="Servers of a cluster have different versions",
-    meaning="This server has another version than most of its cluster.",
+    meaning="The version of this server differs from most servers of its cluster.",
     condition=(
-        "The servers of one cluster that are up have several versions; each that differs from "
-        "the most frequent one, or else from the newest, is named."
+        "The servers of a cluster that are up have several versions. Each server that differs "
+        "from the most frequent version is reported. On a tie, the newest version counts."
     ),
     why=(
-        "New features and fixes work only once all servers have them, and long mixtures are "
-        "tested by nobody."
+        "New features and fixes work only when all servers have them. Mixed versions are meant "
+        "for the time of an update."
     ),
     remedy="Finish the update.",
     commands=("nats server list",),

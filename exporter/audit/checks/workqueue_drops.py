@@ -1,4 +1,4 @@
-"""A full queue throws the oldest work away."""
+"""A full workqueue drops the oldest messages."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from collections.abc import Iterator
 
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_stream
+from exporter.audit.findings import stream_finding
 from exporter.audit.units import size
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.filtered("workqueue"):
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.with_retention("workqueue"):
         messages, most = config.max_messages, config.max_bytes
         if config.discard != "old" or (messages is None and most is None):
             continue
         limits = [f"{messages:,} messages"] if messages is not None else []
         limits += [size(most)] if most is not None else []
-        yield of_stream(row, f"discard old at {' or '.join(limits)}, {row.messages:,} wait now")
+        yield stream_finding(row, f"discard old at {' or '.join(limits)}, {row.messages:,} stored")
 
 
 CHECK = Check(
     code="workqueue-drops",
     severity=Severity.WARN,
     subject=Subject.STREAM,
-    title="A full queue drops the oldest work",
-    meaning="When the queue is full the server removes the oldest work that nobody has done.",
+    title="A full workqueue drops the oldest messages",
+    meaning="When the workqueue is full, the server removes the oldest unprocessed messages.",
     condition="Workqueue retention with discard old and a limit of messages or bytes.",
-    why="In the outage for which the queue was built, work disappears without an error to anybody.",
-    remedy="Let the stream refuse new messages instead, so that publishers know.",
+    why="During a long outage of the workers, messages are lost without an error.",
+    remedy="Use discard new, so that publishers get an error.",
     commands=("nats stream edit STREAM --discard new",),
     find=find,
 )

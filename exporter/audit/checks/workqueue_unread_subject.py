@@ -1,4 +1,4 @@
-"""Work on a subject that no consumer asks for."""
+"""A workqueue has a subject without a consumer."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from collections.abc import Iterator
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
 from exporter.audit.facts.subject_overlap import overlap
-from exporter.audit.findings import of_stream
-from exporter.audit.units import listed, some
+from exporter.audit.findings import stream_finding
+from exporter.audit.units import listed, plural
 
 
-def find(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.filtered("workqueue"):
-        consumers = scene.consumers_of(row)
+def find(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.with_retention("workqueue"):
+        consumers = context.consumers_of(row)
         if config.transformed or not consumers or len(consumers) != row.consumers:
             continue
-        filters = [each for _, its in consumers for each in its.filters]
-        if all(its.filters for _, its in consumers):
+        filters = [each for _, settings in consumers for each in settings.filters]
+        if all(settings.filters for _, settings in consumers):
             unread = [s for s in config.subjects if not any(overlap(s, each) for each in filters)]
             if unread:
-                yield of_stream(
-                    row, f"no filter of {some(len(consumers), 'consumer')} takes {listed(unread)}"
+                yield stream_finding(
+                    row,
+                    f"no filter of {plural(len(consumers), 'consumer')} matches {listed(unread)}",
                 )
 
 
@@ -29,19 +30,16 @@ CHECK = Check(
     code="workqueue-unread-subject",
     severity=Severity.WARN,
     subject=Subject.STREAM,
-    title="A queue takes a subject that nobody works on",
-    meaning="Messages on a subject of this queue pass the filter of no consumer.",
+    title="A workqueue has a subject without a consumer",
+    meaning="No consumer filter matches a subject of this workqueue.",
     condition=(
-        "Workqueue retention without transformed subjects, all consumers are known and have "
+        "Workqueue retention without a subject transform, all consumers are known and have "
         "filters, and a subject of the stream overlaps with none of them."
     ),
-    why=(
-        "What is published there stays in the stream for ever, since only an acknowledgement "
-        "removes it."
-    ),
+    why="Messages on this subject stay in the stream, because only an ack removes them.",
     remedy=(
-        "Make a consumer for the subject, or take it off the stream. --subjects replaces the "
-        "whole list: name every subject that is to stay."
+        "Create a consumer for the subject, or remove it from the stream. --subjects replaces the "
+        "whole list, so name every subject to keep."
     ),
     commands=(
         "nats consumer add STREAM CONSUMER --pull --filter SUBJECT --deliver all --defaults",

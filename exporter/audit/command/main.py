@@ -1,4 +1,4 @@
-"""`streamgauge audit`: from the command line to a report and an exit code."""
+"""The command `streamgauge audit`."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
-from exporter.audit.command.flags import AuditRequest, OutputFormat, read_request
-from exporter.audit.command.system_poll import LookOptions, NoResponseError, SystemLook
+from exporter.audit.command.flags import AuditRequest, read_request
+from exporter.audit.command.parser import OutputFormat
+from exporter.audit.command.system_poll import AuditOptions, NoResponseError, SystemAudit
 from exporter.audit.history.queries import RollupHistory
 from exporter.audit.history.reader import HistoryError, HistoryReader
 from exporter.audit.output.json_format import as_json
 from exporter.audit.output.junit_format import junit
 from exporter.audit.output.markdown_format import markdown
-from exporter.audit.output.system_audit import Audited, fails
+from exporter.audit.output.system_audit import AuditedSystem, fails
 from exporter.audit.output.table_format import table
-from exporter.audit.registry import chosen
-from exporter.audit.report import Unanswered
+from exporter.audit.registry import selected_checks
+from exporter.audit.report import FailedSystem
 from exporter.main import GC_THRESHOLDS
 from exporter.settings.config import ExporterSettings, SystemSettings
 from streamgauge.serving.log_escape import one_line
 from streamgauge.serving.logs import LogLevel, configure_logs
 from streamgauge.serving.settings.loader import SettingsError
 
-# Nobody waits for the next poll here, so a slow system may take longer than in the exporter.
-_SECONDS_PER_LOOK = 30.0
+# Longer than in the exporter: no next poll is due.
+_POLL_TIMEOUT_SECONDS = 30.0
 
 
 def main(argv: Sequence[str]) -> int:
@@ -34,12 +35,12 @@ def main(argv: Sequence[str]) -> int:
         request = read_request(argv, os.environ)
         settings = request.options.load()
         gc.set_threshold(*GC_THRESHOLDS)
-        # What failed is told in plain words at the end; the log would only say it twice.
-        debug = settings.logs.level is LogLevel.DEBUG
-        configure_logs(settings.logs.format, LogLevel.DEBUG if debug else LogLevel.ERROR)
-        audits, unanswered = asyncio.run(_audit(settings, request))
-        _print(_output(audits, unanswered, request))
-        return _exit_code(audits, unanswered, request)
+        # Failures are printed at the end, so the log would repeat them.
+        debug = settings.log.level is LogLevel.DEBUG
+        configure_logs(settings.log.format, LogLevel.DEBUG if debug else LogLevel.ERROR)
+        audits, failed = asyncio.run(_audit(settings, request))
+        _print(_output(audits, failed, request))
+        return _exit_code(audits, failed, request)
     except SettingsError as error:
         sys.stderr.write(f"streamgauge: {error}\n")
         return 2
@@ -52,40 +53,40 @@ def main(argv: Sequence[str]) -> int:
 
 async def _audit(
     settings: ExporterSettings, request: AuditRequest
-) -> tuple[list[Audited], list[Unanswered]]:
-    """What was found, and the systems that answered nothing at all."""
-    looks = [await _look(settings, system, request) for system in settings.systems]
-    results = await asyncio.gather(*(look.audit() for look in looks), return_exceptions=True)
-    audits: list[Audited] = []
-    unanswered: list[Unanswered] = []
-    for look, result in zip(looks, results, strict=True):
-        if isinstance(result, Audited):
+) -> tuple[list[AuditedSystem], list[FailedSystem]]:
+    """The audited systems, and those for which no request succeeded."""
+    systems = [await _system_audit(settings, system, request) for system in settings.systems]
+    results = await asyncio.gather(*(one.audit() for one in systems), return_exceptions=True)
+    audits: list[AuditedSystem] = []
+    failed: list[FailedSystem] = []
+    for one, result in zip(systems, results, strict=True):
+        if isinstance(result, AuditedSystem):
             audits.append(result)
         elif isinstance(result, NoResponseError):
-            unanswered.append(Unanswered(look.system.name, look.system.source, str(result)))
+            failed.append(FailedSystem(one.system.name, one.system.source, str(result)))
         else:
             raise result
-    return audits, unanswered
+    return audits, failed
 
 
-async def _look(
+async def _system_audit(
     settings: ExporterSettings, system: SystemSettings, request: AuditRequest
-) -> SystemLook:
+) -> SystemAudit:
     timeout = system.timeout or settings.timeout
-    options = LookOptions(
-        checks=chosen(request.only, request.skip),
+    options = AuditOptions(
+        checks=selected_checks(request.only, request.skip),
         settings=system.audit.pure(),
-        timeout=timeout if request.timeout_given else max(timeout, _SECONDS_PER_LOOK),
+        timeout=timeout if request.timeout_given else max(timeout, _POLL_TIMEOUT_SECONDS),
         watch=request.watch,
         history=await asyncio.to_thread(_history, system, request),
         sample_messages=request.sample_messages,
     )
-    return SystemLook(system, options, lambda text: _progress(f"{system.name}: {text}"))
+    return SystemAudit(system, options, lambda text: _progress(f"{system.name}: {text}"))
 
 
 def _history(system: SystemSettings, request: AuditRequest) -> RollupHistory | None:
-    place = request.rollups or system.audit.rollups
-    return None if place is None else HistoryReader(place, system.name).read()
+    location = request.rollups or system.audit.rollups
+    return None if location is None else HistoryReader(location, system.name).read()
 
 
 def _progress(text: str) -> None:
@@ -94,16 +95,16 @@ def _progress(text: str) -> None:
 
 
 def _output(
-    audits: Sequence[Audited], unanswered: Sequence[Unanswered], request: AuditRequest
+    audits: Sequence[AuditedSystem], failed: Sequence[FailedSystem], request: AuditRequest
 ) -> str:
     match request.format:
         case OutputFormat.JSON:
-            return as_json(audits, request.severity, unanswered)
+            return as_json(audits, request.severity, failed)
         case OutputFormat.JUNIT:
-            return junit(audits, request.severity, request.fail_on, unanswered)
+            return junit(audits, request.severity, request.fail_on, failed)
         case OutputFormat.MARKDOWN:
-            return markdown(audits, request.severity, unanswered)
-    return table(audits, request.severity, unanswered)
+            return markdown(audits, request.severity, failed)
+    return table(audits, request.severity, failed)
 
 
 def _print(text: str) -> None:
@@ -111,15 +112,15 @@ def _print(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read it has seen enough; without this Python would complain at its exit.
+        # The reader closed the pipe. Without this, Python prints an error when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _exit_code(
-    audits: Sequence[Audited], unanswered: Sequence[Unanswered], request: AuditRequest
+    audits: Sequence[AuditedSystem], failed: Sequence[FailedSystem], request: AuditRequest
 ) -> int:
     incomplete = [
-        *(f"{one.system}: {one.reason}" for one in unanswered),
+        *(f"{one.system}: {one.reason}" for one in failed),
         *(line for one in audits for line in _incomplete(one)),
     ]
     for line in incomplete:
@@ -129,9 +130,9 @@ def _exit_code(
     return 2 if incomplete else 0
 
 
-def _incomplete(audited: Audited) -> Iterator[str]:
-    """What was not read or not judged although it was asked for."""
+def _incomplete(audited: AuditedSystem) -> Iterator[str]:
+    """Data that was not fetched and checks that failed."""
     report = audited.report
-    yield from (f"{report.system}: not answered: {gap}" for gap in audited.gaps)
+    yield from (f"{report.system}: incomplete: {gap}" for gap in audited.gaps)
     for one in report.broken():
-        yield f"{report.system}: check {one.check.code} {one.reason}"
+        yield f"{report.system}: check {one.check.code}: {one.reason}"

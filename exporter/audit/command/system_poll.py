@@ -1,4 +1,4 @@
-"""Looks at one system for an audit: asks once, again for what only a second request tells."""
+"""Polls one system for an audit, twice if needed, and evaluates the checks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from exporter.audit.check import Check
-from exporter.audit.context import AuditContext, AuditSettings, History, MessageSample, is_judged
-from exporter.audit.evaluation import judge
-from exporter.audit.output.system_audit import Audited
+from exporter.audit.context import AuditContext, AuditSettings, History, MessageSample, is_audited
+from exporter.audit.evaluation import evaluate
+from exporter.audit.output.system_audit import AuditedSystem
 from exporter.audit.registry import codes
+from exporter.audit.units import listed, plural
 from exporter.model import Outcome, Snapshot
 from exporter.polling.pipeline import Found, learn
 from exporter.polling.wiring import make_source
@@ -24,21 +25,21 @@ from exporter.sources.request_context import LeftOut, RequestContext
 from exporter.sources.source import Source
 from exporter.sources.subsz.reader import REQUEST as SUBSCRIPTIONS
 
-# Without an answer to these, streams or consumers go unseen: an audit must not sound complete.
+# If one of these fails, streams or consumers are missing and the audit is incomplete.
 _STATE_REQUESTS = frozenset({"stream_list", "consumer_list", "statsz", "jsz", "jsz_config"})
-_MOST_NAMES = 5  # of what does not answer, in one line
-# Gaps that every look tells anew, beside the requests.
+_MAX_NAMES = 5  # of assets that do not respond, in one line
+# Gaps that each poll determines again, beside failed requests.
 _KINDS = ("servers", "meta", "streams", "streams config", "consumers", "consumers config")
-# The counters of the servers' subscriptions are read anew at each look.
-_AT_ONCE = 0.0
+# Fetch the counters of the servers' subscriptions in each poll.
+_EVERY_POLL = 0.0
 
 
 class NoResponseError(Exception):
-    """Nothing could be asked at all, in one line."""
+    """No request succeeded; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookOptions:
+class AuditOptions:
     checks: Sequence[Check]
     settings: AuditSettings
     timeout: float
@@ -48,47 +49,47 @@ class LookOptions:
 
 
 @dataclass(slots=True)
-class SystemLook:
+class SystemAudit:
     system: SystemSettings
-    options: LookOptions
-    tell: Callable[[str], None]  # how far it is, for who waits
+    options: AuditOptions
+    progress: Callable[[str], None]
     _signals: SignalState = field(default_factory=SignalState)
     _publishes: PublishState = field(default_factory=PublishState)
     _gaps: dict[str, str] = field(default_factory=dict)
 
-    async def audit(self) -> Audited:
-        """Raises UnansweredError."""
-        counters = replace(self.system.publishes, interval=_AT_ONCE)
+    async def audit(self) -> AuditedSystem:
+        """Raises NoResponseError."""
+        counters = replace(self.system.publishes, interval=_EVERY_POLL)
         audit = replace(self.system.audit, enabled=True)
         source = make_source(replace(self.system, publishes=counters, audit=audit))
         try:
-            scene = await self._look(source)
-            messages = await self._messages(source, scene.snapshot)
+            context = await self._poll_context(source)
+            messages = await self._messages(source, context.snapshot)
         finally:
             await source.close()
-        made = replace(
-            scene,
+        complete = replace(
+            context,
             settings=self.options.settings,
             history=self.options.history,
             messages=messages,
         )
-        return await asyncio.to_thread(self._judged, made)
+        return await asyncio.to_thread(self._evaluated, complete)
 
-    async def _look(self, source: Source) -> AuditContext:
-        self.tell("asking")
+    async def _poll_context(self, source: Source) -> AuditContext:
+        self.progress("polling")
         snapshot = await self._poll(source)
         if any(one.request == SUBSCRIPTIONS and not one.ok for one in snapshot.outcomes):
-            # How subscriptions are best read may be known only after the first answers.
+            # The source may know how to fetch subscriptions only after the first responses.
             snapshot = await self._poll(source)
-        scene = await self._learnt(snapshot)
+        context = await self._context(snapshot)
         if self.options.watch is None:
-            return scene
-        self.tell(f"looking again in {self.options.watch:g} s")
+            return context
+        self.progress(f"polling again in {self.options.watch:g} s")
         await asyncio.sleep(self.options.watch)
-        later = await self._learnt(await self._poll(source))
-        return replace(later, earlier=scene, seconds=later.now - scene.now)
+        later = await self._context(await self._poll(source))
+        return replace(later, earlier=context, seconds=later.now - context.now)
 
-    async def _learnt(self, snapshot: Snapshot) -> AuditContext:
+    async def _context(self, snapshot: Snapshot) -> AuditContext:
         return await asyncio.to_thread(learn, self._signals, self._publishes, snapshot, Found())
 
     async def _poll(self, source: Source) -> Snapshot:
@@ -99,32 +100,32 @@ class SystemLook:
         return snapshot
 
     def _note_gaps(self, snapshot: Snapshot) -> None:
-        """A request that failed stays one until it is answered: not every poll asks it."""
+        """A failed request stays a gap until it succeeds: not every poll repeats it."""
         for one in snapshot.outcomes:
             self._gaps.pop(one.request, None)
             if not one.ok and _matters(one, self.system.source):
                 self._gaps[one.request] = f"{one.request} ({one.reason}): {one.detail}"
         for kind in _KINDS:
             self._gaps.pop(kind, None)
-        self._gaps.update(_silent_servers(snapshot))
-        self._gaps.update(_silent_assets(snapshot))
+        self._gaps.update(_missing_servers(snapshot))
+        self._gaps.update(_missing_assets(snapshot))
 
     async def _messages(
         self, source: Source, snapshot: Snapshot
     ) -> Mapping[tuple[str, str], MessageSample] | None:
         if not self.options.sample_messages or not isinstance(source, AccountSource):
             return None
-        self.tell("reading the headers of the last messages")
-        context = RequestContext(time.monotonic() + self.options.timeout, LeftOut())
-        found, error = await MessageIds(source.assets.api).read(snapshot.streams, context)
+        self.progress("reading the headers of the last messages")
+        request = RequestContext(time.monotonic() + self.options.timeout, LeftOut())
+        found, error = await MessageIds(source.assets.api).read(snapshot.streams, request)
         if error is not None:
             self._gaps["messages"] = f"sample of messages ({error.reason}): {error.detail}"
         return found if found or error is None else None
 
-    def _judged(self, scene: AuditContext) -> Audited:
-        snapshot = scene.snapshot
-        return Audited(
-            report=judge(scene, self.options.checks, codes()),
+    def _evaluated(self, context: AuditContext) -> AuditedSystem:
+        snapshot = context.snapshot
+        return AuditedSystem(
+            report=evaluate(context, self.options.checks, codes()),
             checks=tuple(self.options.checks),
             source=self.system.source,
             streams=len(snapshot.streams),
@@ -133,44 +134,41 @@ class SystemLook:
         )
 
 
-def _silent_servers(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+def _missing_servers(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     missing = (snapshot.servers_expected or 0) - (snapshot.servers_responding or 0)
     if missing > 0 and snapshot.servers:
         down = ", ".join(row.name for row in snapshot.servers if not row.up)
-        yield "servers", f"{missing} of the servers" + (f": {down}" if down else "")
+        yield (
+            "servers",
+            f"{plural(missing, 'server')} did not respond" + (f": {down}" if down else ""),
+        )
     if snapshot.meta is None or snapshot.meta.size is None:
         return
-    # Who has been away since before the first request is known to the meta group only.
+    # Only the meta group knows servers that were down before the first request.
     size = snapshot.meta.size
     absent = size - sum(row.up and row.jetstream for row in snapshot.servers)
     if absent > max(missing, 0):
-        yield "meta", f"{absent} of the {size} servers of the meta group"
+        yield "meta", f"{absent} of {size} servers of the meta group did not respond"
 
 
-def _silent_assets(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """What is listed and does not answer is judged by no check."""
+def _missing_assets(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """Listed assets that do not respond are not evaluated."""
     streams = [(row.name, row.up, row.config is not None) for row in snapshot.streams]
     consumers = [
         (f"{row.stream} > {row.name}", row.up, row.config is not None)
         for row in snapshot.consumers
-        if row.config is None or is_judged(row.config)
+        if row.config is None or is_audited(row.config)
     ]
     for noun, rows in (("stream", streams), ("consumer", consumers)):
         if down := [name for name, up, _ in rows if not up]:
-            yield f"{noun}s", f"{_counted(down, noun, 'does', 'do')} not answer: {_listed(down)}"
-        if mum := [name for name, up, told in rows if up and not told]:
-            counted = _counted(mum, noun, "has", "have")
-            yield f"{noun}s config", f"{counted} no known configuration: {_listed(mum)}"
-
-
-def _counted(names: Sequence[str], noun: str, one: str, many: str) -> str:
-    return f"1 {noun} {one}" if len(names) == 1 else f"{len(names):,} {noun}s {many}"
+            yield f"{noun}s", f"{plural(len(down), noun)} did not respond: {_listed(down)}"
+        if unknown := [name for name, up, configured in rows if up and not configured]:
+            counted = plural(len(unknown), noun)
+            yield f"{noun}s config", f"{counted} without known configuration: {_listed(unknown)}"
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(sorted(names)[:_MOST_NAMES])
-    more = len(names) - _MOST_NAMES
-    return f"{shown} and {more:,} more" if more > 0 else shown
+    return listed(sorted(names), _MAX_NAMES)
 
 
 def _matters(outcome: Outcome, source: str) -> bool:
@@ -178,5 +176,5 @@ def _matters(outcome: Outcome, source: str) -> bool:
 
 
 def _why(outcomes: Sequence[Outcome]) -> str:
-    told = [f"{one.request} failed ({one.reason}): {one.detail}" for one in outcomes]
-    return told[0] if told else "nothing was answered"
+    failures = [f"{one.request} failed ({one.reason}): {one.detail}" for one in outcomes]
+    return failures[0] if failures else "no request succeeded"

@@ -1,4 +1,4 @@
-"""Which accounts have nearly as many of something as they may have."""
+"""Accounts that are near a limit on the number of their assets."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator
 
 from exporter.audit.check import Finding
 from exporter.audit.context import AuditContext
-from exporter.audit.findings import of_account
+from exporter.audit.findings import account_finding
 from exporter.model import AccountUsage
 
-# How many there are and how many there may be; None where the source is not told.
-Counted = Callable[[AccountUsage], tuple[int | None, int | None]]
+# The count and its limit; None if the source does not report them.
+CountAndLimit = Callable[[AccountUsage], tuple[int | None, int | None]]
 
 
-def near_limit(
-    scene: AuditContext, counted: Counted, things: str, *, near: float
+def accounts_near_limit(
+    context: AuditContext, count_and_limit: CountAndLimit, noun: str, *, near: float
 ) -> Iterator[Finding]:
-    """Of each account and tier: where the count reaches the share `near` of its limit."""
-    for row in scene.accounts:
+    """Accounts and tiers whose count is at least `near` (a ratio) of its limit."""
+    for row in context.accounts:
         for usage in row.usage:
-            count, limit = counted(usage)
+            count, limit = count_and_limit(usage)
             if count is not None and limit and count >= near * limit:
-                yield of_account(row, f"{count:,} {things}, at most {limit:,}")
+                yield account_finding(row, f"{count:,} {noun}, limit {limit:,}")

@@ -1,4 +1,4 @@
-"""Which peers of a Raft group are away."""
+"""Offline peers of a Raft group."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from exporter.model import Replica
 
-# Peers hear of each other every second. A server that was killed is called offline only minutes
-# later; its silence tells sooner.
+# Peers exchange heartbeats every second. Leaders report a killed server as offline only minutes
+# later, so a long silence counts as offline too.
 SILENT_SECONDS = 60.0
 
 
-def away(peers: Iterable[Replica]) -> tuple[str, ...]:
+def offline_servers(peers: Iterable[Replica]) -> tuple[str, ...]:
     return tuple(peer.server for peer in peers if peer.offline or _is_silent(peer))
 
 

@@ -1,52 +1,127 @@
-"""Which limits an owner may write into metadata, and what is wrong with those that were written."""
+"""Checks of the limits that owners write into metadata, for streams and for consumers."""
 
 from __future__ import annotations
 
-from collections.abc import Set
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Set
+from dataclasses import dataclass
+from typing import Any, Final
 
+from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.context import AuditContext
+from exporter.audit.findings import consumer_finding, stream_finding
+from exporter.audit.units import listed
 from exporter.model import ConsumerConfig, StreamConfig, Thresholds
 
-STREAM_LIMITS: Final = frozenset(
-    {
-        "enabled", "lag-critical", "seen-critical", "min-sources", "max-sources", "peer-expect",
-        "peer-lag-critical", "peer-seen-critical", "msgs-warn", "msgs-critical", "subjects-warn",
-        "subjects-critical",
-    }
+# Metadata needs server 2.10.
+_SINCE: Final = "2.10"
+_WHY: Final = "The owner expects a warning, but this limit has no effect."
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedAsset:
+    """What differs between the limits of streams and those of consumers."""
+
+    subject: Subject
+    keys: frozenset[str]  # of io.nats.monitor.*
+    rows: Callable[[AuditContext], Iterable[tuple[Any, StreamConfig | ConsumerConfig]]]
+    finding: Callable[[Any, str], Finding]
+    operands: str  # of the nats CLI
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        return (
+            f"nats {self.subject} info {self.operands}",
+            f"nats {self.subject} edit {self.operands} --metadata KEY=VALUE --metadata OTHER_KEY=VALUE",
+        )
+
+
+STREAM: Final = LimitedAsset(
+    subject=Subject.STREAM,
+    keys=frozenset(
+        {
+            "enabled", "lag-critical", "seen-critical", "min-sources", "max-sources",
+            "peer-expect", "peer-lag-critical", "peer-seen-critical", "msgs-warn",
+            "msgs-critical", "subjects-warn", "subjects-critical",
+        }
+    ),
+    rows=lambda context: context.streams,
+    finding=stream_finding,
+    operands="STREAM",
 )  # fmt: skip
-CONSUMER_LIMITS: Final = frozenset(
-    {
-        "enabled", "outstanding-ack-critical", "waiting-critical", "unprocessed-critical",
-        "last-delivery-critical", "last-ack-critical", "redelivery-critical", "pinned",
-    }
+CONSUMER: Final = LimitedAsset(
+    subject=Subject.CONSUMER,
+    keys=frozenset(
+        {
+            "enabled", "outstanding-ack-critical", "waiting-critical", "unprocessed-critical",
+            "last-delivery-critical", "last-ack-critical", "redelivery-critical", "pinned",
+        }
+    ),
+    rows=lambda context: context.consumers,
+    finding=consumer_finding,
+    operands="STREAM CONSUMER",
 )  # fmt: skip
 
-# What the checks of streams and of consumers say alike.
-UNREADABLE_MEANING: Final = (
-    "The owner wrote a limit into the metadata whose value is not understood."
-)
-UNREADABLE_CONDITION: Final = (
-    "A known key of io.nats.monitor.* or io.streamgauge.* has a value that is no number, "
-    "duration or truth value where it has to be one."
-)
-UNREADABLE_WHY: Final = "The owner believes to be warned, and nobody looks at it."
-UNREADABLE_REMEDY: Final = (
-    "Write the value as the nats CLI does, for example 1000, 5m or true. Give all keys again: "
-    "--metadata replaces them."
-)
+
+def unreadable_limit_check(code: str, asset: LimitedAsset) -> Check:
+    def find(context: AuditContext) -> Iterator[Finding]:
+        for row, config in asset.rows(context):
+            if keys := _unreadable_keys(config, asset.keys):
+                yield asset.finding(row, f"invalid value of {listed(keys)}")
+
+    return Check(
+        code=code,
+        severity=Severity.WARN,
+        subject=asset.subject,
+        title=f"A limit in the {asset.subject}'s metadata has an invalid value",
+        meaning="The value of a limit in the metadata cannot be parsed.",
+        condition=(
+            "A known key of io.nats.monitor.* or io.streamgauge.* has a value that is not a "
+            "number, duration or boolean as required."
+        ),
+        why=_WHY,
+        remedy=(
+            "Write the value as the nats CLI does, for example 1000, 5m or true. Give all keys "
+            "again: --metadata replaces them."
+        ),
+        commands=asset.commands,
+        since=_SINCE,
+        find=find,
+    )
 
 
-def unreadable_limits(config: StreamConfig | ConsumerConfig, known: Set[str]) -> tuple[str, ...]:
-    """Keys of ours or of the nats CLI whose value nobody can read."""
+def unknown_limit_check(code: str, asset: LimitedAsset) -> Check:
+    def find(context: AuditContext) -> Iterator[Finding]:
+        for row, config in asset.rows(context):
+            if keys := _unknown_keys(config.thresholds, asset.keys):
+                yield asset.finding(row, f"unknown {asset.subject} limit {listed(keys)}")
+
+    return Check(
+        code=code,
+        severity=Severity.INFO,
+        subject=asset.subject,
+        title=f"The {asset.subject}'s metadata has an unknown limit",
+        meaning="A key of the owner's limits in the metadata is unknown.",
+        condition=f"The metadata has a key io.nats.monitor.* that is not a {asset.subject} limit.",
+        why=f"The key is probably misspelt. {_WHY}",
+        remedy=(
+            "Correct the key. The keys are in the documentation of Streamgauge and of nats server "
+            f"check {asset.subject}. Give all keys again: --metadata replaces them."
+        ),
+        commands=asset.commands,
+        since=_SINCE,
+        find=find,
+    )
+
+
+def _unreadable_keys(config: StreamConfig | ConsumerConfig, known: Set[str]) -> tuple[str, ...]:
     if not config.thresholds.unreadable and not config.notes.unreadable:
-        return ()  # nearly all of very many
+        return ()  # the usual case, for very many assets
     limits = [f"io.nats.monitor.{name}" for name in config.thresholds.unreadable if name in known]
     return (*limits, *(f"io.streamgauge.{name}" for name in config.notes.unreadable))
 
 
-def unknown_limits(thresholds: Thresholds, known: Set[str]) -> tuple[str, ...]:
-    """Keys that nobody looks at, whatever their value."""
+def _unknown_keys(thresholds: Thresholds, known: Set[str]) -> tuple[str, ...]:
     if not thresholds.limits and not thresholds.unreadable:
         return ()
-    written = [*(name for name, _ in thresholds.limits), *thresholds.unreadable]
-    return tuple(f"io.nats.monitor.{name}" for name in sorted(written) if name not in known)
+    names = [*(name for name, _ in thresholds.limits), *thresholds.unreadable]
+    return tuple(f"io.nats.monitor.{name}" for name in sorted(names) if name not in known)

@@ -1,4 +1,4 @@
-"""Which server of a cluster bears far more than the others."""
+"""Servers with a far higher load than the others of their cluster."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from exporter.model import Server
 class Load:
     server: Server
     load: float
-    average: float  # over all servers of the cluster that hold assets
+    average: float  # of all servers of the cluster
 
 
 def overloaded(
-    scene: AuditContext, measure: Callable[[Server], float | None], *, times: float, least: float
+    context: AuditContext, measure: Callable[[Server], float | None], *, times: float, least: float
 ) -> Iterator[Load]:
-    """Of each cluster whose servers are all measured: who bears `times` the average and `least`."""
-    for servers in scene.servers_by_cluster.values():
+    """Servers whose load is above `times` the average of the cluster, and at least `least`.
+
+    Clusters with a server that is down or has no value are skipped.
+    """
+    for servers in context.servers_by_cluster.values():
         sharing = [row for row in servers if row.up and row.jetstream]
         loads = [known for row in sharing if (known := measure(row)) is not None]
         if len(loads) < len(sharing) or len(sharing) < len(servers) or len(sharing) < 2:

@@ -1,4 +1,4 @@
-"""Server versions as numbers that can be compared."""
+"""Server versions as comparable tuples."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 _VERSION = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
 
 
-def numbers(text: str) -> tuple[int, ...]:
-    """(2, 11, 8) of "2.11.8-rc.1"; nothing of what is no version."""
+def version_numbers(text: str) -> tuple[int, ...]:
+    """(2, 11, 8) for "2.11.8-rc.1"; an empty tuple if it is not a version."""
     found = _VERSION.match(text)
     return tuple(int(part or 0) for part in found.groups()) if found else ()

@@ -1,4 +1,4 @@
-"""Which streams others take their messages from."""
+"""Streams that are the origin of a mirror or source."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from exporter.audit.context import AuditContext
 from exporter.subscription_counts import StreamKey
 
 
-def taken_from(scene: AuditContext) -> frozenset[StreamKey]:
-    """Mirrors and sources read without a consumer that anybody can list."""
+def origin_keys(context: AuditContext) -> frozenset[StreamKey]:
+    """Mirrors and sources read through internal consumers, which are not listed."""
     return frozenset(
-        (row.account, origin.name) for row, _ in scene.streams for origin in row.origins
+        (row.account, origin.name) for row, _ in context.streams for origin in row.origins
     )

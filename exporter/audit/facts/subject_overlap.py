@@ -1,15 +1,15 @@
-"""Whether two subjects with wildcards can mean the same message."""
+"""Whether two subjects with wildcards overlap."""
 
 from __future__ import annotations
 
 
 def overlap(one: str, other: str) -> bool:
-    """Whether some subject matches both."""
-    words, others = one.split("."), other.split(".")
-    for left, right in zip(words, others, strict=False):
+    """Whether any subject matches both."""
+    tokens, others = one.split("."), other.split(".")
+    for left, right in zip(tokens, others, strict=False):
         if left == ">" or right == ">":
             return True
         if "*" not in (left, right) and left != right:
             return False
-    # `>` stands for one word at least, so it never matches what has already ended.
-    return len(words) == len(others)
+    # `>` matches one token or more, so it cannot match the end of the shorter subject.
+    return len(tokens) == len(others)

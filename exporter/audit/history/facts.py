@@ -1,6 +1,6 @@
-"""From the tables of the rollups to some numbers per asset.
+"""Aggregates the rollup tables to totals per asset.
 
-Days are folded one after the other inside pyarrow: a month of a large system would not fit.
+Days are merged one by one in pyarrow: a month of a large system does not fit into memory.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from datetime import date, timedelta
 from typing import Any, Final
 
 from exporter import catalog
-from exporter.audit.history.queries import Key, RollupHistory, Spread, quantile
+from exporter.audit.history.queries import Key, RollupHistory, WindowTotals, quantile
 
 DAY, WEEK, MONTH = 1, 7, 30
 BUCKET: Final = catalog.CONSUMER_ACK_SECONDS.name + "_bucket"
 _QUANTILE = 0.99
-# What is asked of each span of days; everything else is not even read.
+# The metrics of each window, in days. Nothing else is read.
 WINDOWS: Final[Mapping[int, tuple[str, ...]]] = {
     DAY: (
         catalog.CONSUMER_NUM_ACK_PENDING.name,
@@ -36,20 +36,20 @@ WINDOWS: Final[Mapping[int, tuple[str, ...]]] = {
         catalog.STREAM_STORED_MESSAGES.name,
     ),
 }
-_WHO: Final = ("metric", "account", "stream", "consumer")
+_KEY_COLUMNS: Final = ("metric", "account", "stream", "consumer")
 _SUMMED: Final = ("sum", "count", "hours", "increase", "days")
-DAILY_COLUMNS: Final = (*_WHO, "max", "sum", "count", "hours", "increase")
-GROWTH_COLUMNS: Final = (*_WHO, "min", "max", "first", "last")
-BUCKET_COLUMNS: Final = (*_WHO, "labels", "increase")
-QUANTILE_COLUMNS: Final = (*_WHO, "p95")
+DAILY_COLUMNS: Final = (*_KEY_COLUMNS, "max", "sum", "count", "hours", "increase")
+GROWTH_COLUMNS: Final = (*_KEY_COLUMNS, "min", "max", "first", "last")
+BUCKET_COLUMNS: Final = (*_KEY_COLUMNS, "labels", "increase")
+QUANTILE_COLUMNS: Final = (*_KEY_COLUMNS, "p95")
 
 
 @dataclass(slots=True)
-class Facts:
-    """Takes the tables of each day, then gives the history."""
+class HistoryBuilder:
+    """Collects the tables of each day, then builds the history."""
 
     newest: date
-    _windows: dict[int, Any] = field(default_factory=dict)  # -> table of what was folded so far
+    _windows: dict[int, Any] = field(default_factory=dict)  # by days -> the merged table so far
     _p95: dict[Key, float] = field(default_factory=dict)
     _buckets: dict[Key, dict[float, float]] = field(default_factory=dict)
     _growth: dict[Key, float] = field(default_factory=dict)
@@ -58,17 +58,17 @@ class Facts:
         return (self.newest - day) // timedelta(days=1)
 
     def metrics(self, day: date) -> list[str]:
-        """Of the daily table that this day is asked for."""
-        asked = (names for days, names in WINDOWS.items() if self.age(day) < days)
-        return sorted({name for names in asked for name in names})
+        """The metrics that are needed from the daily table of this day."""
+        needed = (names for days, names in WINDOWS.items() if self.age(day) < days)
+        return sorted({name for names in needed for name in names})
 
     def add_daily(self, day: date, rows: Any) -> None:
         import pyarrow.compute as pc  # type: ignore[import-untyped]
 
         for days, names in WINDOWS.items():
             if self.age(day) < days:
-                chosen = rows.filter(pc.field("metric").isin(list(names)))
-                self._windows[days] = _folded(self._windows.get(days), chosen)
+                selected = rows.filter(pc.field("metric").isin(list(names)))
+                self._windows[days] = _merged(self._windows.get(days), selected)
 
     def add_quantiles(self, rows: Any) -> None:
         for key, row in _rows(rows, "p95"):
@@ -87,10 +87,10 @@ class Facts:
 
     def history(self) -> RollupHistory:
         p99 = {key: quantile(_QUANTILE, buckets) for key, buckets in self._buckets.items()}
-        spreads: dict[tuple[str, int], dict[Key, Spread]] = {}
+        windows: dict[tuple[str, int], dict[Key, WindowTotals]] = {}
         for days, table in self._windows.items():
             for key, row in _rows(table, "metric", "max", *_SUMMED):
-                spreads.setdefault((row["metric"], days), {})[key] = Spread(
+                windows.setdefault((row["metric"], days), {})[key] = WindowTotals(
                     row["max"] or 0.0,
                     row["sum"] or 0.0,
                     row["count"],
@@ -98,11 +98,11 @@ class Facts:
                     row["days"],
                     row["increase"] or 0.0,
                 )
-        return RollupHistory(self.newest, spreads, self._p95, p99, self._growth)
+        return RollupHistory(self.newest, windows, self._p95, p99, self._growth)
 
 
-def _folded(before: Any, rows: Any) -> Any:
-    """One row per metric and asset: the highest of all days, and the sums."""
+def _merged(before: Any, rows: Any) -> Any:
+    """One row per metric and asset: the maximum and the sums over all days."""
     import pyarrow as pa
 
     ones = pa.array([1] * rows.num_rows, pa.int64())
@@ -110,10 +110,10 @@ def _folded(before: Any, rows: Any) -> Any:
     if before is not None:
         both = pa.concat_tables([before.select(both.column_names), both])
     wanted = [("max", "max"), *((name, "sum") for name in _SUMMED)]
-    made = both.group_by(list(_WHO)).aggregate(wanted)
+    merged = both.group_by(list(_KEY_COLUMNS)).aggregate(wanted)
     renamed = {f"{name}_{how}": name for name, how in wanted}
-    made = made.rename_columns([renamed.get(name, name) for name in made.column_names])
-    return made.select(both.column_names).cast(both.schema)
+    merged = merged.rename_columns([renamed.get(name, name) for name in merged.column_names])
+    return merged.select(both.column_names).cast(both.schema)
 
 
 def _rows(table: Any, *columns: str) -> Iterator[tuple[Key, dict[str, Any]]]:

@@ -1,6 +1,6 @@
-"""What the rollups of the archive say of the last day, week and month, for checks that need it.
+"""Reads the rollups of the last month for checks that need history.
 
-Reads the files that `streamgauge rollup` writes, with pyarrow alone, which is optional.
+Uses only pyarrow, which is an optional dependency.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from streamgauge.serving.logs import StateLog
 logger = logging.getLogger(__name__)
 
 ROLLUP_FORMAT = 1
-# Rollups come once a day; who is this late has stopped, and old peaks would pass for new ones.
+# Rollups run once a day. Older results mean that they have stopped.
 STALE_AFTER = timedelta(days=4)
-_LOOK_SECONDS = 300.0
+_REFRESH_SECONDS = 300.0
 
 
 class HistoryError(Exception):
-    """Rollups that cannot be used, in one line."""
+    """Rollups that cannot be used; the message is one line."""
 
 
 def _today() -> date:
@@ -38,77 +38,81 @@ def _today() -> date:
 
 @dataclass(slots=True)
 class HistoryReader:
-    """Reads anew when there is a newer result."""
+    """Reads again when there is a newer manifest."""
 
-    place: str
+    location: str
     system: str
     today: Callable[[], date] = _today
     _number: int = -1
     _history: RollupHistory | None = None
-    _looked: float = float("-inf")
-    _reading: threading.Thread | None = None
+    _refreshed: float = float("-inf")
+    _refresh_thread: threading.Thread | None = None
     _states: StateLog = field(default_factory=lambda: StateLog(logger))
 
     def latest(self) -> RollupHistory | None:
-        """What was read last, for the exporter: a month of a large system takes long to read, so
-        it is read beside the polls, and what cannot be read is logged and unknown."""
+        """The last history that was read, without waiting; None if it cannot be read.
+
+        A thread reads it beside the polls: a month of a large system takes long.
+        """
         now = time.monotonic()
-        busy = self._reading is not None and self._reading.is_alive()
-        if not busy and now - self._looked >= _LOOK_SECONDS:
-            self._looked = now
-            self._reading = threading.Thread(
-                target=self._read_quietly, name=f"rollups of {self.system}", daemon=True
+        busy = self._refresh_thread is not None and self._refresh_thread.is_alive()
+        if not busy and now - self._refreshed >= _REFRESH_SECONDS:
+            self._refreshed = now
+            self._refresh_thread = threading.Thread(
+                target=self._refresh, name=f"rollups of {self.system}", daemon=True
             )
-            self._reading.start()
+            self._refresh_thread.start()
         return self._history
 
-    def _read_quietly(self) -> None:
+    def _refresh(self) -> None:
         try:
             self.read()
-        except Exception as error:  # whatever pyarrow meets there must not end the audits
+        except Exception as error:  # no error of pyarrow may stop the audits
             logger.debug("reading rollups failed", exc_info=True)
             self._history, self._number = None, -1
             reason = one_line(str(error) or type(error).__name__)
             self._states.report("rollups", reason, logging.WARNING,
-                                "rollups cannot be used: checks that need them are unknown",
+                                "rollups cannot be read, checks that need them are not evaluated",
                                 system=self.system, reason=reason)  # fmt: skip
         else:
-            self._states.report("rollups", "", logging.INFO, "rollups are read",
-                                system=self.system, place=self.place)  # fmt: skip
+            self._states.report("rollups", "", logging.INFO, "rollups read",
+                                system=self.system, location=self.location)  # fmt: skip
 
     def read(self) -> RollupHistory:
         """Raises HistoryError."""
-        files = RollupFiles.open(self.place)
+        files = RollupFiles.open(self.location)
         number, manifest = files.newest_manifest()
         history = self._history
         if history is None or number != self._number:
             history = files.history(manifest, self.system, self.today())
             self._history, self._number = history, number
         if self.today() - history.newest > STALE_AFTER:
-            raise HistoryError(f"{self.place}: the newest day is {history.newest}")
+            raise HistoryError(
+                f"{self.location}: the newest day is {history.newest}, run `streamgauge rollup`"
+            )
         return history
 
 
 @dataclass(frozen=True, slots=True)
 class RollupFiles:
-    """The folder or bucket that the rollups are in."""
+    """The directory or bucket of the rollups."""
 
-    place: str
-    files: Any  # a file system of pyarrow
+    location: str
+    files: Any  # a pyarrow file system
     base: str
 
     @classmethod
-    def open(cls, place: str) -> RollupFiles:
+    def open(cls, location: str) -> RollupFiles:
         try:
             from pyarrow import fs  # type: ignore[import-untyped]
         except ImportError as error:
             raise HistoryError("rollups need pyarrow: pip install pyarrow") from error
         try:
-            if "://" in place:
-                return cls(place, *fs.FileSystem.from_uri(place))
-            return cls(place, fs.LocalFileSystem(), place.rstrip("/"))
+            if "://" in location:
+                return cls(location, *fs.FileSystem.from_uri(location))
+            return cls(location, fs.LocalFileSystem(), location.rstrip("/"))
         except (OSError, ValueError) as error:
-            raise HistoryError(one_line(f"{place}: {error}")) from error
+            raise HistoryError(one_line(f"{location}: {error}")) from error
 
     def newest_manifest(self) -> tuple[int, dict[str, Any]]:
         from pyarrow import fs
@@ -118,47 +122,47 @@ class RollupFiles:
             names = [one.base_name for one in self.files.get_file_info(selector)]
             numbers = [int(name.removesuffix(".json")) for name in names if _is_manifest(name)]
             if not numbers:
-                raise HistoryError(
-                    f"{self.place}: no rollups are here; `streamgauge rollup` makes them"
-                )
+                raise HistoryError(f"{self.location}: no rollups found; run `streamgauge rollup`")
             path = f"rollup/{max(numbers):010d}.json"
             with self.files.open_input_stream(f"{self.base}/{path}") as stream:
                 manifest = json.loads(stream.read())
         except (OSError, ValueError) as error:
-            raise HistoryError(one_line(f"{self.place}: {error}")) from error
+            raise HistoryError(one_line(f"{self.location}: {error}")) from error
         if not isinstance(manifest, dict) or manifest.get("format") != ROLLUP_FORMAT:
-            raise HistoryError(f"{self.place}: {path} is not of format {ROLLUP_FORMAT}")
+            raise HistoryError(f"{self.location}: {path} does not have format {ROLLUP_FORMAT}")
         return max(numbers), manifest
 
     def history(self, manifest: dict[str, Any], system: str, today: date) -> RollupHistory:
         days = {date.fromisoformat(day): entry for day, entry in manifest["days"].items()}
-        # A day that is not over tells of a part of it only.
+        # The current day is incomplete.
         newest = max((day for day in days if day < today), default=None)
         if newest is None:
-            raise HistoryError(f"{self.place}: there is no whole day yet")
-        found = facts.Facts(newest)
+            raise HistoryError(f"{self.location}: no complete day yet")
+        builder = facts.HistoryBuilder(newest)
         for day, entry in sorted(days.items()):
-            if 0 <= found.age(day) < facts.MONTH:
-                self._add_day(found, day, entry.get("tables", {}), system)
-        return found.history()
+            if 0 <= builder.age(day) < facts.MONTH:
+                self._add_day(builder, day, entry.get("tables", {}), system)
+        return builder.history()
 
-    def _add_day(self, found: facts.Facts, day: date, tables: dict[str, Any], system: str) -> None:
+    def _add_day(
+        self, builder: facts.HistoryBuilder, day: date, tables: dict[str, Any], system: str
+    ) -> None:
         def rows(table: str, metrics: Sequence[str], columns: Sequence[str]) -> Iterator[Any]:
             for each in tables.get(table, ()):
                 yield self._read(each["path"], system, metrics, columns)
 
-        for table in rows("daily", found.metrics(day), facts.DAILY_COLUMNS):
-            found.add_daily(day, table)
-        if found.age(day) < facts.WEEK:
-            asked = [catalog.CONSUMER_NUM_ACK_PENDING.name]
-            for table in rows("quantiles", asked, facts.QUANTILE_COLUMNS):
-                found.add_quantiles(table)
-        if found.age(day) < facts.DAY:
+        for table in rows("daily", builder.metrics(day), facts.DAILY_COLUMNS):
+            builder.add_daily(day, table)
+        if builder.age(day) < facts.WEEK:
+            metrics = [catalog.CONSUMER_NUM_ACK_PENDING.name]
+            for table in rows("quantiles", metrics, facts.QUANTILE_COLUMNS):
+                builder.add_quantiles(table)
+        if builder.age(day) < facts.DAY:
             for table in rows("daily", [facts.BUCKET], facts.BUCKET_COLUMNS):
-                found.add_buckets(table)
-            asked = [catalog.STREAM_CONSUMERS.name]
-            for table in rows("daily", asked, facts.GROWTH_COLUMNS):
-                found.add_growth(table)
+                builder.add_buckets(table)
+            metrics = [catalog.STREAM_CONSUMERS.name]
+            for table in rows("daily", metrics, facts.GROWTH_COLUMNS):
+                builder.add_growth(table)
 
     def _read(self, path: str, system: str, metrics: Sequence[str], columns: Sequence[str]) -> Any:
         import pyarrow.compute as pc  # type: ignore[import-untyped]
@@ -174,7 +178,7 @@ class RollupFiles:
                 partitioning=None,
             )
         except (OSError, ValueError) as error:
-            raise HistoryError(one_line(f"{self.place}: {path}: {error}")) from error
+            raise HistoryError(one_line(f"{self.location}: {path}: {error}")) from error
 
 
 def _is_manifest(name: str) -> bool:

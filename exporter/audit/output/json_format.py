@@ -1,4 +1,4 @@
-"""A report for programs. Fields may be added; those that are there keep their meaning. Pure."""
+"""The report as JSON. New fields may be added; existing ones keep their meaning. Pure."""
 
 from __future__ import annotations
 
@@ -8,30 +8,32 @@ from datetime import UTC, datetime
 
 from exporter.audit.check import SEVERITIES, Severity
 from exporter.audit.output.printed_commands import printed_commands
-from exporter.audit.output.system_audit import Audited
-from exporter.audit.report import NotDone, Told, Unanswered
+from exporter.audit.output.system_audit import AuditedSystem
+from exporter.audit.report import FailedSystem, NotEvaluated, ReportedFinding
 
 FORMAT = 1
 
 
 def as_json(
-    audits: Iterable[Audited], least: Severity, unanswered: Sequence[Unanswered] = ()
+    audits: Iterable[AuditedSystem], min_severity: Severity, failed: Sequence[FailedSystem] = ()
 ) -> str:
-    systems = [_system(one, least) for one in audits] + [_silent(one) for one in unanswered]
+    systems = [_system(one, min_severity) for one in audits] + [
+        _failed_system(one) for one in failed
+    ]
     text = json.dumps({"format": FORMAT, "systems": systems}, indent=2, ensure_ascii=False)
     return "".join(f"{_visible(line)}\n" for line in text.split("\n"))
 
 
 def _visible(line: str) -> str:
-    """JSON leaves some control characters as they are, and a terminal obeys them."""
+    """Escapes the control characters that JSON allows and a terminal would interpret."""
     if line.isprintable():
         return line
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
 
 
-def _system(audited: Audited, least: Severity) -> dict[str, object]:
+def _system(audited: AuditedSystem, min_severity: Severity) -> dict[str, object]:
     report = audited.report
-    grave = [one for one in report.told if one.check.severity.rank <= least.rank]
+    shown = [one for one in report.findings if one.check.severity.rank <= min_severity.rank]
     return {
         "system": report.system,
         "source": audited.source,
@@ -41,17 +43,17 @@ def _system(audited: Audited, least: Severity) -> dict[str, object]:
         "checks": [check.code for check in audited.checks],
         "counts": {severity.value: number for severity, number in report.counts().items()},
         "muted": report.muted,
-        "not_answered": list(audited.gaps),
-        "findings": [_finding(one) for one in grave],
-        "not_judged": [_not_done(one) for one in report.not_done],
-        "mutes_of_no_check": [
-            {"code": stray.code, "subject": stray.subject} for stray in report.strays
+        "incomplete": list(audited.gaps),
+        "findings": [_finding(one) for one in shown],
+        "not_evaluated": [_not_evaluated(one) for one in report.not_evaluated],
+        "unknown_ignores": [
+            {"code": entry.code, "subject": entry.subject} for entry in report.unknown_ignores
         ],
     }
 
 
-def _silent(one: Unanswered) -> dict[str, object]:
-    """The fields of any system; what is not known is null, and not nothing."""
+def _failed_system(one: FailedSystem) -> dict[str, object]:
+    """The same fields as an audited system; unknown numbers are null."""
     return {
         "system": one.system,
         "source": one.source,
@@ -61,14 +63,14 @@ def _silent(one: Unanswered) -> dict[str, object]:
         "checks": [],
         "counts": {severity.value: None for severity in SEVERITIES},
         "muted": None,
-        "not_answered": [one.reason],
+        "incomplete": [one.reason],
         "findings": [],
-        "not_judged": [],
-        "mutes_of_no_check": [],
+        "not_evaluated": [],
+        "unknown_ignores": [],
     }
 
 
-def _finding(one: Told) -> dict[str, object]:
+def _finding(one: ReportedFinding) -> dict[str, object]:
     check, found = one.check, one.finding
     return {
         "check": check.code,
@@ -86,7 +88,7 @@ def _finding(one: Told) -> dict[str, object]:
     }
 
 
-def _not_done(one: NotDone) -> dict[str, object]:
+def _not_evaluated(one: NotEvaluated) -> dict[str, object]:
     return {
         "check": one.check.code,
         "reason": one.reason,

@@ -1,4 +1,4 @@
-"""A report for pipelines that show test results: a check is a test case. Pure."""
+"""The report as JUnit XML: one test case per check. Pure."""
 
 from __future__ import annotations
 
@@ -7,43 +7,47 @@ from xml.etree import ElementTree as ET
 
 from exporter.audit.check import Check, Severity
 from exporter.audit.output.printed_commands import printed_commands
-from exporter.audit.output.system_audit import Audited
-from exporter.audit.report import NotDone, Told, Unanswered
+from exporter.audit.output.system_audit import AuditedSystem
+from exporter.audit.report import FailedSystem, NotEvaluated, ReportedFinding
 from streamgauge.serving.log_escape import one_line
 
 
 def junit(
-    audits: Iterable[Audited],
-    least: Severity,
+    audits: Iterable[AuditedSystem],
+    min_severity: Severity,
     fail_on: Severity | None,
-    unanswered: Sequence[Unanswered] = (),
+    failed: Sequence[FailedSystem] = (),
 ) -> str:
-    """What is found fails its case only when it is as grave as --fail-on says."""
+    """Findings fail their test case if their severity is at least `fail_on`."""
     root = ET.Element("testsuites", name="streamgauge audit")
     for audited in audits:
-        root.append(_suite(audited, least, fail_on))
-    for silent in unanswered:
-        suite = ET.SubElement(root, "testsuite", name=one_line(silent.system))
-        _not_answered(suite, silent.reason)
+        root.append(_suite(audited, min_severity, fail_on))
+    for one in failed:
+        suite = ET.SubElement(root, "testsuite", name=one_line(one.system))
+        _incomplete_case(suite, one.reason)
         _count(suite)
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, "unicode") + "\n"
 
 
-def _suite(audited: Audited, least: Severity, fail_on: Severity | None) -> ET.Element:
-    shown = audited.shown(least)
-    lacks = {one.check.code: one for one in audited.report.not_done if not one.subjects}
+def _suite(audited: AuditedSystem, min_severity: Severity, fail_on: Severity | None) -> ET.Element:
+    shown = audited.shown(min_severity)
+    not_evaluated = {
+        one.check.code: one for one in audited.report.not_evaluated if not one.subjects
+    }
     suite = ET.Element("testsuite", name=one_line(audited.report.system))
     for check in audited.checks:
-        suite.append(_case(audited, check, shown.get(check, []), lacks.get(check.code), fail_on))
+        suite.append(
+            _case(audited, check, shown.get(check, []), not_evaluated.get(check.code), fail_on)
+        )
     for gap in audited.gaps:
-        _not_answered(suite, gap)
+        _incomplete_case(suite, gap)
     _count(suite)
     return suite
 
 
-def _not_answered(suite: ET.Element, reason: str) -> None:
-    case = ET.SubElement(suite, "testcase", name="everything is answered", classname="audit")
+def _incomplete_case(suite: ET.Element, reason: str) -> None:
+    case = ET.SubElement(suite, "testcase", name="complete data", classname="audit")
     ET.SubElement(case, "error", message=one_line(reason))
 
 
@@ -54,29 +58,28 @@ def _count(suite: ET.Element) -> None:
 
 
 def _case(
-    audited: Audited,
+    audited: AuditedSystem,
     check: Check,
-    told: Sequence[Told],
-    lack: NotDone | None,
+    findings: Sequence[ReportedFinding],
+    not_evaluated: NotEvaluated | None,
     fail_on: Severity | None,
 ) -> ET.Element:
     case = ET.Element("testcase", name=check.code, classname=f"audit.{check.subject}")
-    if lack is not None:
-        # A check that broke found nothing because it did not look: not the same as to leave it.
-        kind = "error" if lack.broken else "skipped"
-        ET.SubElement(case, kind, message=one_line(lack.reason))
-    elif told:
+    if not_evaluated is not None:
+        kind = "error" if not_evaluated.broken else "skipped"
+        ET.SubElement(case, kind, message=one_line(not_evaluated.reason))
+    elif findings:
         fails = fail_on is not None and check.severity.rank <= fail_on.rank
-        number = f"{len(told)} found" if len(told) > 1 else audited.named(told[0])
+        number = f"{len(findings)} found" if len(findings) > 1 else audited.named(findings[0])
         text = ET.SubElement(case, "failure" if fails else "system-out")
         if fails:
             text.set("type", check.severity.value)
             text.set("message", one_line(f"{check.title}: {number}"))
-        text.text = _text(audited, check, told)
+        text.text = _text(audited, check, findings)
     return case
 
 
-def _text(audited: Audited, check: Check, told: Sequence[Told]) -> str:
-    """Every line escaped: no XML may hold a control character, and names may hold any."""
-    lines = [one_line(f"{audited.named(one)}: {one.finding.evidence}") for one in told]
-    return "\n".join([*lines, check.remedy, *printed_commands(check, told[0].finding)])
+def _text(audited: AuditedSystem, check: Check, findings: Sequence[ReportedFinding]) -> str:
+    """Escaped: names may hold control characters, which XML does not allow."""
+    lines = [one_line(f"{audited.named(one)}: {one.finding.evidence}") for one in findings]
+    return "\n".join([*lines, check.remedy, *printed_commands(check, findings[0].finding)])

@@ -1,4 +1,4 @@
-"""A report for issues, wikis and pull requests. Pure."""
+"""The report as Markdown. Pure."""
 
 from __future__ import annotations
 
@@ -6,68 +6,71 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from exporter.audit.check import Check, Severity
 from exporter.audit.output.printed_commands import printed_commands
-from exporter.audit.output.system_audit import Audited
-from exporter.audit.report import Told, Unanswered
+from exporter.audit.output.system_audit import AuditedSystem
+from exporter.audit.report import FailedSystem, ReportedFinding
 from streamgauge.serving.log_escape import one_line
 
 
 def markdown(
-    audits: Iterable[Audited], least: Severity, unanswered: Iterable[Unanswered] = ()
+    audits: Iterable[AuditedSystem], min_severity: Severity, failed: Iterable[FailedSystem] = ()
 ) -> str:
-    lines = [line for one in audits for line in _lines(one, least)]
-    lines += [line for silent in unanswered for line in _silent(silent)]
+    lines = [line for one in audits for line in _lines(one, min_severity)]
+    lines += [line for one in failed for line in _failed_system(one)]
     return "\n".join(lines) + "\n"
 
 
-def _silent(one: Unanswered) -> Iterator[str]:
+def _failed_system(one: FailedSystem) -> Iterator[str]:
     yield from (f"# Audit of {_plain(one.system)}", "")
-    yield from (f"**Not answered, nothing was judged:** {_plain(one.reason)}", "")
+    yield from (f"**Failed, nothing was evaluated:** {_plain(one.reason)}", "")
 
 
-def _lines(audited: Audited, least: Severity) -> Iterator[str]:
+def _lines(audited: AuditedSystem, min_severity: Severity) -> Iterator[str]:
     report = audited.report
     counts = ", ".join(f"{number:,} {severity}" for severity, number in report.counts().items())
     yield from (f"# Audit of {_plain(report.system)}", "")
     yield f"{audited.streams:,} streams, {audited.consumers:,} consumers, {report.checks} checks: {counts}, {report.muted:,} muted."
     yield ""
     for gap in audited.gaps:
-        yield from (f"**Not answered:** {_plain(gap)}", "")
-    for check, told in audited.shown(least).items():
-        yield from _check(audited, check, told)
-    yield from _rest(audited)
+        yield from (f"**Incomplete:** {_plain(gap)}", "")
+    for check, findings in audited.shown(min_severity).items():
+        yield from _check(audited, check, findings)
+    yield from _appendix(audited)
 
 
-def _check(audited: Audited, check: Check, told: Sequence[Told]) -> Iterator[str]:
+def _check(
+    audited: AuditedSystem, check: Check, findings: Sequence[ReportedFinding]
+) -> Iterator[str]:
     yield from (f"## {check.severity}: {check.title} (`{check.code}`)", "", check.why, "")
-    yield from ("| where | what |", "| --- | --- |")
-    for one in told:
+    yield from ("| asset | evidence |", "| --- | --- |")
+    for one in findings:
         yield f"| {_cell(audited.named(one))} | {_cell(one.finding.evidence)} |"
-    yield from ("", f"To do: {check.remedy}", "")
-    if commands := printed_commands(check, told[0].finding):
+    yield from ("", f"Remedy: {check.remedy}", "")
+    if commands := printed_commands(check, findings[0].finding):
         yield from ("```sh", *commands, "```", "")
 
 
-def _rest(audited: Audited) -> Iterator[str]:
+def _appendix(audited: AuditedSystem) -> Iterator[str]:
     if muted := audited.muted():
         yield from ("## Muted", "")
         for one in muted:
             yield f"- {_plain(audited.named(one))}: `{one.check.code}`, by {one.muted}"
         yield ""
-    if strays := audited.report.strays:
-        yield from ("## Mutes that name no check", "")
-        yield from (f"- {_plain(stray.code)}, of {_plain(stray.subject)}" for stray in strays)
+    if unknown_ignores := audited.report.unknown_ignores:
+        yield from ("## Ignored codes that match no check", "")
+        yield from (
+            f"- {_plain(entry.code)}, in {_plain(entry.subject)}" for entry in unknown_ignores
+        )
         yield ""
-    if lacks := audited.lacks():
-        yield from ("## Not judged", "")
-        for reason, checks in lacks.items():
+    if not_evaluated := audited.not_evaluated_by_reason():
+        yield from ("## Not evaluated", "")
+        for reason, checks in not_evaluated.items():
             codes = ", ".join(f"`{one.check.code}`" for one in checks)
             yield f"- {_plain(reason)}: {codes}"
         yield ""
 
 
 def _plain(text: str) -> str:
-    """Names come from whoever made the stream: they must become neither markup nor commands to
-    the terminal that shows them."""
+    """Escapes names, which clients choose: no markup and no terminal control characters."""
     text = one_line(text)
     for sign in "\\`*_[]<>":
         text = text.replace(sign, "\\" + sign)

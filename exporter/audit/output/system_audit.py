@@ -1,4 +1,4 @@
-"""The audit of one system as it is printed: the report, and what it was made from. Pure."""
+"""The audit of one system for the output formats. Pure."""
 
 from __future__ import annotations
 
@@ -7,48 +7,48 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from exporter.audit.check import Check, Severity
-from exporter.audit.report import NotDone, Report, Told
+from exporter.audit.report import NotEvaluated, Report, ReportedFinding
 
 
 @dataclass(frozen=True)
-class Audited:
+class AuditedSystem:
     report: Report
-    checks: tuple[Check, ...]  # that were asked for
+    checks: tuple[Check, ...]  # that were selected
     source: str
     streams: int
     consumers: int
-    gaps: tuple[str, ...] = ()  # what was not answered: of that nothing could be judged
+    gaps: tuple[str, ...] = ()  # data that could not be fetched and was not evaluated
 
     @cached_property
     def many_accounts(self) -> bool:
-        return len({one.finding.account for one in self.report.told} - {""}) > 1
+        return len({one.finding.account for one in self.report.findings} - {""}) > 1
 
-    def named(self, one: Told) -> str:
-        """With its account where there are several."""
-        told = one.finding.stream and self.many_accounts
-        return f"{one.finding.account}: {one.subject}" if told else one.subject
+    def named(self, one: ReportedFinding) -> str:
+        """With the account, if there are several."""
+        with_account = one.finding.stream and self.many_accounts
+        return f"{one.finding.account}: {one.subject}" if with_account else one.subject
 
-    def shown(self, least: Severity) -> dict[Check, list[Told]]:
-        """What is not muted and grave enough, by check; the worst first."""
-        found: dict[Check, list[Told]] = {}
+    def shown(self, min_severity: Severity) -> dict[Check, list[ReportedFinding]]:
+        """Findings by check, without muted and less severe ones; the worst first."""
+        found: dict[Check, list[ReportedFinding]] = {}
         for one in self.report.active:
-            if one.check.severity.rank <= least.rank:
+            if one.check.severity.rank <= min_severity.rank:
                 found.setdefault(one.check, []).append(one)
         return found
 
-    def muted(self) -> list[Told]:
-        return [one for one in self.report.told if one.muted is not None]
+    def muted(self) -> list[ReportedFinding]:
+        return [one for one in self.report.findings if one.muted is not None]
 
-    def lacks(self) -> dict[str, list[NotDone]]:
-        """What could not be done, by reason."""
-        found: dict[str, list[NotDone]] = {}
-        for one in self.report.not_done:
+    def not_evaluated_by_reason(self) -> dict[str, list[NotEvaluated]]:
+        """Checks that were not evaluated, by reason."""
+        found: dict[str, list[NotEvaluated]] = {}
+        for one in self.report.not_evaluated:
             found.setdefault(one.reason, []).append(one)
         return found
 
 
-def fails(audited: Iterable[Audited], fail_on: Severity | None) -> bool:
-    """Whether anything not muted is at least so grave; None: never."""
+def fails(audited: Iterable[AuditedSystem], fail_on: Severity | None) -> bool:
+    """Whether a finding that is not muted is at least this severe; None: never."""
     return fail_on is not None and any(
         one.check.severity.rank <= fail_on.rank for each in audited for one in each.report.active
     )

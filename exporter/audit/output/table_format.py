@@ -1,4 +1,4 @@
-"""A report for people: 80 columns of plain text. Pure."""
+"""The report as plain text of 80 columns. Pure."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from exporter.audit.check import Check, Severity
 from exporter.audit.output.printed_commands import printed_commands
-from exporter.audit.output.system_audit import Audited
-from exporter.audit.report import Told, Unanswered
+from exporter.audit.output.system_audit import AuditedSystem
+from exporter.audit.report import FailedSystem, ReportedFinding
 from streamgauge.serving.log_escape import one_line
 
 WIDTH = 80
-# A check that a thousand consumers fail is one thing to mend; the other formats list them all.
-MOST_PER_CHECK = 10
+# The other formats list all findings.
+MAX_PER_CHECK = 10
 
 
-def table(audits: Iterable[Audited], least: Severity, unanswered: Iterable[Unanswered] = ()) -> str:
-    lines = [line for one in audits for line in _lines(one, least)]
-    lines += [line for silent in unanswered for line in _silent(silent)]
+def table(
+    audits: Iterable[AuditedSystem], min_severity: Severity, failed: Iterable[FailedSystem] = ()
+) -> str:
+    lines = [line for one in audits for line in _lines(one, min_severity)]
+    lines += [line for one in failed for line in _failed_system(one)]
     return "\n".join(lines) + "\n"
 
 
-def _silent(one: Unanswered) -> list[str]:
-    text = f"{one.system} ({one.source}): NOT ANSWERED, nothing was judged: {one.reason}"
+def _failed_system(one: FailedSystem) -> list[str]:
+    text = f"{one.system} ({one.source}): FAILED, nothing was evaluated: {one.reason}"
     return _wrapped(text, "", "  ")
 
 
-def _lines(audited: Audited, least: Severity) -> Iterator[str]:
+def _lines(audited: AuditedSystem, min_severity: Severity) -> Iterator[str]:
     report = audited.report
     yield (
         f"{one_line(report.system)} ({audited.source}): {_count(audited.streams, 'stream')}, "
@@ -36,38 +38,40 @@ def _lines(audited: Audited, least: Severity) -> Iterator[str]:
     counts = ", ".join(f"{number:,} {severity}" for severity, number in report.counts().items())
     yield f"{counts}; {report.muted:,} muted"
     for gap in audited.gaps:
-        yield from _wrapped(f"NOT ANSWERED: {gap}", "", "  ")
-    for check, told in audited.shown(least).items():
+        yield from _wrapped(f"INCOMPLETE: {gap}", "", "  ")
+    for check, findings in audited.shown(min_severity).items():
         yield ""
-        yield from _check(audited, check, told)
-    yield from _rest(audited)
+        yield from _check(audited, check, findings)
+    yield from _appendix(audited)
 
 
-def _check(audited: Audited, check: Check, told: Sequence[Told]) -> Iterator[str]:
+def _check(
+    audited: AuditedSystem, check: Check, findings: Sequence[ReportedFinding]
+) -> Iterator[str]:
     yield from _wrapped(f"{check.severity.upper()}  {check.code}: {check.title}", "", "  ")
-    for one in told[:MOST_PER_CHECK]:
+    for one in findings[:MAX_PER_CHECK]:
         yield from _wrapped(f"{audited.named(one)}: {one.finding.evidence}", "  - ", "    ")
-    if len(told) > MOST_PER_CHECK:
-        yield f"  - and {len(told) - MOST_PER_CHECK:,} more; --format json lists all"
+    if len(findings) > MAX_PER_CHECK:
+        yield f"  - and {len(findings) - MAX_PER_CHECK:,} more; --format json lists all"
     yield from _wrapped(check.why, "  ", "  ")
-    yield from _wrapped(f"To do: {check.remedy}", "  ", "  ")
-    # Never wrapped: a command is copied.
-    yield from (f"    {command}" for command in printed_commands(check, told[0].finding))
+    yield from _wrapped(f"Remedy: {check.remedy}", "  ", "  ")
+    # Commands are not wrapped, so that they can be copied.
+    yield from (f"    {command}" for command in printed_commands(check, findings[0].finding))
 
 
-def _rest(audited: Audited) -> Iterator[str]:
+def _appendix(audited: AuditedSystem) -> Iterator[str]:
     if muted := audited.muted():
         yield from ("", "Muted")
         for one in muted:
             text = f"{audited.named(one)}: {one.check.code}, by {one.muted}"
             yield from _wrapped(text, "  - ", "    ")
-    if strays := audited.report.strays:
-        yield from ("", "Mutes that name no check")
-        for stray in strays:
-            yield from _wrapped(f"{stray.code}, of {stray.subject}", "  - ", "    ")
-    if lacks := audited.lacks():
-        yield from ("", "Not judged")
-        for reason, checks in lacks.items():
+    if unknown_ignores := audited.report.unknown_ignores:
+        yield from ("", "Ignored codes that match no check")
+        for entry in unknown_ignores:
+            yield from _wrapped(f"{entry.code}, in {entry.subject}", "  - ", "    ")
+    if not_evaluated := audited.not_evaluated_by_reason():
+        yield from ("", "Not evaluated")
+        for reason, checks in not_evaluated.items():
             codes = ", ".join(
                 f"{one.check.code} ({one.subjects:,})" if one.subjects else one.check.code
                 for one in checks
@@ -80,7 +84,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _wrapped(text: str, first: str, rest: str) -> list[str]:
-    """Escaped: names and metadata come from whoever made the stream, and a terminal obeys."""
+    """Escaped: names and metadata, which clients choose, may hold terminal control characters."""
     return textwrap.wrap(
         one_line(text),
         WIDTH,

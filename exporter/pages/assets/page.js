@@ -1,10 +1,10 @@
 "use strict";
-// Sorting, searching, refreshing. The page is whole without this script; it adds, never fetches.
+// Sorts, searches and refreshes. The page also works without this script, which fetches nothing.
 (() => {
   const REFRESH_MS = 15000;
   let state = new URLSearchParams();
 
-  // What was chosen lives in the hash, so that a link shows what its sender saw.
+  // The state is in the URL hash, so that a shared link shows the same view.
   const remember = (key, value) => {
     if (value) state.set(key, value);
     else state.delete(key);
@@ -22,7 +22,7 @@
 
   const compare = (a, b, sign) => {
     if (typeof a === "string") return sign * byText.compare(a, b);
-    // Unknown is not small: it stays at the end in both directions.
+    // Unknown values are last in both directions.
     if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) - Number.isNaN(b);
     return sign * (a - b);
   };
@@ -98,7 +98,7 @@
     const box = document.getElementById("refresh");
     let timer;
     const again = () => {
-      // Never pull the page away under somebody who is typing.
+      // Do not reload while the user types.
       if (document.activeElement?.type === "search") timer = setTimeout(again, REFRESH_MS);
       else location.reload();
     };
@@ -117,7 +117,7 @@
     };
   }
 
-  // A page left open must not go on saying "fresh, 3 s ago".
+  // Shows the age of a page that stays open.
   function ageing() {
     const opened = Date.now();
     const limit = Number(document.body.dataset.staleAfter);
@@ -138,7 +138,7 @@
   };
   for (const link of document.querySelectorAll(".lines a")) {
     link.addEventListener("click", (event) => {
-      event.preventDefault(); // a plain jump would overwrite what the hash remembers
+      event.preventDefault(); // a normal jump would overwrite the state in the hash
       document.querySelector(link.getAttribute("href")).scrollIntoView();
     });
   }

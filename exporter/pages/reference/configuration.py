@@ -1,4 +1,4 @@
-"""The settings as the text of docs/configuration.md. Pure: the same settings, the same text."""
+"""Renders the settings as docs/configuration.md."""
 
 from __future__ import annotations
 
@@ -16,27 +16,30 @@ _INTRODUCTION = """\
 
 # Configuration of the exporter
 
-`streamgauge exporter --nats nats://127.0.0.1:4222` needs no file. Settings come from a file, from the environment and from flags; where two of them say the same thing, flags win over the environment and the environment over the file.
+`streamgauge exporter --nats nats://127.0.0.1:4222` needs no file. Settings come from a file, from the environment and from flags. Flags override the environment, and the environment overrides the file.
 
-- **A mistake ends the start** with exit code 2 and one line that names the file and key, the variable or the flag, and the reason. Nothing is guessed: an unknown key is a mistake.
-- **Reload** with `SIGHUP` or `POST /-/reload`. Systems whose settings stayed go on undisturbed. With a mistake in the file the old settings stay; the answer, the log and `streamgauge_config_last_reload_success` say so. `listen` and `web_config` take a restart.
+- **A configuration error stops the start** with exit code 2. One line names the file and key, the variable or the flag, and the reason. An unknown key is an error.
+- **Reload** with `SIGHUP`, or with `POST /-/reload` if `web.enable_lifecycle` is set. Systems with unchanged settings keep running. If the file has an error, the old settings stay in use; the response, the log and `streamgauge_config_last_reload_success` report it. A change of `web` needs a restart.
 - **Durations** are written `500ms`, `15s`, `1m30s`, `1h`, `2d`; **sizes** `512KiB`, `64MiB`, `10MB`.
-- **Paths** in the file are relative to the file, in flags and variables to where the exporter was started. Credentials are read again for each connection, so they can be renewed without a reload.
+- **Paths** in the file are relative to the file. In flags and variables they are relative to the working directory. Credentials are read for each connection, so you can renew them without a reload.
 - **Regular expressions** must match the whole name.
 """
 
 EXAMPLE = """\
-# Every key may be left out. What is not said here has the default of the tables below.
-listen: 0.0.0.0:7778
+# Every key is optional. The tables below show the defaults.
+web:
+  listen_address: 0.0.0.0:7778
+  # config_file: web.yml            # TLS and basic auth, see the end of this page
+  # external_url: https://metrics.example.com/streamgauge    # behind a proxy; its path is the prefix of all routes
+  # enable_lifecycle: true          # allows POST /-/reload
 interval: 15s                       # time between two polls
-timeout: 10s                        # time that one poll may take
-detail: core                        # what rules and boards use; full adds the rest
-include_metrics:                    # single metrics of the level full
+timeout: 10s                        # maximum time of one poll
+detail: core                        # metrics that rules and dashboards use; full adds the rest
+include_metrics:                    # single metrics of level full
   - streamgauge_consumer_backlog_messages
-exclude_metrics:                    # single metrics to leave out
+exclude_metrics:                    # single metrics to omit
   - streamgauge_stream_deleted_messages
-# web_config: web.yml               # TLS and basic auth of /metrics, see the end of this page
-logs:
+log:
   format: json
 systems:
   - name: production                # the label `system` of all its series
@@ -52,10 +55,10 @@ systems:
       streams:
         exclude: KV_.*|OBJ_.*       # key-value and object buckets
   - name: edge
-    source: account                 # one account, as an ordinary user of it
+    source: account                 # one account, with a user of that account
     urls: [nats://edge.example.net:4222]
     creds_file: edge.creds
-    interval: 1m                    # further away, asked less often
+    interval: 1m                    # far away, polled less often
   - name: laboratory
     source: monitor                 # the HTTP monitoring port of every server
     urls: [http://lab-1.example.net:8222, http://lab-2.example.net:8222]
@@ -64,19 +67,19 @@ systems:
 _ENVIRONMENT = """\
 ## Environment
 
-Every flag has a variable, named in the table above. `STREAMGAUGE_NATS` takes several addresses with commas between them, `STREAMGAUGE_TLS_FIRST` takes `true` or `false`. These variables have no flag. Those for passwords exist only here, because every user of a machine can see the flags of its programs. An empty variable is a mistake.
+Every flag has a variable, named in the table above. `STREAMGAUGE_NATS` takes several addresses, separated by commas. `STREAMGAUGE_TLS_FIRST` takes `true` or `false`. The variables below have no flag. Passwords have no flag because every user of a machine can see the flags of its processes. An empty variable is a configuration error.
 """
 
 _SETTINGS = """\
 ## Settings file
 
-Given by `--config FILE` or `{variable}`. Flags and variables that describe a system change the only system of the file; with several systems there they are a mistake.
+Set it with `--config FILE` or `{variable}`. Flags and variables that describe a system change the only system of the file. If the file has several systems, they are a configuration error.
 """
 
 _WEB = """\
 ## Web configuration file
 
-Given by `web_config` or `--web-config FILE`: TLS, client certificates and basic auth for everything that the exporter serves, in the format of Prometheus' exporter-toolkit. The file and its certificates are followed: a change is in force within a second, and a faulty one leaves the old in force and is logged. Switching TLS on or off takes a restart.
+Set it with `web.config_file` or `--web.config.file FILE`: TLS, client certificates and basic auth for everything that the exporter serves, in the format of Prometheus' exporter-toolkit. A change of the file or its certificates takes effect within a second. If the new file is invalid, the old one stays in use and the error is logged. Switching TLS on or off needs a restart.
 """
 
 
@@ -94,11 +97,11 @@ def render() -> str:
 
 
 def _flags() -> str:
-    ours = {flag.text: flag for flag in FLAGS}
+    by_name = {flag.text: flag for flag in FLAGS}
     rows = []
     for action in parser()._actions:  # noqa: SLF001  no public list
         name = action.option_strings[-1]
-        flag = ours.get(name)
+        flag = by_name.get(name)
         variable = flag.variable if flag else CONFIG_VARIABLE if name == "--config" else ""
         key = flag.key.replace("[0]", "[]") if flag else ""
         rows.append((_code(_usage(action)), _code(variable), _code(key), action.help or ""))

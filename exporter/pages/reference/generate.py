@@ -1,4 +1,4 @@
-"""`python -m exporter.pages.reference.generate`: writes the generated references into docs/."""
+"""`python -m exporter.pages.reference.generate`: writes the references into docs/."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 
 def write(folder: Path) -> list[Path]:
-    """Only what changed, so that nothing looks newer than it is."""
+    """Writes only changed files, so that other modification times stay."""
     return write_changed({folder / name: render() for name, render in REFERENCES.items()})
 
 
 def main() -> int:
     if not DOCS.is_dir():
-        sys.stderr.write(f"{DOCS} is not there: run this in a source tree\n")
+        sys.stderr.write(f"{DOCS} does not exist: run this in a source tree\n")
         return 1
     for path in write(DOCS):
         sys.stdout.write(f"wrote {path.relative_to(DOCS.parent)}\n")

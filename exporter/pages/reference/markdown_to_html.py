@@ -1,30 +1,26 @@
-"""The Markdown of our own references -> HTML: headings, paragraphs, lists, tables, code. Pure.
-
-It knows what the references use and nothing else; all text is escaped.
-"""
+"""Renders the Markdown references as HTML: markdown-it without raw HTML, plus anchors."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 
-_HEADING = re.compile(r"(#{1,3}) (.*)")
-_CHAPTER = 2
-_FENCE = "```"
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+
+_COMMENT = re.compile(r"^<!--.*?-->$", re.MULTILINE)
+_CHAPTER = "h2"
 _WIDE = "meaning"  # the column of whole sentences
-_WIDE_CELL = '<td class="wide">'
-_INLINE = re.compile(r"`(?P<code>[^`]+)`|\*\*(?P<strong>[^*]+)\*\*")
-_CELL_BORDER = re.compile(r"(?<!\\)\|")
 _WORD_ENDS = re.compile(r"(?<=[_.])(?=[a-z])")
-_BREAK = "<wbr>"
-_ONLY_CODE = re.compile(r"`([^`]+)`")
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
-    level: int
+class Chapter:
     html: str
     anchor: str
 
@@ -33,111 +29,62 @@ class Heading:
 class Document:
     title: str
     html: str
-    chapters: tuple[Heading, ...]  # of the second level, for a table of contents
+    chapters: tuple[Chapter, ...]  # headings of the second level, for a table of contents
 
 
 def to_document(markdown: str) -> Document:
-    blocks = list(_blocks(markdown.splitlines()))
-    headings = [block for block in blocks if isinstance(block, Heading)]
-    return Document(
-        title=headings[0].html if headings else "",
-        html="\n".join(_html(block) for block in blocks),
-        chapters=tuple(heading for heading in headings if heading.level == _CHAPTER),
-    )
+    tokens = _PARSER.parse(_COMMENT.sub("", markdown))
+    _add_table_anchors(tokens)
+    # Only chapters get an anchor: a section below has the name of a key, like the row of that key.
+    chapters = []
+    for heading, text in _headings(tokens):
+        if heading.tag == _CHAPTER:
+            anchor = _anchor(text.content)
+            heading.attrSet("id", anchor)
+            chapters.append(Chapter(_render_inline(text), anchor))
+    titles = [_render_inline(text) for _, text in _headings(tokens)]
+    html = _PARSER.renderer.render(tokens, _PARSER.options, {})
+    return Document(titles[0] if titles else "", html.rstrip("\n"), tuple(chapters))
 
 
-def _html(block: Heading | str) -> str:
-    if isinstance(block, str):
-        return block
-    # Only chapters: a section below has the name of a key, and that is the anchor of its row.
-    anchor = f' id="{block.anchor}"' if block.level == _CHAPTER else ""
-    return f"<h{block.level}{anchor}>{block.html}</h{block.level}>"
+def _headings(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
+    for token, following in pairwise(tokens):
+        if token.type == "heading_open":
+            yield token, following
 
 
-def _blocks(lines: list[str]) -> Iterator[Heading | str]:
-    place = 0
-    while place < len(lines):
-        line = lines[place]
-        if line.startswith(_FENCE):
-            end = lines.index(_FENCE, place + 1)
-            yield f"<pre><code>{escape(chr(10).join(lines[place + 1 : end]))}</code></pre>"
-            place = end + 1
-            continue
-        end = place + 1
-        kind = _kind(line)
-        while kind != "heading" and end < len(lines) and _kind(lines[end]) == kind:
-            end += 1
-        yield from _block(kind, lines[place:end])
-        place = end
+def _render_inline(token: Token) -> str:
+    html: str = _PARSER.renderer.render([token], _PARSER.options, {})
+    return html
 
 
-def _kind(line: str) -> str:
-    if not line.strip() or line.startswith("<!--"):
-        return "nothing"
-    if _HEADING.fullmatch(line):
-        return "heading"
-    if line.startswith(_FENCE):
-        return "fence"
-    return "list" if line.startswith("- ") else "table" if line.startswith("|") else "paragraph"
+def _add_table_anchors(tokens: Sequence[Token]) -> None:
+    """A row whose first cell is a name gets that name as its anchor."""
+    columns: list[str] = []
+    row: Token | None = None
+    cell = 0
+    for place, token in enumerate(tokens):
+        if token.type == "table_open":
+            columns = []
+        elif token.type == "tr_open":
+            row, cell = token, 0
+        elif token.type == "th_open":
+            token.attrSet("scope", "col")
+            columns.append(tokens[place + 1].content)
+        elif token.type == "td_open":
+            if cell == 0 and row is not None:
+                _name_row(row, token, tokens[place + 1], tokens[place + 2])
+            elif columns[cell] == _WIDE:
+                token.attrSet("class", "wide")
+            cell += 1
 
 
-def _block(kind: str, lines: list[str]) -> Iterator[Heading | str]:
-    if kind == "heading" and (found := _HEADING.fullmatch(lines[0])):
-        yield Heading(len(found[1]), inline(found[2]), _anchor(found[2]))
-    elif kind == "list":
-        items = "".join(f"<li>{inline(line.removeprefix('- '))}</li>" for line in lines)
-        yield f"<ul>{items}</ul>"
-    elif kind == "table":
-        yield _table([_cells(line) for line in lines])
-    elif kind == "paragraph":
-        yield f"<p>{inline(' '.join(lines))}</p>"
-
-
-def inline(text: str) -> str:
-    """Code and emphasis; the rest is plain text."""
-    parts, last = [], 0
-    for found in _INLINE.finditer(text):
-        parts.append(escape(text[last : found.start()]))
-        parts.append(_code(found["code"]) if found["code"] else _strong(found["strong"]))
-        last = found.end()
-    return "".join((*parts, escape(text[last:])))
-
-
-def _code(text: str) -> str:
-    # Long names may break between their words, and nowhere else.
-    return f"<code>{_WORD_ENDS.sub(_BREAK, escape(text))}</code>"
-
-
-def _strong(text: str) -> str:
-    return f"<strong>{escape(text)}</strong>"
-
-
-def _cells(line: str) -> list[str]:
-    inner = line.strip().removeprefix("|").removesuffix("|")
-    return [cell.strip().replace(r"\|", "|") for cell in _CELL_BORDER.split(inner)]
-
-
-def _table(rows: list[list[str]]) -> str:
-    columns, _, *body = rows
-    head = "".join(f'<th scope="col">{inline(cell)}</th>' for cell in columns)
-    wide = columns.index(_WIDE) if _WIDE in columns else 0
-    lines = "\n".join(_row(cells, wide) for cells in body)
-    return (
-        f'<div class="box"><table class="reference"><thead><tr>{head}</tr></thead>'
-        f"<tbody>\n{lines}\n</tbody></table></div>"
-    )
-
-
-def _row(cells: list[str], wide: int) -> str:
-    """A row that begins with a name can be linked to by that name."""
-    first, *rest = cells
-    name = _ONLY_CODE.fullmatch(first)
-    anchor = f' id="{escape(_name_anchor(name[1]))}"' if name else ""
-    others = "".join(
-        f"{_WIDE_CELL if place == wide else '<td>'}{inline(cell)}</td>"
-        for place, cell in enumerate(rest, start=1)
-    )
-    return f'<tr{anchor}><th scope="row">{inline(first)}</th>{others}</tr>'
+def _name_row(row: Token, opening: Token, text: Token, closing: Token) -> None:
+    opening.tag = closing.tag = "th"
+    opening.attrSet("scope", "row")
+    parts = text.children or []
+    if len(parts) == 1 and parts[0].type == "code_inline":
+        row.attrSet("id", _name_anchor(parts[0].content))
 
 
 def _anchor(text: str) -> str:
@@ -146,5 +93,32 @@ def _anchor(text: str) -> str:
 
 
 def _name_anchor(text: str) -> str:
-    """Of `-h, --help` the long name, of `--nats URL` only the flag."""
+    """The long name of `-h, --help`, and the flag alone of `--nats URL`."""
     return text.rpartition(", ")[2].partition(" ")[0]
+
+
+def _code(
+    _: RendererHTML, tokens: Sequence[Token], place: int, _options: OptionsDict, _env: EnvType
+) -> str:
+    # Long names may break between their words, and nowhere else.
+    return f"<code>{_WORD_ENDS.sub('<wbr>', escape(tokens[place].content))}</code>"
+
+
+def _table(*_: object) -> str:
+    return '<div class="box"><table class="reference">\n'
+
+
+def _table_end(*_: object) -> str:
+    return "</table></div>\n"
+
+
+def _parser() -> MarkdownIt:
+    # Images would be fetched from elsewhere, and the pages' policy forbids them.
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    parser.add_render_rule("code_inline", _code)
+    parser.add_render_rule("table_open", _table)
+    parser.add_render_rule("table_close", _table_end)
+    return parser
+
+
+_PARSER = _parser()

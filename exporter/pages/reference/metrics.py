@@ -1,4 +1,4 @@
-"""The catalogue as the text of docs/metrics.md. Pure: the same catalogue, the same text."""
+"""Renders the catalogue as docs/metrics.md."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _INTRODUCTION = """\
 
 Every metric that Streamgauge can serve. The names are public: dashboards, rules and reports depend on them.
 
-- **Absent, not zero.** What is unlimited, unknown or was not asked has no series. A 0 was measured; -1 is never served.
-- **Labels** are identity only, so an election changes no measuring series. Leaders, versions and settings stand in the `_info` series. `system` is the name that the configuration gives to one NATS system.
-- **Units** are the last word of a name: `bytes`, `seconds`, `ratio` (1 is the whole). Other names count things or tell a state.
-- **Timestamps** are Unix seconds on the exporter's clock, corrected by the measured offset of the server, so that `time() - x` is an age.
+- **Absent, not zero.** Unlimited and unknown values, and values that were not requested, have no series. A 0 was measured; -1 is never served.
+- **Labels** are identity only, so a leader change starts no new series. Leaders, versions and settings are labels of the `_info` series. `system` is the name of one NATS system in the configuration.
+- **Units** are the last word of a name: `bytes`, `seconds`, `ratio` (1 is 100 %). Other names are counts or states.
+- **Timestamps** are Unix seconds on the exporter's clock: server times are corrected by the measured clock offset, so that `time() - x` is an age.
 - **Counters** that Streamgauge derives start at 0 when the exporter starts; nothing is persisted.
 - **Level.** `core` is served by default, `full` with `detail: full` or when a metric is included by name.
-- **Origin** tells who says it: `answer` one answer of a server, `derived` several answers over time, `event` a subscription, `self` the exporter about itself, `archive` and `rollup` those programs.
-- **Source** is the place in the answer, for those who check by hand. Over NATS, JSZ and its like stand inside `data` (STATSZ inside `statsz`).
+- **Origin** is where the value comes from: `response` one response of a server, `derived` several responses over time, `event` a subscription, `self` the exporter about itself, `archive` and `rollup` those programs.
+- **Source** is the field of the response. Over NATS, JSZ and similar responses are inside `data` (STATSZ inside `statsz`).
 """
 
 _CHAPTERS = {
@@ -56,7 +56,7 @@ def _row(metric: Metric) -> tuple[str, ...]:
         metric.level.value,
         metric.origin.value,
         ", ".join(metric.labels),
-        metric.help,
+        f"{metric.help} {metric.purpose}".rstrip(),
         _code(metric.source),
     )
 

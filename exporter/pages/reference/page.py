@@ -1,19 +1,17 @@
-"""The references as pages of the running exporter: whoever is paged may have nothing else at hand."""
+"""The references as pages of the running exporter."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from html import escape
-from importlib.resources import files
 
+from exporter.pages.asset_files import asset, hash_source
 from exporter.pages.reference import checks, configuration, metrics
 from exporter.pages.reference.markdown_to_html import Document, to_document
 from exporter.pages.status.view import DocLink
-from exporter.version import VERSION
+from streamgauge.serving.version import VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,30 +28,24 @@ REFERENCES: Mapping[str, _Reference] = {
 
 
 def doc_links() -> tuple[DocLink, ...]:
-    """For the status page, which stands one level above."""
+    """Links of the status page, which is one level above."""
     return tuple(DocLink(each.title, f"docs/{name}") for name, each in REFERENCES.items())
 
 
-def _asset(name: str) -> str:
-    return files("exporter.pages").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-# Read at import: a request must not touch the disk from the event loop.
-_STYLE = _asset("page.css") + _asset("reference.css")
-_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+_STYLE = asset("page.css") + asset("reference.css")
 
 
 def docs_policy() -> str:
-    """The Content-Security-Policy header of these pages: one style sheet, no script at all."""
+    """The Content-Security-Policy header of these pages: one style sheet, no script."""
     return (
-        f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; img-src data:; "
+        f"default-src 'none'; style-src {hash_source(_STYLE)}; img-src data:; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 
 
 @cache
-def docs_page(name: str) -> str:
-    """Made once per process; the first time it takes some milliseconds."""
+def docs_page(name: str, telemetry_path: str = "/metrics") -> str:
+    """Rendered once per process."""
     document = to_document(REFERENCES[name].render())
     return f"""<!doctype html>
 <html lang="en">
@@ -67,20 +59,20 @@ def docs_page(name: str) -> str:
 <style>{_STYLE}</style>
 </head>
 <body class="doc">
-{_header(name)}
+{_header(name, telemetry_path)}
 <main>
 {_contents(document)}
 {document.html}
 </main>
-<footer><p>As this exporter, version {escape(VERSION)}, has it built in.</p></footer>
+<footer><p>Reference of Streamgauge {escape(VERSION)}.</p></footer>
 </body>
 </html>
 """
 
 
-def _header(current: str) -> str:
-    # Relative, so that the pages also work behind a proxy that adds a path.
-    links = [("../", "Status"), ("../metrics", "Metrics")]
+def _header(current: str, telemetry_path: str) -> str:
+    # Relative links, so that the pages work behind a proxy that adds a path.
+    links = [("../", "Status"), (f"..{telemetry_path}", "Metrics")]
     links += [(name, each.title) for name, each in REFERENCES.items() if name != current]
     anchors = "".join(f'<a href="{href}">{escape(title)}</a>' for href, title in links)
     return (

@@ -1,4 +1,4 @@
-"""The section of the status page about the audit: an AuditView in, HTML out. Pure."""
+"""Renders the audit section of the status page."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _DOT = '<span class="mark" aria-hidden="true">•</span>'
 def audit_section(view: AuditView | None) -> str:
     if view is None:
         return ""
-    checks = "".join(map(_check, view.checks)) or "<p>Nothing was found.</p>"
-    body = f'<div class="audit">{checks}{_not_judged(view)}</div>'
-    # Whoever was paged wants the consumers below: only what does harm now stands in between.
-    is_open = any(check.level is Level.WRONG for check in view.checks)
+    checks = "".join(map(_check, view.checks)) or "<p>No findings.</p>"
+    body = f'<div class="audit">{checks}{_not_evaluated(view)}</div>'
+    # Open only for critical findings: the consumers below matter more in an incident.
+    is_open = any(check.level is Level.CRITICAL for check in view.checks)
     return fold(f"<h3>Audit</h3> {escape(view.headline)}", body, is_open) + "\n"
 
 
 def _check(check: CheckView) -> str:
-    # The link stands inside: a summary is a button, and a button must not hold a link.
+    # The link is in the body: a summary is a button and must not contain a link.
     title = (
         f"{escape(check.severity)} <code>{escape(check.code)}</code> {escape(check.title)} "
         f"<small>({_number(check)})</small>"
@@ -35,8 +35,8 @@ def _check(check: CheckView) -> str:
         f'<p><a href="docs/checks#{escape(check.code)}">About this check</a></p>'
     )
     level = check.level
-    # A tick would say that all is well, and that is not what a finding says.
-    mark = marked(level, title) if level is not Level.FINE else f"{_DOT} <span>{title}</span>"
+    # A dot, not a tick: a finding is never ok.
+    mark = marked(level, title) if level is not Level.OK else f"{_DOT} <span>{title}</span>"
     return f'<details class="check {CLASS[level]}"><summary>{mark}</summary>{body}</details>'
 
 
@@ -50,13 +50,16 @@ def _found(found: FoundView) -> str:
     return f"<li><strong>{escape(found.where)}</strong> {free_text(found.evidence)}{by}</li>"
 
 
-def _not_judged(view: AuditView) -> str:
+def _not_evaluated(view: AuditView) -> str:
     lines = [
         f"<li>{free_text(reason)}: {escape(', '.join(codes))}</li>"
-        for reason, codes in view.not_judged
+        for reason, codes in view.not_evaluated
     ]
-    lines += [f"<li>a mute that names no check: {escape(stray)}</li>" for stray in view.strays]
+    lines += [
+        f"<li>ignored code that matches no check: {escape(ignore)}</li>"
+        for ignore in view.unknown_ignores
+    ]
     if not lines:
         return ""
-    title = "<span>Not judged</span>"
+    title = "<span>Not evaluated</span>"
     return f'<details class="check"><summary>{title}</summary><ul>{"".join(lines)}</ul></details>'

@@ -1,4 +1,4 @@
-"""The last audit -> what the status page says of it. Pure."""
+"""The view of the last audit for the status page."""
 
 from __future__ import annotations
 
@@ -6,39 +6,39 @@ from itertools import groupby
 
 from exporter.audit.check import Check
 from exporter.audit.output.printed_commands import printed_commands
-from exporter.audit.report import Report, Told
+from exporter.audit.report import Report, ReportedFinding
 from exporter.pages.status.view import AuditView, CheckView, FoundView, count
 
-# A thousand consumers that fail one check are one thing to mend.
-MOST_PER_CHECK = 20
+# Many consumers that fail one check are one problem to fix.
+MAX_PER_CHECK = 20
 
 
 def audit_view(report: Report) -> AuditView:
-    grouped = groupby(report.told, key=lambda one: one.check)
-    many = len({one.finding.account for one in report.told} - {""}) > 1
-    lacks: dict[str, list[str]] = {}
-    for one in report.not_done:
-        lacks.setdefault(one.reason, []).append(one.check.code)
+    grouped = groupby(report.findings, key=lambda one: one.check)
+    many = len({one.finding.account for one in report.findings} - {""}) > 1
+    reasons: dict[str, list[str]] = {}
+    for one in report.not_evaluated:
+        reasons.setdefault(one.reason, []).append(one.check.code)
     return AuditView(
         headline=_headline(report),
-        checks=tuple(_check(check, list(told), many) for check, told in grouped),
-        not_judged=tuple((reason, tuple(codes)) for reason, codes in lacks.items()),
-        strays=tuple(f"{stray.code} ({stray.subject})" for stray in report.strays),
+        checks=tuple(_check(check, list(findings), many) for check, findings in grouped),
+        not_evaluated=tuple((reason, tuple(codes)) for reason, codes in reasons.items()),
+        unknown_ignores=tuple(
+            f"{ignore.code} ({ignore.subject})" for ignore in report.unknown_ignores
+        ),
     )
 
 
 def _headline(report: Report) -> str:
     counts = ", ".join(f"{number:,} {severity}" for severity, number in report.counts().items())
-    unknown = len({one.check.code for one in report.not_done})
-    return (
-        f"{counts}, {report.muted:,} muted; {count(report.checks, 'check')}, {unknown} not judged"
-    )
+    unknown = len({one.check.code for one in report.not_evaluated})
+    return f"{counts}, {report.muted:,} muted; {count(report.checks, 'check')}, {unknown} not evaluated"
 
 
-def _check(check: Check, told: list[Told], many_accounts: bool) -> CheckView:
-    # What is muted comes last: it must not take the place of what is not.
-    ordered = sorted(told, key=lambda one: one.muted is not None)
-    shown = ordered[:MOST_PER_CHECK]
+def _check(check: Check, findings: list[ReportedFinding], many_accounts: bool) -> CheckView:
+    # Muted findings come last: they must not displace active ones.
+    ordered = sorted(findings, key=lambda one: one.muted is not None)
+    shown = ordered[:MAX_PER_CHECK]
     return CheckView(
         code=check.code,
         severity=check.severity.value,
@@ -47,12 +47,12 @@ def _check(check: Check, told: list[Told], many_accounts: bool) -> CheckView:
         remedy=check.remedy,
         commands=printed_commands(check, ordered[0].finding),
         found=tuple(_found(one, many_accounts) for one in shown),
-        more=len(told) - len(shown),
-        active=sum(one.muted is None for one in told),
+        more=len(findings) - len(shown),
+        active=sum(one.muted is None for one in findings),
     )
 
 
-def _found(one: Told, many_accounts: bool) -> FoundView:
+def _found(one: ReportedFinding, many_accounts: bool) -> FoundView:
     account = one.finding.account
     where = f"{account}: {one.subject}" if many_accounts and one.finding.stream else one.subject
     return FoundView(where, one.finding.evidence, one.muted.value if one.muted else "")

@@ -1,4 +1,4 @@
-"""The numbers behind a verdict, in words for the status page. Pure."""
+"""The evidence of a verdict as text for the status page."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from exporter.pages.status.view import span
 from exporter.signals.results import ConsumerSignals
 from exporter.signals.verdict import Verdict
 
-# A lag below this is the normal way of a message through a worker.
-_WORTH_TELLING_SECONDS = 5.0
+# A shorter lag is normal processing time.
+_MIN_LAG_SECONDS = 5.0
 
 
-def evidence(row: Consumer, told: ConsumerSignals) -> str:
-    """What one would have to look up to believe the verdict; empty when all is well."""
-    if told.verdict is None:
+def evidence(row: Consumer, signals: ConsumerSignals) -> str:
+    """The values behind the verdict; empty without a fault."""
+    if signals.verdict is None:
         return ""
-    return ", ".join(_facts(row, told, Verdict(told.verdict)))
+    return ", ".join(_facts(row, signals, Verdict(signals.verdict)))
 
 
-def _facts(row: Consumer, told: ConsumerSignals, verdict: Verdict) -> Iterator[str]:
+def _facts(row: Consumer, signals: ConsumerSignals, verdict: Verdict) -> Iterator[str]:
     if verdict is Verdict.NO_LEADER:
-        yield row.reason.replace("_", " ") or "its leader did not answer"
+        yield row.reason.replace("_", " ") or "its leader did not respond"
         return
-    if verdict is Verdict.LOSING_MESSAGES and told.lost is not None:
-        yield f"{told.lost:,} lost before they were sent"
-    if verdict is Verdict.REDELIVERY_LOOP and told.redelivery_ratio is not None:
-        yield f"{told.redelivery_ratio:.0%} of deliveries are repeats"
+    if verdict is Verdict.LOSING_MESSAGES and signals.lost is not None:
+        yield f"{signals.lost:,} lost before delivery"
+    if verdict is Verdict.REDELIVERY_LOOP and signals.redelivery_ratio is not None:
+        yield f"{signals.redelivery_ratio:.0%} of deliveries are redeliveries"
     if verdict is Verdict.NO_WORKER_PULLS:
         push = row.config is not None and row.config.kind == "push"
         yield "no subscriber is bound" if push else "no pull request waits"
     if verdict not in (Verdict.OK, Verdict.IDLE, Verdict.PAUSED):
-        if told.stalled:
-            yield f"nothing delivered for {span(told.stalled)}"
-        if told.floor_stalled:
-            yield f"ack floor unmoved for {span(told.floor_stalled)}"
-    if told.lag is not None and told.lag >= _WORTH_TELLING_SECONDS:
-        yield f"oldest unfinished {span(told.lag)} old"
-    if told.floor_exhausted:
-        yield "floor held by messages that ran out of max_deliver"
+        if signals.stalled:
+            yield f"nothing delivered for {span(signals.stalled)}"
+        if signals.floor_stalled:
+            yield f"ack floor unchanged for {span(signals.floor_stalled)}"
+    if signals.lag is not None and signals.lag >= _MIN_LAG_SECONDS:
+        yield f"oldest unfinished {span(signals.lag)} old"
+    if signals.floor_exhausted:
+        yield "ack floor held by messages that reached max_deliver"

@@ -1,4 +1,4 @@
-"""The small pieces that the parts of the status page share. Pure."""
+"""HTML fragments that the sections of the status page share."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from html import escape
 
 from exporter.pages.status.view import Level
 
-CLASS = {Level.FINE: "fine", Level.LOOK: "look", Level.WRONG: "wrong"}
-SYMBOL = {Level.FINE: "✓", Level.LOOK: "▲", Level.WRONG: "✕"}
+CLASS = {Level.OK: "ok", Level.WARNING: "warning", Level.CRITICAL: "critical"}
+SYMBOL = {Level.OK: "✓", Level.WARNING: "▲", Level.CRITICAL: "✕"}
 _CREDENTIALS = re.compile(r"//\S*@")
 
 
 def marked(level: Level, html: str) -> str:
-    """A colour alone says nothing to many; the words say it all, so readers skip the symbol."""
+    """A symbol besides the colour; screen readers skip it."""
     return f'<span class="mark" aria-hidden="true">{SYMBOL[level]}</span> <span>{html}</span>'
 
 
 def free_text(text: str) -> str:
-    """A URL in an address or an error may carry a password; a page must never show it."""
+    """Escapes text and removes credentials from URLs in it."""
     return escape(_CREDENTIALS.sub("//", text))
 
 

@@ -1,19 +1,17 @@
-"""The status page: a StatusView in, one self-contained HTML document out. Pure.
+"""Renders a StatusView as one self-contained HTML document.
 
-All data stands in the markup, escaped; the script only reads and reorders what is there.
+All data is in the markup, escaped. The script only sorts and filters it.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
-from importlib.resources import files
 from urllib.parse import quote
 
+from exporter.pages.asset_files import asset, hash_source
 from exporter.pages.status.audit_section import audit_section
 from exporter.pages.status.html_fragments import CLASS, SYMBOL, fold, free_text, marked
 from exporter.pages.status.view import (
@@ -31,15 +29,15 @@ from exporter.pages.status.view import (
     troubles,
 )
 
-_ICON_COLOUR = {Level.FINE: "#1d7a43", Level.LOOK: "#b26a00", Level.WRONG: "#c0261f"}
+_ICON_COLOUR = {Level.OK: "#1d7a43", Level.WARNING: "#b26a00", Level.CRITICAL: "#c0261f"}
 _SOURCE = {"account": "account API", "system": "system account", "monitor": "HTTP monitoring"}
-_MANY_SERVERS = 8  # more than a screen holds: fold them away while all is well
+_MAX_OPEN_SERVERS = 8  # more than fit on a screen: folded while all respond
 _UNKNOWN = "–"
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    key: str  # stands in shared links: never rename
+    key: str  # part of shared links: never rename
     title: str
     hint: str = ""
     numeric: bool = False
@@ -49,8 +47,8 @@ _REQUESTS = (
     _Column("request", "Request"),
     _Column("response", "Response"),
     _Column("took", "Took", numeric=True),
-    _Column("last", "Last answer", numeric=True),
-    _Column("why", "Why not"),
+    _Column("last", "Last response", numeric=True),
+    _Column("why", "Reason"),
 )
 _SERVERS = (
     _Column("server", "Server"),
@@ -62,26 +60,22 @@ _CONSUMERS = (
     _Column("account", "Account"),
     _Column("stream", "Stream"),
     _Column("consumer", "Consumer"),
-    _Column("state", "State", "What stands out; empty until two polls were compared"),
-    _Column("backlog", "Backlog", "num_pending + num_ack_pending: not finished yet", True),
-    _Column("pending", "Pending", "num_pending: not delivered yet", True),
+    _Column("state", "State", "The verdict; empty before two polls"),
+    _Column("backlog", "Backlog", "num_pending + num_ack_pending: messages not finished", True),
+    _Column("pending", "Pending", "num_pending: messages not delivered", True),
     _Column(
-        "unacked", "Ack pending", "num_ack_pending of max_ack_pending: delivered, no ack", True
+        "unacked", "Ack pending", "num_ack_pending of max_ack_pending: delivered, not acked", True
     ),
     _Column("gap", "Floor gap", "Delivered minus ack floor, in stream sequences", True),
-    _Column("redelivered", "Redelivered", "num_redelivered: delivered again and unfinished", True),
-    _Column("waiting", "Waiting", "num_waiting: open pull requests", True),
+    _Column("redelivered", "Redelivered", "num_redelivered: redelivered and not acked", True),
+    _Column("waiting", "Waiting", "num_waiting: waiting pull requests", True),
     _Column("leader", "Leader"),
 )
 _TABLES = {"requests": _REQUESTS, "servers": _SERVERS, "consumers": _CONSUMERS}
 
 
-def _asset(name: str) -> str:
-    return files("exporter.pages").joinpath("assets", name).read_text(encoding="utf-8")
-
-
 def _card_labels() -> str:
-    """On a phone a row is a card and each cell names itself; said once here, not in every row."""
+    """On a small screen a row is a card and each cell shows its column title."""
     rules = (
         f'.{table} tbody>tr>:nth-child({place})::before{{content:"{column.title}"}}'
         for table, columns in _TABLES.items()
@@ -90,21 +84,15 @@ def _card_labels() -> str:
     return "@media screen and (max-width:44rem){" + "".join(rules) + "}\n"
 
 
-# Read at import: a request must not touch the disk from the event loop.
-_STYLE = _asset("page.css") + _card_labels()
-_SCRIPT = _asset("page.js")
-
-
-def _hash_source(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
+_STYLE = asset("page.css") + _card_labels()
+_SCRIPT = asset("page.js")
 
 
 _POLICY = "; ".join(
     (
         "default-src 'none'",
-        f"style-src {_hash_source(_STYLE)}",
-        f"script-src {_hash_source(_SCRIPT)}",
+        f"style-src {hash_source(_STYLE)}",
+        f"script-src {hash_source(_SCRIPT)}",
         "img-src data:",  # the icon
         "base-uri 'none'",
         "form-action 'none'",
@@ -114,7 +102,7 @@ _POLICY = "; ".join(
 
 
 def content_security_policy() -> str:
-    """The Content-Security-Policy header under which the page works, and nothing else does."""
+    """The Content-Security-Policy header: it allows this page's style and script only."""
     return _POLICY
 
 
@@ -158,8 +146,12 @@ def _icon(level: Level) -> str:
 
 
 def _header(view: StatusView) -> str:
-    # Relative, so that the page also works behind a proxy that adds a path.
-    links = [("metrics", "Metrics"), ("-/healthy", "Healthy"), ("-/ready", "Ready")]
+    # Relative links, so that the page works behind a proxy that adds a path.
+    links = [
+        (view.telemetry_path.lstrip("/"), "Metrics"),
+        ("-/healthy", "Healthy"),
+        ("-/ready", "Ready"),
+    ]
     links += [(link.href, link.title) for link in view.docs]
     anchors = "".join(f'<a href="{escape(href)}">{escape(title)}</a>' for href, title in links)
     return (
@@ -169,11 +161,11 @@ def _header(view: StatusView) -> str:
 
 
 def _footer(view: StatusView) -> str:
-    made = datetime.fromtimestamp(view.now, UTC)
+    rendered = datetime.fromtimestamp(view.now, UTC)
     return (
         f"<footer><p>Polled every {span(view.interval_seconds)}, configured by "
-        f"{free_text(view.config_source)}. Made "
-        f'<time datetime="{made.isoformat(timespec="seconds")}">{made:%Y-%m-%d %H:%M:%S} UTC'
+        f"{free_text(view.config_source)}. Rendered "
+        f'<time datetime="{rendered.isoformat(timespec="seconds")}">{rendered:%Y-%m-%d %H:%M:%S} UTC'
         "</time>.</p></footer>"
     )
 
@@ -181,14 +173,14 @@ def _footer(view: StatusView) -> str:
 def _summary(view: StatusView) -> str:
     verdict = overall(view)
     lines = "".join(_line(number, system) for number, system in enumerate(view.systems, start=1))
-    made = datetime.fromtimestamp(view.now, UTC)
+    rendered = datetime.fromtimestamp(view.now, UTC)
     return f"""<section class="summary {CLASS[verdict.level]}">
 <h1>{marked(verdict.level, escape(verdict.text))}</h1>
 <ul class="lines">{lines}</ul>
-<p class="clock"><span>As of {made:%H:%M:%S} UTC<span id="age"></span></span>
+<p class="clock"><span>As of {rendered:%H:%M:%S} UTC<span id="age"></span></span>
 <label hidden><input type="checkbox" id="refresh"> refresh every 15 s</label></p>
-<p class="old" hidden>{marked(Level.LOOK, "This page is out of date.")} <button type="button">\
-Load it again</button></p>
+<p class="old" hidden>{marked(Level.WARNING, "This page is out of date.")} <button type="button">\
+Reload</button></p>
 </section>"""
 
 
@@ -222,8 +214,8 @@ def _facts(system: SystemView) -> str:
     targets = " ".join(f"<code>{free_text(target)}</code>" for target in system.targets)
     facts = (
         ("Source", _SOURCE[system.source]),
-        ("Asked", targets or _UNKNOWN),
-        ("Last poll took", span(system.poll_seconds)),
+        ("Targets", targets or _UNKNOWN),
+        ("Poll duration", span(system.poll_seconds)),
         ("Accounts", f"{system.accounts:,}"),
         ("Series", f"{system.series:,}"),
     )
@@ -232,9 +224,9 @@ def _facts(system: SystemView) -> str:
 
 
 def _requests(system: SystemView) -> str:
-    title = f"<h3>Requests</h3> {system.succeeded} of {len(system.requests)} answered"
+    title = f"<h3>Requests</h3> {system.succeeded} of {len(system.requests)} succeeded"
     if not system.requests:
-        return fold(title, "<p>Nothing has been asked yet.</p>")
+        return fold(title, "<p>No request was made yet.</p>")
     return fold(title, _table("requests", map(_request_row, system.requests)))
 
 
@@ -250,17 +242,17 @@ def _request_row(request: RequestView) -> str:
 def _servers(system: SystemView) -> str:
     if not system.servers:
         return ""
-    # Those that are down come first; the rest keeps its order.
+    # Servers that are down come first; the others keep their order.
     servers = sorted(system.servers, key=lambda server: server.up)
-    title = f"<h3>Servers</h3> {system.servers_responding} of {system.servers_expected} answered"
-    is_open = len(servers) <= _MANY_SERVERS or not servers[0].up
+    title = f"<h3>Servers</h3> {system.servers_responding} of {system.servers_expected} responded"
+    is_open = len(servers) <= _MAX_OPEN_SERVERS or not servers[0].up
     return fold(title, _table("servers", map(_server_row, servers)), is_open)
 
 
 def _server_row(server: ServerView) -> str:
     return (
         f'<tr><th scope="row">{escape(server.name)}</th>'
-        f"<td>{_response(server.up, 'up', 'no answer')}</td>"
+        f"<td>{_response(server.up, 'up', 'no response')}</td>"
         f"<td>{escape(server.version) or _UNKNOWN}</td><td>{free_text(server.detail)}</td></tr>"
     )
 
@@ -268,7 +260,7 @@ def _server_row(server: ServerView) -> str:
 def _consumers(system: SystemView, interval: float) -> str:
     if not system.consumer_rows:
         return f"<h3>Consumers</h3>{_nothing_to_list(system, interval)}"
-    # The script sorts the same way: by backlog, unknown last, else as given.
+    # The script sorts the same way: by backlog, unknown last.
     rows = sorted(system.consumer_rows, key=lambda row: (not row.up, -row.backlog))
     shown, all_of_them = len(rows), len(rows) + system.consumers_hidden
     extent = f"{shown:,} of {all_of_them:,} shown" if shown < all_of_them else f"{shown:,}"
@@ -281,18 +273,18 @@ spellcheck="false" placeholder="account, stream or consumer"></label></div>
 
 def _nothing_to_list(system: SystemView, interval: float) -> str:
     if system.state != "fresh" or system.succeeded < len(system.requests):
-        return '<p class="empty">Nothing is known at the moment: see the requests above.</p>'
-    soon = f"It appears here with the next poll, within {span(interval)}."
+        return '<p class="empty">No data at the moment: see the requests above.</p>'
+    soon = f"New ones appear with the next poll, within {span(interval)}."
     if system.streams:
-        text = f"{count(system.streams, 'stream')}, and no consumer on them yet. {soon}"
+        text = f"{count(system.streams, 'stream')} without consumers. {soon}"
         return f'<p class="empty">{text}</p>'
     scope = (
-        " This source sees only the account of its user: if you expected streams, check that account."
+        " This source sees only the account of its user. If you expect streams, check that account."
         if system.source == "account"
         else ""
     )
     return (
-        '<p class="empty">No streams yet. Make one, for example with '
+        '<p class="empty">No streams yet. Create one, for example with '
         "<code>nats stream add ORDERS --subjects 'orders.&gt;' --defaults</code>. "
         f"{soon}{scope}</p>"
     )
@@ -300,15 +292,15 @@ def _nothing_to_list(system: SystemView, interval: float) -> str:
 
 def _consumer_row(row: ConsumerView) -> str:
     level, condition = row.level, escape(row.condition)
-    state = marked(level, condition) if level is not Level.FINE else condition
-    if row.since_seconds is not None and level is not Level.FINE:
+    state = marked(level, condition) if level is not Level.OK else condition
+    if row.since_seconds is not None and level is not Level.OK:
         state += f" <small>for {span(row.since_seconds)}</small>"
     if row.evidence:
         state += f'<small class="evidence">{escape(row.evidence)}</small>'
     unacked = f"{row.num_ack_pending:,}"
     if row.max_ack_pending is not None:
         unacked += f" <small>of {row.max_ack_pending:,}</small>"
-    full = ' class="look"' if row.up and row.ack_pending_full else ""
+    full = ' class="warning"' if row.up and row.ack_pending_full else ""
     return (
         f"<tr><td>{escape(row.account)}</td><td>{escape(row.stream)}</td>"
         f'<th scope="row">{escape(row.consumer)}</th>'
@@ -328,10 +320,10 @@ def _number(row: ConsumerView, value: int | None) -> str:
 def _table(name: str, rows: Iterable[str], sorted_by: str = "") -> str:
     heads = "".join(_head(column, column.key == sorted_by) for column in _TABLES[name])
     body = "\n".join(rows)
-    # Only the long table scrolls in its box, and a keyboard must be able to scroll it.
-    reach = ' role="region" aria-label="Consumers" tabindex="0"' if sorted_by else ""
+    # Only the long table scrolls in its box. tabindex lets the keyboard scroll it.
+    region = ' role="region" aria-label="Consumers" tabindex="0"' if sorted_by else ""
     return (
-        f'<div class="box"{reach}><table class="{name}"><thead><tr>{heads}</tr></thead>'
+        f'<div class="box"{region}><table class="{name}"><thead><tr>{heads}</tr></thead>'
         f"<tbody>\n{body}\n</tbody></table></div>"
     )
 
@@ -344,5 +336,5 @@ def _head(column: _Column, is_sorted: bool) -> str:
 
 
 def _response(ok: bool, yes: str, no: str) -> str:
-    level = Level.FINE if ok else Level.LOOK
+    level = Level.OK if ok else Level.WARNING
     return f'<span class="{CLASS[level]}">{marked(level, yes if ok else no)}</span>'

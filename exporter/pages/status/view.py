@@ -1,7 +1,4 @@
-"""What the status page is about, as plain data, and what that data says in words. Pure.
-
-The poller's side fills the views; status_page draws them and decides nothing.
-"""
+"""The data of the status page, and the sentences about it."""
 
 from __future__ import annotations
 
@@ -14,15 +11,15 @@ from typing import Literal
 State = Literal["fresh", "stale", "waiting", "partial"]
 Source = Literal["account", "system", "monitor"]
 
-_NAMED = 3  # a sentence names this many things, then counts the rest
-_CALM = frozenset({"", "ok", "idle", "paused"})
-_GRAVE = frozenset({"no leader", "losing messages"})
+_MAX_NAMED = 3  # a sentence names this many items, then counts the others
+_HEALTHY = frozenset({"", "ok", "idle", "paused"})
+_CRITICAL = frozenset({"no leader", "losing messages"})
 
 
 class Level(IntEnum):
-    FINE = 0
-    LOOK = 1
-    WRONG = 2
+    OK = 0
+    WARNING = 1
+    CRITICAL = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +32,9 @@ class DocLink:
 class RequestView:
     request: str
     ok: bool
-    seconds: float | None  # how long the last try took; None when it was never tried
-    age_seconds: float | None  # since the last good answer; None when there was none
-    reason: str = ""  # a word of the closed list of poll_errors_total
+    seconds: float | None  # duration of the last request; None before the first
+    age_seconds: float | None  # since the last successful response; None without one
+    reason: str = ""  # a reason of poll_errors_total
     detail: str = ""
 
     @property
@@ -55,7 +52,7 @@ class ServerView:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerView:
-    """The numbers of a consumer that is not up are not known and are not shown."""
+    """The numbers of a consumer that is not up are unknown and not shown."""
 
     account: str
     stream: str
@@ -70,13 +67,13 @@ class ConsumerView:
     ack_floor_gap: int | None
     paused: bool
     leader: str
-    verdict: str = ""  # empty before two snapshots
-    since_seconds: float | None = None  # how long the verdict has held
-    evidence: str = ""  # the numbers behind it
+    verdict: str = ""  # empty before two polls
+    since_seconds: float | None = None  # since the verdict last changed
+    evidence: str = ""  # the values behind it
 
     @property
     def condition(self) -> str:
-        """The verdict, or what one snapshot alone already shows; empty when nothing is known."""
+        """The verdict, or what one poll alone shows; empty when nothing is known."""
         if not self.up:
             return "no leader"
         if self.paused:
@@ -89,9 +86,9 @@ class ConsumerView:
 
     @property
     def level(self) -> Level:
-        if self.condition in _GRAVE:
-            return Level.WRONG
-        return Level.FINE if self.condition in _CALM else Level.LOOK
+        if self.condition in _CRITICAL:
+            return Level.CRITICAL
+        return Level.OK if self.condition in _HEALTHY else Level.WARNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,35 +100,35 @@ class FoundView:
 
 @dataclass(frozen=True, slots=True)
 class CheckView:
-    """All that one check found."""
+    """The findings of one check."""
 
     code: str
     severity: str
     title: str
     why: str
     remedy: str
-    commands: tuple[str, ...]  # for the first of them
+    commands: tuple[str, ...]  # for the first finding
     found: tuple[FoundView, ...]
-    more: int = 0  # that are not listed
-    active: int = 0  # how many are not muted
+    more: int = 0  # findings that are not listed
+    active: int = 0  # findings that are not muted
 
     @property
     def level(self) -> Level:
         if not self.active or self.severity == "info":
-            return Level.FINE
-        return Level.WRONG if self.severity == "crit" else Level.LOOK
+            return Level.OK
+        return Level.CRITICAL if self.severity == "crit" else Level.WARNING
 
 
 @dataclass(frozen=True, slots=True)
 class AuditView:
     headline: str
     checks: tuple[CheckView, ...]  # the worst first
-    not_judged: tuple[tuple[str, tuple[str, ...]], ...] = ()  # by reason: codes
-    strays: tuple[str, ...] = ()  # mutes that name no check
+    not_evaluated: tuple[tuple[str, tuple[str, ...]], ...] = ()  # by reason: codes
+    unknown_ignores: tuple[str, ...] = ()  # ignored codes that match no check
 
     @property
-    def grave(self) -> tuple[CheckView, ...]:
-        return tuple(check for check in self.checks if check.level is Level.WRONG)
+    def critical(self) -> tuple[CheckView, ...]:
+        return tuple(check for check in self.checks if check.level is Level.CRITICAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +150,7 @@ class SystemView:
     consumer_rows: tuple[ConsumerView, ...] = ()
     consumers_hidden: int = 0
     notes: tuple[str, ...] = ()
-    audit: AuditView | None = None  # None before the first one, or when it is switched off
+    audit: AuditView | None = None  # None before the first audit, or when it is off
 
     @property
     def succeeded(self) -> int:
@@ -161,7 +158,7 @@ class SystemView:
 
     @property
     def level(self) -> Level:
-        return max((trouble.level for trouble in troubles(self)), default=Level.FINE)
+        return max((trouble.level for trouble in troubles(self)), default=Level.OK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +169,7 @@ class StatusView:
     config_source: str
     systems: tuple[SystemView, ...]
     docs: tuple[DocLink, ...] = ()
+    telemetry_path: str = "/metrics"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +179,7 @@ class Trouble:
 
 
 def span(seconds: float | None) -> str:
-    """A length of time in the two units a person would use: "850 ms", "3 s", "2 h 5 min"."""
+    """A duration in at most two units: "850 ms", "3 s", "2 h 5 min"."""
     if seconds is None:
         return "–"
     if seconds < 1:
@@ -207,100 +205,101 @@ def count(number: int, noun: str) -> str:
 def listed(names: Sequence[str]) -> str:
     if len(names) <= 1:
         return "".join(names)
-    if len(names) <= _NAMED:
+    if len(names) <= _MAX_NAMED:
         return f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED:,} more"
+    return f"{', '.join(names[:_MAX_NAMED])} and {len(names) - _MAX_NAMED:,} more"
 
 
 def freshness(system: SystemView) -> str:
     if system.state == "waiting":
-        return "waiting for the first answer"
+        return "waiting for the first response"
     return f"{system.state}, {ago(system.age_seconds)}"
 
 
 def headline(system: SystemView) -> tuple[str, ...]:
-    """The system in one line; the page puts the name before it and dots between the parts."""
-    asked = count(len(system.requests), "request")
-    parts = [freshness(system), f"{system.succeeded} of {asked} answered"]
+    """The parts of the one-line summary of a system."""
+    requests = count(len(system.requests), "request")
+    parts = [freshness(system), f"{system.succeeded} of {requests} succeeded"]
     if system.servers_expected:
         parts.append(f"{system.servers_responding}/{system.servers_expected} servers")
-    if system.state in ("fresh", "partial"):  # else nobody knows how many there are now
+    if system.state in ("fresh", "partial"):  # else the numbers are unknown
         parts += [count(system.streams, "stream"), count(system.consumers, "consumer")]
     return tuple(parts)
 
 
 def troubles(system: SystemView) -> tuple[Trouble, ...]:
-    """All that is not right with a system, gravest first, each in one sentence."""
+    """The problems of a system, most severe first, one sentence each."""
     found = [
-        *_silent(system),
-        *_unanswered(system),
-        *_sick_consumers(system),
-        *_grave_findings(system),
+        *_missing_responses(system),
+        *_failed_requests(system),
+        *_unhealthy_consumers(system),
+        *_critical_findings(system),
     ]
     if system.state == "partial" and not found:
-        found.append(Trouble(Level.LOOK, "A part of the last poll is missing."))
+        found.append(Trouble(Level.WARNING, "The last poll is incomplete."))
     return tuple(sorted(found, key=lambda trouble: -trouble.level))
 
 
 def overall(view: StatusView) -> Trouble:
-    """The whole page in one sentence."""
+    """The summary of the page in one sentence."""
     if not view.systems:
-        return Trouble(Level.LOOK, "No system is configured")
+        return Trouble(Level.WARNING, "No system is configured")
     worst = max(system.level for system in view.systems)
-    if worst is Level.FINE:
-        return Trouble(worst, "Every request was answered")
+    if worst is Level.OK:
+        return Trouble(worst, "All requests succeeded")
     worst_ones = [system for system in view.systems if system.level is worst]
     names, one = listed([system.name for system in worst_ones]), len(worst_ones) == 1
     if all(system.state == "waiting" for system in worst_ones):
-        return Trouble(worst, f"{names} {'has' if one else 'have'} not answered yet")
-    what = "attention" if worst is Level.WRONG else "a look"
-    return Trouble(worst, f"{names} {'needs' if one else 'need'} {what}")
+        return Trouble(worst, f"{names} {'has' if one else 'have'} not responded yet")
+    what = "critical problems" if worst is Level.CRITICAL else "warnings"
+    return Trouble(worst, f"{names} {'has' if one else 'have'} {what}")
 
 
-def _silent(system: SystemView) -> Iterable[Trouble]:
+def _missing_responses(system: SystemView) -> Iterable[Trouble]:
     if system.state == "stale":
         yield Trouble(
-            Level.WRONG,
-            f"No usable answer for {span(system.age_seconds)}. Its series are left out of /metrics "
-            "until it answers again.",
+            Level.CRITICAL,
+            f"No usable response for {span(system.age_seconds)}. Its series are absent from /metrics "
+            "until it responds again.",
         )
     if system.state == "waiting":
-        yield Trouble(Level.LOOK, f"No answer yet from {listed(system.targets)}.")
+        yield Trouble(Level.WARNING, f"No response yet from {listed(system.targets)}.")
 
 
-def _unanswered(system: SystemView) -> Iterable[Trouble]:
-    # While waiting, a request without a reason has simply not been asked yet.
+def _failed_requests(system: SystemView) -> Iterable[Trouble]:
+    # While waiting, a request without a reason was not made yet.
     waiting = system.state == "waiting"
     failed: defaultdict[str, list[str]] = defaultdict(list)
     for request in system.requests:
         if not request.ok and (request.reason or not waiting):
             failed[request.why or "no reason given"].append(request.request)
     for why, names in failed.items():
-        were = "was" if len(names) == 1 else "were"
-        yield Trouble(Level.LOOK, f"{listed(names)} {were} not answered: {why}")
+        yield Trouble(Level.WARNING, f"{listed(names)} failed: {why}")
     missing = system.servers_expected - system.servers_responding
     if missing > 0 and not waiting:
         down = [server.name for server in system.servers if not server.up]
         which = f": {listed(down)}" if down else ""
         expected = count(system.servers_expected, "server")
-        yield Trouble(Level.LOOK, f"{missing} of {expected} did not answer{which}")
+        yield Trouble(Level.WARNING, f"{missing} of {expected} did not respond{which}")
 
 
-def _sick_consumers(system: SystemView) -> Iterable[Trouble]:
-    sick: defaultdict[tuple[Level, str], list[str]] = defaultdict(list)
+def _unhealthy_consumers(system: SystemView) -> Iterable[Trouble]:
+    unhealthy: defaultdict[tuple[Level, str], list[str]] = defaultdict(list)
     for row in system.consumer_rows:
-        if row.level is not Level.FINE:
-            sick[row.level, row.condition].append(f"{row.stream} › {row.consumer}")
-    # The rows that were cut off may be sick as well: the page must not sound complete.
+        if row.level is not Level.OK:
+            unhealthy[row.level, row.condition].append(f"{row.stream} › {row.consumer}")
+    # Hidden rows may be unhealthy too.
     at_least = "At least " if system.consumers_hidden else ""
-    for (level, condition), names in sick.items():
+    for (level, condition), names in unhealthy.items():
         yield Trouble(
             level, f"{at_least}{count(len(names), 'consumer')}: {condition} ({listed(names)})"
         )
 
 
-def _grave_findings(system: SystemView) -> Iterable[Trouble]:
-    """Lesser ones are for a quiet day: they stand in their section."""
-    for check in system.audit.grave if system.audit else ():
+def _critical_findings(system: SystemView) -> Iterable[Trouble]:
+    """Only critical findings; the others are in the audit section."""
+    for check in system.audit.critical if system.audit else ():
         names = [found.where for found in check.found if not found.muted_by]
-        yield Trouble(Level.LOOK, f"The audit found {check.code}: {check.title} ({listed(names)})")
+        yield Trouble(
+            Level.WARNING, f"The audit found {check.code}: {check.title} ({listed(names)})"
+        )

@@ -1,4 +1,4 @@
-"""What the pollers know -> the views of the status page."""
+"""Builds the views of the status page from the state of the pollers."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ from exporter.pages.status.view import (
 from exporter.polling.loop import SystemPoller
 from exporter.polling.state import SystemState
 from exporter.polling.supervisor import Watch
-from exporter.samples.consumer import ack_floor_gap
 from exporter.signals.results import Signals
-from exporter.version import VERSION
+from streamgauge.serving.version import VERSION
 
-MOST_ROWS = 1000
+MAX_ROWS = 1000
 _SOURCES: dict[str, Source] = {"account": "account", "system": "system", "monitor": "monitor"}
 
 
 def status_view(watch: Watch, config_source: str) -> StatusView:
-    """Sorts up to 100,000 consumers: runs off the event loop."""
+    """Sorts up to 100,000 consumers: runs outside the event loop."""
     now = time.time()
     return StatusView(
         version=VERSION,
@@ -40,11 +39,12 @@ def status_view(watch: Watch, config_source: str) -> StatusView:
         config_source=config_source,
         systems=tuple(system_view(poller, now) for poller in watch.pollers),
         docs=doc_links(),
+        telemetry_path=watch.settings.web.telemetry_path,
     )
 
 
 def system_view(poller: SystemPoller, now: float) -> SystemView:
-    state = poller.state  # taken once: the next poll may end while this runs
+    state = poller.state  # read once: the next poll may end while this runs
     known = None if state.is_stale(now) else state.snapshot
     consumers = known.consumers if known else ()
     rows = _worst(consumers)
@@ -98,16 +98,16 @@ def _server(server: Server) -> ServerView:
 
 
 def _worst(consumers: tuple[Consumer, ...]) -> list[Consumer]:
-    """Those without a leader first, for their backlog is not known; then by backlog."""
+    """Consumers without a leader first: their backlog is unknown. Then by backlog."""
     return heapq.nlargest(
-        MOST_ROWS, consumers, key=lambda row: (not row.up, row.num_pending + row.num_ack_pending)
+        MAX_ROWS, consumers, key=lambda row: (not row.up, row.num_pending + row.num_ack_pending)
     )
 
 
 def consumer_view(row: Consumer, signals: Signals, now: float) -> ConsumerView:
     config = row.config
-    told = signals.consumers.get((row.account, row.stream, row.name))
-    verdict = told.verdict if told else None
+    result = signals.consumers.get((row.account, row.stream, row.name))
+    verdict = result.verdict if result else None
     push = config is not None and config.kind == "push"
     return ConsumerView(
         account=row.account,
@@ -120,24 +120,26 @@ def consumer_view(row: Consumer, signals: Signals, now: float) -> ConsumerView:
         max_ack_pending=config.max_ack_pending if config else None,
         num_redelivered=row.num_redelivered,
         num_waiting=None if push else row.num_waiting,
-        ack_floor_gap=ack_floor_gap(row) if row.up else None,
+        ack_floor_gap=result.ack_floor_gap if result else None,
         paused=row.paused,
         leader=row.leader,
         verdict="" if verdict is None else catalog.VERDICTS[verdict],
-        since_seconds=max(0.0, now - told.verdict_since) if told else None,
-        evidence=evidence(row, told) if told else "",
+        since_seconds=max(0.0, now - result.verdict_since) if result else None,
+        evidence=evidence(row, result) if result else "",
     )
 
 
 def _notes(state: SystemState, now: float) -> tuple[str, ...]:
     notes, served = [], state.served(now)
     if served.dropped:
-        notes.append(f"{served.dropped:,} series beyond max_series are left out of /metrics.")
+        notes.append(f"{served.dropped:,} series above max_series are dropped from /metrics.")
     if served.folded:
         notes.append(f"{served.folded:,} ephemeral consumers are summed into one row per stream.")
-    notes += [f"{each.request} rests for a while: {each.reason}." for each in state.skipped]
+    notes += [f"{each.request} is skipped: {each.reason}." for each in state.skipped]
     notes += [f"Events: {trouble}." for trouble in state.troubles]
     faults = state.errors.get(("poll", "internal"), 0)
     if faults:
-        notes.append(f"{faults:,} polls failed by a mistake of the exporter itself: see its log.")
+        notes.append(
+            f"{faults:,} polls failed with an internal error of the exporter: see its log."
+        )
     return tuple(notes)

@@ -1,4 +1,4 @@
-"""Whether anybody hears of a consumer's messages that ran out of deliveries."""
+"""Whether a stream or a subscriber receives a consumer's MAX_DELIVERIES advisories."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class _Listeners:
         is_wide = "*" in subject or subject.endswith(">")
         (self.wide if is_wide else self.literal).add(subject)
 
-    def hear(self, subject: str) -> bool:
+    def matches(self, subject: str) -> bool:
         return subject in self.literal or any(covers(wide, subject) for wide in self.wide)
 
 
 @dataclass(slots=True)
 class Captures:
-    """By account: subscribers, where they could be read, and streams that keep the advisory."""
+    """By account: subscribers, where they are known, and streams that store the advisory."""
 
     whole: frozenset[str]
     _listeners: dict[str, _Listeners] = field(default_factory=dict)
@@ -46,18 +46,18 @@ class Captures:
         return found
 
     @property
-    def nobody(self) -> bool:
-        """Nobody listens, as far as can be seen."""
+    def empty(self) -> bool:
+        """Whether no listener is known."""
         return not self._listeners
 
     def _add(self, account: str, subject: str) -> None:
         self._listeners.setdefault(account, _Listeners()).add(subject)
 
     def captured(self, row: Consumer) -> int | None:
-        """None when it cannot happen, and when nobody could be seen but not everybody was."""
+        """None without max_deliver, and when no listener is known but the list is incomplete."""
         if row.config is None or row.config.max_deliver is None:
             return None
         listeners = self._listeners.get(row.account)
-        if listeners is not None and listeners.hear(f"{_EXHAUSTED}.{row.stream}.{row.name}"):
+        if listeners is not None and listeners.matches(f"{_EXHAUSTED}.{row.stream}.{row.name}"):
             return 1
         return 0 if row.account in self.whole else None

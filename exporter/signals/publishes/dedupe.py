@@ -1,4 +1,4 @@
-"""Dedupe hits of one stream: one counter, fed by the best method at hand."""
+"""Dedupe hits of one stream: one counter from the best available source."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class DedupeHits:
-    """Best are acknowledgements that a tap heard, else what was not stored: a bound from above.
+    """Counts duplicate acks from the publish-ack tap, else unstored publishes: an upper bound.
 
-    Both are counters of their own; only what they gained while they were in use counts.
+    Each source is a counter of its own. Only its increase while in use counts.
     """
 
     total: int = 0
-    _heard: int = 0
+    _duplicates: int = 0
     _unstored: int = 0
-    _breaks: int | None = 0  # None: the tap did not listen the last time
+    _breaks: int | None = 0  # None: the tap was not active at the last poll
 
     def without_tap(self, unstored: int | None) -> tuple[int | None, int | None]:
         self._breaks = None
@@ -24,13 +24,13 @@ class DedupeHits:
         self.total += self._gained(unstored)
         return self.total, 0
 
-    def with_tap(self, heard: int, breaks: int, unstored: int | None) -> tuple[int, int]:
-        # A counter of the tap that fell began anew.
-        by_acks = heard - self._heard if heard >= self._heard else heard
+    def with_tap(self, duplicates: int, breaks: int, unstored: int | None) -> tuple[int, int]:
+        # The tap's counter was reset if it fell.
+        by_acks = duplicates - self._duplicates if duplicates >= self._duplicates else duplicates
         by_bound = self._gained(unstored)
         unbroken = breaks == self._breaks
-        self._heard, self._breaks = heard, breaks
-        # What a tap missed may be seen by the other way; neither is sure then.
+        self._duplicates, self._breaks = duplicates, breaks
+        # After a gap of the tap, take the larger one; neither is exact.
         self.total += by_acks if unbroken else max(by_acks, by_bound)
         return self.total, int(unbroken)
 

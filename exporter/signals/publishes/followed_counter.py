@@ -1,4 +1,4 @@
-"""One counter out of many subscriptions that follow each other: leaders move, servers restart."""
+"""One counter over successive subscriptions: leaders move, servers restart."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from exporter.subscription_counts import CounterId, Counters
 @dataclass(slots=True)
 class FollowedCounter:
     total: int = 0
-    looked: float = float("-inf")
+    updated_at: float = float("-inf")
     _seen: dict[CounterId, int] | None = None
 
-    def take(self, counters: Counters, now: float, *, from_birth: bool) -> None:
-        """At first sight only what was born after us counts in full."""
+    def update(self, counters: Counters, now: float, *, from_birth: bool) -> None:
+        """`from_birth`: the asset is younger than the exporter, so the first values count in full."""
         if self._seen is not None:
             self._seen = self._grown(counters, self._seen)
         else:
             self.total += sum(got for _, got in counters) if from_birth else 0
             self._seen = dict(counters)
-        self.looked = now
+        self.updated_at = now
 
     def _grown(self, counters: Counters, before: dict[CounterId, int]) -> dict[CounterId, int]:
-        known = {who[:3] for who in before}
-        present = {who[:3] for who, _ in counters}
-        # Copies in other accounts are not always read: a known one keeps its number meanwhile.
-        after = {who: seen for who, seen in before.items() if who[:3] in present}
-        for who, got in counters:
-            if who in before:
-                self.total += max(0, got - before[who])
-            elif who[:3] not in known:
-                self.total += (
-                    got  # a new subscription; else it is an old one's copy, first read now
-                )
-            after[who] = max(got, after.get(who, 0))
+        known = {counter_id[:3] for counter_id in before}
+        present = {counter_id[:3] for counter_id, _ in counters}
+        # Copies in other accounts are not in every response: a known one keeps its value.
+        after = {
+            counter_id: seen for counter_id, seen in before.items() if counter_id[:3] in present
+        }
+        for counter_id, got in counters:
+            if counter_id in before:
+                self.total += max(0, got - before[counter_id])
+            elif counter_id[:3] not in known:
+                self.total += got  # a new subscription, not a copy of a known one
+            after[counter_id] = max(got, after.get(counter_id, 0))
         return after

@@ -1,4 +1,4 @@
-"""How many of the received publishes were not stored, from numbers that are never read at once."""
+"""How many received publishes were not stored, from values of different times."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class UnstoredBounds:
-    """The number received and the last sequence come from two requests, with publishes between.
+    """The received count and the last sequence come from two requests, with publishes in between.
 
-    With the sequence read before the counter, and again when all that it counted is settled, what
-    was not stored lies between two bounds, both off by the same unknown start:
-    received - later <= unstored <= received - before. So from one look to another it grew at least
-    by the lower bound of the later one minus the upper bound of the earlier one. Of all earlier
-    looks the best counts; one in a quiet moment makes the number exact.
+    The sequence is read before the counter, and again when everything counted is settled. That
+    gives two bounds, both off by the same unknown start:
+    received - later <= unstored <= received - before. Between two polls the number grew at least
+    by the later lower bound minus the earlier upper bound. The best earlier poll counts; one
+    without traffic makes the number exact.
     """
 
-    unstored: int = 0  # at least so many since the first look
-    _start: int | None = None  # the best one seen: unstored at a look minus its upper bound
+    unstored: int = 0  # lower bound since the first poll
+    _start: int | None = None  # the largest one: unstored at a poll minus its upper bound
     _last_lower: int | None = None
 
     def start_at_zero(self, received: int) -> None:
-        """The stream is new: when so many had been received its sequence was 0."""
+        """For a new stream: its sequence was 0 at this received count."""
         self._start, self._last_lower = self.unstored - received, None
 
     def forget_start(self) -> None:
-        """The sequence may have gone back: what was known of the start holds no more."""
+        """The sequence may have gone back: the start is unknown again."""
         self._start = self._last_lower = None
 
-    def look(self, received: int, last_seq_before: int) -> None:
+    def observe(self, received: int, last_seq_before: int) -> None:
         start = self.unstored - (received - last_seq_before)
         self._start = start if self._start is None else max(self._start, start)
 
     def agree(self, lower: int | None) -> None:
-        """The lower bound of a look after which nothing waited to be stored, else None.
+        """`lower`: the lower bound of a poll without messages waiting to be stored, else None.
 
-        One alone may still be a moment in which a quorum was slow; the same again is the truth.
+        One such poll may catch a slow quorum; two in a row are reliable.
         """
         if lower is not None and self._last_lower is not None:
             self._raise(min(lower, self._last_lower))
         self._last_lower = lower
 
     def settle(self, received: int, last_seq_later: int) -> None:
-        """Later: by now all that was received then is stored, or never will be."""
+        """By now everything received at that poll is stored or never will be."""
         self._raise(received - last_seq_later)
 
     def _raise(self, lower: int) -> None:

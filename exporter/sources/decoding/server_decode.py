@@ -135,7 +135,7 @@ def _server(
         api_inflight=usage.api.inflight if usage else None,
         healthy=response.health.status == "ok" if response.health else None,
         health_detail=response.health.error if response.health else "",
-        clock=clocks.reading(said.name, now),
+        clock=clocks.estimate(said.name, now),
         meta_leader=meta.leader == said.name if meta else None,
         meta_leader_seen=meta.leader if meta else None,
         sync_always=limits.sync_always if limits and _tells_sync(said) else None,

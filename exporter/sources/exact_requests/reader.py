@@ -111,7 +111,7 @@ class PreciseReader:
 
     async def _read_lag(self, wanted: Lagging, context: RequestContext) -> None:
         self._lag_asked[wanted.key] = self._round
-        config, start = wanted.stream.config, wanted.asked_from
+        config, start = wanted.stream.config, wanted.requested_from
         direct = config is not None and config.allow_direct
         found = await MessageReader(self.api).first(
             wanted.stream.name, start, wanted.filters, direct=direct, context=context

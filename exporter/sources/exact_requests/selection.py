@@ -10,8 +10,8 @@ from msgspec import Struct
 from exporter.model import Consumer, Snapshot, Stream
 from exporter.signals.coverage import sees_everything
 from exporter.signals.events_input import ConsumerKey, FilteredCount, LagMeasurement
-from exporter.signals.lag import first_unfinished, reading_holds
-from exporter.signals.loss_accounting import never_sends_again
+from exporter.signals.lag import first_unfinished, measurement_holds
+from exporter.signals.loss_accounting import never_redelivers
 from exporter.signals.results import ConsumerSignals, Signals
 from exporter.signals.stream_changes import is_gapless, overwrites_by_design, was_recreated
 
@@ -22,7 +22,7 @@ class Lagging(Struct, frozen=True, gc=False):
     key: ConsumerKey
     stream: Stream
     filters: tuple[str, ...]
-    asked_from: int
+    requested_from: int
     lag: float
 
 
@@ -35,7 +35,7 @@ class KeptReading(Struct, frozen=True, gc=False):
         """Whether asking again would bring the same."""
         return (
             self.filters == wanted.filters
-            and reading_holds(self.reading, wanted.asked_from)
+            and measurement_holds(self.reading, wanted.requested_from)
             and _still_stored(self.reading.seq, self.stream, wanted.stream)
         )
 
@@ -146,7 +146,7 @@ def countable(snapshot: Snapshot, account: str) -> list[Countable]:
 
 def _can_be_counted(row: Consumer, stream: Stream) -> bool:
     config, kept = row.config, stream.config
-    if config is None or kept is None or not config.filters or never_sends_again(config):
+    if config is None or kept is None or not config.filters or never_redelivers(config):
         return False
     if config.deliver_policy == "last_per_subject" or sees_everything(config, kept):
         return False

@@ -174,8 +174,8 @@ def _threshold_table(facts: Facts) -> Table:
     rows = []
     for threshold in facts.thresholds.values():
         default = t.BY_NAME[threshold.name]
-        changed = "" if threshold.value == default.value else f"instead of {default.spoken}"
-        rows.append(Row((threshold.name, threshold.spoken, threshold.meaning, changed)))
+        changed = "" if threshold.value == default.value else f"instead of {default.prose}"
+        rows.append(Row((threshold.name, threshold.prose, threshold.meaning, changed)))
     return Table(
         "thresholds",
         "The lines of alerts and report",

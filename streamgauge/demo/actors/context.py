@@ -1,4 +1,4 @@
-"""Where the demo's actors play: a connection, ways to make assets, and loops that go on for ever."""
+"""The NATS connection of the demo's actors, with helpers to create assets, publish and pull."""
 
 import asyncio
 import logging
@@ -17,13 +17,13 @@ from nats.js.errors import Error as JetStreamError
 from streamgauge.demo.nats_server.clock_proxy import WrongClock
 from streamgauge.demo.nats_server.cluster import Login, NatsCluster
 
-# Bounded, so that a demo left alone over night stays small.
+# Bounded: a demo that runs overnight stays small.
 MAX_AGE_SECONDS: Final = 3600.0
 MAX_MESSAGES: Final = 100_000
 FETCH_DEADLINE_SECONDS: Final = 3.0
-PATIENCE_SECONDS: Final = 1.0
+RETRY_PAUSE_SECONDS: Final = 1.0
 OWNER: Final = Login("app", "app")
-UNHEARD: Final = (JetStreamError, NatsError, TimeoutError)
+REQUEST_ERRORS: Final = (JetStreamError, NatsError, TimeoutError)
 
 log = logging.getLogger(__name__)
 
@@ -31,8 +31,8 @@ Handler = Callable[[list[Msg]], Awaitable[None]]
 
 
 @dataclass
-class Stage:
-    """One account of a living system. `cluster` is there when the system has several servers."""
+class ActorContext:
+    """One account of a running NATS system. `cluster` is None for a single server."""
 
     client: Client
     jetstream: JetStreamContext
@@ -40,7 +40,7 @@ class Stage:
     cluster: NatsCluster | None = None
 
     async def add_stream(self, name: str, subjects: str, **settings: Any) -> None:
-        """A stream on file that keeps an hour; what is there already stays as it is."""
+        """A file stream that keeps one hour."""
         usual: dict[str, Any] = {
             "max_age": MAX_AGE_SECONDS,
             "max_msgs": MAX_MESSAGES,
@@ -53,7 +53,7 @@ class Stage:
         )
 
     async def add_consumer(self, stream: str, name: str, **settings: Any) -> None:
-        """A durable consumer with explicit acks; a push consumer when it has a deliver subject."""
+        """A durable consumer with explicit acks; a push consumer if it has a deliver subject."""
         usual: dict[str, Any] = {
             "ack_policy": AckPolicy.EXPLICIT,
             "ack_wait": 30.0,
@@ -64,15 +64,15 @@ class Stage:
         )
 
     async def publish(self, subject: str, **headers: str) -> bool:
-        """Whether it was stored. Servers come and go here: that is said, and no reason to end."""
+        """Whether the stream stored it. A server that is down is logged and does not end the actor."""
         named = {name.replace("_", "-"): text for name, text in headers.items()}
         try:
             await self.jetstream.publish(subject, subject.encode(), headers=named or None)
-        except APIError:  # rejected, which some are meant to be
+        except APIError:  # rejected, which some faults intend
             return False
-        except UNHEARD as error:
-            log.warning("workload: publish to %s: %s", subject, type(error).__name__)
-            await asyncio.sleep(PATIENCE_SECONDS)
+        except REQUEST_ERRORS as error:
+            log.warning("publish failed: subject=%s error=%s", subject, type(error).__name__)
+            await asyncio.sleep(RETRY_PAUSE_SECONDS)
             return False
         return True
 
@@ -82,17 +82,17 @@ class Stage:
             await asyncio.sleep(1 / per_second)
 
     async def pull_once(self, stream: str, consumer: str, handle: Handler, batch: int) -> None:
-        """One request; an empty answer is no event, and a consumer may be gone for a while."""
+        """One pull request. No message is no error, and the consumer may be deleted for a while."""
         try:
             pull = await self.jetstream.pull_subscribe_bind(durable=consumer, stream=stream)
             try:
                 messages = await pull.fetch(batch, timeout=FETCH_DEADLINE_SECONDS)
             finally:
                 await pull.unsubscribe()
-        except TimeoutError:  # the library raises its own class or the plain one
+        except TimeoutError:  # of nats-py or of Python
             return
         except (JetStreamError, NatsError):
-            await asyncio.sleep(PATIENCE_SECONDS)
+            await asyncio.sleep(RETRY_PAUSE_SECONDS)
             return
         await handle(messages)
 

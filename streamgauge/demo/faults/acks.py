@@ -1,4 +1,4 @@
-"""Failures of acknowledging: never, too late, refused, given up."""
+"""Faults of acknowledgements: none, too late, negative, exhausted."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,17 +6,17 @@ from typing import ClassVar
 
 from nats.aio.msg import Msg
 
-from streamgauge.demo.actors.context import Stage
+from streamgauge.demo.actors.context import ActorContext
 from streamgauge.demo.faults.fault import Settings, Work, WorkerFault
 
 
 class Poison(WorkerFault):
     name = "poison"
-    what = "one invoice is never finished, all others are: the ack floor stands still"
+    what = "one invoice is never acked, all others are: the ack floor is stuck"
     stream, consumer, place = "INVOICES", "poison", "INVOICES > poison"
     alerts = ("ConsumerAckFloorStalled",)
     verdict = "ack floor stuck"
-    remedy = "terminates that one message in the worker's place"
+    remedy = "terminates that one message for the worker"
     consumer_settings: ClassVar[Settings] = {"ack_wait": 2.0}
 
     def __init__(self) -> None:
@@ -30,19 +30,19 @@ class Poison(WorkerFault):
             else:
                 await message.ack()
 
-    async def mend(self, stage: Stage) -> None:
+    async def fix(self, context: ActorContext) -> None:
         culprit, self._culprit = self._culprit, None
         if culprit is not None:
-            await stage.client.publish(culprit.reply, b"+TERM")
+            await context.client.publish(culprit.reply, b"+TERM")
 
 
 class SlowAck(WorkerFault):
     name = "slow-ack"
-    what = "the worker holds all it may hold and acks none of it: deliveries stop"
+    what = "the worker holds max_ack_pending messages and acks none: deliveries stop"
     stream, consumer, place = "PAYMENTS", "stuck", "PAYMENTS > stuck"
     alerts = ("ConsumerAckPendingFull",)
     verdict = "ack-pending full"
-    remedy = "the worker acknowledges what it holds"
+    remedy = "the worker acks what it holds"
     batch = 20
     consumer_settings: ClassVar[Settings] = {"ack_wait": 6.0, "max_ack_pending": 20}
     HEARTBEAT_SECONDS: ClassVar[float] = 2.0
@@ -54,17 +54,17 @@ class SlowAck(WorkerFault):
     async def misbehave(self, messages: list[Msg]) -> None:
         self._held += messages
 
-    def actors(self, stage: Stage) -> Sequence[Work]:
-        return (*super().actors(stage), self._say_still_at_work())
+    def actors(self, context: ActorContext) -> Sequence[Work]:
+        return (*super().actors(context), self._send_heartbeats())
 
-    async def _say_still_at_work(self) -> None:
-        """In time, so nothing is delivered again: it is stuck and not poisoned."""
+    async def _send_heartbeats(self) -> None:
+        """Before ack_wait ends, so that the server delivers nothing again."""
         while True:
             await asyncio.sleep(self.HEARTBEAT_SECONDS)
             for message in self._held:
                 await message.in_progress()
 
-    async def mend(self, stage: Stage) -> None:
+    async def fix(self, context: ActorContext) -> None:
         held, self._held = self._held, []
         for message in held:
             await message.ack()
@@ -72,7 +72,7 @@ class SlowAck(WorkerFault):
 
 class LateAck(WorkerFault):
     name = "late-ack"
-    what = "the work takes longer than ack_wait, so everything is done twice"
+    what = "the work takes longer than ack_wait, so every message is delivered twice"
     stream, consumer, place = "SHIPMENTS", "late", "SHIPMENTS > late"
     alerts = ("ConsumerRedeliveryHigh", "ConsumerAckWaitTooShort")
     remedy = "the worker is fast again"
@@ -81,14 +81,14 @@ class LateAck(WorkerFault):
 
     def __init__(self) -> None:
         super().__init__()
-        self._at_work: set[asyncio.Task[None]] = set()
+        self._running: set[asyncio.Task[None]] = set()
 
     async def misbehave(self, messages: list[Msg]) -> None:
-        """Many at a time, each of them slowly."""
+        """Many messages at a time, each slowly."""
         for message in messages:
             task = asyncio.create_task(self._finish(message))
-            self._at_work.add(task)
-            task.add_done_callback(self._at_work.discard)
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
 
     async def _finish(self, message: Msg) -> None:
         await asyncio.sleep(self.WORK_SECONDS)
@@ -97,10 +97,10 @@ class LateAck(WorkerFault):
 
 class NakLoop(WorkerFault):
     name = "nak-loop"
-    what = "the worker refuses whatever it gets, again and again"
+    what = "the worker naks every message, again and again"
     stream, consumer, place = "IMPORTS", "loader", "IMPORTS > loader"
     alerts = ("ConsumerNakLoop", "ConsumerRedeliveryHigh")
-    remedy = "the worker accepts what it gets"
+    remedy = "the worker acks again"
     per_second = 2
     RETRY_SECONDS: ClassVar[float] = 1.0
 
@@ -111,28 +111,28 @@ class NakLoop(WorkerFault):
 
 class Exhausted(WorkerFault):
     name = "exhausted"
-    what = "every fifth refund is tried twice, never answered, and given up by the server"
+    what = "every fifth refund is delivered twice, never acked, and exhausts max_deliver"
     stream, consumer, place = "REFUNDS", "limited", "REFUNDS > limited"
     alerts = ("ConsumerMessagesAbandoned",)
-    remedy = "acknowledges the abandoned messages in the worker's place"
+    remedy = "acks the exhausted messages for the worker"
     consumer_settings: ClassVar[Settings] = {"ack_wait": 1.0, "max_deliver": 2}
     EVERY: ClassVar[int] = 5
 
     def __init__(self) -> None:
         super().__init__()
-        self._given_up: dict[int, str] = {}  # how to answer each, by its sequence
+        self._exhausted: dict[int, str] = {}  # reply subjects by stream sequence
 
     async def misbehave(self, messages: list[Msg]) -> None:
         for message in messages:
             if _sequence(message) % self.EVERY:
                 await message.ack()
             else:
-                self._given_up[_sequence(message)] = message.reply
+                self._exhausted[_sequence(message)] = message.reply
 
-    async def mend(self, stage: Stage) -> None:
-        given_up, self._given_up = self._given_up, {}
-        for reply in given_up.values():
-            await stage.client.publish(reply, b"+ACK")
+    async def fix(self, context: ActorContext) -> None:
+        exhausted, self._exhausted = self._exhausted, {}
+        for reply in exhausted.values():
+            await context.client.publish(reply, b"+ACK")
 
 
 def _sequence(message: Msg) -> int:

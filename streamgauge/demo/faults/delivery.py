@@ -1,4 +1,4 @@
-"""Failures of delivery: nobody asks, nobody listens, messages are missed or lost."""
+"""Faults of delivery: no pull requests, no subscription, missed or lost messages."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,27 +7,27 @@ from typing import ClassVar
 from nats.aio.msg import Msg
 from nats.js.api import DiscardPolicy
 
-from streamgauge.demo.actors.context import Stage
+from streamgauge.demo.actors.context import ActorContext
 from streamgauge.demo.faults.fault import AbsenceFault, Fault, Settings, Work
 
 
 class Outage(AbsenceFault):
     name = "outage"
-    what = "the workers are gone: messages wait and nobody asks for them"
+    what = "the workers are gone: messages wait and no worker pulls"
     stream, consumer, place = "EMAILS", "sender", "EMAILS > sender"
-    # A consumer that was busy all day is paged as stalled: at the demo's tempo after 50 minutes.
-    alerts = ("ConsumerNobodyPulls", "ConsumerStalled")
-    verdict = "nobody pulls"
+    # A consumer with traffic all day is paged as stalled: at the demo's speed after 50 minutes.
+    alerts = ("ConsumerNoWorkerPulls", "ConsumerStalled")
+    verdict = "no worker pulls"
     remedy = "starts the worker again"
 
 
 class Retention(AbsenceFault):
     name = "retention"
-    what = "the reader stops, and the stream's limit takes messages that it never got"
+    what = "the reader stops, and the stream's limit removes messages that it never received"
     stream, consumer, place = "SENSORS", "reader", "SENSORS > reader"
     alerts = ("ConsumerMessagesLost",)
     verdict = "losing messages"
-    remedy = "starts the reader again; what is lost stays lost"
+    remedy = "starts the reader again; lost messages stay lost"
     per_second = 10
     stream_settings: ClassVar[Settings] = {"max_msgs": 100, "discard": DiscardPolicy.OLD}
 
@@ -43,20 +43,20 @@ class PushFault(Fault):
     def inbox(self) -> str:
         return f"deliver.{self.stream.lower()}"
 
-    async def prepare(self, stage: Stage) -> None:
-        await stage.add_stream(self.stream, f"{self.stream.lower()}.>")
-        await stage.add_consumer(
+    async def prepare(self, context: ActorContext) -> None:
+        await context.add_stream(self.stream, f"{self.stream.lower()}.>")
+        await context.add_consumer(
             self.stream, self.consumer, deliver_subject=self.inbox, **self.consumer_settings
         )
 
-    def actors(self, stage: Stage) -> Sequence[Work]:
+    def actors(self, context: ActorContext) -> Sequence[Work]:
         return (
-            stage.publish_for_ever(f"{self.stream.lower()}.new", per_second=4),
-            self._listen(stage),
+            context.publish_for_ever(f"{self.stream.lower()}.new", per_second=4),
+            self._listen(context),
         )
 
-    async def _listen(self, stage: Stage) -> None:
-        await stage.client.subscribe(self.inbox, cb=self._take)
+    async def _listen(self, context: ActorContext) -> None:
+        await context.client.subscribe(self.inbox, cb=self._take)
         await asyncio.Event().wait()
 
     async def _take(self, message: Msg) -> None:
@@ -65,26 +65,26 @@ class PushFault(Fault):
 
 class Unbound(PushFault):
     name = "unbound"
-    what = "nobody is subscribed where a push consumer delivers"
+    what = "a push consumer has no subscription on its deliver subject"
     stream, consumer, place = "NOTICES", "push", "NOTICES > push"
     alerts = ("ConsumerNotBound", "ConsumerStalled")
     verdict = "not bound"
     remedy = "subscribes again"
 
-    async def _listen(self, stage: Stage) -> None:
+    async def _listen(self, context: ActorContext) -> None:
         while True:
-            await self.switch.whole()
-            subscription = await stage.client.subscribe(self.inbox, cb=self._take)
-            await self.switch.fallen()
+            await self.switch.wait_until_healed()
+            subscription = await context.client.subscribe(self.inbox, cb=self._take)
+            await self.switch.wait_until_broken()
             await subscription.unsubscribe()
 
 
 class MissedPush(PushFault):
     name = "missed-push"
-    what = "a subscriber misses what is pushed; each comes again after ack_wait"
+    what = "a subscriber misses pushed messages; each is delivered again after ack_wait"
     stream, consumer, place = "TICKER", "screen", "TICKER > screen"
     alerts = ("ConsumerRedeliveryHigh", "ConsumerAckWaitTooShort")
-    remedy = "the subscriber takes what comes"
+    remedy = "the subscriber acks again"
     consumer_settings: ClassVar[Settings] = {"ack_wait": 1.0}
 
     async def _take(self, message: Msg) -> None:

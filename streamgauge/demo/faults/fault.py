@@ -1,4 +1,4 @@
-"""What a switchable failure of the demo is: assets in good health, a break, and the true remedy."""
+"""The base classes of the demo's faults: healthy assets, a way to break them, and the remedy."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -7,44 +7,44 @@ from typing import Any, ClassVar
 
 from nats.aio.msg import Msg
 
-from streamgauge.demo.actors.context import Stage, ack_all
+from streamgauge.demo.actors.context import ActorContext, ack_all
 
 Work = Coroutine[Any, Any, None]
 Settings = dict[str, Any]
 
 
 class Switch:
-    """Broken or whole; workers may wait for either."""
+    """Broken or healed; workers can wait for either."""
 
     def __init__(self) -> None:
-        self._whole = asyncio.Event()
-        self._fallen = asyncio.Event()
-        self._whole.set()
+        self._healed = asyncio.Event()
+        self._broken = asyncio.Event()
+        self._healed.set()
 
     @property
     def broken(self) -> bool:
-        return self._fallen.is_set()
+        return self._broken.is_set()
 
-    def turn(self, *, broken: bool) -> None:
-        begun, ended = (self._fallen, self._whole) if broken else (self._whole, self._fallen)
+    def set(self, *, broken: bool) -> None:
+        begun, ended = (self._broken, self._healed) if broken else (self._healed, self._broken)
         begun.set()
         ended.clear()
 
-    async def whole(self) -> None:
-        await self._whole.wait()
+    async def wait_until_healed(self) -> None:
+        await self._healed.wait()
 
-    async def fallen(self) -> None:
-        await self._fallen.wait()
+    async def wait_until_broken(self) -> None:
+        await self._broken.wait()
 
 
 class Fault(ABC):
-    """One object, one failure on assets of its own; breaking and healing may alternate for ever."""
+    """One fault on assets of its own. You can break and heal it any number of times."""
 
     name: ClassVar[str]
-    what: ClassVar[str]  # what happens, one sentence
+    what: ClassVar[str]  # what happens, in one sentence
     place: ClassVar[str]  # STREAM or STREAM > consumer
-    alerts: ClassVar[tuple[str, ...]]  # any of these tells of it, without the prefix JetStream
-    verdict: ClassVar[str] = ""  # as the status page says it; "" where no consumer is judged
+    alerts: ClassVar[tuple[str, ...]]  # each of them reports it; without the prefix JetStream
+    verdict: ClassVar[str] = ""  # as on the status page; "" without a consumer
     remedy: ClassVar[str]  # what `heal` does
     needs_cluster: ClassVar[bool] = False
 
@@ -55,22 +55,22 @@ class Fault(ABC):
     def broken(self) -> bool:
         return self.switch.broken
 
-    async def prepare(self, stage: Stage) -> None:  # noqa: B027 (some have no assets)
-        """Makes the assets, in good health."""
+    async def prepare(self, context: ActorContext) -> None:  # noqa: B027 (some have no assets)
+        """Creates the assets, healthy."""
 
-    def actors(self, stage: Stage) -> Sequence[Work]:
-        """Who is at work there for as long as the demo lasts."""
+    def actors(self, context: ActorContext) -> Sequence[Work]:
+        """The tasks that run as long as the demo."""
         return ()
 
-    async def harm(self, stage: Stage) -> None:  # noqa: B027 (the switch may be all)
-        """Beyond turning the switch."""
+    async def break_(self, context: ActorContext) -> None:  # noqa: B027 (the switch may suffice)
+        """What to do after the switch is set to broken."""
 
-    async def mend(self, stage: Stage) -> None:  # noqa: B027
-        """Beyond turning the switch back."""
+    async def fix(self, context: ActorContext) -> None:  # noqa: B027
+        """What to do before the switch is set to healed."""
 
 
 class WorkerFault(Fault):
-    """A stream, a steady publisher and one pull worker, whose conduct is what breaks."""
+    """A stream, a publisher and one pull worker that misbehaves while broken."""
 
     stream: ClassVar[str]
     consumer: ClassVar[str]
@@ -83,33 +83,33 @@ class WorkerFault(Fault):
     def subject(self) -> str:
         return self.stream.lower()
 
-    async def prepare(self, stage: Stage) -> None:
-        await stage.add_stream(self.stream, f"{self.subject}.>", **self.stream_settings)
-        await stage.add_consumer(self.stream, self.consumer, **self.consumer_settings)
+    async def prepare(self, context: ActorContext) -> None:
+        await context.add_stream(self.stream, f"{self.subject}.>", **self.stream_settings)
+        await context.add_consumer(self.stream, self.consumer, **self.consumer_settings)
 
-    def actors(self, stage: Stage) -> Sequence[Work]:
+    def actors(self, context: ActorContext) -> Sequence[Work]:
         return (
-            stage.publish_for_ever(f"{self.subject}.new", self.per_second),
-            self._work(stage),
+            context.publish_for_ever(f"{self.subject}.new", self.per_second),
+            self._work(context),
         )
 
-    async def _work(self, stage: Stage) -> None:
+    async def _work(self, context: ActorContext) -> None:
         async def handle(messages: list[Msg]) -> None:
             await (self.misbehave(messages) if self.broken else ack_all(messages))
 
-        await stage.pull_for_ever(self.stream, self.consumer, handle, batch=self.batch)
+        await context.pull_for_ever(self.stream, self.consumer, handle, batch=self.batch)
 
     @abstractmethod
     async def misbehave(self, messages: list[Msg]) -> None: ...
 
 
 class AbsenceFault(WorkerFault):
-    """The worker goes away while it is broken."""
+    """The worker stops while the fault is broken."""
 
-    async def _work(self, stage: Stage) -> None:
+    async def _work(self, context: ActorContext) -> None:
         while True:
-            await self.switch.whole()
-            await stage.pull_once(self.stream, self.consumer, ack_all, self.batch)
+            await self.switch.wait_until_healed()
+            await context.pull_once(self.stream, self.consumer, ack_all, self.batch)
 
     async def misbehave(self, messages: list[Msg]) -> None:
-        """It is not there."""
+        """Never called: the worker does not pull."""

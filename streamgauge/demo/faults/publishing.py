@@ -1,4 +1,4 @@
-"""Failures of publishing: duplicates, wrong expectations, a stream that refuses."""
+"""Faults of publishing: duplicates, wrong expected sequences, a full stream."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,62 +6,62 @@ from itertools import count
 
 from nats.js.api import DiscardPolicy
 
-from streamgauge.demo.actors.context import Stage, ack_all
+from streamgauge.demo.actors.context import ActorContext, ack_all
 from streamgauge.demo.faults.fault import Fault, Work
 
 
 class Duplicate(Fault):
     name = "duplicate"
-    what = "everything is published three times under one message id"
+    what = "every message is published three times with one message id"
     place = "SIGNUPS"
     alerts = ("PublishesNotStored",)
-    remedy = "the publisher sends each once"
+    remedy = "the publisher sends each message once"
 
-    async def prepare(self, stage: Stage) -> None:
-        await stage.add_stream("SIGNUPS", "signups.>")
-        await stage.add_consumer("SIGNUPS", "deduplicated")
+    async def prepare(self, context: ActorContext) -> None:
+        await context.add_stream("SIGNUPS", "signups.>")
+        await context.add_consumer("SIGNUPS", "deduplicated")
 
-    def actors(self, stage: Stage) -> Sequence[Work]:
-        return self._publish(stage), stage.pull_for_ever("SIGNUPS", "deduplicated", ack_all)
+    def actors(self, context: ActorContext) -> Sequence[Work]:
+        return self._publish(context), context.pull_for_ever("SIGNUPS", "deduplicated", ack_all)
 
-    async def _publish(self, stage: Stage) -> None:
+    async def _publish(self, context: ActorContext) -> None:
         for number in count(1):
             for _ in range(3 if self.broken else 1):
-                await stage.publish("signups.new", Nats_Msg_Id=f"signup-{number}")
+                await context.publish("signups.new", Nats_Msg_Id=f"signup-{number}")
             await asyncio.sleep(0.5)
 
 
 class Conflict(Fault):
     name = "conflict"
-    what = "every third publish expects a sequence that is long past, and is rejected"
+    what = "every third publish expects an old sequence and is rejected"
     place = "CARTS"
     alerts = ("PublishConflictsHigh", "PublishesNotStored")
-    remedy = "the publisher expects what is true"
+    remedy = "the publisher expects the right sequence"
 
-    async def prepare(self, stage: Stage) -> None:
-        await stage.add_stream("CARTS", "carts.>")
-        await stage.add_consumer("CARTS", "checkout")
+    async def prepare(self, context: ActorContext) -> None:
+        await context.add_stream("CARTS", "carts.>")
+        await context.add_consumer("CARTS", "checkout")
 
-    def actors(self, stage: Stage) -> Sequence[Work]:
-        return self._publish(stage), stage.pull_for_ever("CARTS", "checkout", ack_all)
+    def actors(self, context: ActorContext) -> Sequence[Work]:
+        return self._publish(context), context.pull_for_ever("CARTS", "checkout", ack_all)
 
-    async def _publish(self, stage: Stage) -> None:
+    async def _publish(self, context: ActorContext) -> None:
         for number in count(1):
             wrong = self.broken and number % 3 == 0
             headers = {"Nats_Expected_Last_Sequence": "1"} if wrong else {}
-            await stage.publish("carts.changed", **headers)
+            await context.publish("carts.changed", **headers)
             await asyncio.sleep(0.25)
 
 
 class Full(Fault):
     name = "full"
-    what = "a stream that discards new messages is full: publishes are refused"
+    what = "a stream that discards new messages is full: publishes are rejected"
     place = "UPLOADS"
     alerts = ("StreamFull",)
     remedy = "purges the stream, and the publisher slows down"
 
-    async def prepare(self, stage: Stage) -> None:
-        await stage.add_stream(
+    async def prepare(self, context: ActorContext) -> None:
+        await context.add_stream(
             "UPLOADS",
             "uploads.>",
             max_msgs=60,
@@ -70,13 +70,13 @@ class Full(Fault):
             discard=DiscardPolicy.NEW,
         )
 
-    def actors(self, stage: Stage) -> Sequence[Work]:
-        return (self._publish(stage),)
+    def actors(self, context: ActorContext) -> Sequence[Work]:
+        return (self._publish(context),)
 
-    async def _publish(self, stage: Stage) -> None:
+    async def _publish(self, context: ActorContext) -> None:
         while True:
-            await stage.publish("uploads.new")
+            await context.publish("uploads.new")
             await asyncio.sleep(0.1 if self.broken else 4)
 
-    async def mend(self, stage: Stage) -> None:
-        await stage.jetstream.purge_stream("UPLOADS")
+    async def fix(self, context: ActorContext) -> None:
+        await context.jetstream.purge_stream("UPLOADS")

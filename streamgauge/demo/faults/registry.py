@@ -1,10 +1,10 @@
-"""The cast of failures: all that the demo can break, and who is broken now."""
+"""All faults of the demo, and which of them are broken now."""
 
 import asyncio
 from collections.abc import Iterable
 from typing import Final
 
-from streamgauge.demo.actors.context import Stage
+from streamgauge.demo.actors.context import ActorContext
 from streamgauge.demo.faults import acks, assets, delivery, publishing, servers
 from streamgauge.demo.faults.fault import Fault, Work
 
@@ -30,58 +30,56 @@ KINDS: Final[tuple[type[Fault], ...]] = (
     servers.ServerDown,
 )
 NAMES: Final = tuple(kind.name for kind in KINDS)
-# So that there is something to see before anybody breaks anything.
-BROKEN_AT_FIRST: Final = ("poison", "slow-ack", "duplicate")
 
 
-class CastError(Exception):
-    """One line: what was asked and why it cannot be."""
+class FaultError(Exception):
+    """One line: which fault, and why the demo cannot switch it."""
 
 
-class Cast:
-    """One object of each failure; a break or heal is whole before the next begins."""
+class FaultRegistry:
+    """One object per fault. It breaks or heals one fault at a time."""
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
-        self._turn = asyncio.Lock()
+    def __init__(self, context: ActorContext) -> None:
+        self._stage = context
+        self._lock = asyncio.Lock()
         self.faults: dict[str, Fault] = {kind.name: kind() for kind in KINDS}
 
     @property
-    def playable(self) -> list[Fault]:
-        """Those that this system can show."""
+    def available(self) -> list[Fault]:
+        """The faults that this system supports."""
         clustered = self._stage.cluster is not None
         return [each for each in self.faults.values() if clustered or not each.needs_cluster]
 
     async def prepare(self) -> None:
-        for fault in self.playable:
+        for fault in self.available:
             await fault.prepare(self._stage)
 
     def actors(self) -> Iterable[Work]:
-        for fault in self.playable:
+        for fault in self.available:
             yield from fault.actors(self._stage)
 
-    async def harm(self, name: str) -> Fault:
-        """Breaks it; what is broken already stays so."""
+    async def break_(self, name: str) -> Fault:
+        """Does nothing if it is broken already."""
         fault = self._named(name)
-        async with self._turn:
+        async with self._lock:
             if not fault.broken:
-                fault.switch.turn(broken=True)
-                await fault.harm(self._stage)
+                fault.switch.set(broken=True)
+                await fault.break_(self._stage)
         return fault
 
-    async def mend(self, name: str) -> Fault:
-        """Heals it; what is whole already stays so."""
+    async def fix(self, name: str) -> Fault:
+        """Does nothing if it is healed already."""
         fault = self._named(name)
-        async with self._turn:
+        async with self._lock:
             if fault.broken:
-                await fault.mend(self._stage)
-                fault.switch.turn(broken=False)
+                await fault.fix(self._stage)
+                fault.switch.set(broken=False)
         return fault
 
     def _named(self, name: str) -> Fault:
         if name not in self.faults:
-            raise CastError(f"there is no failure {name}; known: {', '.join(NAMES)}")
+            raise FaultError(f"unknown fault {name!r}; known: {', '.join(NAMES)}")
         fault = self.faults[name]
-        if fault not in self.playable:
-            raise CastError(f"{name} needs three servers: start with `streamgauge demo --nodes 3`")
+        if fault not in self.available:
+            raise FaultError(f"{name} needs three servers: start with `streamgauge demo --nodes 3`")
         return fault

@@ -1,4 +1,4 @@
-"""Failures of servers: a wrong clock, a leader that moves, a server that is gone."""
+"""Faults of servers: a wrong clock, a moving leader, a server that is down."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,26 +6,26 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import ClassVar
 
-from streamgauge.demo.actors.context import OWNER, Stage
+from streamgauge.demo.actors.context import OWNER, ActorContext
 from streamgauge.demo.faults.fault import Fault, Work
 from streamgauge.demo.nats_server.server import NatsServerError
 
 
 class Clock(Fault):
     name = "clock"
-    what = "the clock of one server is seven seconds ahead (a proxy rewrites its answers)"
+    what = "the clock of one server is seven seconds ahead (a proxy rewrites its responses)"
     place = "the first server"
     alerts = ("ServerClockOffset",)
-    remedy = "sets the clock right"
+    remedy = "corrects the clock"
     AHEAD_SECONDS: ClassVar[int] = 7
 
-    async def harm(self, stage: Stage) -> None:
-        # When something was created, or the server started, was written down by the right clock.
-        stage.clock.since = datetime.now(UTC)
-        stage.clock.ahead = self.AHEAD_SECONDS
+    async def break_(self, context: ActorContext) -> None:
+        # Earlier timestamps (created, server start) come from the right clock.
+        context.clock.since = datetime.now(UTC)
+        context.clock.ahead = self.AHEAD_SECONDS
 
-    async def mend(self, stage: Stage) -> None:
-        stage.clock.ahead = 0
+    async def fix(self, context: ActorContext) -> None:
+        context.clock.ahead = 0
 
 
 class Leader(Fault):
@@ -33,36 +33,36 @@ class Leader(Fault):
     what = "the leader of a stream moves again and again"
     place = "TRADES"
     alerts = ("StreamLeaderFlapping",)
-    remedy = "lets the leader be"
+    remedy = "stops moving the leader"
     needs_cluster = True
 
-    async def prepare(self, stage: Stage) -> None:
-        await stage.add_stream("TRADES", "trades.>")
+    async def prepare(self, context: ActorContext) -> None:
+        await context.add_stream("TRADES", "trades.>")
 
-    def actors(self, stage: Stage) -> Sequence[Work]:
-        return stage.publish_for_ever("trades.new", per_second=2), self._move(stage)
+    def actors(self, context: ActorContext) -> Sequence[Work]:
+        return context.publish_for_ever("trades.new", per_second=2), self._move(context)
 
-    async def _move(self, stage: Stage) -> None:
-        while stage.cluster is not None:
-            await self.switch.fallen()
-            # An election under way refuses; the next attempt comes soon.
+    async def _move(self, context: ActorContext) -> None:
+        while context.cluster is not None:
+            await self.switch.wait_until_broken()
+            # Refused during an election; the next attempt comes soon.
             with suppress(NatsServerError, TimeoutError):
-                await stage.cluster.step_down_stream(OWNER, "TRADES")
+                await context.cluster.step_down_stream(OWNER, "TRADES")
             await asyncio.sleep(2)
 
 
 class ServerDown(Fault):
     name = "server-down"
-    what = "one of three servers is gone; everything with three copies goes on"
+    what = "one of three servers is down; replicated streams keep working"
     place = "the last server"
     alerts = ("ServerDown",)
     remedy = "starts it again"
     needs_cluster = True
 
-    async def harm(self, stage: Stage) -> None:
-        if stage.cluster is not None:
-            await stage.cluster.nodes[-1].stop()
+    async def break_(self, context: ActorContext) -> None:
+        if context.cluster is not None:
+            await context.cluster.nodes[-1].stop()
 
-    async def mend(self, stage: Stage) -> None:
-        if stage.cluster is not None:
-            await stage.cluster.nodes[-1].restart()
+    async def fix(self, context: ActorContext) -> None:
+        if context.cluster is not None:
+            await context.cluster.nodes[-1].restart()

@@ -1,4 +1,4 @@
-"""What accounts use and may use, what was heard of them, and what the exporter says of itself."""
+"""The series of accounts, their advisories, and the exporter's own metrics."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def _record_account(recording: Recording, account: str, use: AccountUse) -> None
     recording.add(c.ACCOUNT_API_REQUESTS, who, requests)
     recording.add(c.ACCOUNT_API_ERRORS, who, np.floor(requests / 1200))
     elections = steps_at(grid, *UPGRADE.values(), CRASH[1]) * use.streams
-    for kind, heard in (("stream.leader_elected", elections), ("max_deliver", use.exhausted)):
-        counted = since_exporter_start(grid, heard)
+    for kind, received in (("stream.leader_elected", elections), ("max_deliver", use.exhausted)):
+        counted = since_exporter_start(grid, received)
         recording.add(c.ADVISORIES, (*who, kind), only(counted > 0, counted))
 
 

@@ -1,4 +1,4 @@
-"""How long acknowledgements took: a histogram as the exporter makes it of ack samples."""
+"""The histogram of ack times, as the exporter makes it from ack samples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from exporter import catalog as c
 from streamgauge.demo.history.recorded_series import Recording
 from streamgauge.demo.history.time_grid import Floats, since_exporter_start
 
-# The exporter's own bounds, from an event counter to a slow service.
+# The bounds of the exporter.
 BOUNDS: Final = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
     1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
@@ -24,7 +24,7 @@ _SPREAD: Final = 0.8
 def record_ack_times(
     recording: Recording, who: tuple[str, ...], deliveries: Floats, usual: float
 ) -> None:
-    """A tenth of the acknowledgements, around the usual time."""
+    """Of a tenth of the acks, around the usual time."""
     counts = [
         since_exporter_start(recording.grid, np.floor(np.cumsum(deliveries * _SAMPLED * share)))
         for share in _shares(usual)

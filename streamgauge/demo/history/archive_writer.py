@@ -1,6 +1,6 @@
-"""Writes a recording into a new archive folder, with the archive's own rows, files and manifest.
+"""Writes a recording into a new archive directory, in the archive's own format.
 
-A day at a time and without a log: publication hour by hour would take three times as long.
+A day at a time and without a log: publishing hour by hour takes three times as long.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def write_archive(recording: Recording, folder: Path, step: Step = lambda _: Non
     """`step` is called after each day. Nothing is visible before the last one is written."""
     storage = open_storage(folder)
     if read_manifest(storage).publication:
-        raise HistoryError(f"{folder}: is an archive already; give a folder that is none")
+        raise HistoryError(f"{folder}: is an archive already; choose another directory")
     registry = SeriesRegistry(storage, ())
     numbers = [registry.number(each.labels) for each in recording.series]
     manifest = Manifest()
@@ -76,7 +76,7 @@ def write_archive(recording: Recording, folder: Path, step: Step = lambda _: Non
 
 
 def _matrix(recording: Recording, numbers: Sequence[int]) -> Floats:
-    """A row for each number of the book."""
+    """A row for each series id."""
     found = np.empty((len(numbers), len(recording.grid)))
     taken: set[int] = set()
     for number, each in zip(numbers, recording.series, strict=True):
@@ -91,7 +91,7 @@ def _matrix(recording: Recording, numbers: Sequence[int]) -> Floats:
 class _Days:
     storage: Storage
     registry: SeriesRegistry
-    values: Floats  # by series and moment
+    values: Floats  # by series and timestamp
     stamp: str
     entries: dict[str, DayEntry] = field(default_factory=dict)
     _last: Floats = field(init=False)  # of each series, and when
@@ -120,7 +120,7 @@ class _Days:
         )
 
     def _samples(self, times: Int64s, first: int, last: int) -> Samples:
-        """In the order of metric, series and time, with a marker where a series ends."""
+        """Sorted by metric, series and time, with a stale marker where a series ends."""
         order = np.argsort(self.registry.ranks())
         part = self.values[order, first:last]
         present = ~np.isnan(part)
@@ -128,7 +128,7 @@ class _Days:
         before[:, 1:] = present[:, :-1]
         if first:
             before[:, 0] = ~np.isnan(self.values[order, first - 1])
-        # When nobody scraped, nobody wrote a marker either.
+        # Without a scrape there is no stale marker.
         ended = before & ~present & present.any(axis=0)
         bits = part.view(np.uint64).copy()
         bits[ended] = STALE_BITS
@@ -141,7 +141,7 @@ class _Days:
         )
 
     def _before(self, chunks: Chunks) -> Floats:
-        """The last number before each chunk: of the same day, else of the day before."""
+        """The last value before each chunk: of the same day, else of the day before."""
         filled = chunks.counts > 0
         last = np.full(len(chunks), np.nan)
         last[filled] = chunks.values[np.cumsum(chunks.counts)[filled] - 1]

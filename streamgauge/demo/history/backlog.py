@@ -1,4 +1,4 @@
-"""How a reader keeps up: what arrives, what it can do, what waits and what is gone before. Pure."""
+"""The backlog of a consumer: messages pending, processed and lost at each timestamp. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from streamgauge.demo.history.time_grid import Floats, Grid, growth, wobble
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    pending: Floats  # at each moment
-    done: Floats  # at each moment
+    pending: Floats  # at each timestamp
+    done: Floats  # in each step
     lost: Floats  # so far
 
 
 def capacity(grid: Grid, stream: StreamPlan, reader: ConsumerPlan) -> Floats:
-    """Messages that the reader can do at each moment."""
+    """Messages that the consumer can process in each step."""
     speed = np.full(len(grid), reader.speed)
     if reader.slower is not None:
         since, slowest = reader.slower
@@ -33,14 +33,14 @@ def capacity(grid: Grid, stream: StreamPlan, reader: ConsumerPlan) -> Floats:
     )
 
 
-def queue(arriving: Floats, able: Floats, room: Floats | None = None) -> Queue:
-    """`room` is what the stream keeps: what waits beyond it is lost."""
+def queue(arriving: Floats, able: Floats, kept: Floats | None = None) -> Queue:
+    """`kept` is how many messages the stream keeps: pending ones beyond it are lost."""
     pending, done = np.empty(len(arriving)), np.empty(len(arriving))
     lost = np.zeros(len(arriving))
     waiting = gone = 0.0
-    rooms = np.full(len(arriving), np.inf) if room is None else room
+    limits = np.full(len(arriving), np.inf) if kept is None else kept
     for place, (more, most, held) in enumerate(
-        zip(arriving.tolist(), able.tolist(), rooms.tolist(), strict=True)
+        zip(arriving.tolist(), able.tolist(), limits.tolist(), strict=True)
     ):
         waiting += more
         if waiting > held:

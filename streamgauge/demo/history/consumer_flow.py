@@ -1,4 +1,4 @@
-"""What each consumer did: where it stood, what came again, what it gave up or never got."""
+"""The flow of each consumer: position, redeliveries, exhausted and lost messages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ConsumerFlow:
 
     @cached_property
     def ack_pending(self) -> Floats:
-        """What is being worked on; of a stuck one, all that it may hold."""
+        """Messages in progress; of a stuck consumer max_ack_pending."""
         held = self.queue.done / self.grid.step * self.plan.ack_seconds
         held = held + chance(self.where + "/acks").poisson(held * 1.02)
         busy = self.queue.pending > self.queue.done
@@ -70,7 +70,7 @@ class ConsumerFlow:
 
     @cached_property
     def repeated(self) -> Floats:
-        """At each moment."""
+        """In each step."""
         share = np.full(len(self.grid), self.plan.again)
         if self.plan.slower is not None:
             worse = np.interp(-self.grid.ago, [-self.plan.slower[0], 0.0], [1.0, _WORSE])
@@ -80,7 +80,7 @@ class ConsumerFlow:
 
     @cached_property
     def deliveries(self) -> Floats:
-        """At each moment, first ones and repeated ones."""
+        """In each step, with redeliveries."""
         return self.queue.done + self.repeated
 
     @cached_property
@@ -92,16 +92,16 @@ class ConsumerFlow:
 def consumer_flow(stream: StreamFlow, plan: ConsumerPlan) -> ConsumerFlow:
     grid = stream.grid
     arriving = stream.stored.copy()
-    room = stream.messages if stream.plan.retention == "limits" else None
+    kept = stream.messages if stream.plan.retention == "limits" else None
     if plan.recreated is not None and plan.recreated < grid.ago[0]:
         again = grid.place(plan.recreated)
-        arriving[again] = stream.messages[again]  # it begins with the first message once more
-    found = queue(arriving, capacity(grid, stream.plan, plan), room)
+        arriving[again] = stream.messages[again]  # it starts with the first message again
+    found = queue(arriving, capacity(grid, stream.plan, plan), kept)
     return ConsumerFlow(stream, plan, _without_recreation(stream, found))
 
 
 def _without_recreation(stream: StreamFlow, found: Queue) -> Queue:
-    """What went with the old stream was not lost to retention."""
+    """Messages of the deleted stream were not lost to retention."""
     ago = stream.plan.recreated
     if ago is None or ago >= stream.grid.ago[0]:
         return found

@@ -1,4 +1,4 @@
-"""The series of each consumer: its position, its trouble, its configuration, who leads it."""
+"""The series of each consumer: position, problems, configuration, leader."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def record_consumer(recording: Recording, flow: ConsumerFlow) -> None:
     who = (SYSTEM, flow.stream.plan.account, flow.stream.plan.name, flow.plan.name)
     recording.add(c.CONSUMER_UP, who, only(_known(flow), flow.exists))
     _record_state(recording, flow, who)
-    _record_trouble(recording, flow, who)
+    _record_problems(recording, flow, who)
     _record_configuration(recording, flow, who)
     _record_identity(recording, flow, who)
     if flow.plan.sampled:
@@ -69,13 +69,13 @@ def _stuck(flow: ConsumerFlow) -> Mask:
     return np.zeros(len(flow.grid), np.bool_) if ago is None else flow.grid.since(ago)
 
 
-def _stalled(grid: Grid, stands: Mask) -> Floats:
-    """Seconds since it began, wherever it holds."""
-    last_well = np.maximum.accumulate(np.where(stands, -1, np.arange(len(grid))))
-    return np.where(stands, (np.arange(len(grid)) - last_well) * grid.step, 0).astype(np.float64)
+def _stalled(grid: Grid, unchanged: Mask) -> Floats:
+    """Seconds since the mask became true, where it is true."""
+    last_well = np.maximum.accumulate(np.where(unchanged, -1, np.arange(len(grid))))
+    return np.where(unchanged, (np.arange(len(grid)) - last_well) * grid.step, 0).astype(np.float64)
 
 
-def _record_trouble(recording: Recording, flow: ConsumerFlow, who: tuple[str, ...]) -> None:
+def _record_problems(recording: Recording, flow: ConsumerFlow, who: tuple[str, ...]) -> None:
     grid, plan = recording.grid, flow.plan
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(flow.deliveries > 0, flow.repeated / flow.deliveries, np.nan)
@@ -93,11 +93,11 @@ def _record_trouble(recording: Recording, flow: ConsumerFlow, who: tuple[str, ..
     if plan.max_deliver is not None:
         measured.append((c.CONSUMER_EXHAUSTED_MESSAGES, flow.exhausted, 0))
     if plan.given_up:
-        heard = since_exporter_start(grid, flow.exhausted)
+        received = since_exporter_start(grid, flow.exhausted)
         naks = since_exporter_start(grid, np.floor(np.cumsum(flow.repeated) / 2))
         holds = np.ones(len(grid))
         measured += [
-            (c.CONSUMER_EXHAUSTED, heard, 0),
+            (c.CONSUMER_EXHAUSTED, received, 0),
             (c.CONSUMER_NAKS, naks, 0),
             (c.CONSUMER_ACK_FLOOR_EXHAUSTED, holds, 0),
         ]
@@ -130,7 +130,7 @@ def _record_identity(recording: Recording, flow: ConsumerFlow, who: tuple[str, .
         c.CONSUMER_LEADER_CHANGES, who, only(flow.exists, since_exporter_start(grid, changes))
     )
     for place, server in enumerate(SERVERS):
-        told = (flow.plan.name, "push" if flow.plan.push else "pull", "explicit", "all", "instant",
-                "false", "none", "false", server, str(stream.replicas))  # fmt: skip
+        labels = (flow.plan.name, "push" if flow.plan.push else "pull", "explicit", "all", "instant",
+                  "false", "none", "false", server, str(stream.replicas))  # fmt: skip
         led = flow.exists & (leading == place)
-        recording.add(c.CONSUMER_INFO, (*who, *told), only(led, 1))
+        recording.add(c.CONSUMER_INFO, (*who, *labels), only(led, 1))

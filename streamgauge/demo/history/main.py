@@ -1,6 +1,6 @@
-"""Sixty days of a small and telling system, invented and written into a new archive folder.
+"""Writes an invented history of a small NATS system into a new archive directory.
 
-`python -m streamgauge.demo.history.main --out DIR [--until DAY] [--days 60]`; the same days for ever.
+`python -m streamgauge.demo.history.main --out DIR [--until DAY] [--days 60]`; always the same values.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m streamgauge.demo.history.main", description=__doc__.split("\n")[0]
     )
     yesterday = datetime.now(UTC).date() - timedelta(days=1)
-    parser.add_argument("--out", required=True, metavar="DIR", help="the new archive folder")
+    parser.add_argument("--out", required=True, metavar="DIR", help="the new archive directory")
     parser.add_argument(
         "--until", type=_day, default=yesterday, metavar="DAY",
         help="the last whole day (UTC), like 2026-11-15 (default: yesterday)",

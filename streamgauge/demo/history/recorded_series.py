@@ -1,4 +1,4 @@
-"""The series of the invented past: a metric of the catalogue, its labels, a value at each moment."""
+"""The series of the history: a metric of the catalogue, its labels, a value per timestamp."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 from exporter.metric import Kind, Metric
 from streamgauge.demo.history.time_grid import Floats, Grid
 
-# What Prometheus adds to everything that it scrapes.
+# The labels that Prometheus adds.
 _SCRAPED: Final = {"job": "streamgauge", "instance": "127.0.0.1:7778"}
 _DIGITS: Final = 3
 
 
 class HistoryError(Exception):
-    """The history cannot be written; one line that says why."""
+    """The history cannot be written; one line with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Recorded:
 
 @dataclass(slots=True)
 class Recording:
-    """Takes down what the exporter would have said at each moment of the grid."""
+    """What the exporter would have exposed at each timestamp of the grid."""
 
     grid: Grid
     series: list[Recorded] = field(default_factory=list)
@@ -38,28 +38,28 @@ class Recording:
     def add(
         self, metric: Metric, labels: Sequence[str], values: ArrayLike, digits: int = 0
     ) -> None:
-        """One series; `digits` after the point are kept, for what is not a whole number."""
+        """One series, rounded to `digits` decimal places."""
         if metric.kind is Kind.HISTOGRAM:
             raise HistoryError(f"{metric.name}: is a histogram")
         named = dict(zip(metric.labels, labels, strict=True))
-        self._take(metric.name, named, np.broadcast_to(values, len(self.grid)), digits)
+        self._append(metric.name, named, np.broadcast_to(values, len(self.grid)), digits)
 
     def add_histogram(
         self, metric: Metric, labels: Sequence[str], bounds: Sequence[float], counts: Floats,
         total: Floats,
     ) -> None:  # fmt: skip
-        """`counts` has a row for each bound and one more, each of them cumulative in time."""
+        """`counts` has a row for each bound and one for +Inf, cumulative in time."""
         named = dict(zip(metric.labels, labels, strict=True))
-        words = [*(repr(float(bound)) for bound in bounds), "+Inf"]
+        bucket_labels = [*(repr(float(bound)) for bound in bounds), "+Inf"]
         below = np.cumsum(counts, axis=0)
-        for word, row in zip(words, below, strict=True):
-            self._take(f"{metric.name}_bucket", {**named, "le": word}, row, 0)
-        self._take(f"{metric.name}_sum", named, total, _DIGITS)
-        self._take(f"{metric.name}_count", named, below[-1], 0)
+        for bucket, row in zip(bucket_labels, below, strict=True):
+            self._append(f"{metric.name}_bucket", {**named, "le": bucket}, row, 0)
+        self._append(f"{metric.name}_sum", named, total, _DIGITS)
+        self._append(f"{metric.name}_count", named, below[-1], 0)
 
-    def _take(self, name: str, labels: dict[str, str], values: Floats, digits: int) -> None:
-        told = {"__name__": name, **_SCRAPED, **labels}
-        sorted_labels = tuple(sorted((key, value) for key, value in told.items() if value))
+    def _append(self, name: str, labels: dict[str, str], values: Floats, digits: int) -> None:
+        all_labels = {"__name__": name, **_SCRAPED, **labels}
+        sorted_labels = tuple(sorted((key, value) for key, value in all_labels.items() if value))
         numbers = np.asarray(values, np.float64)
         seen = np.where(self.grid.visible, np.round(numbers, digits), np.nan)
         if not np.isnan(seen).all():
@@ -70,5 +70,5 @@ class Recording:
 
 
 def only(where: ArrayLike, values: ArrayLike) -> Floats:
-    """The values where something holds, absent elsewhere."""
+    """The values where the mask is true, absent elsewhere."""
     return np.where(where, values, np.nan)

@@ -1,4 +1,4 @@
-"""The whole invented past: every stream, consumer, server and account of the plan, taken down."""
+"""Records the series of every stream, consumer, server and account of the scenario."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _number(grid: Grid, flow: StreamFlow, readers: Sequence[ConsumerFlow]) -> Fl
 def _record_findings(
     recording: Recording, flow: StreamFlow, readers: Sequence[ConsumerFlow]
 ) -> None:
-    """How many fail each check: the stream itself and its consumers."""
+    """How many assets fail each check: the stream and its consumers."""
     none = np.zeros(len(recording.grid))
     failing: dict[Finding, Floats] = dict.fromkeys(flow.plan.findings, none + 1)
     for reader in readers:

@@ -1,6 +1,6 @@
-"""Who lives in the invented past: servers, streams and consumers, and what becomes of each.
+"""The scenario of the history: servers, streams, consumers, and their incidents.
 
-Rates are messages a second on a weekday's afternoon at the end; times are days before the end.
+Rates are messages a second on a weekday afternoon at the end; times are days before the end.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ DAY: Final = 86_400.0
 
 Finding = tuple[str, str]  # check and severity
 
-# Days before the end: a rolling upgrade, and a crash of n2 that took five and twenty minutes.
+# Days before the end: a rolling upgrade, and a crash of n2 that took 25 minutes.
 UPGRADE: Final = {"n1": 45.40, "n2": 45.38, "n3": 45.36}
 UPGRADE_MINUTES: Final = 11
 CRASH: Final = ("n2", 8.35, 25)
-# For so long some client has left a consumer behind now and then.
+# Since then a client leaks consumers.
 LEAKING_DAYS: Final = 60.0
 VERSIONS: Final = ("2.14.3", "2.15.1")
 
@@ -42,12 +42,12 @@ class StreamPlan:
     replicas: int = 3
     max_bytes: int | None = None
     max_messages: int | None = None
-    raised: tuple[float, int] | None = None  # days before the end, max_messages before it
+    raised: tuple[float, int] | None = None  # days before the end, max_messages until then
     max_age: float | None = None
     window: float = 120.0
     per_subject: int | None = None
     subjects: int = 1
-    kept_at_end: float | None = None  # messages in it at the end, where nothing expires
+    kept_at_end: float | None = None  # messages stored at the end, where nothing expires
     purged: tuple[tuple[float, int], ...] = ()  # days before the end, messages
     copies: float = 0.0  # duplicates for each message
     recreated: float | None = None
@@ -61,8 +61,8 @@ class ConsumerPlan:
     stream: str
     name: str
     speed: float = 2.0  # as a multiple of the stream's usual rate
-    slower: tuple[float, float] | None = None  # since so many days, down to this multiple
-    away: tuple[float, float] | None = None  # nobody pulled, or was bound
+    slower: tuple[float, float] | None = None  # since this day, down to this multiple
+    away: tuple[float, float] | None = None  # no worker pulled, or was bound
     stuck: float | None = None  # since when it acks nothing
     again: float = 0.001  # share of deliveries that are repeated
     given_up: float = 0.0  # share of messages that run out of max_deliver
@@ -82,13 +82,13 @@ STREAMS: Final = (
         name="ORDERS", rate=24, size=1400, growth=0.004, max_age=14 * DAY, max_bytes=60 * GIB,
         subjects=12,
     ),
-    # Refuses when full, and will be in about three weeks.
+    # Rejects when full, in about three weeks.
     StreamPlan(
         name="PAYMENTS", rate=5, size=2100, growth=0.003, weekend=0.35, leader=1,
         discard="new", max_bytes=32 * GIB, kept_at_end=11_900_000, purged=((41.4, 4_000_000),),
         subjects=4, findings=(("dupe-window-short", "warn"),),
     ),
-    # A work queue in which what was given up stays.
+    # A work queue that keeps exhausted messages.
     StreamPlan(
         name="INVOICES", rate=4, size=3200, leader=2, weekend=0.1, retention="workqueue",
         discard="new", max_messages=2_000_000, subjects=2, findings=(("abandoned-kept", "warn"),),
@@ -105,13 +105,13 @@ STREAMS: Final = (
         name="KV_settings", rate=0.5, size=220, leader=2, weekend=1.0, night=0.8, per_subject=3,
         subjects=400, findings=(("no-limits", "info"),),
     ),
-    # At its limit by design: the oldest go. It keeps less and less time.
+    # At its limit by design: it drops the oldest, and its time range shrinks.
     StreamPlan(
         name="CLICKS", account=OTHER, rate=85, size=700, growth=0.006, weekend=0.9, leader=2,
         max_bytes=4 * GIB, replicas=1, leak=6.0, subjects=30,
         findings=(("replicas-one", "info"), ("retention-vs-lag", "warn")),
     ),
-    # Was full for two days, until somebody raised its limit.
+    # Was full for two days, until its limit was raised.
     StreamPlan(
         name="AUDIT_LOG", account=OTHER, rate=1.6, size=900, leader=0, weekend=0.4, discard="new",
         max_messages=8_000_000, raised=(32.3, 3_000_000), kept_at_end=5_370_000, subjects=6,
@@ -122,7 +122,7 @@ _UNLIMITED: Final = ("max-deliver-unlimited", "warn")
 
 CONSUMERS: Final = (
     ConsumerPlan(stream="ORDERS", name="healthy", speed=3.0, sampled=True),
-    # Gets worse: at the end it cannot keep up on weekday afternoons.
+    # Becomes slower: at the end it falls behind on weekday afternoons.
     ConsumerPlan(
         stream="ORDERS", name="slow", speed=1.5, slower=(30.0, 0.62), again=0.02, ack_seconds=7.5,
         sampled=True, findings=(("ack-wait-short", "warn"), _UNLIMITED),
@@ -145,7 +145,7 @@ CONSUMERS: Final = (
     ConsumerPlan(stream="NOTICES", name="push", speed=3.0, push=True),
     ConsumerPlan(stream="NOTICES", name="mobile", speed=2.0, push=True, away=(3.7, 3.4),
                  findings=(("push-unprotected", "warn"),)),
-    # Was away for nearly two days; the stream keeps less than that.
+    # Was away for nearly two days, longer than the stream keeps messages.
     ConsumerPlan(stream="CLICKS", name="reports", speed=1.5, away=(13.6, 11.7), again=0.004,
                  max_deliver=4, findings=(("no-dead-letter", "warn"),)),
     ConsumerPlan(stream="CLICKS", name="sessions", speed=2.6, ack_seconds=0.01, sampled=True),

@@ -1,4 +1,4 @@
-"""Which server was up, who led what, and what the servers said of themselves."""
+"""Downtimes, leaders and the series of the servers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streamgauge.demo.history.time_grid import Floats, Grid, Mask, chance, seaso
 _MINUTES_A_DAY: Final = 1440
 _STORAGE_MAX: Final = 90 * GIB
 _MEMORY_MAX: Final = 4 * GIB
-# The clock of n3 ran away for a fortnight until somebody repaired its time service.
+# The clock of n3 drifted for two weeks, until its time service was repaired.
 _DRIFTING: Final = ("n3", 20.0, 6.2, 0.12)  # server, from, until, seconds a day
 
 
@@ -36,7 +36,7 @@ def is_down(grid: Grid, server: str) -> Mask:
 
 
 def leaders(grid: Grid, home: int) -> Floats:
-    """The place of the leading server: whoever goes down hands over to the next one for good."""
+    """The index of the leading server: when it goes down, the next one leads from then on."""
     ends = sorted((-first, SERVERS.index(name)) for name in SERVERS for first, _ in downtimes(name))
     now = np.full(len(grid), float(home))
     leader = home
@@ -49,7 +49,7 @@ def leaders(grid: Grid, home: int) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What one server carries at each moment."""
+    """What one server holds at each timestamp."""
 
     storage: Floats
     reserved: float
@@ -117,7 +117,7 @@ def _started(grid: Grid, server: str) -> Floats:
 
 
 def _since_start(grid: Grid, server: str, cumulative: Floats) -> Floats:
-    """What a server counts that forgets everything at its restart."""
+    """A counter that restarts from zero with the server."""
     counted = cumulative.copy()
     for _, until in sorted(downtimes(server), reverse=True):
         place = grid.place(until)

@@ -1,4 +1,4 @@
-"""What each stream took in, kept and refused: flows of messages, not yet metrics."""
+"""The flow of each stream: messages stored, kept and rejected."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from streamgauge.demo.history.backlog import capacity, queue
 from streamgauge.demo.history.scenario import DAY, ConsumerPlan, StreamPlan
 from streamgauge.demo.history.time_grid import Floats, Grid, chance, growth, season, wobble
 
-_BEFORE_DAYS: Final = 120  # how long a stream lived before the history begins
+_BEFORE_DAYS: Final = 120  # age of a stream when the history begins
 _ABANDONED_BEFORE: Final = 2_600
 
 
 @dataclass(frozen=True)
 class StreamFlow:
-    """Messages are counted from the first one ever: `total` were stored, up to `floor` are gone."""
+    """Counted from the first message: `total` were stored, those up to `floor` are removed."""
 
     grid: Grid
     plan: StreamPlan
-    sent: Floats  # at each moment, without duplicates
+    sent: Floats  # in each step, without duplicates
     total: Floats
     floor: Floats
-    refused: Floats  # so far
+    rejected: Floats  # so far
 
     @cached_property
     def messages(self) -> Floats:
@@ -39,7 +39,7 @@ class StreamFlow:
 
     @cached_property
     def origin(self) -> Floats:
-        """What had been stored when the stream of this name was last created."""
+        """The total when the stream was last created."""
         if self.plan.recreated is None or self.plan.recreated >= self.grid.ago[0]:
             return np.zeros(len(self.grid))
         place = self.grid.place(self.plan.recreated)
@@ -51,7 +51,7 @@ class StreamFlow:
 
     @cached_property
     def last_stored(self) -> Floats:
-        """When the newest message was stored, to the moment."""
+        """When the newest message was stored."""
         return np.maximum.accumulate(np.where(self.stored > 0, self.grid.times, self.grid.times[0]))
 
     @cached_property
@@ -75,10 +75,10 @@ def stream_flow(grid: Grid, plan: StreamPlan, readers: tuple[ConsumerPlan, ...])
     first_week = sent[: round(7 * DAY / grid.step)]
     usual = float(first_week.mean()) / grid.step * _BEFORE_DAYS * DAY
     if plan.retention != "limits":
-        return _read_and_gone(grid, plan, sent, usual, readers)
+        return _removed_when_acked(grid, plan, sent, usual, readers)
     limit = _limit(grid, plan)
     if plan.discard == "new" and limit is not None:
-        return _refusing(grid, plan, sent, usual, limit)
+        return _rejecting(grid, plan, sent, usual, limit)
     return _dropping(grid, plan, sent, usual, limit)
 
 
@@ -91,10 +91,10 @@ def _limit(grid: Grid, plan: StreamPlan) -> Floats | None:
     return None
 
 
-def _read_and_gone(
+def _removed_when_acked(
     grid: Grid, plan: StreamPlan, sent: Floats, usual: float, readers: tuple[ConsumerPlan, ...]
 ) -> StreamFlow:
-    """Interest and work queue: what nobody has finished is kept, and what was given up."""
+    """Interest and work queue: keeps unprocessed and exhausted messages."""
     total = usual + np.cumsum(sent)
     waiting = [queue(sent, capacity(grid, plan, reader)).pending for reader in readers]
     given_up = sum(reader.given_up for reader in readers)
@@ -105,10 +105,10 @@ def _read_and_gone(
     return StreamFlow(grid, plan, sent, total, floor, np.zeros(len(grid)))
 
 
-def _refusing(
+def _rejecting(
     grid: Grid, plan: StreamPlan, sent: Floats, usual: float, limit: Floats
 ) -> StreamFlow:
-    """Nothing expires: it grows until it is full, and then says no."""
+    """Nothing expires: it grows until it is full, then rejects."""
     purges = np.zeros(len(grid))
     for ago, amount in plan.purged:
         if ago < grid.ago[0]:

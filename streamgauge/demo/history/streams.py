@@ -1,4 +1,4 @@
-"""The series of each stream: what it holds, its limits, its publishers, what happened to it."""
+"""The series of each stream: contents, limits, publishes, changes, replicas."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ def _record_publishes(recording: Recording, flow: StreamFlow, who: tuple[str, ..
     within = np.convolve(flow.stored, np.ones(window))[: len(grid)] * plan.window / grid.step
     for metric, values in (
         (c.STREAM_PUBLISHES_RECEIVED, since_exporter_start(grid, np.cumsum(flow.sent) + copies)),
-        (c.STREAM_PUBLISHES_UNSTORED, since_exporter_start(grid, copies + flow.refused)),
+        (c.STREAM_PUBLISHES_UNSTORED, since_exporter_start(grid, copies + flow.rejected)),
         (c.STREAM_DEDUPE_HITS, since_exporter_start(grid, copies)),
         (c.STREAM_DEDUPE_EXACT, 1),
         (c.STREAM_DEDUPE_IDS, within / window),
     ):
         recording.add(metric, who, values)
-    refused = since_exporter_start(grid, flow.refused)
-    recording.add(c.STREAM_PUBLISH_REJECTIONS, (*who, _FULL), only(refused > 0, refused))
+    rejected = since_exporter_start(grid, flow.rejected)
+    recording.add(c.STREAM_PUBLISH_REJECTIONS, (*who, _FULL), only(rejected > 0, rejected))
 
 
 def _record_changes(
@@ -111,9 +111,9 @@ def _record_replicas(
     kind = "kv" if plan.name.startswith("KV_") else "stream"
     for place, server in enumerate(SERVERS):
         led = leading == place if plan.replicas > 1 else np.full(len(grid), place == plan.leader)
-        told = (plan.retention, plan.discard, "file", "none", kind, server,
-                f"S-R{plan.replicas}F-{plan.name[:4]}", str(plan.replicas), "")  # fmt: skip
-        recording.add(c.STREAM_INFO, (*who, *told), only(led, 1))
+        labels = (plan.retention, plan.discard, "file", "none", kind, server,
+                  f"S-R{plan.replicas}F-{plan.name[:4]}", str(plan.replicas), "")  # fmt: skip
+        recording.add(c.STREAM_INFO, (*who, *labels), only(led, 1))
         if plan.replicas > 1:
             follows, down = ~led, is_down(grid, server)
             recording.add(c.STREAM_REPLICA_OFFLINE, (*who, server), only(follows, down))

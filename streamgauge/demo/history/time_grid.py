@@ -1,6 +1,6 @@
-"""The moments of the invented past, and what time does to everything: weeks, nights, outages.
+"""The timestamps of the history, with daily and weekly cycles, growth and noise.
 
-Events are told in days before the end, so a shorter history is the end of the long one.
+Events are days before the end, so a shorter history is the end of the longer one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EXPORTER_STARTS: Final = (MISSING[1], 9.5)
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """When the exporter was asked: from midnight to midnight (UTC), every `step` seconds."""
+    """The scrapes: from midnight to midnight (UTC), every `step` seconds."""
 
     step: int
     times: Floats  # seconds since 1970
@@ -49,7 +49,7 @@ class Grid:
         return ~self.during(*MISSING)
 
     def place(self, ago: float) -> int:
-        """The first moment of `ago` days before the end or later."""
+        """The index of the first timestamp that is `ago` days before the end or later."""
         return int(np.searchsorted(-self.ago, -ago))
 
 
@@ -62,7 +62,7 @@ def make_grid(until: date, days: int, step: int) -> Grid:
 
 
 def season(grid: Grid, weekend: float, night: float) -> Floats:
-    """Work by day and week: 1 on a weekday's afternoon, the shares at night and on weekends."""
+    """The load by hour and weekday: 1 on a weekday afternoon, these shares at night and weekends."""
     hour = grid.times % DAY / 3600
     wave = 0.5 - 0.5 * np.cos((hour - _QUIETEST_HOUR) * np.pi / 12)
     weekday = (grid.times // DAY + _MONDAY) % 7
@@ -70,12 +70,12 @@ def season(grid: Grid, weekend: float, night: float) -> Floats:
 
 
 def growth(grid: Grid, per_day: float) -> Floats:
-    """1 at the end, and so much less for each day before it."""
+    """1 at the end, exponentially less before it."""
     return np.exp(-per_day * grid.ago)
 
 
 def chance(name: str) -> np.random.Generator:
-    """The same dice for the same name, whatever else was thrown."""
+    """A random generator seeded by the name."""
     return np.random.default_rng(zlib.crc32(name.encode()))
 
 
@@ -85,7 +85,7 @@ def wobble(name: str, size: int, spread: float) -> Floats:
 
 
 def since_exporter_start(grid: Grid, cumulative: Floats) -> Floats:
-    """What an exporter counts that knows nothing of the time before its own start."""
+    """A counter that restarts from zero with the exporter."""
     counted: Floats = cumulative - cumulative[0]
     for ago in EXPORTER_STARTS:
         place = grid.place(ago)
@@ -95,7 +95,7 @@ def since_exporter_start(grid: Grid, cumulative: Floats) -> Floats:
 
 
 def steps_at(grid: Grid, *events: float | None) -> Floats:
-    """How many of the events, in days before the end, have happened so far; None never does."""
+    """How many of the events (days before the end) have happened so far; None never does."""
     happened = np.zeros(len(grid))
     for ago in events:
         if ago is not None and ago < grid.ago[0]:

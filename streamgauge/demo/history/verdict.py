@@ -1,4 +1,4 @@
-"""The verdict on each consumer at each moment: the first that holds, as the exporter judges."""
+"""The verdict of a consumer at each timestamp, by the exporter's order of conditions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamgauge.demo.history.scenario import ConsumerPlan
 from streamgauge.demo.history.time_grid import Floats, Grid, Mask
 
 _OK, _IDLE, _BEHIND = (VERDICTS.index(each) for each in ("ok", "idle", "falling behind"))
-_NOBODY: Final = VERDICTS.index("nobody pulls / not bound")
+_NO_WORKER_PULLS: Final = VERDICTS.index("no worker pulls / not bound")
 _FULL: Final = VERDICTS.index("ack-pending full")
 _LOOP: Final = VERDICTS.index("redelivery loop")
 _LOSING: Final = VERDICTS.index("losing messages")
@@ -28,7 +28,7 @@ def verdicts(queue: Queue, ack_pending: Floats, plan: ConsumerPlan, grid: Grid) 
         (losing, _LOSING),
         (ack_pending >= plan.max_ack_pending, _FULL),
         (looping, _LOOP),
-        (away & (queue.pending > 0), _NOBODY),
+        (away & (queue.pending > 0), _NO_WORKER_PULLS),
         (_growing(queue.pending, queue.done, grid), _BEHIND),
         ((queue.done == 0) & (queue.pending == 0), _IDLE),
     )
@@ -38,7 +38,7 @@ def verdicts(queue: Queue, ack_pending: Floats, plan: ConsumerPlan, grid: Grid) 
 
 
 def _growing(pending: Floats, done: Floats, grid: Grid) -> Mask:
-    """More waits than an hour ago, and more than is done in five minutes."""
+    """More pending than an hour ago, and more than the last step processed."""
     back = max(_HOUR // grid.step, 1)
     before = np.concatenate([np.full(back, np.inf), pending[:-back]])
     growing: Mask = (pending > before) & (pending > done)

@@ -1,4 +1,4 @@
-"""A proxy before a NATS server that moves the moments in its answers: a wrong clock, seen from outside."""
+"""A proxy that shifts the timestamps in the responses of a NATS server, as if its clock were wrong."""
 
 import asyncio
 import gzip
@@ -13,24 +13,22 @@ HOST: Final = "127.0.0.1"
 _LINE_BYTES: Final = 1024 * 1024
 _GZIP: Final = b"\x1f\x8b"
 _END: Final = b"\r\n"
-# The fraction and the zone stay as they are, so a moved moment is as long as it was.
+# Fraction and zone are unchanged, so a shifted timestamp has the same length.
 _MOMENT: Final = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?=[.Z+-])")
 _NEVER: Final = b"0001-01-01T00:00:00"
 
 
 @dataclass
 class WrongClock:
-    """It may be set again at any time."""
+    """May be changed at any time."""
 
     ahead: int = 0  # seconds; below 0 it is behind
-    server: str = ""  # whose clock is wrong; without a name every answer is moved
-    since: datetime | None = (
-        None  # what was stamped before it went wrong stays; None: everything moves
-    )
+    server: str = ""  # whose clock is wrong; empty: every response is shifted
+    since: datetime | None = None  # earlier timestamps are unchanged; None: all are shifted
 
 
 def moved_moments(text: bytes, seconds: int, since: datetime | None = None) -> bytes:
-    """Every RFC 3339 moment (UTC) of the text, except the one that means never and those before."""
+    """Shifts every RFC 3339 timestamp (UTC) of the text since `since`, except the zero time."""
 
     def moved(found: re.Match[bytes]) -> bytes:
         moment = datetime.fromisoformat(found[0].decode())
@@ -42,7 +40,7 @@ def moved_moments(text: bytes, seconds: int, since: datetime | None = None) -> b
 
 
 def moved_body(body: bytes, clock: WrongClock) -> bytes:
-    """A whole answer, packed or plain, if it is one of the server with the wrong clock."""
+    """Shifts a response, compressed or plain, if it comes from the server with the wrong clock."""
     if not clock.ahead:
         return body
     if body.startswith(_GZIP):
@@ -51,7 +49,7 @@ def moved_body(body: bytes, clock: WrongClock) -> bytes:
 
 
 def _of_that_server(text: bytes, clock: WrongClock) -> bytes:
-    # Whoever answers for a server introduces itself so, whatever the request was.
+    # Every response of a server begins with its name.
     if clock.server and b'"server":{"name":"%s"' % clock.server.encode() not in text:
         return text
     return moved_moments(text, clock.ahead, clock.since)
@@ -97,24 +95,24 @@ class _NatsProxy:
     def __init__(self, port: int, clock: WrongClock) -> None:
         self._port = port
         self._clock = clock
-        self._calls: set[asyncio.Task[None]] = set()
+        self._connections: set[asyncio.Task[None]] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        call = asyncio.current_task()
-        if call is not None:
-            self._calls.add(call)
-            call.add_done_callback(self._calls.discard)
+        connection = asyncio.current_task()
+        if connection is not None:
+            self._connections.add(connection)
+            connection.add_done_callback(self._connections.discard)
         try:
             server, to_server = await asyncio.open_connection(HOST, self._port, limit=_LINE_BYTES)
-        except OSError:  # the server is down; whoever called sees it hang up
+        except OSError:  # the server is down; the client sees a closed connection
             writer.close()
             return
         requests = asyncio.create_task(_pass_on(reader, to_server))
         try:
-            # Either side may hang up at any time, also in the middle of a message.
+            # Either side may close the connection at any time, also within a message.
             with suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
                 while line := await server.readline():
-                    writer.write(await self._falsified(line, server))
+                    writer.write(await self._shifted(line, server))
                     await writer.drain()
         finally:
             requests.cancel()
@@ -122,11 +120,11 @@ class _NatsProxy:
             writer.close()
 
     async def close(self) -> None:
-        for call in self._calls:
-            call.cancel()
-        await asyncio.gather(*self._calls, return_exceptions=True)
+        for connection in self._connections:
+            connection.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
 
-    async def _falsified(self, line: bytes, server: asyncio.StreamReader) -> bytes:
+    async def _shifted(self, line: bytes, server: asyncio.StreamReader) -> bytes:
         lengths = _Lengths.of(line)
         if lengths is None:
             return line

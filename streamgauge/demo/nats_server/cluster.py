@@ -1,4 +1,4 @@
-"""Several nats-servers as one JetStream cluster, with the moves that tests and demos make."""
+"""Several nats-servers as one JetStream cluster, with the operations of demo and tests."""
 
 import asyncio
 import json
@@ -18,11 +18,11 @@ from streamgauge.demo.nats_server.server import (
     NatsServerError,
     PortTakenError,
 )
-from streamgauge.demo.processes.lifecycle import Lifetime
+from streamgauge.demo.processes.lifecycle import Lifecycle
 from streamgauge.demo.processes.ports import free_ports
 
 SETTLE_DEADLINE_SECONDS: Final = 60.0
-# Short: during an election a request goes unheard, and only asking again helps.
+# Short: during an election a request gets no response, and only a retry helps.
 REQUEST_DEADLINE_SECONDS: Final = 1.0
 ELECTION_SECONDS: Final = 15.0
 STEP_DOWN_TRIES: Final = 4
@@ -31,13 +31,13 @@ NO_LEADER: Final = ""
 
 @dataclass(frozen=True)
 class Login:
-    """Who asks: a user of the account that owns the stream."""
+    """A user of the account that owns the stream."""
 
     user: str
     password: str
 
 
-class NatsCluster(Lifetime):
+class NatsCluster(Lifecycle):
     """Nodes n1, n2, ... with routes to each other; `async with` leaves nothing behind."""
 
     def __init__(
@@ -65,7 +65,7 @@ class NatsCluster(Lifetime):
     async def start(self) -> None:
         """Returns when the meta group has a leader and every node follows it.
 
-        A young cluster whose nodes never agree, as on a busy machine, is built once more."""
+        A new cluster whose nodes never agree, as on a busy machine, is started once more."""
         for attempt in range(1, START_ATTEMPTS + 1):
             self.nodes = await asyncio.to_thread(self._new_nodes)
             try:
@@ -73,8 +73,8 @@ class NatsCluster(Lifetime):
                 return await self.settle()
             except NatsServerError as error:
                 await self.close()
-                disagreed = not isinstance(error, PortTakenError)
-                if attempt == (2 if disagreed else START_ATTEMPTS):
+                no_agreement = not isinstance(error, PortTakenError)
+                if attempt == (2 if no_agreement else START_ATTEMPTS):
                     raise
         return None
 
@@ -113,7 +113,7 @@ class NatsCluster(Lifetime):
             nonlocal leader
             running = [node for node in self.nodes if node.running]
             views = await asyncio.gather(*(_meta_group(node) for node in running))
-            # Followers name a dead leader until the next election: ask each about itself.
+            # Followers name a dead leader until the next election: only a node itself knows.
             leading = [
                 n.name for n, v in zip(running, views, strict=True) if v.get("leader") == n.name
             ]
@@ -132,20 +132,20 @@ class NatsCluster(Lifetime):
         return await self._leader(login, f"CONSUMER.INFO.{stream}.{consumer}")
 
     async def step_down_stream(self, login: Login, stream: str) -> str:
-        """Moves the lead of a stream and gives the new leader's name."""
+        """Moves the leader of a stream and returns the new one's name."""
         return await self._step_down(
             login, f"STREAM.LEADER.STEPDOWN.{stream}", f"STREAM.INFO.{stream}"
         )
 
     async def step_down_consumer(self, login: Login, stream: str, consumer: str) -> str:
-        """Moves the lead of a consumer and gives the new leader's name."""
+        """Moves the leader of a consumer and returns the new one's name."""
         asset = f"{stream}.{consumer}"
         return await self._step_down(
             login, f"CONSUMER.LEADER.STEPDOWN.{asset}", f"CONSUMER.INFO.{asset}"
         )
 
     async def step_down_meta(self, system: Login) -> str:
-        """Moves the lead of the meta group (a system account's user) and gives the new leader."""
+        """Moves the meta leader, as a user of the system account, and returns the new one's name."""
         before = await self.meta_leader()
         after = before
         async with self._client(system) as client:
@@ -187,7 +187,7 @@ class NatsCluster(Lifetime):
         login: Login,
         request: str,
         other_than: str = "",
-        patience: float = SETTLE_DEADLINE_SECONDS,
+        timeout: float = SETTLE_DEADLINE_SECONDS,
     ) -> str:
         leader = NO_LEADER
         async with self._client(login) as client:
@@ -197,11 +197,11 @@ class NatsCluster(Lifetime):
                 leader = (await _request(client, request)).get("cluster", {}).get("leader", "")
                 return leader not in (NO_LEADER, other_than)
 
-            await _until(known, f"{request} shows no leader other than {other_than!r}", patience)
+            await _until(known, f"{request} shows no leader other than {other_than!r}", timeout)
         return leader
 
     async def _step_down(self, login: Login, command: str, request: str) -> str:
-        """Until another leads: the one that stepped down may be elected again, on 2.9 often."""
+        """Repeats until another node leads: 2.9 often elects the same one again."""
         before = await self._leader(login, request)
         async with self._client(login) as client:
             for _ in range(STEP_DOWN_TRIES):
@@ -210,11 +210,11 @@ class NatsCluster(Lifetime):
                     raise NatsServerError(f"{command}: {response['error']}")
                 with suppress(NatsServerError):
                     return await self._leader(login, request, before, ELECTION_SECONDS)
-        raise NatsServerError(f"{command}: {before!r} is elected again and again")
+        raise NatsServerError(f"{command}: {before!r} is elected again each time")
 
 
 async def _request(client: Client, request: str) -> dict[str, Any]:
-    """The JetStream API's answer; empty when nobody gives one now."""
+    """The response of the JetStream API; empty when there is none now."""
     try:
         response = await client.request(f"$JS.API.{request}", timeout=REQUEST_DEADLINE_SECONDS)
     except (nats.errors.TimeoutError, nats.errors.NoRespondersError):
@@ -224,7 +224,7 @@ async def _request(client: Client, request: str) -> dict[str, Any]:
 
 
 async def _meta_group(node: NatsServer) -> dict[str, Any]:
-    """What that node knows of the meta group; empty when it does not answer."""
+    """The meta group as that node reports it; empty when it does not respond."""
     try:
         async with (
             aiohttp.ClientSession() as session,
@@ -240,11 +240,11 @@ async def _meta_group(node: NatsServer) -> dict[str, Any]:
 async def _until(
     holds: Callable[[], Awaitable[bool]],
     otherwise: str,
-    patience: float = SETTLE_DEADLINE_SECONDS,
+    timeout: float = SETTLE_DEADLINE_SECONDS,
 ) -> None:
-    """Asks again and again: the servers offer no event for what we wait for."""
+    """Polls, because the servers send no event for this."""
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(timeout):
             while True:
                 if await holds():
                     return
@@ -254,7 +254,7 @@ async def _until(
 
 
 async def _all(steps: Iterable[Awaitable[None]]) -> None:
-    """Runs all to their end, then raises the first failure: no start is left half-way."""
+    """Runs all to their end, then raises the first failure."""
     outcomes = await asyncio.gather(*steps, return_exceptions=True)
     for outcome in outcomes:
         if isinstance(outcome, BaseException):

@@ -1,4 +1,4 @@
-"""What a nats-server of the demo or of a test is told: typed options in, its configuration out."""
+"""Typed options of a nats-server for demo and tests, and its configuration file."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class Ports:
 class NatsOptions:
     """Everything but the version, the ports and the store, which belong to the process.
 
-    `users` and `token` are for a server without accounts; with neither everyone may connect.
+    `users` and `token` are for a server without accounts; with neither, every client may connect.
     """
 
     server_name: str = "n1"

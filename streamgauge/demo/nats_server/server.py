@@ -1,4 +1,4 @@
-"""One real nats-server as a child process, for the demo and the tests alike."""
+"""A nats-server as a child process, for the demo and the tests."""
 
 import asyncio
 import re
@@ -12,7 +12,7 @@ import aiohttp
 
 from streamgauge.demo.nats_server.options import NatsOptions, Ports, config_text
 from streamgauge.demo.processes.child import Child, ChildError
-from streamgauge.demo.processes.lifecycle import Lifetime
+from streamgauge.demo.processes.lifecycle import Lifecycle
 from streamgauge.demo.processes.ports import free_ports
 from streamgauge.demo.processes.programs import nats_server
 
@@ -21,14 +21,14 @@ START_ATTEMPTS: Final = 5
 
 
 class NatsServerError(ChildError):
-    """The server did not start or does not do what it was told."""
+    """The server did not start, or an operation on it failed."""
 
 
 class PortTakenError(NatsServerError):
-    """Somebody else listens on one of the ports."""
+    """Another process listens on one of the ports."""
 
 
-class NatsServer(Lifetime):
+class NatsServer(Lifecycle):
     """A server with its own folder; ports and store stay the same over stop and start.
 
     `async with` starts it and removes everything at the end; so do `start` and `close`.
@@ -57,7 +57,7 @@ class NatsServer(Lifetime):
 
     @property
     def version(self) -> str:
-        """As the program says; known once it was started."""
+        """As the program reports it; known after the first start."""
         return self._version
 
     @property
@@ -86,7 +86,7 @@ class NatsServer(Lifetime):
     async def start(self, *, healthy: bool = True) -> None:
         """Returns when clients can connect and, if `healthy`, when JetStream is up.
 
-        A node of a cluster that has no quorum never gets healthy.
+        A node of a cluster without quorum never becomes healthy.
         """
         for attempt in range(1, START_ATTEMPTS + 1):
             try:
@@ -98,12 +98,12 @@ class NatsServer(Lifetime):
         return None
 
     async def stop(self) -> None:
-        """Ends it gracefully; a server that is not running is left alone."""
+        """Stops it gracefully; does nothing if it is not running."""
         if self._child is not None:
             await self._child.stop()
 
     async def kill(self) -> None:
-        """Ends it as a crash would."""
+        """Kills it, like a crash."""
         if self._child is not None:
             await self._child.kill()
 
@@ -115,7 +115,7 @@ class NatsServer(Lifetime):
         await self.start(healthy=healthy)
 
     async def ended(self) -> int:
-        """Waits for the end of the process and gives its exit code."""
+        """Waits for the end of the process and returns its exit code."""
         return await self._started().ended()
 
     async def close(self) -> None:
@@ -126,11 +126,11 @@ class NatsServer(Lifetime):
         self._folder = self._child = None
 
     async def log_text(self) -> str:
-        """All that the server wrote since its first start."""
+        """The log since the first start."""
         return "" if self._child is None else await self._child.log_text()
 
     async def failure(self, what: str) -> ChildError:
-        """An error that says what happened and shows the last log lines."""
+        """An error with the last log lines."""
         return await self._started().failure(what)
 
     def _started(self) -> Child:
@@ -177,7 +177,7 @@ class NatsServer(Lifetime):
             raise await self._start_failure(child, "ended at start")
 
     async def _is_ready(self, child: Child, *, healthy: bool) -> bool:
-        # The log is ours; the ports could be answered by whoever took them before us.
+        # Not by the ports alone: another process may listen on them.
         if "Server is ready" not in await child.log_since_start():
             return False
         if not await self._accepts_clients():
@@ -191,7 +191,7 @@ class NatsServer(Lifetime):
         except OSError:
             return False
         writer.close()
-        # The server may drop us first: that we came through is the answer.
+        # The server may close the connection first: that it was accepted is enough.
         await asyncio.gather(writer.wait_closed(), return_exceptions=True)
         return True
 

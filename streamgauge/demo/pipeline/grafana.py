@@ -1,4 +1,4 @@
-"""Grafana for the demo, where it can be had: a program on PATH or a container engine."""
+"""Grafana for the demo, from a program on PATH or by a container engine."""
 
 import asyncio
 import os
@@ -56,7 +56,7 @@ class Engine:
         return ["env", *given, *self._server()]
 
     def _server(self) -> list[str]:
-        # Packages keep the pages beside the program or under /usr/share.
+        # The pages are beside the program or under /usr/share.
         homes = (self.program.resolve().parent.parent, Path("/usr/share/grafana"))
         home = next((each for each in homes if (each / "public").is_dir()), homes[-1])
         words = ["server"] if self.program.name == "grafana" else []
@@ -68,13 +68,13 @@ def find_engine() -> Engine | None:
         if found := shutil.which(name):
             return Engine(Path(found), container=False)
     for name in ("podman", "docker"):
-        if (found := shutil.which(name)) and _responses(found):
+        if (found := shutil.which(name)) and _is_running(found):
             return Engine(Path(found), container=True)
     return None
 
 
-def _responses(engine: str) -> bool:
-    """The command alone does not help: somebody must run containers for it."""
+def _is_running(engine: str) -> bool:
+    """Whether its daemon runs; the command alone is not enough."""
     try:
         run([engine, "info"], what=engine)
     except ProgramMissingError:
@@ -84,7 +84,7 @@ def _responses(engine: str) -> bool:
 
 @asynccontextmanager
 async def grafana(engine: Engine, folder: Path, port: int, prometheus: str) -> AsyncIterator[Child]:
-    """With our boards and the demo's Prometheus; whoever comes may look, nobody must log in."""
+    """With our dashboards and the demo's Prometheus; anonymous access is enabled."""
     home = folder / "grafana"
     await asyncio.to_thread(_provision, home, prometheus)
     settings = {

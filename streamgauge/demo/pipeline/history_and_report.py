@@ -1,4 +1,4 @@
-"""Sixty days of history into the archive, then the rollup and the report: the demo's slow part."""
+"""The slow part of the demo: sixty days of history in the archive, the rollup, the report."""
 
 import asyncio
 import shutil
@@ -15,32 +15,32 @@ from typing import Final
 from streamgauge.demo.pipeline.services import archive, plain_environment
 from streamgauge.demo.processes.child import STREAMGAUGE, Child
 from streamgauge.demo.processes.programs import java
-from streamgauge.demo.web.server import Front
+from streamgauge.demo.web.server import DemoServer
 
 DAYS: Final = 60
 
 
 class StepError(Exception):
-    """A step of the past failed; the text is its last line."""
+    """A step failed; the text is the last line of its output."""
 
 
 @dataclass(frozen=True)
-class Past:
-    """Where everything is, and whom to tell how it goes."""
+class HistoryRun:
+    """Writes progress to the pages and to the terminal."""
 
     folder: Path
     archive_port: int
-    front: Front
-    say: Callable[[str], None]
+    server: DemoServer
+    print_line: Callable[[str], None]
 
     @property
     def data(self) -> Path:
         return self.folder / "archive-data"
 
-    async def live_through(self, stack: AsyncExitStack) -> Child | None:
-        """History, then the archive's server over it, then rollup and report.
+    async def run(self, stack: AsyncExitStack) -> Child | None:
+        """Writes the history, starts the archive on it, then runs rollup and report.
 
-        A failure is told on the pages and ends this part only: the rest of the demo needs none of it.
+        A failed step is shown on the pages; the rest of the demo goes on.
         """
         yesterday = datetime.now(UTC).date() - timedelta(days=1)
         until = ["--until", f"{yesterday}", "--days", str(DAYS)]
@@ -52,21 +52,21 @@ class Past:
             str(self.data),
             *until,
         )
-        server = None
+        child = None
         try:
             await self._step("history", history)
-            server = await stack.enter_async_context(
+            child = await stack.enter_async_context(
                 archive(self.folder, self.data, self.archive_port)
             )
-            self._tell("archive", "receives what Prometheus sends")
+            self._report("archive", "receives remote write")
             await self._roll_up(f"{yesterday:%Y-%m}")
         except StepError as error:
-            self._tell("report", f"not there: {error}")
-        return server
+            self._report("report", f"failed: {error}")
+        return child
 
     async def _roll_up(self, month: str) -> None:
         if await asyncio.to_thread(java) is None:
-            raise StepError("rollups need Java 17 or newer, which cannot be had here")
+            raise StepError("rollups need Java 17 or newer, which is not available here")
         rollups, out = self.folder / "rollups", self.folder / "report"
         folders = ("--archive", str(self.data), "--out", str(rollups))
         await self._step("rollup", (*STREAMGAUGE, "rollup", *folders))
@@ -74,13 +74,13 @@ class Past:
         await self._step("report", (*STREAMGAUGE, "report", *wanted))
         found = await asyncio.to_thread(lambda: sorted(out.glob("*.html")))
         if not found:
-            raise StepError("the report left no page")
-        self.front.report = found[0]
+            raise StepError("the report wrote no page")
+        self.server.report = found[0]
 
     async def _step(self, name: str, command: tuple[str, ...]) -> None:
         started = time.monotonic()
-        self._tell(name, "under way")
-        # The living parts come first: whoever looks at them must not feel this.
+        self._report(name, "running")
+        # Low priority: the pages must stay fast.
         polite = ("nice", "-n", "10") if shutil.which("nice") else ()
         process = await asyncio.create_subprocess_exec(
             *polite, *command, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, process_group=0,
@@ -93,10 +93,10 @@ class Past:
             await process.wait()
             raise
         if process.returncode:
-            lines = output.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+            lines = output.decode(errors="replace").strip().splitlines() or ["no output"]
             raise StepError(f"{name}: {lines[-1]}")
-        self._tell(name, f"ready after {time.monotonic() - started:.0f} s")
+        self._report(name, f"ready after {time.monotonic() - started:.0f} s")
 
-    def _tell(self, name: str, text: str) -> None:
-        self.front.progress[name] = text
-        self.say(f"{name}: {text}")
+    def _report(self, name: str, text: str) -> None:
+        self.server.progress[name] = text
+        self.print_line(f"{name}: {text}")

@@ -1,4 +1,4 @@
-"""The programs of the demo as it starts them: command, configuration, readiness."""
+"""The programs that the demo starts: command, configuration, readiness."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ POLL_SECONDS: Final = 2
 SYSTEM_NAME: Final = "demo"
 
 EXPORTER_CONFIG: Final = """\
-listen: 127.0.0.1:{port}
+web: {{listen_address: "127.0.0.1:{port}"}}
 interval: {seconds}s
 timeout: {seconds}s
 detail: full
@@ -63,7 +63,7 @@ remote_write:
 
 @dataclass(frozen=True)
 class Wiring:
-    """Whom Prometheus asks, tells and feeds, as host:port; None where there is nobody."""
+    """What Prometheus scrapes, alerts and writes to, as host:port; None: not running."""
 
     exporter: int
     rules: Path | None = None
@@ -81,7 +81,7 @@ class Wiring:
 
 @asynccontextmanager
 async def exporter(folder: Path, port: int, nats_url: str) -> AsyncIterator[Child]:
-    """Asks the servers' system account; ready when its first poll is served."""
+    """With the system source; ready after the first poll."""
     config = folder / "exporter.yml"
     text = EXPORTER_CONFIG.format(port=port, seconds=POLL_SECONDS, name=SYSTEM_NAME, url=nats_url)
     await asyncio.to_thread(config.write_text, text)
@@ -94,7 +94,7 @@ async def exporter(folder: Path, port: int, nats_url: str) -> AsyncIterator[Chil
 async def prometheus(
     programs: Programs, folder: Path, port: int, wiring: Wiring
 ) -> AsyncIterator[Child]:
-    """Its data goes with the demo's folder."""
+    """Its data is in the demo's directory, and is removed with it."""
     config = folder / "prometheus.yml"
     await asyncio.to_thread(config.write_text, wiring.config())
     command = [
@@ -102,7 +102,7 @@ async def prometheus(
         f"--config.file={config}",
         f"--storage.tsdb.path={folder / 'prometheus-data'}",
         f"--web.listen-address=127.0.0.1:{port}",
-        # What fired before it knew its Alertmanager is sent again after this time.
+        # Alerts that fired before Alertmanager was discovered are sent again after this time.
         "--rules.alert.resend-delay=6s",
         "--log.level=warn",
     ]
@@ -128,7 +128,14 @@ async def alertmanager(folder: Path, config: Path, port: int) -> AsyncIterator[C
 
 @asynccontextmanager
 async def archive(folder: Path, data: Path, port: int) -> AsyncIterator[Child]:
-    command = (*STREAMGAUGE, "archive", "--data", str(data), "--listen", f"127.0.0.1:{port}")
+    command = (
+        *STREAMGAUGE,
+        "archive",
+        "--data",
+        str(data),
+        "--web.listen-address",
+        f"127.0.0.1:{port}",
+    )
     async with running("archive", folder, command, f"http://127.0.0.1:{port}/-/ready") as child:
         yield child
 
@@ -137,7 +144,7 @@ async def archive(folder: Path, data: Path, port: int) -> AsyncIterator[Child]:
 async def running(
     name: str, folder: Path, command: Sequence[str], ready: str
 ) -> AsyncIterator[Child]:
-    """The program, from the moment at which it answers 200 at `ready`."""
+    """The program, once the URL `ready` responds with 200."""
     child = Child(name, folder / f"{name}.log")
     await child.start(*command, environment=plain_environment())
     try:
@@ -148,7 +155,7 @@ async def running(
 
 
 def plain_environment() -> dict[str, str]:
-    """The visitor's own settings (STREAMGAUGE_LISTEN, ...) are meant for their programs, not ours."""
+    """Without the user's own settings, such as STREAMGAUGE_WEB_LISTEN_ADDRESS."""
     kept = ("STREAMGAUGE_CACHE",)
     return {
         name: text

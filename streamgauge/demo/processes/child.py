@@ -1,4 +1,4 @@
-"""A child process with its log in a file: start, watch, end."""
+"""A child process with its log in a file: start, wait, stop."""
 
 import asyncio
 import signal
@@ -19,7 +19,7 @@ class ChildError(Exception):
 
 
 class Child:
-    """One program; may be started again after its end, the log then goes on."""
+    """One program. It can be started again after its end; the log is appended."""
 
     def __init__(self, name: str, log: Path) -> None:
         self.name = name
@@ -49,36 +49,36 @@ class Child:
                 stdin=DEVNULL,
                 stdout=log,
                 stderr=log,
-                # Its own group: a Ctrl-C in the terminal is for us, we end our children ourselves.
+                # Its own group: Ctrl-C in the terminal reaches the demo only, which stops its children.
                 process_group=0,
             )
         finally:
             log.close()
 
     async def stop(self) -> None:
-        """Ends it gracefully; what is not running is left alone."""
+        """Stops it gracefully; does nothing if it is not running."""
         await self._end(signal.SIGTERM)
 
     async def kill(self) -> None:
-        """Ends it as a crash would."""
+        """Kills it, like a crash."""
         await self._end(signal.SIGKILL)
 
     async def ended(self) -> int:
-        """Waits for its end and gives the exit code."""
+        """Waits for its end and returns the exit code."""
         return await self._started().wait()
 
     async def log_text(self) -> str:
-        """All that it wrote since its first start."""
+        """Its output since the first start."""
         return await asyncio.to_thread(_text_of, self._log)
 
     async def log_since_start(self) -> str:
-        """What it wrote since its last start."""
+        """Its output since the last start."""
         return (await self.log_text())[self._log_start :]
 
     async def failure(self, what: str) -> ChildError:
-        """An error that says what happened and shows the last log lines."""
+        """An error with the last log lines."""
         lines = (await self.log_since_start()).splitlines()[-LAST_LINES:]
-        shown = "\n".join(f"  {line}" for line in lines) or "  (it wrote nothing)"
+        shown = "\n".join(f"  {line}" for line in lines) or "  (no output)"
         return ChildError(f"{self.name} {what}:\n{shown}")
 
     def _started(self) -> Process:

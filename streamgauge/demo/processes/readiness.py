@@ -1,4 +1,4 @@
-"""When a child with an HTTP port is ready."""
+"""Waits until a child with an HTTP port is ready."""
 
 import asyncio
 from typing import Final
@@ -11,7 +11,7 @@ START_DEADLINE_SECONDS: Final = 60.0
 
 
 async def wait_until_ready(child: Child, url: str) -> None:
-    """Returns when the address answers 200; a child that ends before or never answers is an error."""
+    """Returns when the URL responds with 200; raises ChildError when the child ends or times out."""
     try:
         async with asyncio.timeout(START_DEADLINE_SECONDS):
             while await _status(url) != 200:

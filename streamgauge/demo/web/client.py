@@ -1,4 +1,4 @@
-"""`streamgauge demo break|heal|faults`: talks to the demo that runs on this machine."""
+"""`streamgauge demo break|heal|faults`: sends requests to the demo on this machine."""
 
 import json
 import os
@@ -11,77 +11,79 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from streamgauge.demo.console import say
+from streamgauge.demo.console import print_line
 from streamgauge.demo.faults.registry import KINDS
 
-ANSWER_SECONDS = 60.0
+REQUEST_TIMEOUT_SECONDS = 60.0
 
 
 class NoDemoError(Exception):
-    """One line: there is no demo to talk to, or it refused."""
+    """One line: no demo runs, or it refused the request."""
 
 
-def _notes() -> Path:
-    """A folder that only we may write: whoever else left one there is refused."""
+def _addresses() -> Path:
+    """The directory with the addresses of running demos, writable by this user only."""
     folder = Path(tempfile.gettempdir()) / f"streamgauge-demos-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-        raise NoDemoError(f"{folder} belongs to somebody else")
+        raise NoDemoError(f"{folder} belongs to another user")
     return folder
 
 
 @contextmanager
-def findable(address: str) -> Iterator[None]:
-    """While it lasts, break and heal find the demo. Of several demos the latest one is found."""
-    note = _notes() / f"{time.time_ns()}-{os.getpid()}"
-    note.write_text(address, encoding="utf-8")
+def advertised(address: str) -> Iterator[None]:
+    """Meanwhile break and heal find the demo. Of several demos they find the latest."""
+    file = _addresses() / f"{time.time_ns()}-{os.getpid()}"
+    file.write_text(address, encoding="utf-8")
     try:
         yield
     finally:
-        note.unlink(missing_ok=True)
-        with suppress(OSError):  # another demo is still noted there
-            note.parent.rmdir()
+        file.unlink(missing_ok=True)
+        with suppress(OSError):  # another demo still runs
+            file.parent.rmdir()
 
 
-def turn(what: str, names: list[str]) -> int:
-    """`what` is break or heal; each name is told with what to expect."""
+def switch_faults(what: str, names: list[str]) -> int:
+    """`what` is break or heal; prints what to expect of each fault."""
     for name in names:
-        told = _post(f"/{what}/{name}")
+        response = _post(f"/{what}/{name}")
         if what == "break":
-            say(sys.stdout, f"{name}: {told['what']}")
-            say(sys.stdout, f"  look at {told['place']}; the phone will show {_either(told)}")
+            print_line(sys.stdout, f"{name}: {response['what']}")
+            print_line(
+                sys.stdout, f"  look at {response['place']}; expect the alert {_either(response)}"
+            )
         else:
-            say(sys.stdout, f"{name}: healed: {told['remedy']}")
+            print_line(sys.stdout, f"{name}: healed: {response['remedy']}")
     return 0
 
 
 def list_faults() -> int:
     width = max(len(kind.name) for kind in KINDS)
     for kind in KINDS:
-        say(sys.stdout, f"{kind.name:<{width}}  {kind.what}")
+        print_line(sys.stdout, f"{kind.name:<{width}}  {kind.what}")
         three = " (needs --nodes 3)" if kind.needs_cluster else ""
-        say(sys.stdout, f"{'':<{width}}  {kind.place}: {' or '.join(kind.alerts)}{three}")
+        print_line(sys.stdout, f"{'':<{width}}  {kind.place}: {' or '.join(kind.alerts)}{three}")
     return 0
 
 
-def _either(told: dict[str, object]) -> str:
-    alerts = told["alerts"]
+def _either(response: dict[str, object]) -> str:
+    alerts = response["alerts"]
     return " or ".join(map(str, alerts)) if isinstance(alerts, list) else str(alerts)
 
 
 def _post(path: str) -> dict[str, object]:
-    notes = sorted(_notes().iterdir(), reverse=True)
-    if not notes:
+    files = sorted(_addresses().iterdir(), reverse=True)
+    if not files:
         with suppress(OSError):
-            _notes().rmdir()
+            _addresses().rmdir()
         raise NoDemoError("no demo runs here; start one with `streamgauge demo`")
-    address = notes[0].read_text(encoding="utf-8")
+    address = files[0].read_text(encoding="utf-8")
     request = urllib.request.Request(f"{address}{path}", method="POST")  # noqa: S310 (our own address)
     try:
-        with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as response:  # noqa: S310
-            told: dict[str, object] = json.load(response)
-            return told
+        with urllib.request.urlopen(request, timeout=REQUEST_TIMEOUT_SECONDS) as body:  # noqa: S310
+            response: dict[str, object] = json.load(body)
+            return response
     except urllib.error.HTTPError as error:
         raise NoDemoError(error.read().decode().strip()) from error
     except OSError as error:
-        raise NoDemoError(f"the demo at {address} does not answer: {error}") from error
+        raise NoDemoError(f"the demo at {address} does not respond: {error}") from error

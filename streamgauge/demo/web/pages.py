@@ -1,4 +1,4 @@
-"""The demo's own pages: the start page with its switchboard, and the phone. Pure: data in, HTML out."""
+"""The pages of the demo: start page with the faults, and notification preview. Pure."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -19,61 +19,61 @@ _STYLE, _SCRIPT = _asset("page.css"), _asset("page.js")
 
 
 @dataclass(frozen=True)
-class Place:
-    """One thing to look at; without an address it is not there, and `what` says why."""
+class Link:
+    """One page or endpoint of the demo; without an address it does not run, and `what` is the reason."""
 
     name: str
     address: str | None
     what: str
-    progress: str = ""  # the name of a step that is still under way
+    progress: str = ""  # the name of a step that still runs
 
 
-def start_page(places: Iterable[Place], faults: Sequence[Fault]) -> str:
-    cards = "\n".join(_card(place) for place in places)
+def start_page(links: Iterable[Link], faults: Sequence[Fault]) -> str:
+    cards = "\n".join(_card(place) for place in links)
     rows = "\n".join(_row(fault) for fault in faults)
     return _page(
         "Streamgauge demo",
         f"""<h1>A NATS system with something wrong in it</h1>
-<p>Everything here runs on this machine: servers, a living workload, the exporter, Prometheus with our
-rules (waits are shortened), Alertmanager, the archive. Look at the status page first: which consumer
-is stuck, since when, why? Then break something else and see the phone ring.</p>
-<p class="look" data-text="firing" role="status"></p>
+<p>Everything here runs on this machine: NATS servers, a workload, the exporter, Prometheus with our
+rules (with shorter waits), Alertmanager, the archive. Open the status page first: which consumer is
+stuck, since when, and why? Then break something else and see the notification.</p>
+<p class="warn" data-text="firing" role="status"></p>
 <h2>Where to look</h2>
 <div class="cards">{cards}</div>
-<h2>What to break</h2>
+<h2>Faults</h2>
 <p class="quiet">Also from a terminal: <code>streamgauge demo break poison</code>, <code>streamgauge demo
-heal poison</code>. An alert comes within about a minute.</p>
-<table><thead><tr><th>failure</th><th>what happens</th><th>alert</th><th>state</th><th></th></tr></thead>
+heal poison</code>. An alert fires within about a minute.</p>
+<table><thead><tr><th>fault</th><th>what happens</th><th>alert</th><th>state</th><th></th></tr></thead>
 <tbody>{rows}</tbody></table>""",
     )
 
 
-def phone_page(phone: NotificationPreview) -> str:
-    notes = "\n".join(_note(message) for message in reversed(phone.messages))
+def preview_page(preview: NotificationPreview) -> str:
+    notes = "\n".join(_note(message) for message in reversed(preview.messages))
     older = (
-        f"<p class=quiet>{phone.forgotten} older ones are forgotten.</p>" if phone.forgotten else ""
+        f"<p class=quiet>{preview.dropped} older ones are dropped.</p>" if preview.dropped else ""
     )
-    body = notes or "<p>Nothing yet. It is quiet here until something breaks.</p>"
+    body = notes or "<p>No notification yet.</p>"
     return _page(
-        "Phone",
-        f"""<p><a href="/">the demo</a></p><h1>What the phone shows</h1>
-<p class=quiet>The texts are those of our Alertmanager templates, as they would reach Slack or a pager.
-Red wakes somebody, amber is a ticket, green is over. <span data-text="firing"></span></p>
-<div class="phone" data-messages="{len(phone.messages) + phone.forgotten}">{body}</div>{older}""",
+        "Notification preview",
+        f"""<p><a href="/">the demo</a></p><h1>Notification preview</h1>
+<p class=quiet>The texts are those of our Alertmanager templates, as Slack or a pager would show them.
+Red is a page, amber is a ticket, green is resolved. <span data-text="firing"></span></p>
+<div class="preview" data-messages="{len(preview.messages) + preview.dropped}">{body}</div>{older}""",
     )
 
 
 def waiting_page(title: str, step: str) -> str:
-    """Where something is still being made."""
+    """For a page that is not ready yet."""
     return _page(
         title,
         f"""<p><a href="/">the demo</a></p><h1>{escape(title)}</h1>
-<p role="status" data-text="progress-{escape(step)}">under way</p><p class=quiet>Load this page again
+<p role="status" data-text="progress-{escape(step)}">running</p><p class=quiet>Reload this page
 when it is ready.</p>""",
     )
 
 
-def _card(place: Place) -> str:
+def _card(place: Link) -> str:
     name = escape(place.name)
     title = f'<a href="{escape(place.address)}">{name}</a>' if place.address else f"<b>{name}</b>"
     spot = (
@@ -94,13 +94,13 @@ def _row(fault: Fault) -> str:
 
 
 def _note(message: Message) -> str:
-    kind = "over" if message.over else message.receiver
+    kind = "resolved" if message.resolved else message.receiver
     return f"""<article class="note {escape(kind)}"><h2>{escape(message.title)}</h2>
 <pre>{_linked(message.text)}</pre><small>{message.at:%H:%M:%S} UTC, to {escape(message.receiver)}</small></article>"""
 
 
 def _linked(text: str) -> str:
-    """Escaped, with addresses that can be followed."""
+    """Escaped, with links."""
     return _ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', escape(text))
 
 

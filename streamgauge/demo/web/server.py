@@ -1,4 +1,4 @@
-"""The demo's own web server: start page, phone, switchboard, the report when it is there."""
+"""The web server of the demo: start page, faults, notification preview, report."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -10,32 +10,32 @@ from typing import Final
 from aiohttp import web
 
 from streamgauge.demo.faults.fault import Fault
-from streamgauge.demo.faults.registry import Cast, CastError
+from streamgauge.demo.faults.registry import FaultError, FaultRegistry
 from streamgauge.demo.web import pages
 from streamgauge.demo.web.notification_preview import NotificationPreview, now
-from streamgauge.demo.web.pages import Place
+from streamgauge.demo.web.pages import Link
 
-WATCHDOG: Final = "watchdog"  # for machines: no phone rings
-# In a checkout; an installed demo names the files only.
+WATCHDOG: Final = "watchdog"  # for machines: not shown
+# Only in a source checkout.
 RUNBOOKS: Final = Path(__file__).parents[3] / "docs" / "runbooks"
 
 
 @dataclass
-class Front:
-    """What the pages tell; filled in while the demo starts."""
+class DemoServer:
+    """The state behind the pages, filled while the demo starts, and their handlers."""
 
-    cast: Cast | None = None
-    phone: NotificationPreview = field(default_factory=NotificationPreview)
-    places: list[Place] = field(default_factory=list)
+    registry: FaultRegistry | None = None
+    preview: NotificationPreview = field(default_factory=NotificationPreview)
+    links: list[Link] = field(default_factory=list)
     progress: dict[str, str] = field(default_factory=dict)
-    report: Path | None = None  # the finished report
+    report: Path | None = None  # once it is written
 
     async def start_page(self, _: web.Request) -> web.Response:
-        faults = self.cast.playable if self.cast else []
-        return _html(pages.start_page(self.places, faults))
+        faults = self.registry.available if self.registry else []
+        return _html(pages.start_page(self.links, faults))
 
-    async def phone_page(self, _: web.Request) -> web.Response:
-        return _html(pages.phone_page(self.phone))
+    async def preview_page(self, _: web.Request) -> web.Response:
+        return _html(pages.preview_page(self.preview))
 
     async def report_page(self, request: web.Request) -> web.StreamResponse:
         if self.report is None:
@@ -54,48 +54,48 @@ class Front:
         return web.FileResponse(file, headers=headers)
 
     async def state(self, _: web.Request) -> web.Response:
-        firing = self.phone.firing()
-        faults = self.cast.playable if self.cast else []
+        firing = self.preview.firing()
+        faults = self.registry.available if self.registry else []
         return web.json_response(
             {
-                "faults": {each.name: self._told(each) for each in faults},
+                "faults": {each.name: self._state_of(each) for each in faults},
                 "firing": firing,
                 "pages": sum(each["severity"] == "critical" for each in firing),
                 "tickets": sum(each["severity"] == "warning" for each in firing),
-                "messages": len(self.phone.messages) + self.phone.forgotten,
+                "messages": len(self.preview.messages) + self.preview.dropped,
                 "progress": self.progress,
             }
         )
 
     async def message(self, request: web.Request) -> web.Response:
         if request.match_info["receiver"] != WATCHDOG:
-            self.phone.take_message(request.match_info["receiver"], await request.json(), now())
+            self.preview.add_message(request.match_info["receiver"], await request.json(), now())
         return web.Response(text="ok")
 
-    async def facts(self, request: web.Request) -> web.Response:
+    async def alerts(self, request: web.Request) -> web.Response:
         if request.match_info["receiver"] != WATCHDOG:
-            self.phone.take_facts(await request.json())
+            self.preview.update_alerts(await request.json())
         return web.Response(text="ok")
 
-    async def harm(self, request: web.Request) -> web.Response:
-        return await self._turn(request, broken=True)
+    async def break_(self, request: web.Request) -> web.Response:
+        return await self._switch(request, broken=True)
 
-    async def mend(self, request: web.Request) -> web.Response:
-        return await self._turn(request, broken=False)
+    async def fix(self, request: web.Request) -> web.Response:
+        return await self._switch(request, broken=False)
 
-    async def _turn(self, request: web.Request, *, broken: bool) -> web.Response:
-        _refuse_strangers(request)
-        if self.cast is None:
-            raise web.HTTPServiceUnavailable(text="the workload is not there yet\n")
+    async def _switch(self, request: web.Request, *, broken: bool) -> web.Response:
+        _require_same_origin(request)
+        if self.registry is None:
+            raise web.HTTPServiceUnavailable(text="the workload has not started yet\n")
         try:
-            turn = self.cast.harm if broken else self.cast.mend
-            fault = await turn(request.match_info["name"])
-        except CastError as error:
+            switch = self.registry.break_ if broken else self.registry.fix
+            fault = await switch(request.match_info["name"])
+        except FaultError as error:
             raise web.HTTPNotFound(text=f"{error}\n") from error
-        return web.json_response(self._told(fault) | _described(fault))
+        return web.json_response(self._state_of(fault) | _described(fault))
 
-    def _told(self, fault: Fault) -> dict[str, object]:
-        firing = self.phone.tells_of(fault.alerts, fault.place)
+    def _state_of(self, fault: Fault) -> dict[str, object]:
+        firing = self.preview.firing_alerts(fault.alerts, fault.place)
         return {"broken": fault.broken, "firing": firing}
 
 
@@ -108,11 +108,11 @@ def _described(fault: Fault) -> dict[str, object]:
     }
 
 
-def _refuse_strangers(request: web.Request) -> None:
-    """Another site's page, open in the same browser, must not be able to press our buttons."""
+def _require_same_origin(request: web.Request) -> None:
+    """A page of another site in the same browser must not switch faults."""
     origin = request.headers.get("Origin")
     if origin is not None and origin != f"http://{request.host}":
-        raise web.HTTPForbidden(text="only from the demo's own page\n")
+        raise web.HTTPForbidden(text="only the demo's own page may switch faults\n")
 
 
 def _html(text: str) -> web.Response:
@@ -120,10 +120,10 @@ def _html(text: str) -> web.Response:
 
 
 @asynccontextmanager
-async def serving(front: Front, port: int) -> AsyncIterator[str]:
+async def serving(server: DemoServer, port: int) -> AsyncIterator[str]:
     """The address of the start page."""
     app = web.Application()
-    app.add_routes(_routes(front))
+    app.add_routes(_routes(server))
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
@@ -133,16 +133,16 @@ async def serving(front: Front, port: int) -> AsyncIterator[str]:
         await runner.cleanup()
 
 
-def _routes(front: Front) -> Sequence[web.RouteDef]:
+def _routes(server: DemoServer) -> Sequence[web.RouteDef]:
     return (
-        web.get("/", front.start_page),
-        web.get("/phone", front.phone_page),
-        web.get("/report/{name:[^/]*}", front.report_page),
-        web.get("/runbooks/{name:[A-Za-z]+[.]md}", front.runbook),
-        web.get("/state.json", front.state),
-        web.get("/-/ready", front.state),
-        web.post("/phone/{receiver}", front.message),
-        web.post("/facts/{receiver}", front.facts),
-        web.post("/break/{name}", front.harm),
-        web.post("/heal/{name}", front.mend),
+        web.get("/", server.start_page),
+        web.get("/notification-preview", server.preview_page),
+        web.get("/report/{name:[^/]*}", server.report_page),
+        web.get("/runbooks/{name:[A-Za-z]+[.]md}", server.runbook),
+        web.get("/state.json", server.state),
+        web.get("/-/ready", server.state),
+        web.post("/notification-preview/{receiver}", server.message),
+        web.post("/alerts/{receiver}", server.alerts),
+        web.post("/break/{name}", server.break_),
+        web.post("/heal/{name}", server.fix),
     )

@@ -1,4 +1,4 @@
-"""Builds a settings class from a mapping: sections, lists, mappings and what is missing."""
+"""Builds an instance of a settings class from a mapping, with all checks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def read_value(annotation: Any, value: object, place: Place) -> object:
     if value is None:
         if may_be_none:
             return None
-        raise place.error("has no value (leave the key out to get its default)")
+        raise place.error("has no value (omit the key to get its default)")
     if is_dataclass(kind) and isinstance(kind, type):
         return build_section(kind, value, place)
     if get_origin(kind) is tuple:
@@ -61,7 +61,7 @@ def read_value(annotation: Any, value: object, place: Place) -> object:
 
 
 def unknown(what: str, name: str, known: Collection[str]) -> str:
-    """The reason for an unknown name, with the name that was probably meant."""
+    """The reason for an unknown name, with the closest known one."""
     near = difflib.get_close_matches(name, known, n=1)
     if near:
         return f"unknown {what} (did you mean {near[0]}?)"

@@ -1,4 +1,4 @@
-"""How a settings class says what it takes: `setting(default, help)` and what is read from it."""
+"""Declares the settings of a settings class: `setting(default, help)`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ Default = TypeVar("Default")
 
 def setting(
     default: Default,
-    help: str,  # noqa: A002 - the word of argparse, and what the generated reference prints
+    help: str,  # noqa: A002 - as in argparse; the generated reference prints it
     *,
     key: str | None = None,
     secret: bool = False,
     minimum: float | None = None,
     maximum: float | None = None,
 ) -> Default:
-    """A field of a settings class. `REQUIRED` as default makes the key compulsory.
+    """A field of a settings class. The default `REQUIRED` makes the key mandatory.
 
-    `key` is the name in the file where it cannot be the field's name.
+    `key` is the name in the file, if it is not the field's name.
     """
     metadata = {
         "help": help,
@@ -37,12 +37,12 @@ def setting(
         made = field(default_factory=lambda: frozen, repr=not secret, metadata=metadata)
     else:
         made = field(default=default, repr=not secret, metadata=metadata)
-    return cast("Default", made)  # the white lie of dataclasses: a field poses as its value
+    return cast("Default", made)  # typed like its value, as dataclasses.field is
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """One declared setting: the field, its annotation and what `setting` was told."""
+    """One declared setting: the field, its annotation and the arguments of `setting`."""
 
     name: str
     key: str

@@ -1,20 +1,20 @@
-"""Spans of time as people write them: 500ms, 15s, 1m30s, 1h, 2d."""
+"""Durations in settings: 500ms, 15s, 1m30s, 1h, 2d."""
 
 from __future__ import annotations
 
 import re
 from typing import Annotated
 
-from streamgauge.serving.settings.value_format import Written
+from streamgauge.serving.settings.value_format import ValueFormat
 
 _SECONDS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _NUMBER = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
-# Largest unit first and each at most once, so that 1m30s has one spelling and 30s1m is a typo.
+# Largest unit first, each at most once: 30s1m is a typo.
 _DURATION = re.compile("".join(f"(?:{_NUMBER}{unit})?" for unit in (*_SECONDS, "ms")))
 
 
 def parse_duration(written: object) -> float:
-    """Seconds. A bare number is refused: nobody can tell whether 15 means seconds."""
+    """Seconds. A number without a unit is an error, because it is ambiguous."""
     match = _DURATION.fullmatch(written) if isinstance(written, str) else None
     if match is None or not match[0]:
         raise ValueError("not a duration")
@@ -24,7 +24,7 @@ def parse_duration(written: object) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """The shortest spelling that `parse_duration` reads back."""
+    """The shortest text that `parse_duration` accepts."""
     milliseconds = round(seconds * 1000)
     if milliseconds == 0:
         return "0s"
@@ -39,5 +39,5 @@ def format_duration(seconds: float) -> str:
 
 
 Duration = Annotated[
-    float, Written("duration", "write it like 15s or 1m30s", parse_duration, format_duration)
+    float, ValueFormat("duration", "write it like 15s or 1m30s", parse_duration, format_duration)
 ]

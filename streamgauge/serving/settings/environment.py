@@ -1,4 +1,4 @@
-"""Settings from environment variables: STREAMGAUGE_INTERVAL, STREAMGAUGE_LOGS__LEVEL."""
+"""Settings from environment variables: STREAMGAUGE_INTERVAL, STREAMGAUGE_LOG__LEVEL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamgauge.serving.settings.scalars import without_none
 _WHERE = "environment"
 _WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[-+]?[0-9]{1,18}(\.[0-9]{1,18})?")
-# Kubernetes puts these into every pod beside a Service named streamgauge...: nobody's mistake.
+# Kubernetes sets these in every pod when a Service is named streamgauge...: they are no settings.
 _SERVICE_LINK = re.compile(
     r".*_SERVICE_HOST|.*_SERVICE_PORT(_[A-Z0-9_]+)?|.*_PORT_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?"
 )
@@ -23,7 +23,7 @@ _SERVICE_LINK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The setting that a variable stands for, and the keys that lead to it."""
+    """The setting of a variable, and its path of keys."""
 
     keys: tuple[str, ...]
     declared: Declared
@@ -36,9 +36,9 @@ def environment_overrides(
     *,
     other: Collection[str] = (),
 ) -> dict[str, object]:
-    """What the environment sets, in the shape of the file, each value already checked.
+    """The settings of the environment, in the structure of the file, checked.
 
-    `other` names variables with the prefix that are read elsewhere.
+    `other` names variables with the prefix that are not settings of `cls`.
     """
     targets = {prefix + name: target for name, target in _targets(cls)}
     overrides: dict[str, Any] = {}
@@ -71,7 +71,7 @@ def _variable(key: str) -> str:
 
 
 def _is_service_link(name: str, text: str) -> bool:
-    # NAME_PORT could be a setting of ours, but never with an address like tcp://10.0.0.1:80.
+    # NAME_PORT could be a setting, but never with a value like tcp://10.0.0.1:80.
     return _SERVICE_LINK.fullmatch(name) is not None or (name.endswith("_PORT") and "://" in text)
 
 
@@ -87,7 +87,7 @@ def _checked(declared: Declared, text: str, place: Place) -> object:
 
 
 def _as_in_a_file(kind: Any, text: str) -> object:
-    """What YAML would have made of the text; text that does not fit is left for the error."""
+    """The value that YAML would read. Other text is returned as it is, for the error message."""
     if kind is bool and text.lower() in {"true", "false"}:
         return text.lower() == "true"
     if kind is int and _WHOLE_NUMBER.fullmatch(text):

@@ -1,4 +1,4 @@
-"""What is said of a mistake in a settings file: one line with the file, the key and the reason."""
+"""Configuration errors: one line with the file, the key and the reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LONGEST_SHOWN = 60
 
 
 class SettingsError(Exception):
-    """A mistake that the person who wrote the settings can repair."""
+    """A configuration error that the user can correct."""
 
     def __init__(self, file: str, key: str, reason: str) -> None:
         super().__init__(file, key, reason)
@@ -34,7 +34,7 @@ class InvalidSettingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in the settings the loader is; a hidden place never shows its value."""
+    """A position in the settings, for error messages; a hidden one never shows its value."""
 
     file: str
     key: str = ""
@@ -60,7 +60,7 @@ class Place:
 
 
 def shown(value: object) -> str:
-    """The value as its author would recognise it, cut when long."""
+    """The value as in the file, truncated if long."""
     if isinstance(value, Mapping):
         return "a mapping"
     if isinstance(value, list | tuple | set):

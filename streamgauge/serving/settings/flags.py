@@ -1,4 +1,4 @@
-"""Settings by flags and variables: what the command lines of the programs have in common."""
+"""Flags and environment variables of the commands: declaration and parsing."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from streamgauge.serving.settings.errors import SettingsError
+from streamgauge.serving.version import add_version
 
 ENVIRONMENT = "environment"
-"""How an error calls the place of a variable."""
+"""The place of a variable in an error message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flag:
     name: str  # without the dashes
-    key: str  # of the setting that it overrides, as an error would call it
-    metavar: str  # FILE or DIR: a path, relative to where the command was given
+    key: str  # of the setting that it overrides, as in an error message
+    metavar: str  # FILE or DIR: a path, relative to the working directory
     help: str
     repeats: bool = False
     prefix: str = "STREAMGAUGE_"  # of its variable
@@ -31,7 +32,7 @@ class Flag:
 
     @property
     def variable(self) -> str:
-        return self.prefix + self.name.upper().replace("-", "_")
+        return self.prefix + re.sub("[.-]", "_", self.name).upper()
 
     @property
     def is_path(self) -> bool:
@@ -41,17 +42,25 @@ class Flag:
     def is_switch(self) -> bool:
         return not self.metavar
 
+    def from_text(self, text: str) -> object:
+        """The value of its variable, as a settings file would hold it."""
+        if self.repeats:
+            return [part.strip() for part in text.split(",")]
+        if self.is_switch:
+            return {"true": True, "false": False}.get(text.lower(), text)
+        return self.absolute(text)
+
     def absolute(self, value: object) -> object:
-        """A path on the command line is relative to where the command was given, not to the file."""
+        """A path in a flag is relative to the working directory, not to the settings file."""
         is_one = self.is_path and isinstance(value, str) and value
         return str(Path(str(value)).absolute()) if is_one else value
 
 
 class FlagParser(argparse.ArgumentParser):
-    """Complains in one line that names the flag, like every other mistake in the settings."""
+    """Reports an error in one line that names the flag, like every configuration error."""
 
     def error(self, message: str) -> NoReturn:
-        named = re.fullmatch(r"argument (--[a-z-]+)(?:/\S+)?: (.*)", message)
+        named = re.fullmatch(r"argument (--[a-z.-]+)(?:/\S+)?: (.*)", message)
         if named:
             raise SettingsError(named[1], "", named[2])
         raise SettingsError("command line", "", message)
@@ -60,9 +69,9 @@ class FlagParser(argparse.ArgumentParser):
 def empty_parser(prog: str, description: str, epilog: str = "") -> argparse.ArgumentParser:
     return FlagParser(
         prog=prog,
-        # An abbreviation that works today would be ambiguous with the next flag.
+        # A new flag could make an abbreviation ambiguous.
         allow_abbrev=False,
-        add_help=False,  # ours: argparse's own words follow the language of the machine
+        add_help=False,  # argparse translates its own texts
         description=description,
         epilog=epilog,
     )
@@ -71,6 +80,7 @@ def empty_parser(prog: str, description: str, epilog: str = "") -> argparse.Argu
 def add_help_and_config(made: argparse.ArgumentParser) -> None:
     made.add_argument("-h", "--help", action="help", help="show this help and exit")
     made.add_argument("--config", metavar="FILE", help="settings file (YAML)")
+    add_version(made)
 
 
 def add_flags(made: argparse.ArgumentParser, title: str, flags: Iterable[Flag]) -> None:
@@ -86,7 +96,7 @@ def add_flags(made: argparse.ArgumentParser, title: str, flags: Iterable[Flag]) 
 def parse(
     argv: Sequence[str], made: argparse.ArgumentParser, shown: Callable[[str], str] = str
 ) -> dict[str, Any]:
-    """By the flag's name; what was not given is None. `shown` is how an unknown word is told."""
+    """Values by flag name, None where not given. `shown` renders an unknown word for the error."""
     known, unknown = made.parse_known_args(argv)
     for word in unknown:
         raise SettingsError(shown(word.partition("=")[0]), "", _unknown_reason(made, word))

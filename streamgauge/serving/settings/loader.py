@@ -1,6 +1,6 @@
-"""The front door of the settings loader: from a YAML file to frozen dataclasses.
+"""The API of the settings loader: from a YAML file to frozen dataclasses.
 
-Every mistake is a SettingsError of one line that names the file, the key and the reason.
+Every configuration error is a SettingsError: one line with the file, the key and the reason.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from streamgauge.serving.settings.errors import InvalidSettingError, Place, Sett
 from streamgauge.serving.settings.secret import Secret, read_secret
 from streamgauge.serving.settings.sizes import Size
 from streamgauge.serving.settings.strict_yaml import load_yaml
-from streamgauge.serving.settings.value_format import Written
+from streamgauge.serving.settings.value_format import ValueFormat
 
 __all__ = [
     "REQUIRED",
@@ -26,7 +26,7 @@ __all__ = [
     "Secret",
     "SettingsError",
     "Size",
-    "Written",
+    "ValueFormat",
     "build",
     "environment_overrides",
     "load_yaml",
@@ -39,12 +39,12 @@ Settings = TypeVar("Settings")
 
 
 def build(cls: type[Settings], mapping: Mapping[str, object], where: str | Path) -> Settings:
-    """An instance of the settings class; `where` is what errors call the file."""
+    """An instance of the settings class; `where` names the file in errors."""
     return build_section(cls, mapping, Place(str(where)))
 
 
 def merge(*mappings: Mapping[str, object]) -> dict[str, object]:
-    """One mapping of all: a later one wins, key by key where both hold a mapping."""
+    """Merges mappings deeply; a later one wins."""
     merged: dict[str, object] = {}
     for mapping in mappings:
         for key, value in mapping.items():

@@ -1,4 +1,4 @@
-"""The reference of a settings class in Markdown, for the generated documentation."""
+"""Renders the reference of a settings class as Markdown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAMES: dict[Any, str] = {
 
 
 def render_reference(cls: type[Any]) -> str:
-    """One table for the class and one for each section below it, with dotted keys."""
+    """One table for the class and one for each section, with dotted keys."""
     return "\n".join(_tables(cls, ""))
 
 
@@ -101,7 +101,7 @@ def _cell(text: str) -> str:
 
 
 def _section_of(declared: Declared) -> tuple[type[Any] | None, str]:
-    """The class of the section below this key, if there is one, and how the key is written."""
+    """The class of the section of this key, if any, and the key as text."""
     kind = without_none(declared.annotation)[0]
     key = declared.key
     if get_origin(kind) is tuple:

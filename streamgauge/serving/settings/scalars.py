@@ -1,4 +1,4 @@
-"""Single values of a settings file: checked against a field's annotation and converted."""
+"""Checks single values of a settings file against an annotation and converts them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from streamgauge.serving.settings.errors import Place
 from streamgauge.serving.settings.secret import Secret
-from streamgauge.serving.settings.value_format import Written
+from streamgauge.serving.settings.value_format import ValueFormat
 
 
 def read_scalar(kind: Any, value: object, place: Place) -> object:
@@ -28,14 +28,14 @@ def read_scalar(kind: Any, value: object, place: Place) -> object:
     return reader(value, place)
 
 
-def notation_of(kind: Any) -> Written | None:
+def notation_of(kind: Any) -> ValueFormat | None:
     if get_origin(kind) is not Annotated:
         return None
-    return next((each for each in get_args(kind)[1:] if isinstance(each, Written)), None)
+    return next((each for each in get_args(kind)[1:] if isinstance(each, ValueFormat)), None)
 
 
 def choices(kind: Any) -> Mapping[str, object] | None:
-    """What may be written, and what each word means; None when the kind is no list of words."""
+    """The allowed words with their values; None if the kind is not an enumeration."""
     if get_origin(kind) is Literal:
         return {word: word for word in get_args(kind)}
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -44,7 +44,7 @@ def choices(kind: Any) -> Mapping[str, object] | None:
 
 
 def without_none(kind: Any) -> tuple[Any, bool]:
-    """`X | None` gives (X, True); anything else is given back with False."""
+    """`X | None` gives (X, True); any other kind gives (kind, False)."""
     if get_origin(kind) not in {Union, UnionType}:
         return kind, False
     rest = [each for each in get_args(kind) if each is not type(None)]
@@ -53,11 +53,11 @@ def without_none(kind: Any) -> tuple[Any, bool]:
     return rest[0], True
 
 
-def _read_written(notation: Written, value: object, place: Place) -> object:
+def _read_written(notation: ValueFormat, value: object, place: Place) -> object:
     try:
         return notation.read(value)
     except ValueError:
-        # The reason is rebuilt here, so that a notation cannot leak a hidden value in its own.
+        # Not the original message: it could show a hidden value.
         raise place.is_not(value, f"a {notation.name} ({notation.hint})") from None
 
 

@@ -1,4 +1,4 @@
-"""Passwords and keys: kept out of every repr, log line and error message."""
+"""Passwords and keys that never appear in a repr, log line or error message."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _MASK = "********"
 
 
 class Secret:
-    """Text that shows itself only when asked by `reveal()`.
+    """Text that only `reveal()` returns.
 
-    Not a subclass of str: joining or serialising one would give the text away.
+    Not a subclass of str: joining or serialising it would expose the text.
     """
 
     __slots__ = ("_text",)
@@ -45,11 +45,11 @@ class Secret:
         return bool(self._text)
 
     def __reduce__(self) -> str:
-        raise TypeError("a Secret is not written anywhere")
+        raise TypeError("a Secret cannot be serialised")
 
 
 def read_secret(path: Path) -> str:
-    """The content of a secret file without the newline that editors add."""
+    """The content of a secret file without its last newline."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Amounts of bytes as people write them: 512B, 64MiB, 1.5GiB, 10MB."""
+"""Sizes in settings: 512B, 64MiB, 1.5GiB, 10MB."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 from typing import Annotated
 
-from streamgauge.serving.settings.value_format import Written
+from streamgauge.serving.settings.value_format import ValueFormat
 
 _BINARY = {"TiB": 1 << 40, "GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10}
 _BYTES = {**_BINARY, "TB": 10**12, "GB": 10**9, "MB": 10**6, "kB": 10**3, "KB": 10**3, "B": 1}
@@ -17,16 +17,16 @@ def parse_size(written: object) -> int:
     match = _SIZE.fullmatch(written) if isinstance(written, str) else None
     if match is None:
         raise ValueError("not a size")
-    # Decimal, because 0.1 of a unit in binary floating point may be a byte short.
+    # Decimal: a float could be a byte short.
     return int(Decimal(match[1]) * _BYTES[match[2]])
 
 
 def format_size(size: int) -> str:
-    """In the largest binary unit that divides it, so that it reads back exactly."""
+    """In the largest binary unit that divides it, so that it is exact."""
     for unit, count in _BINARY.items():
         if size and size % count == 0:
             return f"{size // count}{unit}"
     return f"{size}B"
 
 
-Size = Annotated[int, Written("size", "write it like 64MiB or 512KiB", parse_size, format_size)]
+Size = Annotated[int, ValueFormat("size", "write it like 64MiB or 512KiB", parse_size, format_size)]

@@ -1,4 +1,4 @@
-"""Reads a YAML file strictly: no key twice, no surprising types, no traceback."""
+"""Reads YAML strictly: no duplicate keys, YAML 1.2 types, errors in one line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 from streamgauge.serving.settings.errors import Place
 
 _TAG = "tag:yaml.org,2002:"
-# PyYAML repeats what it found, and a password may begin with any of these characters.
+# PyYAML quotes the text that it found, which may be a password.
 _CLEARER = {
     "'\\t'": "a tab, where YAML takes only spaces",
     "undefined alias": "an alias without an anchor (put text that begins with * in quotes)",
@@ -22,7 +22,7 @@ _CLEARER = {
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """Words as in YAML 1.2, where `no` is text, 1:30 is not ninety and 010 is not eight."""
+    """Types as in YAML 1.2: `no` is text, 1:30 is not 90 and 010 is not 8."""
 
     yaml_implicit_resolvers = {}  # noqa: RUF012 - a class variable of PyYAML, filled below
 
@@ -49,13 +49,13 @@ def _list(loader: _StrictLoader, node: yaml.SequenceNode) -> list[Any]:
     return loader.construct_sequence(node, deep=True)
 
 
-# Built at once and not by generator, so that a value that contains itself is an error.
+# Not by generator, so that a recursive value is an error.
 _StrictLoader.add_constructor(_TAG + "map", _mapping)
 _StrictLoader.add_constructor(_TAG + "seq", _list)
 
 
 def load_yaml(path: Path) -> dict[str, Any]:
-    """The mapping that the file holds; an empty file is an empty mapping."""
+    """The mapping in the file; an empty file is an empty mapping."""
     place = Place(str(path))
     loader = _StrictLoader(_read(path, place))
     try:
@@ -86,16 +86,16 @@ def _read(path: Path, place: Place) -> str:
         raise place.error(f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise place.error(f"is not UTF-8 text (byte {error.start + 1})") from error
-    # PyYAML complains already when the loader is made, which is too early to be caught there.
-    strange = yaml.reader.Reader.NON_PRINTABLE.search(text)
-    if strange:
-        line = text.count("\n", 0, strange.start()) + 1
-        raise place.error(f"line {line}: control character U+{ord(strange[0]):04X}")
+    # PyYAML would raise in the constructor of the loader.
+    control = yaml.reader.Reader.NON_PRINTABLE.search(text)
+    if control:
+        line = text.count("\n", 0, control.start()) + 1
+        raise place.error(f"line {line}: control character U+{ord(control[0]):04X}")
     return text
 
 
 def _check_keys(node: yaml.Node, place: Place, seen: set[int]) -> None:
-    if id(node) in seen:  # an alias: checked where it was written
+    if id(node) in seen:  # an alias: checked at its anchor
         return
     seen.add(id(node))
     if isinstance(node, yaml.SequenceNode):

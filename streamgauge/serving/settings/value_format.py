@@ -1,4 +1,4 @@
-"""How a value with a notation of its own is written in a settings file."""
+"""The text format of a settings value, such as a duration or a size."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """Goes into `Annotated[type, Written(...)]`.
+class ValueFormat:
+    """Use it as `Annotated[type, ValueFormat(...)]`.
 
-    `read` gets what the file holds and raises ValueError when it is not such a value;
-    `show` gives back the notation; `hint` tells the author how to write it.
+    `read` converts the value of the file or raises ValueError; `show` is the reverse;
+    `hint` is part of the error message.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Basic authentication against bcrypt hashes, without a bcrypt run for every scrape."""
+"""Basic authentication with bcrypt hashes, with a cache of verified passwords."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import bcrypt
 
 from streamgauge.serving.settings.secret import Secret
 
-_LONGEST_PASSWORD = 72  # bytes; bcrypt looks at no more
+_LONGEST_PASSWORD = 72  # bytes; bcrypt ignores the rest
 _USUAL_COST = 10
 
 
 class PasswordCheck:
-    """Checks passwords and remembers, for each user, the one that was right.
+    """Checks passwords and caches the verified one of each user.
 
-    Only right ones are remembered, so the memory holds at most one digest per user, and
-    no flood of wrong passwords can push anyone out of it.
+    Wrong passwords are not cached, so the cache has at most one digest per user, and wrong
+    passwords cannot evict an entry.
     """
 
     def __init__(self) -> None:
@@ -31,48 +31,48 @@ class PasswordCheck:
         self._users: Mapping[str, Secret] = {}
         self._verified: dict[str, bytes] = {}
         self._unknown_user_hash = b""
-        # Bounded, so that wrong passwords cannot take all threads from the rest of the process.
-        self._turn = asyncio.Semaphore(2)
+        # Bounded: wrong passwords must not occupy all threads of the process.
+        self._bcrypt_slots = asyncio.Semaphore(2)
 
     async def allows(self, users: Mapping[str, Secret], user: str, password: str) -> bool:
-        self._follow(users)
-        if self._remembers(user, password):
+        self._set_users(users)
+        if self._is_verified(user, password):
             return True
-        async with self._turn:
-            # Another request with the same password may have been first.
-            if self._remembers(user, password):
+        async with self._bcrypt_slots:
+            # Another request may have verified the same password meanwhile.
+            if self._is_verified(user, password):
                 return True
             known = users.get(user)
             hashed = known.reveal().encode() if known else self._unknown_user_hash
             self.bcrypt_runs += 1
             right = await asyncio.to_thread(_matches, password.encode(), hashed)
-        # A reload may have replaced the users meanwhile: what was right is not remembered then.
+        # Not cached if a reload replaced the users meanwhile.
         if known and right and users is self._users:
             self._verified[user] = self._digest(user, password)
         return right and known is not None
 
-    def _follow(self, users: Mapping[str, Secret]) -> None:
+    def _set_users(self, users: Mapping[str, Secret]) -> None:
         if users is self._users:
             return
         self._users = users
         self._verified.clear()
-        # An unknown user must take as long as a known one, or names could be found by timing.
+        # An unknown user takes as long as a known one: timing must not reveal names.
         costs = [int(hashed.reveal().split("$")[2]) for hashed in users.values()]
         salt = bcrypt.gensalt(max(costs, default=_USUAL_COST))
         self._unknown_user_hash = salt + b"." * 31
 
-    def _remembers(self, user: str, password: str) -> bool:
+    def _is_verified(self, user: str, password: str) -> bool:
         verified = self._verified.get(user, b"")
         return hmac.compare_digest(verified, self._digest(user, password))
 
     def _digest(self, user: str, password: str) -> bytes:
-        # The salt lives and dies with the process: a memory dump gives no password to look up.
+        # The salt is per process: a memory dump cannot be used with precomputed hashes.
         name = hashlib.sha256(user.encode()).digest()
         return hashlib.sha256(self._salt + name + password.encode()).digest()
 
 
 def credentials(header: str | None) -> tuple[str, str] | None:
-    """User and password of an Authorization header; None when there are none to be read."""
+    """User and password of an Authorization header; None if it has none."""
     scheme, _, encoded = (header or "").partition(" ")
     if scheme.lower() != "basic":
         return None
@@ -85,6 +85,6 @@ def credentials(header: str | None) -> tuple[str, str] | None:
 
 
 def _matches(password: bytes, hashed: bytes) -> bool:
-    # bcrypt refuses longer ones at once; cutting keeps the time equal, the answer stays no.
+    # bcrypt rejects longer ones at once; truncation keeps the time equal, the result is false.
     fits = len(password) <= _LONGEST_PASSWORD
     return bcrypt.checkpw(password[:_LONGEST_PASSWORD], hashed) and fits

@@ -1,7 +1,4 @@
-"""The web configuration file (TLS, basic authentication, headers) and how a server obeys it.
-
-The format is that of Prometheus' exporter-toolkit.
-"""
+"""The web configuration file (TLS, basic auth, headers) in the format of exporter-toolkit."""
 
 from __future__ import annotations
 
@@ -22,14 +19,14 @@ from streamgauge.serving.web.basic_auth import PasswordCheck, credentials
 from streamgauge.serving.web.settings import HeaderSettings, WebSettings
 from streamgauge.serving.web.tls_context import certificate_files, server_context
 
-# Once, not for every answer: it reads type hints.
+# Once: it evaluates type hints.
 _HEADERS = tuple((each.key, each.name) for each in declared_settings(HeaderSettings))
 _CHALLENGE = 'Basic realm="streamgauge", charset="UTF-8"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebConfig:
-    """A checked web configuration; without a file it asks for nothing and serves plain HTTP."""
+    """A checked web configuration; without a file, plain HTTP without authentication."""
 
     file: Path | None = None
     settings: WebSettings = field(default_factory=WebSettings)
@@ -49,7 +46,7 @@ class WebConfig:
         return self.settings.tls_server_config is not None
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """A new context from the certificates as they are on disk now. Blocks."""
+        """A new context from the certificate files. Blocks."""
         tls = self.settings.tls_server_config
         if tls is None:
             return None
@@ -57,7 +54,7 @@ class WebConfig:
         return server_context(tls, self._directory, place)
 
     def files(self) -> tuple[Path, ...]:
-        """Every file whose content matters, for whoever watches them."""
+        """Every file whose change needs a reload."""
         tls = self.settings.tls_server_config
         own = (self.file,) if self.file else ()
         return own + (certificate_files(tls, self._directory) if tls else ())
@@ -68,27 +65,27 @@ class WebConfig:
 
 
 def load_web_config(path: Path) -> WebConfig:
-    """Reads and checks the file and every certificate that it names. Blocks."""
+    """Reads and checks the file and its certificates. Blocks."""
     mapping = load_yaml(path)
     place = Place(str(path))
-    _refuse_what_would_be_lost(mapping, place)
+    _reject_unsupported(mapping, place)
     config = WebConfig(file=path, settings=build_section(WebSettings, mapping, place))
-    config.ssl_context()  # a wrong certificate must be found now, not at the first connection
+    config.ssl_context()  # a wrong certificate is an error now, not at the first connection
     return config
 
 
-def _refuse_what_would_be_lost(mapping: Mapping[str, object], place: Place) -> None:
+def _reject_unsupported(mapping: Mapping[str, object], place: Place) -> None:
     if "rate_limit" in mapping:
         raise place.child("rate_limit").error("is not supported here (limit in a proxy in front)")
-    # Whoever left only the heading wanted TLS, and must not get plain HTTP without a word.
+    # An empty section was meant to enable TLS: never fall back to plain HTTP silently.
     if mapping.get("tls_server_config", "") is None:
-        raise place.child("tls_server_config").error("is empty (leave it out for plain HTTP)")
+        raise place.child("tls_server_config").error("is empty (omit it for plain HTTP)")
 
 
 def basic_auth_middleware(
     get_config: Callable[[], WebConfig], passwords: PasswordCheck | None = None
 ) -> Middleware:
-    """Lets only the configured users in; everybody when there are none."""
+    """Requires a configured user; without users, every request passes."""
     check = passwords or PasswordCheck()
 
     @web.middleware
@@ -106,7 +103,7 @@ def basic_auth_middleware(
 def response_headers(
     get_config: Callable[[], WebConfig],
 ) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
-    """For `on_response_prepare`: unlike a middleware it also reaches errors and streams."""
+    """For `on_response_prepare`, which unlike a middleware also covers errors and streams."""
 
     async def add_headers(_request: web.Request, response: web.StreamResponse) -> None:
         response.headers.update(get_config().headers)

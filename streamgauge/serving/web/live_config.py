@@ -1,4 +1,4 @@
-"""A web configuration that follows its file and its certificates while the server runs."""
+"""A web configuration that is reloaded when its file or its certificates change."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Fingerprint = tuple[Mark | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """What belongs together; replaced as one, so that no connection sees half of a change."""
+    """Replaced as a whole, so that no connection sees half of a change."""
 
     config: WebConfig
     context: ssl.SSLContext | None
@@ -40,9 +40,9 @@ class _Loaded:
 
 
 class FollowingContext(ssl.SSLContext):
-    """Given to the server once; each new connection is wrapped by the context of that moment.
+    """The server's context; each new connection uses the current real context.
 
-    It has no certificate of its own: whatever went around `wrap_bio` could not connect.
+    It has no certificate of its own: a connection that bypasses `wrap_bio` fails.
     """
 
     _current: Callable[[], ssl.SSLContext]
@@ -58,10 +58,10 @@ class FollowingContext(ssl.SSLContext):
 
 
 class LiveWebConfig:
-    """The configuration in force. A faulty new one is reported and the old one stays."""
+    """The current configuration. A faulty new one is logged, and the old one stays."""
 
     def __init__(self, path: Path | None = None, *, check_every: float = 1.0) -> None:
-        """Loads the file: blocks, and raises SettingsError. No file is plain HTTP for all."""
+        """Loads the file: blocks, and raises SettingsError. Without a file: plain HTTP."""
         self.passwords = PasswordCheck()
         self._path = path
         self._check_every = check_every
@@ -77,23 +77,23 @@ class LiveWebConfig:
         return FollowingContext(self._context_now) if self.current.uses_tls else None
 
     def protect(self, app: web.Application) -> None:
-        """Make the application obey: before every other middleware, and as long as it runs."""
+        """Adds authentication (before every other middleware), headers and the reload to the app."""
         app.middlewares.insert(0, basic_auth_middleware(lambda: self.current, self.passwords))
         app.on_response_prepare.append(response_headers(lambda: self.current))
         app.cleanup_ctx.append(self._watched)
 
     def reload(self) -> None:
-        """Read everything again. Blocks; raises SettingsError and keeps the old one then."""
+        """Reads all files again. Blocks; raises SettingsError and keeps the old configuration."""
         with self._reloading:
             new = _load(self._path)
             if new.config.uses_tls != self.current.uses_tls:
-                reason = "switching TLS on or off takes a restart"
+                reason = "switching TLS on or off needs a restart"
                 raise SettingsError(str(self._path), "tls_server_config", reason)
             self._loaded = new
-            self._states.forget("file")  # the same fault, should it come back, is news again
+            self._states.forget("file")  # log the same error again if it returns
 
     def reload_if_changed(self) -> bool:
-        """Tell whether a new configuration is in force. Blocks; logs a faulty one once."""
+        """Returns whether it loaded a new configuration. Blocks; logs a faulty one once."""
         if _fingerprint(self.current) == self._loaded.fingerprint:
             return False
         try:
@@ -101,14 +101,18 @@ class LiveWebConfig:
         except (SettingsError, OSError) as error:
             reason = str(error)
             self._states.report(
-                "file", reason, logging.ERROR, "web configuration kept as it was", reason=reason
+                "file",
+                reason,
+                logging.ERROR,
+                "web configuration not reloaded, the old one stays",
+                reason=reason,
             )
             return False
         self._states.report("file", "ok", logging.INFO, "web configuration reloaded")
         return True
 
     async def watch(self) -> None:
-        """Follow the files for ever; in a thread, because a disk may take its time."""
+        """Checks the files until cancelled; in a thread, because a disk may be slow."""
         while True:
             await asyncio.sleep(self._check_every)
             await asyncio.to_thread(self.reload_if_changed)
@@ -125,7 +129,7 @@ class LiveWebConfig:
 
     def _context_now(self) -> ssl.SSLContext:
         context = self._loaded.context
-        if context is None:  # cannot be: reload refuses to switch TLS off
+        if context is None:  # unreachable: reload rejects switching TLS off
             raise RuntimeError("no TLS context")
         return context
 
@@ -133,7 +137,7 @@ class LiveWebConfig:
 def _load(path: Path | None) -> _Loaded:
     if path is None:
         return _Loaded(WebConfig(), None, ())
-    # Each mark is taken before its file is read: a change in between is seen at the next look.
+    # Fingerprints first: a change while reading is found by the next check.
     own = _mark(path)
     config = load_web_config(path)
     _, *certificates = _fingerprint(config)
@@ -149,5 +153,5 @@ def _mark(path: Path) -> Mark | None:
         status = path.stat()
     except OSError:
         return None
-    # The change time too: a copy that keeps the old modification time must not go unseen.
+    # With the change time: a copy may keep the old modification time.
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino

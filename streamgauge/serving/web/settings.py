@@ -1,6 +1,6 @@
-"""What a web configuration file may hold: the keys of Prometheus' exporter-toolkit.
+"""The keys of a web configuration file, as in exporter-toolkit.
 
-What cannot be done exactly as asked is refused here, never done a little less safely.
+A key that cannot be implemented exactly is rejected, never implemented less safely.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from streamgauge.serving.settings.declaration import setting
 from streamgauge.serving.settings.errors import InvalidSettingError
 from streamgauge.serving.settings.secret import Secret
-from streamgauge.serving.settings.value_format import Written
+from streamgauge.serving.settings.value_format import ValueFormat
 from streamgauge.serving.web.tls_names import (
     TLS13_SUITES,
     CipherSuite,
@@ -42,9 +42,9 @@ def _read_header(written: object) -> str:
 
 
 PasswordHash = Annotated[
-    Secret, Written("bcrypt hash", "make one with: htpasswd -nB NAME", _read_bcrypt_hash)
+    Secret, ValueFormat("bcrypt hash", "make one with: htpasswd -nB NAME", _read_bcrypt_hash)
 ]
-Header = Annotated[str, Written("header value", "write it on one line", _read_header)]
+Header = Annotated[str, ValueFormat("header value", "write it on one line", _read_header)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,22 +55,22 @@ class TlsSettings:
     key: Secret | None = setting(None, "The key itself, instead of `key_file`.", secret=True)
     client_auth_type: ClientAuth = setting(
         ClientAuth.NONE,
-        "Whether clients need a certificate. The two that take unverified ones are refused.",
+        "Whether clients need a certificate. The two values that accept unverified ones are rejected.",
     )
-    client_ca_file: Path | None = setting(None, "Authorities that sign clients' certificates.")
-    client_ca: str | None = setting(None, "The same, written here instead of in a file.")
+    client_ca_file: Path | None = setting(None, "CA certificates for client certificates.")
+    client_ca: str | None = setting(
+        None, "The CA certificates themselves, instead of `client_ca_file`."
+    )
     client_allowed_sans: tuple[str, ...] | None = setting(
         None, "Only clients whose certificate carries one of these alternative names."
     )
-    min_version: TlsVersion = setting(TlsVersion.TLS12, "Oldest TLS version that is accepted.")
-    max_version: TlsVersion = setting(TlsVersion.TLS13, "Newest TLS version that is offered.")
+    min_version: TlsVersion = setting(TlsVersion.TLS12, "Lowest TLS version.")
+    max_version: TlsVersion = setting(TlsVersion.TLS13, "Highest TLS version.")
     cipher_suites: tuple[CipherSuite, ...] = setting(
-        (), "Suites for TLS up to 1.2, by Go's names. TLS 1.3 always offers its own three."
+        (), "Cipher suites up to TLS 1.2, by their Go names. TLS 1.3 always offers its three."
     )
-    prefer_server_cipher_suites: bool = setting(
-        True, "The server's order of the suites wins over the client's."
-    )
-    curve_preferences: tuple[Curve, ...] = setting((), "The curve for the key exchange, one.")
+    prefer_server_cipher_suites: bool = setting(True, "Use the server's order of cipher suites.")
+    curve_preferences: tuple[Curve, ...] = setting((), "The curve for the key exchange; only one.")
 
     def __post_init__(self) -> None:
         for key, reason in _tls_faults(self):
@@ -80,34 +80,32 @@ class TlsSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderSettings:
     content_security_policy: Header = setting(
-        "", "Sent with every answer unless empty.", key="Content-Security-Policy"
+        "", "Sent with every response unless empty.", key="Content-Security-Policy"
     )
     strict_transport_security: Header = setting(
-        "", "Sent with every answer unless empty.", key="Strict-Transport-Security"
+        "", "Sent with every response unless empty.", key="Strict-Transport-Security"
     )
     x_content_type_options: Literal["nosniff"] | None = setting(
-        None, "Sent with every answer if set.", key="X-Content-Type-Options"
+        None, "Sent with every response if set.", key="X-Content-Type-Options"
     )
     x_frame_options: Literal["deny", "sameorigin"] | None = setting(
-        None, "Sent with every answer if set.", key="X-Frame-Options"
+        None, "Sent with every response if set.", key="X-Frame-Options"
     )
     x_xss_protection: Header = setting(
-        "", "Sent with every answer unless empty.", key="X-XSS-Protection"
+        "", "Sent with every response unless empty.", key="X-XSS-Protection"
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpSettings:
-    http2: bool = setting(
-        True, "Taken for compatibility. This server speaks HTTP/1.1, which every client accepts."
-    )
-    headers: HeaderSettings = setting(HeaderSettings(), "Headers of every answer.")
+    http2: bool = setting(True, "Accepted for compatibility. This server supports HTTP/1.1 only.")
+    headers: HeaderSettings = setting(HeaderSettings(), "Headers of every response.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebSettings:
     tls_server_config: TlsSettings | None = setting(None, "Serve HTTPS.")
-    http_server_config: HttpSettings = setting(HttpSettings(), "How HTTP is spoken.")
+    http_server_config: HttpSettings = setting(HttpSettings(), "HTTP options.")
     basic_auth_users: Mapping[str, PasswordHash] = setting(
         {}, "Users by name, each with the bcrypt hash of the password.", secret=True
     )
@@ -143,7 +141,7 @@ def _client_faults(tls: TlsSettings) -> Iterator[tuple[str, str]]:
     if auth in _UNVERIFIED:
         yield (
             "client_auth_type",
-            f"{auth} would accept certificates that nobody has verified, which is not"
+            f"{auth} would accept certificates without verification, which is not"
             f" supported (use {ClientAuth.REQUIRE_AND_VERIFY})",
         )
     if auth is ClientAuth.NONE and has_ca:
@@ -156,7 +154,7 @@ def _client_faults(tls: TlsSettings) -> Iterator[tuple[str, str]]:
     if tls.client_allowed_sans is None:
         return
     if not tls.client_allowed_sans:
-        yield "client_allowed_sans", "is empty, so no client could connect (leave the key out)"
+        yield "client_allowed_sans", "is empty, so no client could connect (omit the key)"
     if auth is not ClientAuth.REQUIRE_AND_VERIFY:
         needed = f"{ClientAuth.REQUIRE_AND_VERIFY}"
         yield "client_allowed_sans", f"works only with client_auth_type {needed}"

@@ -1,4 +1,4 @@
-"""The TLS context of a server, from the TLS section of a web configuration."""
+"""The TLS context of a server, from a web configuration."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _VERIFY = {
 
 
 def server_context(tls: TlsSettings, directory: Path, place: Place) -> ssl.SSLContext:
-    """Reads the certificate files, which are relative to `directory`. Blocks."""
+    """Reads the certificate files, relative to `directory`. Blocks."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.set_alpn_protocols(["http/1.1"])
     _set_protocol(context, tls)
@@ -43,7 +43,7 @@ def certificate_files(tls: TlsSettings, directory: Path) -> tuple[Path, ...]:
 
 
 def alternative_names(certificate: Mapping[str, Any]) -> frozenset[str]:
-    """Names, addresses, e-mail and URIs, addresses in their usual spelling."""
+    """DNS names, normalised IP addresses, e-mail addresses and URIs."""
     return frozenset(
         str(ipaddress.ip_address(value)) if kind == "IP Address" else value
         for kind, value in certificate.get("subjectAltName", ())
@@ -52,14 +52,14 @@ def alternative_names(certificate: Mapping[str, Any]) -> frozenset[str]:
 
 def _set_protocol(context: ssl.SSLContext, tls: TlsSettings) -> None:
     with warnings.catch_warnings():
-        # Old versions are the user's explicit choice; Python would warn at each start.
+        # Old versions are the user's explicit choice: no warning at each start.
         warnings.simplefilter("ignore", DeprecationWarning)
         context.minimum_version = tls.min_version.for_openssl
         context.maximum_version = tls.max_version.for_openssl
     old = tls.min_version < TlsVersion.TLS12
     suites = [SUITES[name] for name in tls.cipher_suites if name not in TLS13_SUITES]
     if old:
-        # OpenSSL 3 speaks TLS 1.0 and 1.1 only at its lowest level, with suites that end in SHA.
+        # OpenSSL 3 supports TLS 1.0 and 1.1 only at security level 0, with suites that end in SHA.
         suites = [*(suites or SUITES.values()), "@SECLEVEL=0"]
     if suites:
         context.set_ciphers(":".join(suites))
@@ -76,7 +76,7 @@ def _load_own_certificate(
     at_key = place.child("key_file" if tls.key_file else "key")
 
     def no_passphrase() -> str:
-        # Without this OpenSSL would ask at the terminal, and a service would hang.
+        # Otherwise OpenSSL prompts at the terminal, and a service hangs.
         raise at_key.error("is encrypted (store it without a passphrase)")
 
     try:
@@ -85,7 +85,7 @@ def _load_own_certificate(
             _pem(key_text, "key", tls.key_file, directory, place, "PRIVATE KEY") as key,
         ):
             context.load_cert_chain(cert, key, no_passphrase)
-    except OSError as error:  # ssl.SSLError is one; a file may also vanish at this moment
+    except OSError as error:  # also ssl.SSLError, or a file that was just deleted
         if _reason(error) == "KEY_VALUES_MISMATCH":
             raise at_key.error("does not belong to the certificate") from error
         raise place.error(f"certificate or key: {_reason(error)}") from error
@@ -103,7 +103,7 @@ def _load_client_authorities(
         text = _read(directory / tls.client_ca_file, at)
     _check_marker(text, "CERTIFICATE", at)
     try:
-        # Bundles carry comments in any encoding; only the ASCII in the blocks matters.
+        # Comments in bundles may have any encoding; the PEM blocks are ASCII.
         context.load_verify_locations(cadata=text.encode("ascii", "replace").decode())
     except OSError as error:
         raise at.error(f"is not a certificate: {_reason(error)}") from error
@@ -113,7 +113,7 @@ def _load_client_authorities(
 def _pem(
     inline: str | None, key: str, file: Path | None, directory: Path, place: Place, marker: str
 ) -> Iterator[Path]:
-    """A path that OpenSSL can read, because it takes no certificate from memory."""
+    """A path for OpenSSL, which reads no certificate from memory."""
     if file is not None:
         at = place.child(f"{key}_file")
         _check_marker(_read(directory / file, at), marker, at)
@@ -145,14 +145,14 @@ def _check_marker(text: str, marker: str, place: Place) -> None:
 
 def _object_for(allowed: frozenset[str]) -> type[ssl.SSLObject]:
     class NameCheckingObject(ssl.SSLObject):
-        """Ends the handshake of a client with another name, before any request is read."""
+        """Rejects the handshake of a client whose names are not allowed."""
 
         def do_handshake(self) -> None:
             super().do_handshake()
             names = alternative_names(self.getpeercert() or {})
             if names.isdisjoint(allowed):
                 listed = ", ".join(sorted(names)) or "none"
-                event(_log, logging.WARNING, "client certificate refused", names=listed)
+                event(_log, logging.WARNING, "client certificate rejected", names=listed)
                 raise ssl.SSLCertVerificationError(f"alternative names not allowed: {listed}")
 
     return NameCheckingObject

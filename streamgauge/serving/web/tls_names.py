@@ -1,4 +1,4 @@
-"""The names that a web configuration file gives to TLS things, and what OpenSSL calls them."""
+"""TLS names of the web configuration file, and their OpenSSL equivalents."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ssl
 from enum import StrEnum
 from typing import Annotated
 
-from streamgauge.serving.settings.value_format import Written
+from streamgauge.serving.settings.value_format import ValueFormat
 
 
 class ClientAuth(StrEnum):
@@ -54,7 +54,7 @@ _CURVES = {
     Curve.X25519: "X25519",
 }
 
-# Neither Go nor Python's ssl lets anyone choose among these: TLS 1.3 always offers all three.
+# Fixed: neither Go nor Python's ssl can disable one of them in TLS 1.3.
 TLS13_SUITES = frozenset(
     {"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"}
 )
@@ -80,7 +80,7 @@ def _read_suite(written: object) -> str:
 
 CipherSuite = Annotated[
     str,
-    Written(
+    ValueFormat(
         "known cipher suite",
         "write Go's name of a secure one, such as TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
         _read_suite,

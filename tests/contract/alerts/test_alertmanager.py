@@ -1,4 +1,4 @@
-"""The Alertmanager configuration on the real Alertmanager: routes, grouping, silence, texts."""
+"""The configuration in the real Alertmanager: routes, grouping, inhibitions, templates."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ import yaml
 from support.alert_pipeline.alertmanager import amtool, running
 from support.waiting import until
 
-from alerts.alertmanager import document
 from alerts.generate import ROOT
+from alerts.rendering.alertmanager import document
 from alerts.rule import PREFIX, Alert, Severity
 from alerts.rules import ALERTS, BY_NAME
 
 CONFIGURATION = ROOT / "alerts" / "generated" / "alertmanager.yml"
 TEMPLATES = ROOT / "alerts" / "templates"
 Labels = Mapping[str, str]
-Quiet = set[frozenset[tuple[str, str]]]
+Muted = set[frozenset[tuple[str, str]]]
 
 ASSET = {
     "system": "prod", "account": "APP", "stream": "ORDERS", "consumer": "worker", "server": "n1",
@@ -34,7 +34,7 @@ ELSEWHERE = {**ASSET, "account": "B", "stream": "OTHER", "consumer": "other", "s
 
 def run(*command: str | Path) -> str:
     return subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True, check=True
+        [str(argument) for argument in command], capture_output=True, text=True, check=True
     ).stdout
 
 
@@ -46,17 +46,21 @@ def labels(name: str, asset: Labels = ASSET) -> dict[str, str]:
 
 
 def test_amtool_accepts_the_configuration() -> None:
-    said = run(amtool(), "check-config", CONFIGURATION)
-    assert "SUCCESS" in said
-    assert "1 templates" in said
+    output = run(amtool(), "check-config", CONFIGURATION)
+    assert "SUCCESS" in output
+    assert "1 templates" in output
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=lambda each: each.name)
-def test_an_alert_goes_to_the_people_of_its_severity(alert: Alert) -> None:
+def receiver_of(alert: Alert) -> str:
     own = [f"{key}={value}" for key, value in labels(alert.name).items()]
-    receiver = {"critical": "page", "warning": "ticket", "info": "info", "none": "watchdog"}
-    said = run(amtool(), "config", "routes", "test", f"--config.file={CONFIGURATION}", *own)
-    assert said.strip() == receiver[alert.severity.value]
+    return run(amtool(), "config", "routes", "test", f"--config.file={CONFIGURATION}", *own).strip()
+
+
+def test_every_alert_goes_to_the_receiver_of_its_severity() -> None:
+    receivers = {"critical": "page", "warning": "ticket", "info": "info", "none": "watchdog"}
+    found = {alert.name: (receiver_of(alert), receivers[alert.severity.value]) for alert in ALERTS}
+    wrong = {name: pair for name, pair in found.items() if pair[0] != pair[1]}
+    assert not wrong, f"correct the routes in alerts/rendering/alertmanager.py: {wrong}"
 
 
 def test_one_broken_stream_is_one_page() -> None:
@@ -64,7 +68,7 @@ def test_one_broken_stream_is_one_page() -> None:
     assert pages["group_by"] == ["system", "account", "stream"]
 
 
-def test_no_secret_stands_in_the_configuration() -> None:
+def test_the_configuration_has_no_secret() -> None:
     text = CONFIGURATION.read_text(encoding="utf-8")
     secrets = re.findall(
         r"^[ -]*(\S*(?:password|key|token|credentials|api_url)\S*): (.*)$", text, re.MULTILINE
@@ -83,29 +87,29 @@ def test_every_alert_that_the_configuration_names_exists() -> None:
                     assert any(re.fullmatch(name, known) for known in BY_NAME), name
 
 
-async def quiet_among(
-    address: str, sent: Iterable[Labels], enough: Callable[[Quiet], bool]
-) -> Quiet:
-    """Which of these alerts Alertmanager would not tell anybody, once it has thought it over."""
+async def muted_among(
+    address: str, sent: Iterable[Labels], enough: Callable[[Muted], bool]
+) -> Muted:
+    """The alerts that Alertmanager mutes, once it has evaluated the inhibitions."""
     async with aiohttp.ClientSession(address) as session:
         body = [{"labels": each} for each in sent]
         async with session.post("/api/v2/alerts", json=body) as response:
             assert response.status == 200, await response.text()
 
-        async def quiet() -> Quiet:
+        async def muted_alerts() -> Muted:
             async with session.get("/api/v2/alerts") as response:
                 found = await response.json()
             assert {key(a["labels"]) for a in found} == {key(each["labels"]) for each in body}
             return {frozenset(a["labels"].items()) for a in found if a["status"]["inhibitedBy"]}
 
-        return await until(quiet, enough, "others stay quiet")
+        return await until(muted_alerts, enough, "alerts are muted")
 
 
 def key(each: Labels) -> frozenset[tuple[str, str]]:
     return frozenset(each.items())
 
 
-# What speaks, what it makes quiet on the same asset, and what must still be heard there.
+# Source, targets on the same asset, and alerts of that asset that must not be muted.
 INHIBITIONS = {
     "ServerDown": (
         ["StreamReplicaOffline", "StreamReplicaLagging", "MetaPeerOffline"],
@@ -132,25 +136,25 @@ INHIBITIONS = {
 
 
 @pytest.mark.parametrize("source", INHIBITIONS)
-async def test_what_follows_from_a_fault_stays_quiet_on_that_asset_only(
+async def test_an_inhibition_mutes_only_its_targets_on_the_same_asset(
     source: str, tmp_path: Path
 ) -> None:
-    """A system of its own for each pair, or the others would have their say too."""
-    quiet, heard = INHIBITIONS[source]
+    """Each pair has its own system, so that pairs do not affect each other."""
+    muted_alerts, unmuted = INHIBITIONS[source]
     sent, expected = [], set()
-    for name in (*quiet, *heard):
+    for name in (*muted_alerts, *unmuted):
         here, there = {**ASSET, "system": name}, {**ELSEWHERE, "system": name}
         sent += [labels(source, here), labels(name, here), labels(name, there)]
-        if name in quiet:
-            # Only MetaLeaderMissing speaks for a whole system.
+        if name in muted_alerts:
+            # Only MetaLeaderMissing covers a whole system.
             assets = [here, there] if source == "MetaLeaderMissing" else [here]
             expected |= {key(labels(name, asset)) for asset in assets}
     async with running(CONFIGURATION, tmp_path) as address:
-        await quiet_among(address, sent, lambda quiet: quiet == expected)
+        await muted_among(address, sent, lambda muted_alerts: muted_alerts == expected)
 
 
 async def test_nothing_mutes_the_pages_of_a_whole_system(tmp_path: Path) -> None:
-    """Whatever speaks on one asset, every page of another is heard."""
+    """Alerts of one asset never mute a page of another."""
     pages = [alert.name for alert in ALERTS if alert.severity is Severity.CRITICAL]
     sent, expected = [], set()
     for page in pages:
@@ -158,7 +162,7 @@ async def test_nothing_mutes_the_pages_of_a_whole_system(tmp_path: Path) -> None
         sent += [labels(page, there), *(labels(source, here) for source in INHIBITIONS)]
         expected.add(key(labels(page, there)))
     async with running(CONFIGURATION, tmp_path) as address:
-        muted = await quiet_among(address, sent, bool)
+        muted = await muted_among(address, sent, bool)
     assert expected & muted == set()
     assert muted, "on the one asset they do mute each other"
 
@@ -174,7 +178,7 @@ def message(*alerts: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def told(name: str, status: str = "firing", **changes: str) -> dict[str, Any]:
+def alert_of(name: str, status: str = "firing", **changes: str) -> dict[str, Any]:
     own = {**labels(name), **changes}
     return {
         "status": status,
@@ -190,7 +194,7 @@ def told(name: str, status: str = "firing", **changes: str) -> dict[str, Any]:
     }
 
 
-STALLED = told("ConsumerStalled")
+STALLED = alert_of("ConsumerStalled")
 STALLED_TEXT = """\
 A consumer gets no messages although some wait for it.
 What happened to worker.
@@ -198,18 +202,18 @@ Since 03:04 UTC, 2 Jan
 What to do: https://wiki.example.net/JetStreamConsumerStalled.md
 See: https://grafana.example.net/d/x?orgId=1&var-system=prod
 """
-MANY = [told("ConsumerStalled", consumer=f"worker-{number}") for number in range(7)]
+MANY = [alert_of("ConsumerStalled", consumer=f"worker-{number}") for number in range(7)]
 RENDERED = {
     "one page": (
         "title", message(STALLED), "PAGE: ConsumerStalled worker on ORDERS [prod]",
     ),
     "several in one page": (
         "title",
-        message(STALLED, told("StreamFull"), told("ConsumerNoLeader", "resolved")),
+        message(STALLED, alert_of("StreamFull"), alert_of("ConsumerNoLeader", "resolved")),
         "PAGE: ConsumerStalled worker on ORDERS (+1 more) [prod]",
     ),
     "a ticket of a server": (
-        "title", message(told("ServerDown")), "Firing: ServerDown n1 [prod]",
+        "title", message(alert_of("ServerDown")), "Firing: ServerDown n1 [prod]",
     ),
     "an exporter": (
         "title",
@@ -219,21 +223,21 @@ RENDERED = {
     ),
     "over": (
         "title",
-        message(told("ConsumerStalled", "resolved")),
+        message(alert_of("ConsumerStalled", "resolved")),
         "Over: ConsumerStalled worker on ORDERS [prod]",
     ),
     "the text": ("text", message(STALLED), f"{STALLED_TEXT}\n"),
     "the text when all is over": (
         "text",
-        message(told("ConsumerStalled", "resolved")),
+        message(alert_of("ConsumerStalled", "resolved")),
         "Over: ConsumerStalled worker on ORDERS, from 03:04 to 03:34 UTC.\n",
     ),
     "the link": (
         "link", message(STALLED), "https://grafana.example.net/d/x?orgId=1&var-system=prod",
     ),
     "the colour of a page": ("color", message(STALLED), "danger"),
-    "the colour of a ticket": ("color", message(told("ServerDown")), "warning"),
-    "the colour of the end": ("color", message(told("ServerDown", "resolved")), "good"),
+    "the colour of a ticket": ("color", message(alert_of("ServerDown")), "warning"),
+    "the colour of the end": ("color", message(alert_of("ServerDown", "resolved")), "good"),
 }  # fmt: skip
 
 
@@ -254,14 +258,14 @@ def test_a_notification_reads_well(
     assert rendered(tmp_path, template, data).rstrip("\n") == text.rstrip("\n")
 
 
-def test_a_crowd_is_named_and_not_told_at_length(tmp_path: Path) -> None:
+def test_more_than_five_alerts_are_listed_by_name(tmp_path: Path) -> None:
     lines = rendered(tmp_path, "text", message(*MANY)).splitlines()
     assert len([line for line in lines if line.startswith("What to do")]) == 5
     assert lines[-2:] == [f"Also: ConsumerStalled worker-{n} on ORDERS" for n in (5, 6)]
 
 
 def test_the_mail_holds_the_same(tmp_path: Path) -> None:
-    html = rendered(tmp_path, "html", message(STALLED, told("StreamFull", "resolved")))
+    html = rendered(tmp_path, "html", message(STALLED, alert_of("StreamFull", "resolved")))
     assert "<b>A consumer gets no messages although some wait for it.</b>" in html
     assert '<a href="https://wiki.example.net/JetStreamConsumerStalled.md">' in html
     assert "<p>Over: StreamFull ORDERS</p>" in html

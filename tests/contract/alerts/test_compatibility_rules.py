@@ -1,4 +1,4 @@
-"""The compatibility rules on the real promtool give what the other exporters say themselves."""
+"""The compatibility rules in the real promtool give the values of the other exporters."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import yaml
 from support.peer_exporters import (
     OURS,
     PEERS,
+    PeerScrapes,
     Sample,
-    ScrapeView,
     missing_peers,
     recorded,
-    take_moment,
+    scrape_peers,
 )
 
-from alerts.compatibility import FOLDER, ROOT, SETS
-from alerts.compatibility_names import Old
+from alerts.compatibility.mapping import OldMetric
+from alerts.compatibility.rule_files import FOLDER, ROOT, SETS
 from streamgauge.demo.processes.program_cache import ProgramMissingError
 from streamgauge.demo.processes.programs import prometheus
 
@@ -30,7 +30,7 @@ MOVING: Final = (
     "varz_mem", "varz_start", "mem_bytes", "rtt_nanoseconds", "start_time", "uptime", "active_duration_ns",
     "last_delivery_seconds", "last_ack_seconds", "stats_api_total", "api_requests",
 )  # fmt: skip
-# The old one is wrong: told in docs/migrate.md.
+# The old one is wrong, see docs/migrate.md.
 WRONG: Final = ("nats_stream_consumer_count",)
 UNLIMITED: Final = 2.0**64
 SYSTEM: Final = {"system": "nats"}
@@ -44,7 +44,7 @@ def promtool() -> Path:
 
 
 def leaders_only(program: str, samples: list[Sample]) -> list[Sample]:
-    """What the old exporter said of a stream or consumer where it knew it."""
+    """The samples of the old exporter that come from the leader."""
     if program == PEERS[0]:
         return [
             each for each in samples
@@ -56,7 +56,7 @@ def leaders_only(program: str, samples: list[Sample]) -> list[Sample]:
     ]  # fmt: skip
 
 
-def server_names(moment: ScrapeView) -> dict[str, str]:
+def server_names(moment: PeerScrapes) -> dict[str, str]:
     """The name of each server by its address, which prometheus-nats-exporter calls its id."""
     return {
         each.labels["server_id"]: each.labels["server_name"]
@@ -69,20 +69,24 @@ def limited(sample: Sample) -> bool:
     return 0 <= sample.value < UNLIMITED
 
 
-def expected(moment: ScrapeView, program: str, old: Old) -> dict[frozenset[tuple[str, str]], float]:
+def expected(
+    moment: PeerScrapes, program: str, old: OldMetric
+) -> dict[frozenset[tuple[str, str]], float]:
     """The old exporter's own samples with the labels that the rule keeps."""
     names, kept = server_names(moment), rule_labels(old)
-    said: dict[frozenset[tuple[str, str]], float] = {}
+    samples_by_labels: dict[frozenset[tuple[str, str]], float] = {}
     for each in leaders_only(program, [s for s in moment.samples(program) if s.name == old.name]):
         labels = {key: names.get(each.labels[key], each.labels[key]) for key in kept}
         if limited(each) and labels.get("account") not in ("$G", "SYS"):
-            said[frozenset((labels | SYSTEM | dict(old.fixed)).items())] = each.value
-    return said
+            samples_by_labels[frozenset((labels | SYSTEM | dict(old.constant_labels)).items())] = (
+                each.value
+            )
+    return samples_by_labels
 
 
-def rule_labels(old: Old) -> list[str]:
-    words = old.rule.partition("(")[2].partition(")")[0].split(", ")
-    return [word for word in words if word != "system"]
+def rule_labels(old: OldMetric) -> list[str]:
+    labels = old.rule.partition("(")[2].partition(")")[0].split(", ")
+    return [label for label in labels if label != "system"]
 
 
 def written(name: str, labels: Mapping[str, str]) -> str:
@@ -90,17 +94,19 @@ def written(name: str, labels: Mapping[str, str]) -> str:
     return f"{name}{{{inner}}}"
 
 
-def case(old: Old, said: Mapping[frozenset[tuple[str, str]], float]) -> dict[str, object]:
+def case(
+    old: OldMetric, samples_by_labels: Mapping[frozenset[tuple[str, str]], float]
+) -> dict[str, object]:
     if old.name.endswith(MOVING):
-        samples = [{"value": len(said)}]
+        samples = [{"value": len(samples_by_labels)}]
         return {"expr": f"count({old.name})", "eval_time": "1m", "exp_samples": samples}
     samples = [
-        {"labels": written(old.name, dict(labels)), "value": value} for labels, value in said.items()
+        {"labels": written(old.name, dict(labels)), "value": value} for labels, value in samples_by_labels.items()
     ]  # fmt: skip
     return {"expr": old.name, "eval_time": "1m", "exp_samples": samples}
 
 
-def rules_agree(moment: ScrapeView, program: str, folder: Path) -> None:
+def rules_agree(moment: PeerScrapes, program: str, folder: Path) -> None:
     olds = [old for old in SETS[program][1] if old.rule and old.name not in WRONG]
     inputs = [
         {"series": written(each.name, each.labels), "values": f"{each.value!r}+0x4"}
@@ -126,9 +132,7 @@ def rules_agree(moment: ScrapeView, program: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("program", PEERS)
-def test_a_rule_gives_what_the_old_exporter_said_at_the_same_moment(
-    program: str, tmp_path: Path
-) -> None:
+def test_a_rule_gives_the_value_of_the_old_exporter(program: str, tmp_path: Path) -> None:
     rules_agree(recorded(), program, tmp_path)
 
 
@@ -173,6 +177,6 @@ def test_promtool_accepts_the_rules(name: str) -> None:
 @pytest.mark.skipif(bool(missing_peers()), reason=f"not on PATH: {', '.join(missing_peers())}")
 @pytest.mark.integration
 def test_the_rules_agree_with_the_running_programs(tmp_path: Path) -> None:
-    moment = asyncio.run(take_moment(tmp_path))
+    moment = asyncio.run(scrape_peers(tmp_path))
     for program in PEERS:
         rules_agree(moment, program, tmp_path)

@@ -1,4 +1,4 @@
-"""The committed rules are what the declarations say now, and keep what every rule promises."""
+"""The committed rules are up to date, and every rule follows the common conventions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import yaml
 from alerts import thresholds
 from alerts.generate import ROOT, generated, write
 from alerts.quantity import Threshold, parse_duration
-from alerts.rule import Alert, Severity
+from alerts.render_options import DEFAULT
+from alerts.rule import Severity
 from alerts.rules import ALERTS, BY_NAME, RECORDINGS
-from alerts.terms import DEFAULT
 from exporter import catalog
 from exporter.metric import PREFIX, Kind
 from exporter.settings.config import ExporterSettings, SystemSettings
@@ -33,7 +33,7 @@ PAGES = {
     "JetStreamStreamDataLost",
     "JetStreamOwnerLimitExceeded",
 }
-# About the watch itself, or told by nobody who knows a system.
+# About the exporter itself, or without the label system.
 UNGUARDED = {
     "JetStreamExporterDown",
     "JetStreamExporterStale",
@@ -62,12 +62,12 @@ def expressions() -> Iterator[tuple[str, str]]:
 EXPRESSIONS = dict(expressions())
 
 
-@pytest.mark.parametrize("name", sorted(FRESH))
-def test_the_committed_file_is_fresh(name: str) -> None:
-    assert committed(name) == FRESH[name], "run make generate and commit"
+def test_the_committed_files_are_up_to_date() -> None:
+    stale = [name for name in FRESH if committed(name) != FRESH[name]]
+    assert not stale, f"run make generate and commit {stale}"
 
 
-def test_nothing_else_lies_among_the_generated_files() -> None:
+def test_there_are_no_other_generated_files() -> None:
     found = {f"alerts/generated/{path.name}" for path in (ROOT / "alerts/generated").iterdir()}
     assert found == {name for name in FRESH if name.startswith("alerts/")}
 
@@ -77,12 +77,12 @@ def test_writing_twice_changes_nothing(tmp_path: Path) -> None:
     assert write(tmp_path) == []
 
 
-def test_exactly_these_ten_wake_somebody() -> None:
+def test_only_these_alerts_page() -> None:
     pages = {alert.full_name for alert in ALERTS if alert.severity is Severity.CRITICAL}
     assert pages == PAGES
 
 
-def test_all_but_the_watch_itself_demand_fresh_data() -> None:
+def test_rules_need_fresh_data() -> None:
     guard = "min by (system) (min_over_time(streamgauge_snapshot_age_seconds[2m])) < 45"
     last = {name: EXPRESSIONS[name].splitlines()[-1] for name in BY_NAME}
     guarded = {
@@ -93,18 +93,35 @@ def test_all_but_the_watch_itself_demand_fresh_data() -> None:
     assert set(BY_NAME) - guarded == UNGUARDED
 
 
-@pytest.mark.parametrize("threshold", thresholds.ALL, ids=lambda each: each.name)
-def test_a_threshold_names_the_alerts_that_use_it(threshold: Threshold) -> None:
-    users = {alert.name for alert in ALERTS if threshold in alert.thresholds}
-    assert users == set(threshold.alerts)
-    assert users
+def users_of(threshold: Threshold) -> set[str]:
+    return {alert.name for alert in ALERTS if threshold in alert.thresholds}
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=lambda each: each.name)
-def test_the_plain_words_name_every_threshold(alert: Alert) -> None:
-    """All but the age of an asset, which goes without saying."""
-    spoken = {each.name for each in alert.thresholds} - {thresholds.YOUNG_ASSET.name}
-    assert {name for name in spoken if f"<{name}>" not in alert.condition} == set()
+def test_a_threshold_lists_the_alerts_that_use_it() -> None:
+    wrong = {
+        each.name: sorted(users_of(each))
+        for each in thresholds.ALL
+        if users_of(each) != set(each.alerts) or not each.alerts
+    }
+    assert not wrong, f"correct the alerts of these thresholds in alerts/thresholds.py: {wrong}"
+
+
+def test_the_condition_text_has_every_threshold() -> None:
+    """All but the age of an asset, which many alerts share."""
+    missing = {
+        alert.name: absent
+        for alert in ALERTS
+        if (
+            absent := [
+                each.name
+                for each in alert.thresholds
+                if each is not thresholds.YOUNG_ASSET and f"<{each.name}>" not in alert.condition
+            ]
+        )
+    }
+    assert not missing, (
+        f"add these thresholds as <name> to `condition` in alerts/subjects: {missing}"
+    )
 
 
 Node = object
@@ -127,39 +144,48 @@ def selectors(node: Node, under: tuple[Node, ...] = ()) -> Iterator[tuple[Node, 
         yield from selectors(inner, (*under, node))
 
 
-@pytest.mark.parametrize("name", sorted(EXPRESSIONS))
-def test_every_selector_is_of_the_catalogue_and_counts_replicas_once(name: str) -> None:
-    found = list(selectors(promql_parser.parse(EXPRESSIONS[name])))
-    assert found or name == "JetStreamWatchdog"
-    for selector, under in found:
+def problems(expression: str) -> Iterator[str]:
+    """Selectors outside the catalogue, of bare counters, or that count replicas twice."""
+    for selector, under in selectors(promql_parser.parse(expression)):
         assert isinstance(selector, promql_parser.VectorSelector)
         series = selector.name or ""
         if series in RECORDED | OF_PROMETHEUS:
             continue
-        metric = catalog.BY_NAME.get(series) or catalog.BY_NAME[series.removesuffix("_bucket")]
-        assert {m.name for m in selector.matchers.matchers} <= {*metric.labels, "__name__"}
+        metric = catalog.BY_NAME.get(series) or catalog.BY_NAME.get(series.removesuffix("_bucket"))
+        if metric is None:
+            yield f"{series} is not in the catalogue"
+            continue
+        if unknown := {m.name for m in selector.matchers.matchers} - {*metric.labels, "__name__"}:
+            yield f"{series} has no label {sorted(unknown)}"
         calls = [n.func.name for n in under if isinstance(n, promql_parser.Call)]
         aggregated = any(isinstance(n, promql_parser.AggregateExpr) for n in under)
-        assert aggregated or "absent" in calls, f"{series} is not taken once per identity"
-        if metric.kind is Kind.COUNTER and not {"increase", "rate"} & set(calls):
-            assert metric in (catalog.CONSUMER_EXHAUSTED, catalog.STREAM_RESTORES), "a bare counter"
+        if not aggregated and "absent" not in calls:
+            yield f"{series} is not aggregated over replicas"
+        counts = metric.kind is not Kind.COUNTER or {"increase", "rate"} & set(calls)
+        if not counts and metric not in (catalog.CONSUMER_EXHAUSTED, catalog.STREAM_RESTORES):
+            yield f"{series} is a counter without increase or rate"
 
 
-def test_the_parser_finds_selectors_wherever_they_stand() -> None:
+def test_every_selector_is_in_the_catalogue_and_counts_replicas_once() -> None:
+    wrong = {name: found for name, text in EXPRESSIONS.items() if (found := [*problems(text)])}
+    assert not wrong, f"correct the queries of these rules in alerts/subjects: {wrong}"
+
+
+def test_the_parser_finds_every_selector() -> None:
     text = 'sum by (a) (rate(b[5m])) / on (x) group_left () (c > 5) unless label_replace(d, "e", "f", "", "")'
     names = [s.name for s, _ in selectors(promql_parser.parse(text)) if hasattr(s, "name")]
     assert names == ["b", "c", "d"]
 
 
-def test_no_rule_leans_on_the_completeness_of_a_poll() -> None:
+def test_no_rule_depends_on_complete_polls() -> None:
     assert not [name for name, text in EXPRESSIONS.items() if f"{PREFIX}up" in text]
 
 
 @pytest.mark.parametrize("name", ["JetStreamServerDown", "JetStreamMetaLeaderMissing"])
-def test_what_keeps_others_quiet_outlives_the_last_answer_about_health(name: str) -> None:
-    """Else the return of a leader or a server would be told as a fault of what it kept quiet."""
+def test_an_inhibiting_alert_outlives_the_last_health_response(name: str) -> None:
+    """Otherwise the recovery of a leader or a server would raise the alerts that it inhibits."""
     slowest = SystemSettings().health_interval + 2 * ExporterSettings().interval
-    assert parse_duration(BY_NAME[name].keep) >= slowest
+    assert parse_duration(BY_NAME[name].keep_firing_for) >= slowest
 
 
 def test_every_alert_and_threshold_is_documented() -> None:
@@ -174,11 +200,13 @@ def test_every_alert_and_threshold_is_documented() -> None:
     assert "<" not in text.replace("<!-- generated by make generate; do not edit -->", "")
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=lambda each: each.name)
-def test_a_text_stays_readable_on_a_phone(alert: Alert) -> None:
-    assert len(alert.summary) <= 80
-    assert "\n" not in alert.description
-    assert "  " not in alert.description
+def test_texts_are_short_enough_for_a_notification() -> None:
+    wrong = [
+        alert.name
+        for alert in ALERTS
+        if len(alert.summary) > 80 or "\n" in alert.description or "  " in alert.description
+    ]
+    assert not wrong, f"summary up to 80 characters, description on one line: {wrong}"
 
 
 def test_default_links_name_files_of_this_repository() -> None:

@@ -1,14 +1,16 @@
-"""A page sends somebody to a runbook: it is there, whole, and everything in it exists."""
+"""Every alert has a runbook that is whole, and everything it names exists."""
 
 import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Final
 
 import promql_parser
 import pytest
 import yaml
+from support.collected import over_all
 from support.documents import ROOT, Document, read_document
 from support.nats.cli_commands import nats_cli, programs_called
 
@@ -19,10 +21,9 @@ INDEX: Final = read_document("docs/runbooks/README.md")
 RUNBOOKS: Final = {
     path.stem: Document(path, path.read_text()) for path in sorted(FOLDER.glob("JetStream*.md"))
 }
-each_runbook = pytest.mark.parametrize("runbook", RUNBOOKS.values(), ids=RUNBOOKS.keys())
-with_index = pytest.mark.parametrize(
-    "page", [INDEX, *RUNBOOKS.values()], ids=["index", *RUNBOOKS.keys()]
-)
+NAME: Final = attrgetter("path.stem")
+each_runbook = over_all(RUNBOOKS.values(), "correct the runbook in docs/runbooks", NAME)
+with_index = over_all([INDEX, *RUNBOOKS.values()], "correct the page in docs/runbooks", NAME)
 
 HEADINGS: Final = ["Meaning", "Impact", "Diagnosis", "Mitigation", "What it is not"]
 SECTIONS: Final = {
@@ -31,7 +32,7 @@ SECTIONS: Final = {
     "info": "Information",
     "none": "Information",
 }
-# Beside nats: what somebody on call has at hand.
+# Beside nats: what the on-call engineer has at hand.
 PROGRAMS: Final = {
     "nats", "jq", "curl", "df", "du", "free", "journalctl", "systemctl", "chronyc", "timedatectl",
     "date", "streamgauge", "promtool",
@@ -132,12 +133,12 @@ def test_a_runbook_has_the_headings_in_order(runbook: Document) -> None:
 
 
 @each_runbook
-def test_a_runbook_asks_before_it_tells(runbook: Document) -> None:
-    """The request, the command, how to read its answer."""
+def test_the_diagnosis_is_a_list_of_questions(runbook: Document) -> None:
+    """The question, the command, how to read its output."""
     diagnosis = runbook.section("Diagnosis").text.strip()
-    assert re.match(r"\*\*1\. [^*]+\?\*\*", diagnosis), "begins with its first request"
-    requests = re.findall(r"^\*\*(\d+)\. [^*]+\?\*\*", diagnosis, re.MULTILINE)
-    assert requests == [str(number) for number in range(1, len(requests) + 1)]
+    assert re.match(r"\*\*1\. [^*]+\?\*\*", diagnosis), "begins with its first question"
+    numbers = re.findall(r"^\*\*(\d+)\. [^*]+\?\*\*", diagnosis, re.MULTILINE)
+    assert numbers == [str(number) for number in range(1, len(numbers) + 1)]
     assert "```" in diagnosis
 
 

@@ -1,4 +1,4 @@
-"""Grafana's own Foundation SDK reads the boards and writes them again without loss."""
+"""Grafana's Foundation SDK parses the boards and writes them again without loss."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from support.grafana.boards import BOARDS, Json
 
 with warnings.catch_warnings():
-    # It would rather read the next format, which Grafana 10 to 12 do not know.
+    # It prefers the next format, which Grafana 10 to 12 do not have.
     warnings.simplefilter("ignore", DeprecationWarning)
     from grafana_foundation_sdk.cog.encoder import JSONEncoder
     from grafana_foundation_sdk.cog.plugins import register_default_plugins
@@ -20,7 +20,7 @@ with warnings.catch_warnings():
 
 @pytest.fixture(scope="module", autouse=True)
 def _with_plugins() -> None:
-    """Without them the SDK knows panels and queries only as plain dictionaries."""
+    """Without them the SDK has panels and queries only as plain dictionaries."""
     register_default_plugins()
 
 
@@ -31,7 +31,7 @@ def round_trip(board: Json) -> Json:
 
 
 def losses(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """What is gone or different; what the SDK adds by itself is its own affair."""
+    """What is missing or different; additions of the SDK do not count."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key, value in before.items():
             if key not in after:
@@ -47,11 +47,11 @@ def losses(before: Any, after: Any, path: str = "") -> Iterator[str]:
         yield f"{path}: {before!r} became {after!r}"
 
 
-@pytest.mark.parametrize("uid", BOARDS)
-def test_nothing_is_lost(uid: str) -> None:
-    assert list(losses(BOARDS[uid], round_trip(BOARDS[uid]))) == []
+def test_nothing_is_lost() -> None:
+    lost = {uid: [*losses(board, round_trip(board))] for uid, board in BOARDS.items()}
+    assert {uid: found for uid, found in lost.items() if found} == {}
 
 
-def test_a_key_that_grafana_does_not_know_would_be_lost() -> None:
+def test_an_unknown_key_would_be_lost() -> None:
     board = BOARDS["sg-clocks"] | {"hideControls": True}
     assert list(losses(board, round_trip(board))) == [".hideControls: gone"]

@@ -15,8 +15,8 @@ import pytest
 import yaml
 from support.deploy.files import CHART, DEPLOY, MANIFESTS, ROOT, load, of_kind, on_path, pods, run
 
-from alerts.render import helm_template
-from exporter.version import VERSION
+from alerts.rendering.rule_files import helm_template
+from streamgauge.serving.version import VERSION
 
 VALUES: Final = load(CHART / "values.yaml")
 SCHEMA: Final = json.loads((CHART / "values.schema.json").read_text())
@@ -43,6 +43,7 @@ VARIANTS: Final[dict[str, tuple[str, ...]]] = {
         *EVERYTHING, "exporter.webConfigSecret=web", "archive.webConfigSecret=web",
         *(f"{part}.secrets[0].{key}=x" for part in ("exporter", "archive", "rollups") for key in ("file", "secretName", "key")),
     ),
+    "route prefix": (*EVERYTHING, "exporter.config.web.external_url=https://example.com/gauge"),
     "archive alone": ("exporter.enabled=false", "archive.enabled=true", "networkPolicy.enabled=true"),
     "digest": (f"images.exporter.digest=sha256:{'a' * 64}", "fullnameOverride=gauge"),
 }  # fmt: skip
@@ -246,7 +247,7 @@ def test_the_rules_arrive_as_they_were_written() -> None:
         (("archive.enabled=true", "rollups.forecasts.enabled=true"), "rollups.forecasts.remoteWrite: the"),
     ],
 )  # fmt: skip
-def test_what_could_not_work_is_told_before_it_is_installed(
+def test_values_that_cannot_work_are_rejected_before_installation(
     sets: tuple[str, ...], told: str
 ) -> None:
     with pytest.raises(AssertionError, match=re.escape(told)):

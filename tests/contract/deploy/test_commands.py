@@ -1,4 +1,4 @@
-"""What deploy/ starts is what the command line knows: rooms, flags, variables, settings."""
+"""deploy/ uses existing commands, flags, variables and settings only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.deploy.files import (
 )
 
 from archive.settings.config import ArchiveSettings
-from archive.settings.options import FLAGS as ARCHIVE_FLAGS
+from archive.settings.flags import FLAGS as ARCHIVE_FLAGS
 from exporter.settings.config import ExporterSettings
 from exporter.settings.flags import CONFIG_VARIABLE
 from exporter.settings.options import setting_variables
@@ -36,16 +36,16 @@ VARIABLES: Final = {
 }
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda each: f"{each.place}-{each.room}")
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda each: f"{each.place}-{each.name}")
 def test_every_flag_that_is_given_exists(command: Command) -> None:
-    assert set(command.flags) <= flags_of(command.room)
+    assert set(command.flags) <= flags_of(command.name)
 
 
 def test_every_part_is_started_by_every_way() -> None:
-    rooms = {"exporter", "archive", "rollup", "report"}
+    names = {"exporter", "archive", "rollup", "report"}
     for places in (r"compose .*", r".*\.service", r"streamgauge-(exporter|archive|rollups|report)"):
-        started = {each.room for each in COMMANDS if re.fullmatch(places, each.place)}
-        assert started == rooms, places
+        started = {each.name for each in COMMANDS if re.fullmatch(places, each.place)}
+        assert started == names, places
 
 
 def test_a_flag_that_does_not_exist_is_found() -> None:
@@ -87,13 +87,13 @@ ARCHIVE_FILES: Final[dict[str, dict[str, Any]]] = {
 def test_the_settings_of_the_exporter_are_accepted(name: str) -> None:
     settings = build(ExporterSettings, EXPORTER_FILES[name], name)
     assert settings.systems
-    assert settings.listen.endswith(":7778")
+    assert settings.web.listen_address.endswith(":7778")
 
 
 @pytest.mark.parametrize("name", ARCHIVE_FILES)
 def test_the_settings_of_the_archive_are_accepted(name: str) -> None:
     settings = build(ArchiveSettings, ARCHIVE_FILES[name], name)
-    assert settings.listen.endswith(":7779")
+    assert settings.web.listen_address.endswith(":7779")
 
 
 @pytest.mark.parametrize("name", EXPORTER_FILES)

@@ -118,14 +118,14 @@ def allowed(text: str, user: str) -> list[set[str]]:
     return [set(re.findall(r'"([^"]+)"', each)) for each in re.findall(r"allow: \[(.*?)\]", block, re.DOTALL)]  # fmt: skip
 
 
-def test_the_exporters_user_may_do_what_the_page_says_and_no_more() -> None:
+def test_the_exporters_user_has_the_documented_permissions_only() -> None:
     (documented,) = read_document("docs/permissions.md").section("System source").blocks("conf")
     ours = allowed((COMPOSE / "nats" / "nats.conf").read_text(), "streamgauge")
     assert len(ours) == 2
     assert ours == allowed(documented, "streamgauge")
 
 
-def test_the_second_user_may_do_what_the_page_says() -> None:
+def test_the_second_user_has_the_documented_permissions() -> None:
     section = read_document("docs/permissions.md").section("Account source")
     publish, subscribe = allowed((COMPOSE / "nats" / "nats.conf").read_text(), "streamgauge-app")
     assert publish == {"$SYS.REQ.USER.INFO", "$JS.API.STREAM.INFO.*", "$JS.API.CONSUMER.INFO.*.*"}
@@ -168,7 +168,7 @@ def test_every_password_file_of_the_settings_is_a_secret() -> None:
         assert named == set(SERVICES[service]["secrets"])
 
 
-def test_the_passwords_are_the_same_for_who_asks_and_who_answers() -> None:
+def test_client_and_server_have_the_same_passwords() -> None:
     """Both sides read the same file; none is written a second time."""
     for path in COMPOSE.rglob("*"):
         if path.is_file() and path.parent.name != "secrets":

@@ -47,12 +47,12 @@ def test_every_base_can_be_pinned_by_digest(path: Path) -> None:
 
 
 @each_file
-def test_nobody_is_root(path: Path) -> None:
+def test_no_container_runs_as_root(path: Path) -> None:
     assert [rest for word, rest in instructions(path) if word == "USER"] == ["65532:65532"]
 
 
 @each_file
-def test_a_server_tells_its_health_and_a_job_does_not(path: Path) -> None:
+def test_a_server_has_a_health_check_and_a_job_has_none(path: Path) -> None:
     health = dict(instructions(path))["HEALTHCHECK"]
     assert (health == "NONE") == (path.stem == WITH_JAVA)
 
@@ -129,7 +129,7 @@ def test_the_steps_make_a_small_image_that_starts(name: str, built: Callable[[st
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_another_room_of_the_exporters_image_names_its_extra(
+def test_another_command_of_the_exporters_image_names_its_extra(
     built: Callable[[str], Built],
 ) -> None:
     ended = started(built("exporter").image, "archive", "--data", "/nowhere")
@@ -153,7 +153,7 @@ def test_the_health_check_sees_a_server_that_runs_and_one_that_does_not(
     async def check() -> list[int]:
         child = Child(name, tmp_path / "log")
         program = str(image.place("/opt/streamgauge/bin/streamgauge"))
-        listen = ("--listen", f"127.0.0.1:{port}")
+        listen = ("--web.listen-address", f"127.0.0.1:{port}")
         await child.start(program, name, *listen, *flags, environment=environment(image))
         await wait_until_ready(child, f"{url}/-/healthy")
         running = await asyncio.to_thread(subprocess.run, command, env=place, check=False)

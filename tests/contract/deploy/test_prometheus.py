@@ -72,7 +72,7 @@ def test_vmagent_accepts_its_files(program: str) -> None:
 
 
 def asked_by_the_rollups() -> set[str]:
-    """By name in the requests, and by attribute of the catalogue anywhere in that room."""
+    """By name in the requests, and by attribute of the catalogue anywhere in that package."""
     lists = (
         metric_selection.HOURLY,
         metric_selection.STATES,
@@ -107,7 +107,7 @@ def test_everything_that_the_rollups_ask_for_is_kept() -> None:
      "streamgauge_poll_duration_seconds", "streamgauge_consumer_ack_floor_stream_seq",
      "streamgauge_archive_samples_total", "streamgauge:consumer_busy:bool30m", "jetstream_stream_last_seq"],
 )  # fmt: skip
-def test_what_nobody_asks_after_a_month_is_left_out(name: str) -> None:
+def test_what_no_report_reads_is_dropped(name: str) -> None:
     assert not kept(name)
 
 
@@ -121,6 +121,6 @@ def test_the_drop_list_names_metrics_that_exist() -> None:
     assert len(dropped) == 5
 
 
-def test_the_rules_are_looked_for_where_the_page_writes_them() -> None:
+def test_the_rule_path_is_the_documented_one() -> None:
     (place,) = load(DEPLOY / "prometheus" / "prometheus.yml")["rule_files"]
     assert place == "/etc/prometheus/streamgauge/*.rules.yml"

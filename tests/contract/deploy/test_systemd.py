@@ -70,7 +70,7 @@ def test_the_rollup_reads_what_the_archive_writes() -> None:
     assert f"data: /var/lib/{state}\n" in (FOLDER / "archive.yml").read_text()
 
 
-def test_a_mistake_in_the_settings_is_not_tried_again() -> None:
+def test_a_configuration_error_is_not_restarted() -> None:
     for name in ("exporter", "archive"):
         text = (FOLDER / f"streamgauge-{name}.service").read_text()
         assert "\nRestart=on-failure\n" in text

@@ -10,7 +10,8 @@ import pytest
 from alerts.rules import BY_NAME
 from exporter.catalog import VERDICTS
 from streamgauge.demo.faults.fault import Fault
-from streamgauge.demo.faults.registry import BROKEN_AT_FIRST, KINDS, NAMES
+from streamgauge.demo.faults.registry import KINDS, NAMES
+from streamgauge.demo.plan import BROKEN_AT_START
 
 PAGE = Path(__file__).parents[3] / "docs" / "demo.md"
 
@@ -39,5 +40,5 @@ def test_the_alerts_and_verdicts_of_a_failure_exist(kind: type[Fault]) -> None:
     assert any(kind.verdict in verdict for verdict in VERDICTS)
 
 
-def test_what_is_broken_at_first_can_be_broken() -> None:
-    assert set(BROKEN_AT_FIRST) <= set(NAMES)
+def test_what_is_broken_at_start_can_be_broken() -> None:
+    assert set(BROKEN_AT_START) <= set(NAMES)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from support.collected import over_all
 from support.deploy.files import flags_of
 from support.documents import ROOT, Document, all_documents
 from support.nats.cli_commands import nats_cli, programs_called
@@ -97,28 +98,29 @@ UNMARKED: Final = [
 ]
 
 
-def told_of(command: str) -> str:
-    """Who runs it, or why nobody does; empty when nothing is known of it."""
+def runner_of(command: str) -> str:
+    """The test that runs it, or why none does; empty when neither is known."""
     if HERE.match(command):
         return "run below"
     if command.startswith("nats "):
         return "held to the program's own list below: it changes the reader's system"
     for table in (ELSEWHERE, EXAMPLES):
-        for pattern, told in table.items():
+        for pattern, runner in table.items():
             if re.fullmatch(pattern, command):
-                return told
+                return runner
     return ""
 
 
-@pytest.mark.parametrize(("name", "command"), UNMARKED, ids=[f"{n}: {c[:60]}" for n, c in UNMARKED])
-def test_a_command_is_run_by_a_test_or_marked(name: str, command: str) -> None:
-    assert told_of(command), (
-        f"{name}: `{command}` is run by no test. Write <!-- example: why not --> on the line before its "
-        f"block, or name the test that runs it in {Path(__file__).name}"
-    )
+@over_all(
+    UNMARKED,
+    "a command is run by no test: write <!-- example: why not --> on the line before its block, "
+    f"or name the test that runs it in {Path(__file__).name}",
+)
+def test_a_command_is_run_by_a_test_or_marked(found: tuple[str, str]) -> None:
+    assert runner_of(found[1])
 
 
-@pytest.mark.parametrize("block", [b for b in BLOCKS if b.reason], ids=lambda b: b.commands[0][:60])
+@over_all([b for b in BLOCKS if b.reason], "give a reason in words", lambda b: b.commands[0][:60])
 def test_a_reason_says_something(block: Block) -> None:
     assert len(block.reason) >= _LEAST_REASON
 
@@ -138,7 +140,7 @@ def test_a_command_that_needs_nothing_works(command: str, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("command", sorted({c for _, c in UNMARKED if c.startswith("nats ")}))
+@over_all(sorted({c for _, c in UNMARKED if c.startswith("nats ")}), "correct the nats command")
 def test_a_command_of_the_nats_program_is_one_that_it_knows(command: str) -> None:
     for program, *words in programs_called(command):
         if program == "nats":
@@ -148,22 +150,23 @@ def test_a_command_of_the_nats_program_is_one_that_it_knows(command: str) -> Non
 def flags_given() -> Iterator[tuple[str, str, str]]:
     for block in BLOCKS:
         for command in block.commands:
-            for room, rest in re.findall(r"(?:^|[\s/])streamgauge ([a-z]+)(?= |$)(.*)", command):
-                for flag in re.findall(r"(?<=\s)--[a-z-]+", rest):
-                    if room not in ("alerts", "dashboards") and "archive " not in command:
-                        yield block.document.name, room, flag
+            for name, rest in re.findall(r"(?:^|[\s/])streamgauge ([a-z]+)(?= |$)(.*)", command):
+                for flag in re.findall(r"(?<=\s)--[a-z]+(?:[.-][a-z]+)*", rest):
+                    if name not in ("alerts", "dashboards") and "archive " not in command:
+                        yield block.document.name, name, flag
 
 
 GIVEN: Final = sorted(set(flags_given()))
 
 
-@pytest.mark.parametrize(("name", "room", "flag"), GIVEN)
-def test_every_flag_of_a_command_exists(name: str, room: str, flag: str) -> None:
-    assert flag in flags_of(room), f"{name}: streamgauge {room} {flag}"
+@over_all(GIVEN, "a page gives a flag that the command does not have (page, command, flag)")
+def test_every_flag_of_a_command_exists(given: tuple[str, str, str]) -> None:
+    _, command, flag = given
+    assert flag in flags_of(command), f"unknown flag {flag}"
 
 
 def test_the_tests_that_are_named_are_there() -> None:
-    used = {told_of(command) for _, command in UNMARKED}
+    used = {runner_of(command) for _, command in UNMARKED}
     for place in {*PAGES.values(), *ELSEWHERE.values()}:
         if place in used or place in PAGES.values():
             assert (ROOT / place).exists(), place
@@ -179,4 +182,4 @@ def test_the_checks_above_see_something() -> None:
         )
     )
     assert (block.reason, block.commands) == ("because of that", ("nats x y",))
-    assert told_of("rm -rf x") == ""
+    assert runner_of("rm -rf x") == ""

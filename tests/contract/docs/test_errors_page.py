@@ -8,6 +8,7 @@ from typing import Any, Final
 import pytest
 from nats.aio.client import Client
 from nats.errors import NoRespondersError
+from support.collected import over_all
 from support.documents import Document, read_document
 from support.nats.cli_commands import nats_cli, programs_called
 from support.nats.servers import NEWEST, NOJS, NatsServer, connected, default_options
@@ -60,12 +61,12 @@ def is_quoted(code: int, said: str) -> bool:
     return any(re.fullmatch(pattern, said) for pattern in patterns)
 
 
-@pytest.mark.parametrize("text", SEARCHED)
+@over_all(SEARCHED, "docs/errors.md lacks what people search for")
 def test_what_people_search_for_is_on_the_page(text: str) -> None:
     assert f"`{text}`" in PAGE.text
 
 
-@pytest.mark.parametrize("heading", entries())
+@over_all(entries(), "correct the entry in docs/errors.md")
 def test_an_error_names_its_metric_and_its_runbook(heading: str) -> None:
     text = entries()[heading]
     metrics = re.search(r"\*\*Metric:\*\*\s+(.*?)\*\*Runbook:\*\*", text, re.DOTALL)

@@ -3,30 +3,31 @@
 import re
 import shlex
 from itertools import chain
+from operator import attrgetter
 from typing import Final
 from urllib.parse import unquote
 
-import pytest
 import yaml
+from support.collected import over_all
 from support.documents import ROOT, Document, all_documents, read_document
 
 from exporter import catalog
-from exporter.audit.command.flags import parser as audit_parser
+from exporter.audit.command.parser import parser as audit_parser
 from exporter.settings.config import ExporterSettings
 from exporter.settings.flags import parser
 from streamgauge.serving.settings.loader import build
 
 DOCUMENTS: Final = {document.name: document for document in all_documents()}
-each_document = pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS.keys())
+NAME: Final = attrgetter("name")
 
 METRIC: Final = re.compile(r"(?<![A-Za-z0-9_])streamgauge_[a-z0-9_]+\*?")
 TARGET: Final = re.compile(r"(?<![\w-])make ([a-z][a-z-]*)")
-OUR_PATH: Final = re.compile(r"(?:exporter|streamgauge|bench|tests|docs)/[\w./-]*")
-# Named as what will come; the rooms that own them take them off this list.
-TO_COME: Final[set[str]] = set()
+OUR_PATH: Final = re.compile(
+    r"(?:exporter|archive|spark_rollups|alerts|dashboards|streamgauge|bench|tests|docs)/[\w./-]*"
+)
 
 
-@each_document
+@over_all(DOCUMENTS.values(), "a link leads nowhere: correct it in the page", NAME)
 def test_every_link_leads_somewhere(document: Document) -> None:
     for link in document.links():
         assert "://" not in link, "a place on the web may vanish: name it in words"
@@ -38,14 +39,16 @@ def test_every_link_leads_somewhere(document: Document) -> None:
             assert anchor in read_document(str(target.relative_to(ROOT))).anchors(), link
 
 
-@each_document
+@over_all(DOCUMENTS.values(), "a page names a file that is not there: correct the path", NAME)
 def test_every_file_named_exists(document: Document) -> None:
     for word in document.code():
-        if OUR_PATH.fullmatch(word) and word not in TO_COME:
+        if OUR_PATH.fullmatch(word):
             assert (ROOT / word).exists(), word
 
 
-@each_document
+@over_all(
+    DOCUMENTS.values(), "a page names a metric that exporter/catalog.py does not define", NAME
+)
 def test_every_metric_named_is_in_the_catalogue(document: Document) -> None:
     for name in METRIC.findall(document.text):
         if name.endswith("*"):
@@ -54,31 +57,36 @@ def test_every_metric_named_is_in_the_catalogue(document: Document) -> None:
             assert name in catalog.BY_NAME, name
 
 
-@each_document
-def test_every_question_and_reason_named_is_a_known_one(document: Document) -> None:
+@over_all(
+    DOCUMENTS.values(),
+    "a page names a request or reason that exporter/catalog.py does not list",
+    NAME,
+)
+def test_every_request_and_reason_named_is_a_known_one(document: Document) -> None:
     for reason in re.findall(r'reason(?: `|=")(\w+)', document.text):
         assert reason in (*catalog.REASONS, *catalog.SKIP_REASONS), reason
     for request in re.findall(r'request="(\w+)', document.text):
         assert request in catalog.REQUESTS, request
 
 
-OTHER_ROOMS = ("archive", "spark_rollups", "streamgauge/demo")
+FLAG = r"--[a-z]+(?:[.-][a-z]+)*"
+OTHER_PACKAGES = ("archive", "spark_rollups", "streamgauge/demo")
 
 
-@each_document
+@over_all(DOCUMENTS.values(), "a page names a flag that no command has", NAME)
 def test_every_flag_named_exists(document: Document) -> None:
     helps = parser().format_help() + audit_parser().format_help()
-    known = set(re.findall(r"--[a-z-]+", helps))
-    known = known.union(*(declared_flags(room) for room in OTHER_ROOMS))
+    known = set(re.findall(FLAG, helps))
+    known = known.union(*(declared_flags(package) for package in OTHER_PACKAGES))
     inline = [piece.split()[0] for piece in document.code() if piece.startswith("--")]
     for flag in chain(inline, flags_given_to_the_exporter(document)):
         assert flag in known, flag
 
 
-def declared_flags(room: str) -> set[str]:
-    """As they stand in its source: some rooms have a parser for each of their commands."""
-    sources = (path.read_text() for path in (ROOT / room).rglob("*.py"))
-    return set(chain.from_iterable(re.findall(r'"(--[a-z-]+)"', text) for text in sources))
+def declared_flags(package: str) -> set[str]:
+    """As its source declares them: some packages have a parser for each of their commands."""
+    sources = (path.read_text() for path in (ROOT / package).rglob("*.py"))
+    return set(chain.from_iterable(re.findall(f'"({FLAG})"', text) for text in sources))
 
 
 def flags_given_to_the_exporter(document: Document) -> list[str]:
@@ -88,7 +96,7 @@ def flags_given_to_the_exporter(document: Document) -> list[str]:
     return [word.partition("=")[0] for word in words if word.startswith("--")]
 
 
-@each_document
+@over_all(DOCUMENTS.values(), "a page names a target that the Makefile does not have", NAME)
 def test_every_make_target_named_exists(document: Document) -> None:
     makefile = (ROOT / "Makefile").read_text()
     targets = set(re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE))
@@ -96,7 +104,7 @@ def test_every_make_target_named_exists(document: Document) -> None:
         assert target in targets, target
 
 
-@each_document
+@over_all(DOCUMENTS.values(), "a page has a settings example that the exporter refuses", NAME)
 def test_every_settings_example_is_accepted(document: Document) -> None:
     for block in document.blocks("yaml"):
         settings = yaml.safe_load(block)
@@ -133,7 +141,13 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
     assert reached == set(DOCUMENTS)
 
 
-@pytest.mark.parametrize("recipe", ["Add a metric", "Add an alert", "Add a board"])
+RECIPES = (
+    "Add a metric", "Add an alert", "Add a board", "Add a check", "Add a finding", "Add a chapter",
+    "Add a rollup",
+)  # fmt: skip
+
+
+@over_all(RECIPES, "CONTRIBUTING.md: a recipe has at most four steps, each with a file or command")
 def test_a_recipe_has_at_most_four_steps_and_names_files(recipe: str) -> None:
     steps = re.findall(r"^\d+\. .*?(?=^\d+\. |\Z)", recipe_text(recipe), re.MULTILINE | re.DOTALL)
     assert 1 <= len(steps) <= 4
@@ -144,11 +158,17 @@ def recipe_text(recipe: str) -> str:
     return DOCUMENTS["CONTRIBUTING.md"].section(recipe).text
 
 
-def test_decisions_are_numbered_dated_and_name_their_price() -> None:
-    decisions = [one for name, one in DOCUMENTS.items() if name.startswith("docs/decisions/")]
-    for number, decision in enumerate(decisions, start=1):
+def test_decisions_have_number_status_date_and_sections() -> None:
+    pages = [one for name, one in DOCUMENTS.items() if name.startswith("docs/decisions/0")]
+    index = DOCUMENTS["docs/decisions/README.md"]
+    for number, decision in enumerate(pages, start=1):
         assert decision.path.name.startswith(f"{number:04}-"), decision.name
         assert decision.text.startswith(f"# {number}. "), decision.name
-        assert re.search(r"^\d{4}-\d\d-\d\d$", decision.text, re.MULTILINE), decision.name
-        for heading in ("Context", "Choice", "Price"):
+        assert re.search(r"^- Status: (accepted|superseded by .+)$", decision.text, re.MULTILINE), (
+            f"{decision.name}: write `- Status: accepted` or `- Status: superseded by NUMBER`"
+        )
+        assert re.search(r"^- Date: \d{4}-\d\d-\d\d$", decision.text, re.MULTILINE), decision.name
+        for heading in ("Context", "Decision", "Consequences"):
             assert decision.section(heading).text.strip(), decision.name
+    listed = [link for link in index.links() if link.startswith("0")]
+    assert listed == [decision.path.name for decision in pages], "docs/decisions/README.md"

@@ -1,4 +1,4 @@
-"""docs/migrate.md leaves no name of the other exporters out, and says nothing that is not so."""
+"""docs/migrate.md lists every metric of the other exporters, and its statements are true."""
 
 from __future__ import annotations
 
@@ -10,34 +10,33 @@ import promql_parser
 import pytest
 from support.peer_exporters import PEERS, recorded
 
-from alerts import compatibility_exporter, compatibility_surveyor
-from alerts.compatibility import ROOT, SETS, generated, main
-from alerts.compatibility_names import Family, Old
+from alerts.compatibility import nats_surveyor, prometheus_nats_exporter
+from alerts.compatibility.mapping import Family, OldMetric
+from alerts.compatibility.rule_files import ROOT, SETS, generated, main
 from exporter import catalog
-from exporter.metric import PREFIX, Kind, Level
+from exporter.metric import PREFIX, Kind, Level, Metric
 
-TABLES: Final[dict[str, tuple[Mapping[str, Sequence[Old]], Sequence[Family]]]] = {
-    PEERS[0]: (compatibility_exporter.NAMES, compatibility_exporter.FAMILIES),
-    PEERS[1]: (compatibility_surveyor.NAMES, compatibility_surveyor.FAMILIES),
+TABLES: Final[dict[str, tuple[Mapping[str, Sequence[OldMetric]], Sequence[Family]]]] = {
+    PEERS[0]: (prometheus_nats_exporter.NAMES, prometheus_nats_exporter.FAMILIES),
+    PEERS[1]: (nats_surveyor.NAMES, nats_surveyor.FAMILIES),
 }
 OLDS: Final = {old.name: old for _, olds in SETS.values() for old in olds}
-each_old = pytest.mark.parametrize("old", OLDS.values(), ids=OLDS.keys())
 
 
-@pytest.mark.parametrize("name", generated())
-def test_the_committed_file_is_fresh(name: str) -> None:
-    committed = (ROOT / name).read_text(encoding="utf-8")
-    assert committed == generated()[name], "run python -m alerts.compatibility"
+def test_the_committed_files_are_up_to_date() -> None:
+    texts = generated().items()
+    stale = [name for name, text in texts if (ROOT / name).read_text(encoding="utf-8") != text]
+    assert not stale, f"run python -m alerts.compatibility and commit {stale}"
 
 
 @pytest.mark.parametrize("program", PEERS)
-def test_every_name_that_the_old_exporter_serves_has_its_line(program: str) -> None:
+def test_every_metric_of_the_old_exporter_is_listed(program: str) -> None:
     names, families = TABLES[program]
     listed = {old.name for part in names.values() for old in part}
-    beginnings = tuple(family.beginning for family in families)
+    prefixes = tuple(family.prefix for family in families)
     served = recorded().names(program)
     assert len(served) > 80
-    assert {name for name in served - listed if not name.startswith(beginnings)} == set()
+    assert {name for name in served - listed if not name.startswith(prefixes)} == set()
 
 
 @pytest.mark.parametrize("program", PEERS)
@@ -46,46 +45,52 @@ def test_no_name_is_listed_twice(program: str) -> None:
     assert len(names) == len(set(names))
 
 
-@each_old
-def test_the_new_name_is_in_the_catalogue(old: Old) -> None:
-    if old.new:
-        assert PREFIX + old.new.partition("{")[0] in catalog.BY_NAME
+def metric_of(old: OldMetric) -> Metric | None:
+    return catalog.BY_NAME.get(PREFIX + old.new.partition("{")[0])
 
 
-@each_old
-def test_a_metric_of_the_level_full_is_called_so(old: Old) -> None:
-    if old.new:
-        full = catalog.BY_NAME[PREFIX + old.new.partition("{")[0]].level is Level.FULL
-        assert full == ("Level full" in old.note)
+def test_every_new_name_is_in_the_catalogue() -> None:
+    assert [old.name for old in OLDS.values() if old.new and metric_of(old) is None] == []
 
 
-@each_old
-def test_what_became_a_counter_is_called_so(old: Old) -> None:
-    """Only where the old one was a gauge: nats-surveyor has counters too."""
-    if old.rule and old.note == "A counter now: `rate` and `increase` are right.":
-        assert catalog.BY_NAME[PREFIX + old.new].kind is Kind.COUNTER
-        types = "\n".join(recorded().texts.values())
+def test_a_note_names_the_level_full() -> None:
+    def is_full(old: OldMetric) -> bool:
+        metric = metric_of(old)
+        return metric is not None and metric.level is Level.FULL
+
+    wrong = [old.name for old in OLDS.values() if is_full(old) != ("Level full" in old.note)]
+    assert not wrong, f"correct the notes in alerts/compatibility: {wrong}"
+
+
+def test_a_new_counter_was_a_gauge() -> None:
+    """nats-surveyor has counters too."""
+    types = "\n".join(recorded().texts.values())
+    wrong = []
+    for old in OLDS.values():
+        if not old.rule or old.note != "A counter now: `rate` and `increase` are right.":
+            continue
+        metric = metric_of(old)
         base = re.sub(
             "^nats_(?=varz|stream_last|consumer_del)", "(?:gnatsd|jetstream|nats)_", old.name
         )
-        assert re.search(rf"^# TYPE {base} gauge$", types, re.MULTILINE)
+        was_gauge = re.search(rf"^# TYPE {base} gauge$", types, re.MULTILINE)
+        if metric is None or metric.kind is not Kind.COUNTER or not was_gauge:
+            wrong.append(old.name)
+    assert not wrong, f"correct the notes in alerts/compatibility: {wrong}"
 
 
-@each_old
-def test_a_rule_asks_only_for_series_of_ours(old: Old) -> None:
-    if old.rule:
-        promql_parser.parse(old.rule)
-        asked = set(re.findall(r"streamgauge_\w+", old.rule))
-        assert asked
-        assert asked <= set(catalog.BY_NAME)
+def test_every_rule_parses() -> None:
+    for old in OLDS.values():
+        if old.rule:
+            promql_parser.parse(old.rule)
 
 
-@each_old
-def test_a_name_without_a_rule_says_why(old: Old) -> None:
-    assert old.rule or old.note
+def test_a_name_without_a_rule_has_a_reason() -> None:
+    missing = [old.name for old in OLDS.values() if not old.rule and not old.note]
+    assert not missing, f"add a note in alerts/compatibility: {missing}"
 
 
-def test_what_the_page_says_of_unlimited_is_true() -> None:
+def test_the_old_exporter_reports_unlimited_as_documented() -> None:
     samples = recorded().samples(PEERS[0])
     limits = {s.value for s in samples if s.name == "jetstream_stream_limit_bytes"}
     assert limits == {1e7, -1}
@@ -93,19 +98,19 @@ def test_what_the_page_says_of_unlimited_is_true() -> None:
     assert accounts == {2.0**64, 100 * 2.0**20}
 
 
-def test_what_the_page_says_of_followers_is_true() -> None:
+def test_followers_report_zero_as_documented() -> None:
     samples = [
         s for s in recorded().samples(PEERS[0])
         if s.name == "jetstream_consumer_num_pending" and s.labels["consumer_name"] == "idler"
     ]  # fmt: skip
-    told = {s.labels["is_consumer_leader"]: s.value for s in samples}
-    assert told == {"true": 50, "false": 0}
+    pending = {s.labels["is_consumer_leader"]: s.value for s in samples}
+    assert pending == {"true": 50, "false": 0}
 
 
 def test_the_rules_are_printed_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nats-surveyor"]) == 0
     assert "record: nats_stream_total_messages" in capsys.readouterr().out
     assert main(["another"]) == 2
-    said = capsys.readouterr().err
-    assert "another: is not one of prometheus-nats-exporter" in said
-    assert said.count("\n") == 1
+    error = capsys.readouterr().err
+    assert "another: is not one of prometheus-nats-exporter" in error
+    assert error.count("\n") == 1

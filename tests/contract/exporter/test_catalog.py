@@ -1,4 +1,4 @@
-"""The catalogue against what recorded answers of real servers become: source, samples, text."""
+"""The catalogue against what recorded responses of real servers become: source, samples, text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SYSTEM = "nats"
 MOST_SERIES_OF_A_CONSUMER = 24
 # The clock may be ahead or behind; everything else counts or measures.
 MAY_BE_NEGATIVE = {catalog.SERVER_CLOCK_OFFSET_SECONDS.name}
-# One answer says these together with the clock of the exporter.
+# One response gives these together with the clock of the exporter.
 NEED_A_CLOCK = {
     catalog.SERVER_CLOCK_OFFSET_SECONDS,
     catalog.SERVER_CLOCK_UNCERTAINTY_SECONDS,
@@ -57,12 +57,12 @@ def produced() -> set[Metric]:
     return {block.metric for recording in ALL for block in page(recording).blocks}
 
 
-def test_every_entry_that_an_answer_gives_is_given_by_a_recorded_one() -> None:
+def test_every_entry_that_a_response_gives_is_given_by_a_recorded_one() -> None:
     wanted = {metric for metric in catalog.ALL if metric.origin is Origin.RESPONSE}
     assert sorted(metric.name for metric in wanted - produced()) == []
 
 
-def test_answers_give_nothing_that_the_catalogue_calls_otherwise() -> None:
+def test_responses_give_nothing_that_the_catalogue_calls_otherwise() -> None:
     others = {metric for metric in produced() if metric.origin is not Origin.RESPONSE}
     assert others == NEED_A_CLOCK
 
@@ -83,12 +83,12 @@ def test_every_sample_has_exactly_the_labels_of_its_definition(recording: Record
 
 
 @every_recording
-def test_no_series_stands_twice(recording: Recording) -> None:
+def test_no_series_appears_twice(recording: Recording) -> None:
     assert twice(samples(recording)) == []
 
 
 @every_recording
-def test_no_series_stands_twice_when_two_systems_share_a_page(recording: Recording) -> None:
+def test_no_series_appears_twice_when_two_systems_share_a_page(recording: Recording) -> None:
     both = samples_of(text_of(page(recording, "east"), page(recording, "west")))
     assert twice(both) == []
     assert len(both) == 2 * len(samples(recording))
@@ -109,7 +109,7 @@ def test_no_server_spelling_of_unlimited_or_unknown_is_exposed(recording: Record
 
 
 @every_recording
-def test_no_moment_lies_outside_the_time_of_the_recording(recording: Recording) -> None:
+def test_no_timestamp_lies_outside_the_time_of_the_recording(recording: Recording) -> None:
     taken = snapshot(recording).taken
     moments = [each for each in samples(recording) if each.name.endswith("_timestamp_seconds")]
     assert moments != []
@@ -117,7 +117,7 @@ def test_no_moment_lies_outside_the_time_of_the_recording(recording: Recording) 
 
 
 @every_recording
-def test_both_formats_say_the_same(recording: Recording) -> None:
+def test_both_formats_agree(recording: Recording) -> None:
     as_open = samples_of(text_of(page(recording), fmt=Format.OPENMETRICS), Format.OPENMETRICS)
     assert [(key(each), each.value) for each in as_open] == [
         (key(each), each.value) for each in samples(recording)
@@ -125,7 +125,7 @@ def test_both_formats_say_the_same(recording: Recording) -> None:
 
 
 @every_recording
-def test_the_number_of_series_is_told_right(recording: Recording) -> None:
+def test_the_number_of_series_is_reported_right(recording: Recording) -> None:
     assert page(recording).series == len(samples(recording))
 
 
@@ -139,8 +139,8 @@ def test_an_ordinary_consumer_has_at_most_about_24_core_series(recording: Record
         if is_ordinary(row)
     }
     assert ordinary != {}
-    room = MOST_SERIES_OF_A_CONSUMER - core_series_still_to_come()
-    assert {name: number for name, number in ordinary.items() if number > room} == {}
+    left = MOST_SERIES_OF_A_CONSUMER - core_series_still_to_come()
+    assert {name: number for name, number in ordinary.items() if number > left} == {}
 
 
 def consumer_of(sample: Sample) -> tuple[str, str, str]:
@@ -158,7 +158,7 @@ def is_ordinary(row: Consumer) -> bool:
 
 
 def core_series_still_to_come() -> int:
-    """Derived ones that a healthy consumer shows; the two left out tell of trouble."""
+    """Derived ones that a healthy consumer shows; the two excluded ones show faults."""
     rare = {catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES, catalog.CONSUMER_RETENTION_HEADROOM_RATIO}
     return sum(
         1
@@ -180,17 +180,17 @@ def promtool() -> Path:
 
 def lint(promtool: Path, text: str) -> str:
     """What promtool finds wrong; it warns on a stream of its own and still exits with 0."""
-    asked = [str(promtool), "check", "metrics"]
-    done = subprocess.run(asked, input=text, capture_output=True, text=True, check=False)
+    command = [str(promtool), "check", "metrics"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
 
 @every_recording
-def test_promtool_finds_nothing_to_say(recording: Recording, promtool: Path) -> None:
+def test_promtool_finds_nothing_to_report(recording: Recording, promtool: Path) -> None:
     assert lint(promtool, text_of(page(recording))) == ""
 
 
-def test_promtool_would_say_something(promtool: Path) -> None:
+def test_promtool_would_report_something(promtool: Path) -> None:
     broken = text_of(page(ALL[0])).replace("_deliveries_total", "_deliveries")
     assert "consumer_deliveries" in lint(promtool, broken)
 
@@ -206,7 +206,7 @@ class Own:
 
 
 async def whole_page(recording: Recording, fmt: Format) -> str:
-    """A scrape of an exporter that polled once: the answers, and what it says of itself."""
+    """A scrape of an exporter that polled once: the responses, and its self metrics."""
     player = Player(Tape.load(recording.path))
     source = player.source(recording.source, SYSTEM)
     poller = SystemPoller(SYSTEM, recording.source, (), source, Renderer(SYSTEM, FULL), 15, 10)
@@ -217,7 +217,7 @@ async def whole_page(recording: Recording, fmt: Format) -> str:
 
 
 @pytest.mark.parametrize("recording", recordings("one-down"), ids=str)
-def test_promtool_finds_nothing_to_say_of_the_whole_page(
+def test_promtool_finds_nothing_to_report_of_the_whole_page(
     recording: Recording, promtool: Path
 ) -> None:
     text = asyncio.run(whole_page(recording, Format.TEXT))

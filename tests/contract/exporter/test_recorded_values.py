@@ -21,12 +21,12 @@ KNOWS_PAUSES = [version for version in VERSIONS if since(version, "2.11.0")]
 
 @cache
 def samples(version: str) -> list[Sample]:
-    """As the account source tells them; that the others tell the same is a test of its own."""
+    """From the account source; another test compares the sources."""
     found = snapshot(Recording(version, "standalone", "account"))
     return samples_of(text_of(rendered(found)))
 
 
-def told(version: str, metric: Metric, **labels: str) -> list[float]:
+def values(version: str, metric: Metric, **labels: str) -> list[float]:
     return values_of(samples(version), metric, account="APP", **labels)
 
 
@@ -55,27 +55,27 @@ def info(version: str, metric: Metric, *names: str, **labels: str) -> tuple[str,
 def test_what_a_stream_holds(
     version: str, stream: str, stored: int, left: int, deleted: int
 ) -> None:
-    assert told(version, catalog.STREAM_STORED_MESSAGES, stream=stream) == [stored]
-    assert told(version, catalog.STREAM_MESSAGES, stream=stream) == [left]
-    assert told(version, catalog.STREAM_DELETED_MESSAGES, stream=stream) == [deleted]
+    assert values(version, catalog.STREAM_STORED_MESSAGES, stream=stream) == [stored]
+    assert values(version, catalog.STREAM_MESSAGES, stream=stream) == [left]
+    assert values(version, catalog.STREAM_DELETED_MESSAGES, stream=stream) == [deleted]
 
 
 @every_version
 def test_every_limit_of_the_limited_stream(version: str) -> None:
-    assert told(version, catalog.STREAM_MAX_MESSAGES, stream="LIMITED") == [100]
-    assert told(version, catalog.STREAM_MAX_BYTES, stream="LIMITED") == [1_000_000]
-    assert told(version, catalog.STREAM_MAX_AGE_SECONDS, stream="LIMITED") == [3600]
-    assert told(version, catalog.STREAM_MAX_CONSUMERS, stream="LIMITED") == [10]
-    assert told(version, catalog.STREAM_MAX_MESSAGES_PER_SUBJECT, stream="LIMITED") == [50]
-    assert told(version, catalog.STREAM_DUPLICATE_WINDOW_SECONDS, stream="LIMITED") == [30]
-    ratio = told(version, catalog.STREAM_FILL_RATIO, stream="LIMITED", limit="messages")
+    assert values(version, catalog.STREAM_MAX_MESSAGES, stream="LIMITED") == [100]
+    assert values(version, catalog.STREAM_MAX_BYTES, stream="LIMITED") == [1_000_000]
+    assert values(version, catalog.STREAM_MAX_AGE_SECONDS, stream="LIMITED") == [3600]
+    assert values(version, catalog.STREAM_MAX_CONSUMERS, stream="LIMITED") == [10]
+    assert values(version, catalog.STREAM_MAX_MESSAGES_PER_SUBJECT, stream="LIMITED") == [50]
+    assert values(version, catalog.STREAM_DUPLICATE_WINDOW_SECONDS, stream="LIMITED") == [30]
+    ratio = values(version, catalog.STREAM_FILL_RATIO, stream="LIMITED", limit="messages")
     assert ratio == [0.13]
 
 
 @every_version
 def test_no_limit_of_the_stream_without_limits(version: str) -> None:
-    assert told(version, catalog.STREAM_FILL_RATIO, stream="ORDERS") == []
-    assert told(version, catalog.STREAM_MAX_AGE_SECONDS, stream="ORDERS") == []
+    assert values(version, catalog.STREAM_FILL_RATIO, stream="ORDERS") == []
+    assert values(version, catalog.STREAM_MAX_AGE_SECONDS, stream="ORDERS") == []
 
 
 @pytest.mark.parametrize(
@@ -106,55 +106,55 @@ def test_compression_where_it_is_known(version: str) -> None:
 
 
 @every_version
-def test_the_source_without_an_origin_is_in_error_and_was_never_heard(version: str) -> None:
+def test_the_source_without_an_origin_is_in_error_and_never_responded(version: str) -> None:
     gone = {"stream": "GATHERED", "source": "GONE"}
-    assert told(version, catalog.STREAM_SOURCE_ERROR, **gone) == [1]
-    assert told(version, catalog.STREAM_SOURCE_ACTIVE_SECONDS, **gone) == []
-    assert told(version, catalog.STREAM_SOURCE_ERROR, stream="GATHERED", source="LIMITED") == [0]
-    assert told(version, catalog.STREAM_SOURCE_LAG, stream="COPY", source="ORDERS") == [0]
+    assert values(version, catalog.STREAM_SOURCE_ERROR, **gone) == [1]
+    assert values(version, catalog.STREAM_SOURCE_ACTIVE_SECONDS, **gone) == []
+    assert values(version, catalog.STREAM_SOURCE_ERROR, stream="GATHERED", source="LIMITED") == [0]
+    assert values(version, catalog.STREAM_SOURCE_LAG, stream="COPY", source="ORDERS") == [0]
 
 
 @every_version
 def test_a_worker_that_left_two_holes(version: str) -> None:
-    """It got ten messages (three sequences were deleted), the floor stands at the fourth."""
+    """It got ten messages (three sequences were deleted), the floor is at the fourth."""
     worker = {"stream": "ORDERS", "consumer": "worker"}
-    assert told(version, catalog.CONSUMER_DELIVERIES, **worker) == [10]
-    assert told(version, catalog.CONSUMER_DELIVERED_STREAM_SEQ, **worker) == [13]
-    assert told(version, catalog.CONSUMER_NUM_ACK_PENDING, **worker) == [3]
-    assert told(version, catalog.CONSUMER_NUM_PENDING, **worker) == [47]
-    assert told(version, catalog.CONSUMER_ACK_FLOOR_GAP, **worker) == [7]
-    assert told(version, catalog.CONSUMER_ACK_FLOOR_GAP_DELIVERIES, **worker) == [6]
-    assert told(version, catalog.CONSUMER_ACK_FLOOR_GAP_RATIO, **worker) == [0.15]
+    assert values(version, catalog.CONSUMER_DELIVERIES, **worker) == [10]
+    assert values(version, catalog.CONSUMER_DELIVERED_STREAM_SEQ, **worker) == [13]
+    assert values(version, catalog.CONSUMER_NUM_ACK_PENDING, **worker) == [3]
+    assert values(version, catalog.CONSUMER_NUM_PENDING, **worker) == [47]
+    assert values(version, catalog.CONSUMER_ACK_FLOOR_GAP, **worker) == [7]
+    assert values(version, catalog.CONSUMER_ACK_FLOOR_GAP_DELIVERIES, **worker) == [6]
+    assert values(version, catalog.CONSUMER_ACK_FLOOR_GAP_RATIO, **worker) == [0.15]
 
 
 @every_version
 def test_a_message_that_ran_out_of_deliveries(version: str) -> None:
     poisoned = {"stream": "ORDERS", "consumer": "poisoned"}
-    assert told(version, catalog.CONSUMER_EXHAUSTED_MESSAGES, **poisoned) == [1]
-    assert told(version, catalog.CONSUMER_NUM_ACK_PENDING, **poisoned) == [0]
-    assert told(version, catalog.CONSUMER_ACK_FLOOR_GAP, **poisoned) == [0]
-    assert told(version, catalog.CONSUMER_RETRY_HORIZON_SECONDS, **poisoned) == [1800]
+    assert values(version, catalog.CONSUMER_EXHAUSTED_MESSAGES, **poisoned) == [1]
+    assert values(version, catalog.CONSUMER_NUM_ACK_PENDING, **poisoned) == [0]
+    assert values(version, catalog.CONSUMER_ACK_FLOOR_GAP, **poisoned) == [0]
+    assert values(version, catalog.CONSUMER_RETRY_HORIZON_SECONDS, **poisoned) == [1800]
 
 
 @every_version
 def test_retries_with_a_backoff(version: str) -> None:
     """Five deliveries, so four waits: ten minutes, then twenty three times."""
     patient = {"stream": "ORDERS", "consumer": "patient"}
-    assert told(version, catalog.CONSUMER_BACKOFF_STEPS, **patient) == [2]
-    assert told(version, catalog.CONSUMER_RETRY_HORIZON_SECONDS, **patient) == [4200]
-    assert told(version, catalog.CONSUMER_BACKOFF_STEPS, consumer="worker") == []
+    assert values(version, catalog.CONSUMER_BACKOFF_STEPS, **patient) == [2]
+    assert values(version, catalog.CONSUMER_RETRY_HORIZON_SECONDS, **patient) == [4200]
+    assert values(version, catalog.CONSUMER_BACKOFF_STEPS, consumer="worker") == []
 
 
 @every_version
 def test_push_consumers_with_and_without_a_listener(version: str) -> None:
-    assert told(version, catalog.CONSUMER_PUSH_BOUND, consumer="bound") == [1]
-    assert told(version, catalog.CONSUMER_PUSH_BOUND, consumer="unbound") == [0]
-    assert told(version, catalog.CONSUMER_PUSH_BOUND, consumer="worker") == []
+    assert values(version, catalog.CONSUMER_PUSH_BOUND, consumer="bound") == [1]
+    assert values(version, catalog.CONSUMER_PUSH_BOUND, consumer="unbound") == [0]
+    assert values(version, catalog.CONSUMER_PUSH_BOUND, consumer="worker") == []
 
 
 @every_version
 def test_two_pulls_wait(version: str) -> None:
-    assert told(version, catalog.CONSUMER_NUM_WAITING, consumer="asking") == [2]
+    assert values(version, catalog.CONSUMER_NUM_WAITING, consumer="asking") == [2]
 
 
 @pytest.mark.parametrize(
@@ -181,9 +181,9 @@ def test_what_a_consumer_is(
 @every_version
 def test_ephemerals_are_counted(version: str) -> None:
     ephemerals = catalog.STREAM_EPHEMERAL_CONSUMERS
-    assert told(version, ephemerals, stream="ORDERS") == [1]
-    assert told(version, ephemerals, stream="LIMITED") == [1]
-    assert told(version, ephemerals, stream="EMPTY") == [0]
+    assert values(version, ephemerals, stream="ORDERS") == [1]
+    assert values(version, ephemerals, stream="LIMITED") == [1]
+    assert values(version, ephemerals, stream="EMPTY") == [0]
 
 
 @pytest.mark.parametrize("version", KNOWS_METADATA)
@@ -198,13 +198,13 @@ def test_limits_of_the_owner(version: str) -> None:
 @pytest.mark.parametrize("version", KNOWS_METADATA)
 def test_several_filters_are_a_filter(version: str) -> None:
     assert info(version, catalog.CONSUMER_INFO, "filtered", consumer="overseas") == ("true",)
-    assert told(version, catalog.CONSUMER_NUM_PENDING, consumer="overseas") == [40]
+    assert values(version, catalog.CONSUMER_NUM_PENDING, consumer="overseas") == [40]
 
 
 @pytest.mark.parametrize("version", KNOWS_PAUSES)
 def test_pauses_and_priority_groups(version: str) -> None:
-    assert told(version, catalog.CONSUMER_PAUSED) == [1]
-    (left,) = told(version, catalog.CONSUMER_PAUSE_REMAINING_SECONDS, consumer="resting")
+    assert values(version, catalog.CONSUMER_PAUSED) == [1]
+    (left,) = values(version, catalog.CONSUMER_PAUSE_REMAINING_SECONDS, consumer="resting")
     assert 5 * 3600 < left < 6 * 3600
     group = info(version, catalog.CONSUMER_INFO, "priority_policy", consumer="helped")
     assert group == ("overflow",)

@@ -1,4 +1,4 @@
-"""The recorded answers themselves: complete, small, true to the byte and free of this machine."""
+"""The recorded responses themselves: complete, small, true to the byte and free of this machine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_folder_stays_small() -> None:
 
 
 @every_recording
-def test_a_recording_says_where_it_comes_from(recording: Recording) -> None:
+def test_a_recording_shows_where_it_comes_from(recording: Recording) -> None:
     tape = Tape.load(recording.path)
     assert sorted(tape.about) == ["command", "date", "server"]
     responses = [reply.text for each in tape.exchanges.values() for reply in each.replies]
@@ -89,7 +89,7 @@ def tape_of(*replies: TapedReply, error: TapedError | None = None) -> Tape:
         '{"word":"\\u00e9 é \\n"}',
     ],
 )
-def test_an_answer_comes_back_byte_by_byte(text: str, tmp_path: Path) -> None:
+def test_a_response_comes_back_byte_by_byte(text: str, tmp_path: Path) -> None:
     path = tmp_path / "scene" / "source.json"
     tape = tape_of(TapedReply(text, {"Content-Encoding": "gzip"}, 0.25, 200))
     tape.save(path)
@@ -97,7 +97,7 @@ def test_an_answer_comes_back_byte_by_byte(text: str, tmp_path: Path) -> None:
 
 
 def test_a_failure_comes_back(tmp_path: Path) -> None:
-    tape = tape_of(error=TapedError("timeout", "nobody spoke"))
+    tape = tape_of(error=TapedError("timeout", "no client spoke"))
     tape.save(tmp_path / "source.json")
     assert Tape.load(tmp_path / "source.json") == tape
 
@@ -109,14 +109,14 @@ def test_a_file_is_as_the_recorder_would_write_it(recording: Recording, tmp_path
     assert again.read_text(encoding="utf-8") == recording.path.read_text(encoding="utf-8")
 
 
-def test_a_question_that_was_not_recorded_fails_and_names_it() -> None:
+def test_a_request_that_was_not_recorded_fails_and_names_it() -> None:
     player = Player(tape_of(TapedReply("{}", {}, 0.1)))
     with pytest.raises(NotRecordedError, match=r"ANOTHER\.QUESTION"):
         player.response("ANOTHER.QUESTION")
 
 
 @every_recording
-def test_answers_are_kept_so_that_a_change_can_be_read(recording: Recording) -> None:
+def test_responses_are_kept_so_that_a_change_can_be_read(recording: Recording) -> None:
     """As JSON values, not as one long text."""
     exchanges = json.loads(recording.path.read_text(encoding="utf-8"))["exchanges"]
     replies = [reply for each in exchanges for reply in each.get("replies", ())]

@@ -1,4 +1,4 @@
-"""Whatever the signals can tell and the events can say has its series, and nothing else has."""
+"""Every signal and event counter has its series, and nothing else has."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from exporter.signals.results import ConsumerSignals, Signals, StreamSignals
 
 STREAM, CONSUMER = ("APP", "ORDERS"), ("APP", "ORDERS", "worker")
 SIGNALS = (Origin.DERIVED, Origin.EVENT)
-# Told by the sources and the audit, each with tests of its own.
+# Reported by the sources and the audit, each with tests of its own.
 ELSEWHERE = {
     catalog.SERVER_CLOCK_OFFSET_SECONDS,
     catalog.SERVER_CLOCK_UNCERTAINTY_SECONDS,
@@ -43,7 +43,7 @@ def served() -> set[Metric]:
     published = PublishSignals(
         {STREAM: filled(StreamPublishes)}, {CONSUMER: filled(ConsumerReplies)}
     )
-    heard = EventCounts(
+    events = EventCounts(
         {CONSUMER: ConsumerCounts(1, 1, 7, frozenset({7}), (("client", 1),), Histogram((1.0,), (1, 0), 0.5))},
         {STREAM: StreamCounts(1, 1, 1, ((10071, 1),))},
         {("APP", "stream_created"): 1},
@@ -51,18 +51,18 @@ def served() -> set[Metric]:
         TapState("APP", active=True),
     )  # fmt: skip
     page = Renderer("nats", FULL).render(
-        snapshot(stream(), asset, server("n1")), signals, published, heard
+        snapshot(stream(), asset, server("n1")), signals, published, events
     )
     blocks = {block.metric for block in page.blocks}
-    return blocks | {sample.metric for sample in event_self_samples("nats", heard)}
+    return blocks | {sample.metric for sample in event_self_samples("nats", events)}
 
 
-def test_every_derived_and_heard_metric_has_its_series() -> None:
+def test_every_derived_and_received_metric_has_its_series() -> None:
     wanted = {metric for metric in catalog.ALL if metric.origin in SIGNALS} - ELSEWHERE
     assert sorted(metric.name for metric in wanted - served()) == []
 
 
-def test_what_only_the_exporter_knows_of_its_listening_is_said() -> None:
+def test_what_only_the_exporter_knows_of_its_listening_is_reported() -> None:
     of_events = {
         catalog.PUBLISH_ACK_TAP_ACTIVE,
         catalog.PUBLISH_ACK_TAP_DROPPED,

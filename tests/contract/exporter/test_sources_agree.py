@@ -1,4 +1,4 @@
-"""Three ways to ask, one answer: recordings of the same scene must become the same series."""
+"""Three sources, one result: recordings of the same scene must become the same series."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from exporter.model import ConsumerConfig, StreamConfig
 STANDALONE = sorted({each.version for each in recordings("standalone")})
 CLUSTERED = sorted({each.version for each in recordings("cluster")})
 OTHERS = ("account", "monitor")
-# These tell how long ago something was, and the sources were recorded one after the other.
+# These show how long ago something was, and the sources were recorded one after the other.
 MOVING = {
     catalog.CONSUMER_PAUSE_REMAINING_SECONDS,
     catalog.STREAM_SOURCE_ACTIVE_SECONDS,
     catalog.STREAM_REPLICA_ACTIVE_SECONDS,
 }
-# An ordinary user is not told that the server limits the consumers of every stream (since 2.15).
+# An ordinary user does not see that the server limits the consumers of every stream (since 2.15).
 SERVER_DEFAULT = 1000
 
 standalone = pytest.mark.parametrize("version", STANDALONE)
@@ -29,8 +29,8 @@ other_source = pytest.mark.parametrize("source", OTHERS)
 
 
 @cache
-def told(version: str, scene: str, source: str) -> dict[Key, float]:
-    """All series of the streams and consumers of APP that stand still."""
+def series(version: str, scene: str, source: str) -> dict[Key, float]:
+    """All series of the streams and consumers of APP that are unchanged."""
     whole = series_of(snapshot(Recording(version, scene, source)))
     return {key: value for key, value in whole.items() if stands_still(key)}
 
@@ -67,21 +67,23 @@ def follows_from_max_consumers(key: Key) -> bool:
 
 
 def expected(version: str, scene: str, source: str) -> dict[Key, float]:
-    """What the system source tells, as far as the other source can know it."""
-    whole = told(version, scene, "system")
+    """What the system source shows, as far as the other source can know it."""
+    whole = series(version, scene, "system")
     return without_server_default(whole) if source == "account" else whole
 
 
 @other_source
 @standalone
-def test_the_same_series_are_told(version: str, source: str) -> None:
-    assert set(told(version, "standalone", source)) == set(expected(version, "standalone", source))
+def test_the_same_series_are_reported(version: str, source: str) -> None:
+    assert set(series(version, "standalone", source)) == set(
+        expected(version, "standalone", source)
+    )
 
 
 @other_source
 @standalone
-def test_what_stands_still_has_the_same_value(version: str, source: str) -> None:
-    mine, theirs = told(version, "standalone", source), expected(version, "standalone", source)
+def test_what_is_unchanged_has_the_same_value(version: str, source: str) -> None:
+    mine, theirs = series(version, "standalone", source), expected(version, "standalone", source)
     differ = {
         key: (value, theirs[key])
         for key, value in mine.items()
@@ -92,8 +94,8 @@ def test_what_stands_still_has_the_same_value(version: str, source: str) -> None
 
 @other_source
 @standalone
-def test_moments_differ_by_no_more_than_the_clock_is_unsure(version: str, source: str) -> None:
-    mine, theirs = told(version, "standalone", source), expected(version, "standalone", source)
+def test_timestamps_differ_by_no_more_than_the_clock_is_unsure(version: str, source: str) -> None:
+    mine, theirs = series(version, "standalone", source), expected(version, "standalone", source)
     moments = {key: value for key, value in mine.items() if is_moment(key)}
     assert moments != {}
     assert moments == pytest.approx({key: theirs[key] for key in moments}, abs=0.25)
@@ -101,11 +103,11 @@ def test_moments_differ_by_no_more_than_the_clock_is_unsure(version: str, source
 
 @other_source
 @pytest.mark.parametrize("version", CLUSTERED)
-def test_a_cluster_is_told_alike(version: str, source: str) -> None:
-    mine, theirs = told(version, "cluster", source), expected(version, "cluster", source)
+def test_a_cluster_is_reported_alike(version: str, source: str) -> None:
+    mine, theirs = series(version, "cluster", source), expected(version, "cluster", source)
     assert set(mine) == set(theirs)
-    still = {key for key in mine if not is_moment(key)}
-    assert {key: mine[key] for key in still} == {key: theirs[key] for key in still}
+    unchanged = {key for key in mine if not is_moment(key)}
+    assert {key: mine[key] for key in unchanged} == {key: theirs[key] for key in unchanged}
 
 
 Configs = dict[tuple[str, ...], StreamConfig | ConsumerConfig | None]

@@ -376,7 +376,7 @@ async def test_a_running_archive_takes_an_import_by_remote_write(tmp_path: Path)
     await asyncio.to_thread(text.write_text, TEXT)
     port = await asyncio.to_thread(free_port)
     address = f"127.0.0.1:{port}"
-    command = f"import sys; from archive.main import main; sys.exit(main({['--data', str(data), '--listen', address]!r}))"
+    command = f"import sys; from archive.main import main; sys.exit(main({['--data', str(data), '--web.listen-address', address]!r}))"
     child = Child("archive", tmp_path / "archive.log")
     await child.start(sys.executable, "-c", command)
     try:

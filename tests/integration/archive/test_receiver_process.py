@@ -129,7 +129,7 @@ async def test_only_users_and_tokens_may_write(tmp_path: Path) -> None:
         "web.yml": f"basic_auth_users:\n  eve: {hashed}\nhttp_server_config:\n"
         "  headers: {X-Frame-Options: deny}\n",
         "eu.token": "secret-eu\n",
-        "archive.yml": "web_config: web.yml\nbearer_tokens: {eu: eu.token}\n",
+        "archive.yml": "web: {config_file: web.yml}\nbearer_tokens: {eu: eu.token}\n",
     }
     config = ("--config", str(tmp_path / "archive.yml"))
     basic = {"Authorization": "Basic " + base64.b64encode(b"eve:pass").decode()}
@@ -167,7 +167,7 @@ async def test_it_is_served_by_tls(tmp_path: Path) -> None:
     authority = await asyncio.to_thread(Authority.create, tmp_path / "tls")
     server = await asyncio.to_thread(authority.issue, "server")
     settings = f"tls_server_config:\n  cert_file: {server.cert}\n  key_file: {server.key}\n"
-    flags = ("--web-config", str(tmp_path / "web.yml"))
+    flags = ("--web.config.file", str(tmp_path / "web.yml"))
     trust = await asyncio.to_thread(ssl.create_default_context, cafile=str(authority.cert))
     async with archiving(tmp_path, *flags, tls=trust, files={"web.yml": settings}) as archive:
         assert (await archive.write(rw.request_v1(*rw.many(1, LABELS, now())))).status == 204
@@ -180,11 +180,38 @@ async def test_listening_to_all_without_authentication_is_warned_of(tmp_path: Pa
     assert "every client that reaches this address can write" in warned[0]
 
 
+async def test_the_path_of_the_external_url_is_the_prefix_of_all_routes(tmp_path: Path) -> None:
+    flags = ("--web.external-url", "https://example.com/gauge", "--web.telemetry-path", "/own")
+    async with archiving(tmp_path, *flags, prefix="/gauge") as archive:
+        assert (await archive.write(rw.request_v1(*rw.many(1, LABELS, now())))).status == 204
+        metrics = await archive.request("/gauge/own")
+        assert 'archive_requests_total{code="204"} 1' in metrics.text
+        assert (await archive.request("/own")).status == 404
+        index = (await archive.request("/")).text  # redirected
+        assert "https://example.com/gauge/api/v1/write" in index
+        assert (await archive.request("/gauge/-/reload", "POST")).status == 403
+
+
+async def test_a_reload_reads_tokens_and_the_web_configuration_again(tmp_path: Path) -> None:
+    files = {"web.yml": "", "eu.token": "first\n", "archive.yml": "bearer_tokens: {eu: eu.token}\n"}
+    flags = ("--config", str(tmp_path / "archive.yml"), "--web.enable-lifecycle",
+             "--web.config.file", str(tmp_path / "web.yml"))  # fmt: skip
+    first, second = ({"Authorization": f"Bearer {token}"} for token in ("first", "second"))
+    async with archiving(tmp_path, *flags, headers=first, files=files) as archive:
+        await asyncio.to_thread((tmp_path / "eu.token").write_text, "second\n")
+        assert (await archive.request("/-/reload", "POST")).status == 200
+        assert (await archive.request("/", headers=second)).status == 200
+        await asyncio.to_thread((tmp_path / "web.yml").write_text, "nonsense: 1\n")
+        answer = await archive.request("/-/reload", "POST", headers=second)
+        assert answer.status == 500
+        assert "nonsense: unknown key" in answer.text
+
+
 # --- the beginning and the end --------------------------------------------------------------------
 
 
 async def test_two_archives_in_one_folder_are_refused(archive: ArchiveProcess) -> None:
-    ended = await ran("--data", str(archive.data), "--listen", "127.0.0.1:0")
+    ended = await ran("--data", str(archive.data), "--web.listen-address", "127.0.0.1:0")
     assert ended.code == 2
     assert ended.err.startswith("streamgauge: ")
     assert str(archive.data) in ended.err
@@ -195,7 +222,7 @@ async def test_two_archives_in_one_folder_are_refused(archive: ArchiveProcess) -
     ("flags", "line"),
     [
         ((), "streamgauge: --data: is missing, and it has no default"),
-        (("--data", "x", "--listen", "y"), 'streamgauge: --listen: "y" is no address (write HOST:PORT)'),
+        (("--data", "x", "--web.listen-address", "y"), 'streamgauge: --web.listen-address: "y" is no address (write HOST:PORT)'),
         (("--data", "x", "--config", "/nowhere.yml"), "streamgauge: /nowhere.yml: cannot be read: No such file or directory"),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`streamgauge audit` on real servers: what it prints, what it cannot see, and how it ends."""
+"""`streamgauge audit` on real servers: output, incomplete data and exit codes."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 COMMAND: Final = (sys.executable, "-m", "streamgauge.cli", "audit")
 SECOND: Final = 10**9
 WIDTH: Final = 80
-# A stream and its workers as our own documents would have them.
+# A stream and a consumer without any finding above info.
 ADVISORY: Final = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>"
 GOOD_STREAM: Final = {
     "subjects": ["orders.>"],
@@ -66,7 +66,7 @@ class Ended:
 
 
 async def ran(*flags: str, environ: Mapping[str, str] | None = None, stdout: int = PIPE) -> Ended:
-    """The command as a process of its own."""
+    """Runs the command as a process."""
     clean = {name: text for name, text in os.environ.items() if "STREAMGAUGE_" not in name}
     process = await asyncio.create_subprocess_exec(
         *COMMAND,
@@ -81,8 +81,8 @@ async def ran(*flags: str, environ: Mapping[str, str] | None = None, stdout: int
     return Ended(process.returncode, (out or b"").decode(), err.decode())
 
 
-async def request(client: Client, subject: str, request: Mapping[str, Any]) -> None:
-    reply = await client.request(f"$JS.API.{subject}", json.dumps(request).encode(), timeout=5)
+async def request(client: Client, subject: str, body: Mapping[str, Any]) -> None:
+    reply = await client.request(f"$JS.API.{subject}", json.dumps(body).encode(), timeout=5)
     response = json.loads(reply.data)
     assert "error" not in response, response
 
@@ -99,7 +99,7 @@ async def add_consumer(client: Client, stream: str, **config: Any) -> None:
 async def add_good_system(client: Client) -> None:
     await add_stream(client, "ORDERS", **GOOD_STREAM)
     await add_consumer(client, "ORDERS", **GOOD_CONSUMER)
-    # What ran out of deliveries is kept, and somebody looks at it.
+    # A stream stores the advisories, and a consumer processes them.
     dead = {"subjects": [ADVISORY], "max_age": 30 * 86_400 * SECOND, "max_bytes": 10_000_000}
     await add_stream(client, "DEAD", **{**GOOD_STREAM, **dead})
     await add_consumer(client, "DEAD", **{**GOOD_CONSUMER, "durable_name": "clerk"})
@@ -118,7 +118,7 @@ async def good(request: pytest.FixtureRequest) -> AsyncIterator[NatsServer]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def bad() -> AsyncIterator[NatsServer]:
-    """One that no check is pleased with; one mute of each kind."""
+    """A server with violations, and one ignored code of each kind."""
     async with NatsServer(NEWEST, default_options()) as server, connected(server) as client:
         muted = {"io.streamgauge.ignore": "no-ack, no-such-check"}
         await add_stream(client, "LOOSE", subjects=["loose.>"], no_ack=True)
@@ -147,18 +147,18 @@ async def test_what_is_wrong_is_found_with_evidence_and_a_command(bad: NatsServe
     found = await audit(bad)
     assert found.code == 1
     assert {("no-ack", "LOOSE", ""), ("max-deliver-unlimited", "LOOSE", "endless")} <= found.found
-    (told,) = [one for one in found.findings if one["check"] == "no-ack" and not one["muted_by"]]
-    assert told["commands"][0] == "nats stream edit LOOSE --ack"
-    assert told["evidence"]
+    (finding,) = [one for one in found.findings if one["check"] == "no-ack" and not one["muted_by"]]
+    assert finding["commands"][0] == "nats stream edit LOOSE --ack"
+    assert finding["evidence"]
 
 
-async def test_mutes_are_shown_and_a_misspelt_one_is_told(bad: NatsServer) -> None:
+async def test_muted_findings_and_unknown_codes_are_reported(bad: NatsServer) -> None:
     found = await audit(bad)
     muted = {(one["check"], one["stream"], one["muted_by"]) for one in found.findings}
     assert ("no-ack", "QUIET", "stream metadata") in muted
     assert ("max-deliver-unlimited", "LOOSE", "consumer metadata") in muted
     assert found.system["muted"] == 2
-    assert found.system["mutes_of_no_check"] == [{"code": "no-such-check", "subject": "QUIET"}]
+    assert found.system["unknown_ignores"] == [{"code": "no-such-check", "subject": "QUIET"}]
 
 
 async def test_what_is_muted_fails_no_pipeline(bad: NatsServer, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ async def test_what_is_muted_fails_no_pipeline(bad: NatsServer, tmp_path: Path) 
     ("flags", "code"),
     [(("--fail-on", "crit"), 0), (("--fail-on", "never"), 0), (("--fail-on", "info"), 1)],
 )
-async def test_who_asks_decides_what_fails(
+async def test_fail_on_sets_the_exit_code(
     bad: NatsServer, flags: tuple[str, ...], code: int
 ) -> None:
     assert (await audit(bad, APP, "--only", "no-ack", *flags)).code == code
@@ -202,18 +202,18 @@ async def test_the_report_for_people_fits_eighty_columns(bad: NatsServer) -> Non
     wide = [line for line in lines if len(line) > WIDTH]
     assert all(line.strip().startswith("nats ") for line in wide), wide
     assert "    nats stream edit LOOSE --ack" in lines
-    assert "Not judged" in lines
+    assert "Not evaluated" in lines
     assert "\x1b" not in ended.out
 
 
-async def test_the_account_source_says_which_checks_need_servers(bad: NatsServer) -> None:
-    lacks = {one["check"]: one["reason"] for one in (await audit(bad)).system["not_judged"]}
+async def test_the_account_source_reports_checks_that_need_servers(bad: NatsServer) -> None:
+    lacks = {one["check"]: one["reason"] for one in (await audit(bad)).system["not_evaluated"]}
     assert "the system or the monitor source" in lacks["auth-off"]
-    seen = (await audit(bad, SYS, source="system")).system["not_judged"]
+    seen = (await audit(bad, SYS, source="system")).system["not_evaluated"]
     assert "auth-off" not in {one["check"] for one in seen}
 
 
-async def test_junit_and_markdown_are_what_others_read(bad: NatsServer) -> None:
+async def test_junit_and_markdown_output(bad: NatsServer) -> None:
     made = await audit(bad, APP, "--format", "junit", "--fail-on", "warn")
     cases = list(ET.fromstring(made.printed).iter("testcase"))  # noqa: S314  our own
     failed = {case.get("name") for case in cases if case.find("failure") is not None}
@@ -224,23 +224,23 @@ async def test_junit_and_markdown_are_what_others_read(bad: NatsServer) -> None:
     assert "\n| LOOSE | " in made.printed
 
 
-async def test_a_second_look_sees_what_moves(bad: NatsServer) -> None:
+async def test_a_second_poll_detects_changes(bad: NatsServer) -> None:
     async with connected(bad) as client:
-        await add_stream(client, "NOBODY", subjects=["nobody.>"], retention="interest")
-        looked = asyncio.Event()
+        await add_stream(client, "ORPHAN", subjects=["orphan.>"], retention="interest")
+        polled = asyncio.Event()
         running = asyncio.create_task(
-            audit(bad, SYS, "--watch", "1s", source="system", looked=looked)
+            audit(bad, SYS, "--watch", "1s", source="system", polled=polled)
         )
-        await looked.wait()
+        await polled.wait()
         for _ in range(20):
-            await client.jetstream().publish("nobody.home", b"1")
+            await client.jetstream().publish("orphan.new", b"1")
         found = await running
-        await request(client, "STREAM.DELETE.NOBODY", {})
-    assert ("interest-orphan", "NOBODY", "") in found.found
+        await request(client, "STREAM.DELETE.ORPHAN", {})
+    assert ("interest-orphan", "ORPHAN", "") in found.found
     assert found.code == 1
 
 
-async def test_messages_are_sampled_only_when_asked_for(bad: NatsServer) -> None:
+async def test_messages_are_sampled_only_with_the_flag(bad: NatsServer) -> None:
     window = {"subjects": ["ids.>"], "duplicate_window": 600 * SECOND}
     async with connected(bad) as client:
         await add_stream(client, "IDS", **window)
@@ -250,7 +250,7 @@ async def test_messages_are_sampled_only_when_asked_for(bad: NatsServer) -> None
         without = await audit(bad, APP, "--only", "ids-missing")
         sampled = await audit(bad, APP, "--only", "ids-missing", "--sample-messages")
         await request(client, "STREAM.DELETE.IDS", {})
-    assert [one["check"] for one in without.system["not_judged"]] == ["ids-missing"]
+    assert [one["check"] for one in without.system["not_evaluated"]] == ["ids-missing"]
     assert sampled.about("ids-missing") == {"IDS"}
     assert "secret" not in sampled.printed
 
@@ -264,14 +264,14 @@ async def test_several_systems_of_a_file_are_audited_each(bad: NatsServer, tmp_p
     ]
     await asyncio.to_thread(settings.write_text, json.dumps({"systems": systems}))
     ended = await ran("--config", str(settings), "--format", "json")
-    told = {one["system"]: one for one in json.loads(ended.out)["systems"]}
-    sources = {name: one["source"] for name, one in told.items()}
+    systems_found = {one["system"]: one for one in json.loads(ended.out)["systems"]}
+    sources = {name: one["source"] for name, one in systems_found.items()}
     assert sources == {"one": "account", "two": "monitor"}
-    assert all(one["counts"]["warn"] > 0 for one in told.values())
+    assert all(one["counts"]["warn"] > 0 for one in systems_found.values())
 
 
 @pytest.mark.parametrize("form", ["json", "junit"])
-async def test_a_system_that_nobody_answers_for_is_in_the_report_of_the_others(
+async def test_a_failed_system_is_in_the_report_of_the_others(
     bad: NatsServer, tmp_path: Path, form: str
 ) -> None:
     settings = tmp_path / "settings.yml"
@@ -281,15 +281,15 @@ async def test_a_system_that_nobody_answers_for_is_in_the_report_of_the_others(
     ended = await ran("--config", str(settings), "--format", form, "--fail-on", "never")
     assert ended.code == 2
     if form == "json":
-        told = {one["system"]: one["not_answered"] for one in json.loads(ended.out)["systems"]}
-        assert told["there"] == []
-        assert told["gone"][0].startswith("stream_list failed (connection): ")
+        incomplete = {one["system"]: one["incomplete"] for one in json.loads(ended.out)["systems"]}
+        assert incomplete["there"] == []
+        assert incomplete["gone"][0].startswith("stream_list failed (connection): ")
     else:
         suites = ET.fromstring(ended.out)  # noqa: S314  our own
         assert {one.get("name"): one.get("errors") for one in suites} == {"there": "0", "gone": "1"}
 
 
-async def test_a_stream_whose_server_is_down_is_a_gap_and_not_a_clean_report() -> None:
+async def test_a_stream_that_is_down_makes_the_report_incomplete() -> None:
     async with NatsCluster(3, NEWEST, default_options()) as cluster:
         async with connected(cluster.nodes[0]) as client:
             for number in range(6):
@@ -301,21 +301,21 @@ async def test_a_stream_whose_server_is_down_is_a_gap_and_not_a_clean_report() -
         alive = next(one for one in cluster.nodes if one.running)
         found = await audit(alive, APP, "--fail-on", "never", "--timeout", "10s")
     assert found.code == 2
-    assert any("not answer: " in gap and "R1_0" in gap for gap in found.system["not_answered"])
+    assert any("did not respond: " in gap and "R1_0" in gap for gap in found.system["incomplete"])
 
 
-async def test_nobody_there_is_one_line_and_exit_code_2() -> None:
+async def test_no_server_is_one_line_and_exit_code_2() -> None:
     found = await audit(NOBODY, APP, "--format", "table")
     assert found.code == 2
-    assert found.printed.startswith("nats (account): NOT ANSWERED, nothing was judged: ")
+    assert found.printed.startswith("nats (account): FAILED, nothing was evaluated: ")
     assert found.complaints.startswith("streamgauge: nats: stream_list failed (connection): ")
     assert found.complaints.count("\n") == 1
 
 
-async def test_a_wrong_password_is_told_and_not_shown(bad: NatsServer) -> None:
+async def test_a_wrong_password_is_reported_and_not_printed(bad: NatsServer) -> None:
     found = await audit(bad, Login("app", "hunter2"), "--format", "table")
     assert found.code == 2
-    assert found.printed.startswith("nats (account): NOT ANSWERED, nothing was judged: ")
+    assert found.printed.startswith("nats (account): FAILED, nothing was evaluated: ")
     assert "hunter2" not in found.printed
     assert found.complaints.startswith("streamgauge: nats: ")
     assert "hunter2" not in found.complaints
@@ -330,17 +330,17 @@ async def denying(*subjects: str) -> AsyncIterator[NatsServer]:
         yield server
 
 
-async def test_what_may_not_be_asked_is_a_gap_and_not_a_clean_report() -> None:
+async def test_a_denied_request_makes_the_report_incomplete() -> None:
     async with denying("$JS.API.CONSUMER.LIST.>") as server:
         async with connected(server, Login("app", "app")) as client:
             await add_good_system(client)
         found = await audit(server, Login("some", "some"))
         assert found.code == 2
-        assert found.system["not_answered"][0].startswith("consumer_list (permission): ")
-        assert "not answered: consumer_list (permission)" in found.complaints
+        assert found.system["incomplete"][0].startswith("consumer_list (permission): ")
+        assert "incomplete: consumer_list (permission)" in found.complaints
 
 
-async def test_nobody_who_reads_on_is_no_mistake(bad: NatsServer) -> None:
+async def test_a_closed_pipe_is_no_error(bad: NatsServer) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:

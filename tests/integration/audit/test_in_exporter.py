@@ -1,4 +1,4 @@
-"""The audit inside a running exporter: series, status page and log, as a configuration changes."""
+"""The audit in a running exporter: series, status page and log while a configuration changes."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from streamgauge.demo.nats_server.options import sample_accounts
 SETTINGS = """\
 interval: 1s
 detail: full
-logs: {{format: json}}
+log: {{format: json}}
 systems:
   - name: prod
     source: {source}
@@ -38,17 +38,17 @@ async def server() -> AsyncIterator[NatsServer]:
         yield running
 
 
-async def request(client: Client, subject: str, request: dict[str, Any]) -> None:
-    reply = await client.request(f"$JS.API.{subject}", json.dumps(request).encode(), timeout=5)
+async def request(client: Client, subject: str, body: dict[str, Any]) -> None:
+    reply = await client.request(f"$JS.API.{subject}", json.dumps(body).encode(), timeout=5)
     response = json.loads(reply.data)
     assert "error" not in response, response
 
 
 async def put_worker(client: Client, **changes: Any) -> None:
-    """Made or edited; on a stream that fails a muted check."""
+    """Creates or edits a consumer, on a stream with a muted finding."""
     config = {"durable_name": "worker", "ack_policy": "explicit", "max_deliver": -1, **changes}
-    request = {"stream_name": "ORDERS", "config": config}
-    await request(client, "CONSUMER.DURABLE.CREATE.ORDERS.worker", request)
+    body = {"stream_name": "ORDERS", "config": config}
+    await request(client, "CONSUMER.DURABLE.CREATE.ORDERS.worker", body)
 
 
 async def put_orders(client: Client, **changes: Any) -> None:
@@ -63,7 +63,7 @@ async def written(folder: Path, server: NatsServer, source: str, user: str) -> s
 
 
 async def counted(exporter: Exporter, check: str, wanted: float | None) -> Series:
-    """Once that many assets of ORDERS fail it."""
+    """Waits until this many assets of ORDERS violate the check."""
 
     def holds(found: Series) -> bool:
         value = found.value("stream_config_findings", stream="ORDERS", check=check)
@@ -77,16 +77,16 @@ async def logged(exporter: Exporter, message: str, check: str) -> dict[str, Any]
         return [json.loads(line) for line in await exporter.log_lines()]
 
     def of_it(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        asked = [one for one in found if one["msg"] == message]
-        return [one for one in asked if one["fields"].get("check") == check]
+        api_requests = [one for one in found if one["msg"] == message]
+        return [one for one in api_requests if one["fields"].get("check") == check]
 
     found = of_it(await until(lines, lambda seen: bool(of_it(seen)), f"no {message} {check}"))
-    assert len(found) == 1, "one line, and not one for each audit"
+    assert len(found) == 1, "one line, not one per audit"
     return {"level": found[0]["level"], **found[0]["fields"]}
 
 
 @pytest.mark.parametrize(("source", "user"), [("account", "app"), ("system", "sys")])
-async def test_a_finding_comes_and_goes_with_the_configuration(
+async def test_findings_follow_the_configuration(
     server: NatsServer, tmp_path: Path, source: str, user: str
 ) -> None:
     code = "max-deliver-unlimited"
@@ -100,16 +100,16 @@ async def test_a_finding_comes_and_goes_with_the_configuration(
             found = await counted(exporter, code, 1.0)
             labels = {"stream": "ORDERS", "consumer": "worker", "severity": "warn", "check": code}
             assert found.value("consumer_config_finding", **labels) == 1.0
-            line = await logged(exporter, "finding", code)
+            line = await logged(exporter, "new finding", code)
             assert (line["level"], line["subject"]) == ("WARN", "ORDERS > worker")
             page = (await exporter.request("/")).text
             assert "nats consumer edit ORDERS worker --max-deliver" in page
             await put_worker(client, max_deliver=5, backoff=[60 * 10**9, 120 * 10**9])
             await counted(exporter, code, None)
-            await logged(exporter, "finding is gone", code)
+            await logged(exporter, "finding resolved", code)
 
 
-async def test_a_mute_leaves_the_series_and_stays_on_the_page(
+async def test_a_muted_finding_has_no_series_and_stays_on_the_page(
     server: NatsServer, tmp_path: Path
 ) -> None:
     async with connected(server) as client:
@@ -124,13 +124,13 @@ async def test_a_mute_leaves_the_series_and_stays_on_the_page(
             muted = {"io.streamgauge.ignore": "max-deliver-unlimited"}
             await put_worker(client, metadata=muted)
             await counted(exporter, "max-deliver-unlimited", None)
-            line = await logged(exporter, "finding is muted", "max-deliver-unlimited")
+            line = await logged(exporter, "finding muted", "max-deliver-unlimited")
             assert line["by"] == "consumer metadata"
             assert "muted by consumer metadata" in (await exporter.request("/")).text
 
 
-async def test_settings_that_may_not_be_read_leave_the_poll_complete(tmp_path: Path) -> None:
-    """As for a user whose permissions are older than this request."""
+async def test_denied_server_settings_leave_the_poll_complete(tmp_path: Path) -> None:
+    """For a user without the permission for VARZ."""
     denied = Permissions(publish_deny=("$SYS.REQ.SERVER.PING.VARZ",))
     reader = User("reader", "reader", permissions=denied)
     accounts = tuple(
@@ -146,7 +146,7 @@ async def test_settings_that_may_not_be_read_leave_the_poll_complete(tmp_path: P
             found = await until(
                 exporter.scrape,
                 lambda seen: bool(seen.named("request_skipped", request="varz")),
-                "nothing is skipped",
+                "no request is skipped",
             )
             assert found.value("up", system="prod") == 1.0
             assert found.value("request_success", request="varz") == 0.0

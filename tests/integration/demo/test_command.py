@@ -1,4 +1,4 @@
-"""`streamgauge demo` as a visitor runs it: addresses that answer, an end that leaves nothing."""
+"""`streamgauge demo` as a user runs it: links that respond, and a complete cleanup."""
 
 import asyncio
 import os
@@ -41,7 +41,7 @@ def _exists(pid: int) -> bool:
 
 
 async def _wait_for(pattern: str, url: str) -> None:
-    """Asks until it is there; pytest's own time limit ends a wait in vain."""
+    """Polls until it matches; the time limit of pytest ends the wait."""
     while True:
         if re.search(pattern, await text_of(url)):
             return
@@ -70,7 +70,7 @@ async def test_prometheus_of_the_demo_scrapes_the_exporter(tmp_path: Path) -> No
         await _wait_for(r'"value":\[', f"{prometheus}api/v1/query?query={query}")
 
 
-async def test_the_demo_ends_by_itself_when_told_so(tmp_path: Path) -> None:
+async def test_the_demo_stops_after_the_given_seconds(tmp_path: Path) -> None:
     async with running_demo(tmp_path, "--no-prometheus", "--seconds", "0.1") as demo:
         await demo.process.communicate()
     assert demo.process.returncode == 0
@@ -92,13 +92,13 @@ async def test_a_child_that_dies_is_named_and_ends_the_demo(tmp_path: Path, vict
     assert await asyncio.to_thread(os.listdir, tmp_path) == []
 
 
-async def test_break_and_heal_find_the_demo_and_say_what_to_expect(tmp_path: Path) -> None:
+async def test_break_and_heal_find_the_demo_and_print_what_to_expect(tmp_path: Path) -> None:
     async with running_demo(tmp_path, "--no-prometheus", "--broken", "none") as demo:
         assert {each["broken"] for each in (await demo.state())["faults"].values()} == {False}
         code, said, complaint = await demo.say("break", "outage", "poison")
         assert (code, complaint) == (0, "")
         assert "EMAILS > sender" in said
-        assert "ConsumerNobodyPulls" in said
+        assert "ConsumerNoWorkerPulls" in said
         faults = (await demo.state())["faults"]
         assert [name for name, each in faults.items() if each["broken"]] == ["poison", "outage"]
         assert (await demo.say("heal", "outage"))[0] == 0
@@ -111,10 +111,10 @@ async def test_a_failure_that_cannot_be_is_refused_with_its_reason(tmp_path: Pat
         assert (code, complaint.count("\n")) == (2, 1)
         assert "leader needs three servers" in complaint
         code, _, complaint = await demo.say("break", "moon")
-        assert (code, "there is no failure moon" in complaint) == (2, True)
+        assert (code, "unknown fault 'moon'" in complaint) == (2, True)
 
 
-async def test_without_a_demo_break_says_how_to_start_one(tmp_path: Path) -> None:
+async def test_without_a_demo_break_reports_how_to_start_one(tmp_path: Path) -> None:
     nobody = Demo(process=None, page="", folder=tmp_path)  # type: ignore[arg-type]
     code, _, complaint = await nobody.say("break", "poison")
     assert (code, complaint) == (

@@ -1,4 +1,4 @@
-"""The servers that all other integration tests stand on."""
+"""The nats-server processes that all integration tests use."""
 
 import asyncio
 import time
@@ -31,7 +31,7 @@ ORDERS = StreamConfig(name="ORDERS", subjects=["orders.>"])
 
 
 async def stored_messages(server: NatsServer | NatsCluster) -> int:
-    """Asked until answered: what leads a stream of a cluster may be elected at this moment."""
+    """Repeated until it succeeds: the leader of the stream may not be elected yet."""
     async with connected(server) as client:
 
         async def counted() -> int | None:
@@ -51,7 +51,7 @@ async def store_one_message(server: NatsServer | NatsCluster, *, replicas: int =
 
 
 async def _made(jetstream: JetStreamContext, stream: StreamConfig, tries: int = 6) -> None:
-    """A cluster that has just elected its meta leader may lose a request: it is made again."""
+    """A cluster that has just elected its meta leader may lose a request: it is repeated."""
     for left in reversed(range(tries)):
         try:
             await jetstream.add_stream(stream)
@@ -62,7 +62,7 @@ async def _made(jetstream: JetStreamContext, stream: StreamConfig, tries: int = 
             return
 
 
-async def test_a_started_server_is_of_the_version_asked_for(
+async def test_a_started_server_has_the_requested_version(
     nats_server: NatsServer, request: pytest.FixtureRequest
 ) -> None:
     async with connected(nats_server) as client:
@@ -115,7 +115,7 @@ async def test_a_user_is_held_to_its_permissions() -> None:
     assert ['"other"' in reported[0], '"no"' in reported[1]] == [True, True], reported
 
 
-async def test_a_server_that_cannot_start_says_why_and_leaves_nothing(
+async def test_a_server_that_cannot_start_reports_why_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -125,7 +125,7 @@ async def test_a_server_that_cannot_start_says_why_and_leaves_nothing(
     assert await asyncio.to_thread(lambda: list(tmp_path.iterdir())) == []
 
 
-async def test_a_port_that_somebody_holds_is_named(nats_server: NatsServer) -> None:
+async def test_a_port_in_use_is_named(nats_server: NatsServer) -> None:
     with pytest.raises(NatsServerError, match="address already in use"):
         async with NatsServer(ports=nats_server.ports):
             pass

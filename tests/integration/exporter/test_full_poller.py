@@ -20,7 +20,7 @@ from support.waiting import until
 from exporter.polling.loop import SystemPoller
 from exporter.settings.config import ExactSettings, PublishSettings, SourceName, SystemSettings
 from exporter.settings.events import EventAccountSettings, EventSettings, PublishAckTapSettings
-from exporter.signals.publishes.engine import RESTED_AFTER_SECONDS
+from exporter.signals.publishes.engine import UNCHANGED_AFTER_SECONDS
 from streamgauge.serving.settings.loader import Secret
 
 APP_PASSWORD = Secret(APP.password)
@@ -52,7 +52,7 @@ def settings_for(server: NatsServer, source: SourceName, *, tap: bool) -> System
 def _seconds_between_looks(server: NatsServer, source: SourceName) -> float:
     """With every poll, but where nobody tells what waits in queues: there a look needs time to rest."""
     knows_queues = source == "monitor" or not server.version.startswith("2.9.")
-    return 0.0 if knows_queues else RESTED_AFTER_SECONDS + 1
+    return 0.0 if knows_queues else UNCHANGED_AFTER_SECONDS + 1
 
 
 @asynccontextmanager

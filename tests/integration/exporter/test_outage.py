@@ -29,8 +29,8 @@ OPTIONS = NatsOptions(
 )
 SETTINGS = """\
 interval: 1s
-web_config: web.yml
-logs: {{level: debug}}
+web: {{config_file: web.yml}}
+log: {{level: debug}}
 systems:
   - {{name: account, source: account, urls: ["nats://app:{password}@{host}"]}}
   - {{name: system, source: system, urls: ["nats://{host}"], user: sys, password_file: secret}}

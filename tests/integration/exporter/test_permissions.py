@@ -58,7 +58,7 @@ REQUESTS: Final = {
 }
 EXTRAS: Final = re.findall(
     r"^\| `((?:exact|events): [^`]+)` \|([^|]*)\|([^|]*)\|$",
-    PAGE.section("More, where you ask for it").text,
+    PAGE.section("Optional features").text,
     re.MULTILINE,
 )
 # As servers log it; the client is told besides.

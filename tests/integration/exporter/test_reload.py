@@ -41,7 +41,7 @@ async def test_a_reload_changes_what_changed_and_nothing_else(
         return series.value("poll_errors_total", system="dead") or 0
 
     await write("first")
-    async with exporting(tmp_path, "--config", str(file)) as exporter:
+    async with exporting(tmp_path, "--config", str(file), "--web.enable-lifecycle") as exporter:
         await exporter.ready()
         before = await until(
             exporter.scrape, lambda series: failures(series) >= 2, "the dead system is not polled"
@@ -80,7 +80,7 @@ async def test_a_bad_file_keeps_the_old_configuration_and_says_so(
     file = tmp_path / "exporter.yml"
     good = f"interval: 1s\nsystems: [{{name: good, urls: ['{server.url}']}}]\n"
     await asyncio.to_thread(file.write_text, good)
-    async with exporting(tmp_path, "--config", str(file)) as exporter:
+    async with exporting(tmp_path, "--config", str(file), "--web.enable-lifecycle") as exporter:
         await exporter.ready()
         started = (await exporter.scrape()).value("config_last_reload_timestamp_seconds")
         await asyncio.to_thread(file.write_text, good + "intervall: 5s\n")
@@ -98,7 +98,7 @@ async def test_a_bad_file_keeps_the_old_configuration_and_says_so(
         )
         assert "did you mean interval?" in line
 
-        await asyncio.to_thread(file.write_text, good + "listen: 127.0.0.1:1\n")
+        await asyncio.to_thread(file.write_text, good + "web: {listen_address: '127.0.0.1:1'}\n")
         response = await exporter.request("/-/reload", "POST")
         assert response.text == "reloaded\n"  # the variable of the test wins, so nothing changed
         assert (await exporter.scrape()).value("config_last_reload_success") == 1

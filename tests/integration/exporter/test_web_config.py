@@ -194,7 +194,7 @@ async def test_only_clients_with_an_allowed_name_are_served(
 
     # With TLS 1.3 the client learns of it after its request, and may try once more.
     told = {(each.message, vars(each)["fields"]["names"]) for each in caplog.records}
-    assert told == {("client certificate refused", "127.0.0.1, evil.example")}
+    assert told == {("client certificate rejected", "127.0.0.1, evil.example")}
 
 
 async def test_basic_authentication_lets_only_the_right_password_in(place: Place) -> None:
@@ -316,7 +316,7 @@ async def test_a_faulty_certificate_leaves_the_old_one_and_is_told_once(
 
     told = [(each.levelname, each.message) for each in caplog.records]
     assert told == [
-        ("ERROR", "web configuration kept as it was"),
+        ("ERROR", "web configuration not reloaded, the old one stays"),
         ("INFO", "web configuration reloaded"),
     ]
 

@@ -1,4 +1,4 @@
-"""An ack floor that stands still: held by a message that was given up, or by one at work?"""
+"""An ack floor that is unchanged: held by a message that was given up, or by one at work?"""
 
 import json
 
@@ -12,11 +12,11 @@ from exporter.signals.verdict import Verdict
 
 
 def _exhausted(seen: Watches, ledger: Ledger) -> list[int | None]:
-    return [told.floor_exhausted for told in seen.told(ledger)]
+    return [result.floor_exhausted for result in seen.result(ledger)]
 
 
 async def _refuse_until_given_up(work: Workload, name: str, sequence: int) -> None:
-    """The server gives a message up when it is due again and somebody pulls."""
+    """The server gives a message up when it is due again and a client pulls."""
     before = (await work.info(name))["num_ack_pending"]
 
     async def left() -> int:
@@ -29,7 +29,9 @@ async def _refuse_until_given_up(work: Workload, name: str, sequence: int) -> No
     await until(left, lambda pending: pending == before - 1, f"{sequence} is not given up")
 
 
-async def test_a_message_given_up_is_told_from_work_in_progress(nats_server: NatsServer) -> None:
+async def test_an_exhausted_message_is_distinguished_from_work_in_progress(
+    nats_server: NatsServer,
+) -> None:
     async with connected(nats_server) as client, watches(nats_server) as seen:
         work = Workload(client, "ORDERS")
         await work.create()
@@ -42,11 +44,11 @@ async def test_a_message_given_up_is_told_from_work_in_progress(nats_server: Nat
         for ledger in ledgers:
             await work.fetch(ledger.consumer, 4)
             await work.response(ledger.consumer, [2, 3], ACK)
-        await seen.look(*ledgers)
+        await seen.poll(*ledgers)
         await work.response("retried", [1], NAK)
         await work.fetch("retried", 1)
         await _refuse_until_given_up(work, "poisoned", 1)
-        await seen.look(*ledgers)
+        await seen.poll(*ledgers)
         for ledger in (poisoned, at_work, retried):
             assert _exhausted(seen, ledger) == [0, 0]  # for all that is known yet
         assert _exhausted(seen, endless) == [None, None]
@@ -56,26 +58,26 @@ async def test_a_message_given_up_is_told_from_work_in_progress(nats_server: Nat
         for ledger in ledgers:
             await work.fetch(ledger.consumer, 1)
             await work.response(ledger.consumer, [max(ledger.held)], ACK)
-        await seen.look(*ledgers)
+        await seen.poll(*ledgers)
         assert _exhausted(seen, poisoned) == [1, 1]
         assert _exhausted(seen, at_work) == [0, 0]
         assert _exhausted(seen, retried) == [0, 0]
-        for told in seen.told(poisoned):
-            assert told.floor_stalled is not None
-            assert told.floor_stalled > 1300
-            assert told.unfinished_seq is not None
-            assert told.unfinished_seq > 1  # its lag is not that of the abandoned message
+        for result in seen.result(poisoned):
+            assert result.floor_stalled is not None
+            assert result.floor_stalled > 1300
+            assert result.unfinished_seq is not None
+            assert result.unfinished_seq > 1  # its lag is not that of the abandoned message
 
         # An hour and more: what is held by live work is stuck, what is held by a dead message not.
         seen.pass_time(6000)
-        await seen.look(*ledgers)
-        for told in seen.told(at_work):
-            assert told.verdict is Verdict.ACK_FLOOR_STUCK
-        for told in seen.told(poisoned):
-            assert told.verdict is not Verdict.ACK_FLOOR_STUCK
+        await seen.poll(*ledgers)
+        for result in seen.result(at_work):
+            assert result.verdict is Verdict.ACK_FLOOR_STUCK
+        for result in seen.result(poisoned):
+            assert result.verdict is not Verdict.ACK_FLOOR_STUCK
 
 
-async def test_the_last_message_given_up_leaves_the_floor_behind(nats_server: NatsServer) -> None:
+async def test_the_last_exhausted_message_leaves_the_floor_behind(nats_server: NatsServer) -> None:
     async with connected(nats_server) as client, watches(nats_server) as seen:
         work = Workload(client, "ORDERS")
         await work.create()
@@ -83,9 +85,9 @@ async def test_the_last_message_given_up_leaves_the_floor_behind(nats_server: Na
         poisoned = await work.consumer("poisoned", max_deliver=2)
         await work.fetch("poisoned", 4)
         await work.response("poisoned", [1, 2, 3], ACK)
-        await seen.look(poisoned)
+        await seen.poll(poisoned)
         await _refuse_until_given_up(work, "poisoned", 4)
-        await seen.look(poisoned)
+        await seen.poll(poisoned)
         for watch in seen.all.values():
             row = watch.row(poisoned)
             assert (row.num_ack_pending, row.num_redelivered) == (0, 1)
@@ -96,11 +98,11 @@ async def test_the_last_message_given_up_leaves_the_floor_behind(nats_server: Na
             assert (watch.of(poisoned).lag, watch.of(poisoned).floor_stalled) == (0.0, 0.0)
         # When the message leaves the stream, nothing is held any more.
         await work.purge()
-        await seen.look()
+        await seen.poll()
         assert _exhausted(seen, poisoned) == [0, 0]
 
 
-async def test_a_message_with_a_single_delivery_is_given_up_at_once(
+async def test_a_message_with_a_single_delivery_is_exhausted_at_once(
     nats_server: NatsServer,
 ) -> None:
     async with connected(nats_server) as client, watches(nats_server) as seen:
@@ -108,9 +110,9 @@ async def test_a_message_with_a_single_delivery_is_given_up_at_once(
         await work.create()
         await work.publish(50)
         once = await work.consumer("once", max_deliver=1, ack_wait=800 * MILLISECOND)
-        await seen.look(once)
+        await seen.poll(once)
         await work.fetch("once", 2)
-        await seen.look(once)
+        await seen.poll(once)
 
         async def left() -> int:
             """One more is always in flight, so that no ack empties the list and moves the floor."""
@@ -120,12 +122,12 @@ async def test_a_message_with_a_single_delivery_is_given_up_at_once(
 
         await until(left, lambda pending: pending == 1, "message 1 is not given up")
         seen.pass_time(1)
-        await seen.look(once)
+        await seen.poll(once)
         assert once.redeliveries == 0
         for watch in seen.all.values():
-            row, told = watch.row(once), watch.of(once)
-            assert (row.ack_floor_stream_seq, told.floor_exhausted) == (0, 1), row
-            assert (told.redeliveries, told.redelivery_exact) == (0, 1)
+            row, result = watch.row(once), watch.of(once)
+            assert (row.ack_floor_stream_seq, result.floor_exhausted) == (0, 1), row
+            assert (result.redeliveries, result.redelivery_exact) == (0, 1)
 
 
 async def test_an_advisory_names_what_holds_the_floor_at_once(nats_server: NatsServer) -> None:
@@ -136,7 +138,7 @@ async def test_an_advisory_names_what_holds_the_floor_at_once(nats_server: NatsS
         poisoned = await work.consumer("poisoned", max_deliver=2)
         await work.fetch("poisoned", 4)
         await work.response("poisoned", [1], ACK)
-        await seen.look(poisoned)
+        await seen.poll(poisoned)
         given_up: set[int] = set()
         subject = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.ORDERS.poisoned"
         advisories = await client.subscribe(subject)
@@ -145,9 +147,9 @@ async def test_an_advisory_names_what_holds_the_floor_at_once(nats_server: NatsS
         advisory = await advisories.next_msg(timeout=10)
         given_up.add(json.loads(advisory.data)["stream_seq"])
         key = (ACCOUNT, "ORDERS", "poisoned")
-        await seen.look(poisoned, heard=EventsInput(exhausted={key: frozenset(given_up)}))
+        await seen.poll(poisoned, events=EventsInput(exhausted={key: frozenset(given_up)}))
         assert given_up == {2}
         assert _exhausted(seen, poisoned) == [1, 1]
         # Others are given up after it, and it is no longer among the latest.
-        await seen.look(poisoned, heard=EventsInput(exhausted={key: frozenset({3})}))
+        await seen.poll(poisoned, events=EventsInput(exhausted={key: frozenset({3})}))
         assert _exhausted(seen, poisoned) == [1, 1]

@@ -1,6 +1,6 @@
 """A server whose clock is wrong, and an exporter that says by how much and is not misled by it.
 
-The truth is the server itself: it runs on the clock of the test, and only its answers are moved.
+The truth is the server itself: it runs on the clock of the test, and only its responses are moved.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -80,7 +80,7 @@ class Seen:
                 yield (name, labels), taken + value
 
 
-async def look(poller: SystemPoller) -> Seen:
+async def poll(poller: SystemPoller) -> Seen:
     exposed = await polled(poller)
     snapshot = poller.state.snapshot
     assert snapshot is not None
@@ -125,9 +125,9 @@ async def test_the_offset_has_the_sign_and_size_of_the_fault_even_when_that_chan
     """After a clock was set, samples from before do not count, however short their way was."""
     clock = WrongClock(AHEAD)
     async with polling_with(clock, nats_server, source) as poller:
-        ahead = await look(poller)
+        ahead = await poll(poller)
         clock.ahead = BEHIND
-        behind = await look(poller)
+        behind = await poll(poller)
     assert max(ahead.uncertainty, behind.uncertainty) < 1
     assert abs(ahead.offset - AHEAD) <= ahead.uncertainty + ROUNDING
     assert abs(behind.offset - BEHIND) <= behind.uncertainty + ROUNDING
@@ -138,13 +138,13 @@ async def test_a_right_clock_has_no_offset_beyond_its_uncertainty(
     nats_server: NatsServer, source: SourceName
 ) -> None:
     async with polling(nats_server, source) as poller:
-        found = await look(poller)
+        found = await poll(poller)
     assert abs(found.offset) <= found.uncertainty + ROUNDING
 
 
 @each_clock
 @each_source
-async def test_a_wrong_clock_moves_no_moment_and_no_age_that_we_tell(
+async def test_a_wrong_clock_moves_no_timestamp_and_no_age_in_the_results(
     nats_server: NatsServer, source: SourceName, seconds: int
 ) -> None:
     async with connected(nats_server) as client:
@@ -153,16 +153,16 @@ async def test_a_wrong_clock_moves_no_moment_and_no_age_that_we_tell(
         polling(nats_server, source) as directly,
         polling_with(WrongClock(seconds), nats_server, source) as misled,
     ):
-        right, wrong = await look(directly), await look(misled)
+        right, wrong = await poll(directly), await poll(misled)
     assert raw_shift(right, wrong) == seconds
-    told = {name for name, _ in right.moments()} - {OF_A_SERVER_ITSELF}
-    assert told == MOMENTS | AGES | TIMES_LEFT
+    result = {name for name, _ in right.moments()} - {OF_A_SERVER_ITSELF}
+    assert result == MOMENTS | AGES | TIMES_LEFT
     unsure = right.uncertainty + wrong.uncertainty + ROUNDING
     assert wrong.moments() == pytest.approx(right.moments(), rel=0, abs=unsure)
 
 
 def raw_shift(right: Seen, wrong: Seen) -> float:
-    """What would be told without a correction; so the servers' answers did differ."""
+    """What would be reported without a correction; so the servers' responses did differ."""
     (ours,), (theirs,) = right.snapshot.streams, wrong.snapshot.streams
     assert ours.last_time is not None
     assert theirs.last_time is not None

@@ -27,7 +27,7 @@ from support.waiting import until
 SUBJECT = "orders.a"
 
 
-async def test_a_stream_set_back_is_told_and_who_is_ahead_of_it(
+async def test_a_stream_set_back_is_reported_and_who_is_ahead_of_it(
     nats_server: NatsServer, tmp_path: Path
 ) -> None:
     """An older copy of the messages is put back; the consumer's state is today's."""
@@ -50,14 +50,14 @@ async def test_a_stream_set_back_is_told_and_who_is_ahead_of_it(
             await work.publish(5)
             await work.fetch("worker", 14)
             await work.response("worker", worker.held, ACK)
-            await seen.look_until_all_answer(worker, slow)
+            await seen.poll_until_complete(worker, slow)
         for watch in seen.all.values():
             assert [watch.of(one).ahead for one in (worker, slow)] == [None, None]
         await while_stopped(
             nats_server,
             lambda store: put_back(tmp_path / "msgs", stream_folder(store, "ORDERS") / "msgs"),
         )
-        await seen.look_until_all_answer()
+        await seen.poll_until_complete()
         for watch in seen.all.values():
             stream = watch.signals.streams["APP", "ORDERS"]
             assert (stream.regressions, stream.recreated, stream.purged) == (1, 0, 0)
@@ -69,8 +69,8 @@ async def test_a_stream_set_back_is_told_and_who_is_ahead_of_it(
             await work.continue_with(client)
             for _ in range(4):
                 await client.request(SUBJECT, b"new", timeout=20)
-        await seen.look()
-        await seen.look()
+        await seen.poll()
+        await seen.poll()
         for watch in seen.all.values():
             assert watch.of(worker).ahead is None
             assert watch.signals.streams["APP", "ORDERS"].regressions == 1
@@ -86,7 +86,7 @@ async def test_messages_that_a_crash_took_from_the_end_are_counted(
             await fill_blocks(client, SUBJECT, 40)
             worker = await work.consumer("worker", ack_policy="none", ack_wait=None)
             await work.fetch("worker", 40, wait=True)
-            await seen.look(worker)
+            await seen.poll(worker)
 
         def lose_the_end(store: Path) -> int:
             folder = stream_folder(store, "ORDERS")
@@ -97,7 +97,7 @@ async def test_messages_that_a_crash_took_from_the_end_are_counted(
 
         gone = await while_stopped(nats_server, lose_the_end)
         assert 0 < gone < 40
-        await seen.look_until_all_answer()
+        await seen.poll_until_complete()
         for watch in seen.all.values():
             stream = watch.signals.streams["APP", "ORDERS"]
             assert (stream.regressions, stream.recreated) == (1, 0)
@@ -110,7 +110,7 @@ async def test_messages_that_a_crash_took_from_the_end_are_counted(
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_follower_that_lost_a_part_of_its_store_is_named(version: str) -> None:
-    """Its log says that it has everything, its leader sees no lag, and only its count tells."""
+    """Its log says that it has everything, its leader sees no lag, and only its count differs."""
     async with three_nodes(version) as cluster:
         async with connected(cluster) as client:
             await create_stream(
@@ -119,7 +119,7 @@ async def test_a_follower_that_lost_a_part_of_its_store_is_named(version: str) -
             )  # fmt: skip
             await fill_blocks(client, SUBJECT, 40)
         follower = await _a_follower(cluster)
-        await _until_told(cluster, "system", {})
+        await _until_reported(cluster, "system", {})
 
         def lose_the_beginning(store: Path) -> int:
             folder = stream_folder(store, "ORDERS")
@@ -131,10 +131,10 @@ async def test_a_follower_that_lost_a_part_of_its_store_is_named(version: str) -
         gone = await while_stopped(follower, lose_the_beginning)
         assert 0 < gone < 40
         for source in ("system", "monitor"):
-            await _until_told(cluster, source, {follower.name: gone})
-        # Its copy is made anew, from the leader's.
+            await _until_reported(cluster, source, {follower.name: gone})
+        # Its replica is rebuilt from the leader's.
         await while_stopped(follower, partial(forget_stream, stream="ORDERS"))
-        await _until_told(cluster, "system", {})
+        await _until_reported(cluster, "system", {})
 
 
 async def _a_follower(cluster: NatsCluster) -> NatsServer:
@@ -143,10 +143,10 @@ async def _a_follower(cluster: NatsCluster) -> NatsServer:
     return next(node for node in cluster.nodes if node.name != leader)
 
 
-async def _until_told(cluster: NatsCluster, source: str, truth: dict[str, int]) -> None:
+async def _until_reported(cluster: NatsCluster, source: str, truth: dict[str, int]) -> None:
     async with polling(cluster, source) as poller:  # type: ignore[arg-type]
 
-        async def told() -> tuple[int, dict[str, float]]:
+        async def result() -> tuple[int, dict[str, float]]:
             """How many of its copies the leader holds for current, and who differs."""
             seen = await polled(poller)
             lags = seen.named("stream_replica_lag", stream="ORDERS").values()
@@ -154,4 +154,4 @@ async def _until_told(cluster: NatsCluster, source: str, truth: dict[str, int]) 
             apart = {dict(labels)["server"]: value for labels, value in found.items()}
             return sum(lag == 0 for lag in lags), apart
 
-        await until(told, (2, truth).__eq__, f"{source}: not told {truth}")
+        await until(result, (2, truth).__eq__, f"{source}: not told {truth}")

@@ -16,13 +16,13 @@ from exporter.settings.config import SourceName
 ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"
 
 
-async def _until_all_tell(
+async def _until_all_report(
     exporters: list[WholeExporter], metric: str, truth: dict[str, float]
 ) -> None:
-    async def told() -> list[dict[str, float]]:
+    async def result() -> list[dict[str, float]]:
         return list(await asyncio.gather(*(one.of_consumers(metric) for one in exporters)))
 
-    await until(told, ([truth] * len(exporters)).__eq__, f"{metric}: not all tell {truth}")
+    await until(result, ([truth] * len(exporters)).__eq__, f"{metric}: not all tell {truth}")
 
 
 async def _give_up(work: ReplicatedWorkload, name: str) -> None:
@@ -43,17 +43,17 @@ async def _exporters_and_a_client(
         for name in ("poisoned", "other"):
             await work.consumer(name, max_deliver=2)
         await work.consumer("patient")
-        nobody: dict[str, float] = {"poisoned": 0, "other": 0}
-        await _until_all_tell(both, "dead_letter_captured", nobody)
-        # What they count does not suffer from it: each of them hears everything.
+        no_one: dict[str, float] = {"poisoned": 0, "other": 0}
+        await _until_all_report(both, "dead_letter_captured", no_one)
+        # What they count does not suffer from it: each of them receives everything.
         await _give_up(work, "poisoned")
-        await _until_all_tell(both, "naks_total", {"poisoned": 2})
-        await _until_all_tell(both, "exhausted_total", {"poisoned": 1})
+        await _until_all_report(both, "naks_total", {"poisoned": 2})
+        await _until_all_report(both, "exhausted_total", {"poisoned": 1})
         async with connected(place) as keeper:
             await keeper.subscribe(f"{ADVISORY}.*.poisoned")
             await keeper.flush()
-            await _until_all_tell(both, "dead_letter_captured", {"poisoned": 1, "other": 0})
-        await _until_all_tell(both, "dead_letter_captured", nobody)
+            await _until_all_report(both, "dead_letter_captured", {"poisoned": 1, "other": 0})
+        await _until_all_report(both, "dead_letter_captured", no_one)
 
 
 async def test_two_exporters_do_not_take_each_other_for_a_capture(nats_server: NatsServer) -> None:

@@ -20,36 +20,36 @@ async def _publish(client: Client, subject: str, name: str) -> dict[str, object]
     return ack
 
 
-def _told(seen: Watches, stream: str) -> list[int | None]:
+def _result(seen: Watches, stream: str) -> list[int | None]:
     return [watch.signals.streams["APP", stream].dedupe_ids for watch in seen.all.values()]
 
 
-async def test_ids_are_held_as_long_as_the_window_says(nats_server: NatsServer) -> None:
+async def test_ids_are_held_as_long_as_the_window_lasts(nats_server: NatsServer) -> None:
     async with connected(nats_server) as client, watches(nats_server) as seen:
         await create_stream(client, "SHORT", duplicate_window=1000 * MILLISECOND)
         await create_stream(client, "WIDE", duplicate_window=600_000 * MILLISECOND)
         await create_stream(client, "COPY", subjects=[], mirror={"name": "WIDE"})
-        await seen.look()
-        assert (_told(seen, "SHORT"), _told(seen, "COPY")) == ([0, 0], [None, None])
+        await seen.poll()
+        assert (_result(seen, "SHORT"), _result(seen, "COPY")) == ([0, 0], [None, None])
         early = [f"early-{number}" for number in range(6)]
         for stream in ("short", "wide"):
             assert await _refused(client, stream, early) == 0
-        await seen.look()
-        assert _told(seen, "WIDE") == [6, 6]
+        await seen.poll()
+        assert _result(seen, "WIDE") == [6, 6]
 
         async def held() -> list[int | None]:
-            await seen.look()
-            return _told(seen, "SHORT")
+            await seen.poll()
+            return _result(seen, "SHORT")
 
         # The window passes, for the exporter as for the server.
         await until(held, [0, 0].__eq__, "ids are held for ever")
         late = [f"late-{number}" for number in range(4)]
         for stream in ("short", "wide"):
             assert await _refused(client, stream, late) == 0
-        await seen.look()
-        assert _told(seen, "WIDE") == [10, 10]
+        await seen.poll()
+        assert _result(seen, "WIDE") == [10, 10]
         # The truth is the server's own: all of these it refuses, and none of those.
         assert await _refused(client, "wide", early + late) == 10
-        short = _told(seen, "SHORT")
+        short = _result(seen, "SHORT")
         assert await _refused(client, "short", early) == 0
         assert short == [4, 4]

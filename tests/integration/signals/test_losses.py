@@ -11,25 +11,29 @@ async def test_what_the_limit_took_first_is_counted_exactly(nats_server: NatsSer
         await work.create(max_msgs=10)
         await work.publish(4)
         slow, never = await work.consumer("slow"), await work.consumer("never")
-        await seen.look(slow, never)
+        await seen.poll(slow, never)
         await work.fetch("slow", 4)
-        await seen.look(slow, never)
+        await seen.poll(slow, never)
         await work.publish(16)
-        await seen.look(slow, never)
+        await seen.poll(slow, never)
         assert (slow.lost, never.lost) == (6, 10)
-        assert [told.lost_waiting for told in seen.told(slow)] == [6, 6]
+        assert [result.lost_waiting for result in seen.result(slow)] == [6, 6]
         await work.drain("slow")
-        await seen.look(slow, never)
+        await seen.poll(slow, never)
         await work.publish(5)
-        await seen.look(slow, never)
+        await seen.poll(slow, never)
         assert (slow.lost, never.lost) == (6, 15)
         for ledger, waiting in ((slow, 0), (never, 15)):
-            for told in seen.told(ledger):
-                assert (told.lost, told.purged, told.lost_waiting) == (ledger.lost, 0, waiting)
-                assert told.redeliveries == 0
+            for result in seen.result(ledger):
+                assert (result.lost, result.purged, result.lost_waiting) == (
+                    ledger.lost,
+                    0,
+                    waiting,
+                )
+                assert result.redeliveries == 0
 
 
-async def test_a_loss_and_a_redelivery_in_one_interval_are_told_as_bounds(
+async def test_a_loss_and_a_redelivery_in_one_interval_are_reported_as_bounds(
     nats_server: NatsServer,
 ) -> None:
     async with connected(nats_server) as client, watches(nats_server) as seen:
@@ -37,23 +41,23 @@ async def test_a_loss_and_a_redelivery_in_one_interval_are_told_as_bounds(
         await work.create(max_msgs=10)
         slow = await work.consumer("slow")
         await work.publish(10)
-        await seen.look(slow)
+        await seen.poll(slow)
         await work.fetch("slow", 2)
-        await work.publish(9)  # up to 9 is gone, and the consumer stands at 2
+        await work.publish(9)  # up to 9 is gone, and the consumer is at 2
         await work.fetch("slow", 3)  # 10, 11, 12
         await work.response("slow", [10, 11, 12], NAK)
         await work.fetch("slow", 3)
-        await seen.look(slow)
+        await seen.poll(slow)
         assert (slow.redeliveries, slow.lost) == (3, 7)
-        for told in seen.told(slow):
-            assert (told.redelivery_exact, told.lost_exact) == (0, 0)
+        for result in seen.result(slow):
+            assert (result.redelivery_exact, result.lost_exact) == (0, 0)
             # Neither is certain, but their difference is.
-            assert told.redeliveries - (told.lost or 0) == 3 - 7
+            assert result.redeliveries - (result.lost or 0) == 3 - 7
         # The doubt lasts as long as the window in which it arose.
         seen.pass_time(301)
-        await seen.look()
-        for told in seen.told(slow):
-            assert (told.redelivery_exact, told.lost_exact) == (1, 1)
+        await seen.poll()
+        for result in seen.result(slow):
+            assert (result.redelivery_exact, result.lost_exact) == (1, 1)
 
 
 async def test_what_grew_too_old_is_counted_exactly(nats_server: NatsServer) -> None:
@@ -61,23 +65,23 @@ async def test_what_grew_too_old_is_counted_exactly(nats_server: NatsServer) -> 
         work = Workload(client, "ORDERS")
         await work.create(max_age=1200 * MILLISECOND, duplicate_window=100 * MILLISECOND)
         slow = await work.consumer("slow")
-        picky = await work.consumer("picky", filter_subject="orders.b")
-        await seen.look(slow, picky)
+        filtered = await work.consumer("picky", filter_subject="orders.b")
+        await seen.poll(slow, filtered)
         await work.publish(3, "a")
         await work.publish(4, "b")
         await work.fetch("slow", 2)
-        await seen.look(slow, picky)
+        await seen.poll(slow, filtered)
         await work.until_expired()
-        await seen.look(slow, picky)
-        assert (slow.lost, picky.lost) == (5, 4)
+        await seen.poll(slow, filtered)
+        assert (slow.lost, filtered.lost) == (5, 4)
         await work.publish(2, "b")
         await work.drain("slow")
-        await seen.look(slow, picky)
-        for told in seen.told(slow):
-            assert (told.lost, told.purged, told.lost_exact) == (5, 0, 1)
-        for told in seen.told(picky):
+        await seen.poll(slow, filtered)
+        for result in seen.result(slow):
+            assert (result.lost, result.purged, result.lost_exact) == (5, 0, 1)
+        for result in seen.result(filtered):
             # It was stopped, so that even the bound is the truth.
-            assert (told.lost, told.purged, told.lost_exact) == (4, 0, 0)
+            assert (result.lost, result.purged, result.lost_exact) == (4, 0, 0)
 
 
 async def test_a_purge_is_no_loss(nats_server: NatsServer) -> None:
@@ -86,26 +90,26 @@ async def test_a_purge_is_no_loss(nats_server: NatsServer) -> None:
         await work.create(max_msgs=1000, max_age=3600 * 1000 * MILLISECOND)
         await work.publish(20)
         worker, never = await work.consumer("worker"), await work.consumer("never")
-        await seen.look(worker, never)
+        await seen.poll(worker, never)
         await work.fetch("worker", 5)
         await work.response("worker", [2], NAK)
         await work.fetch("worker", 1)
-        await seen.look(worker, never)
+        await seen.poll(worker, never)
         await work.purge(seq=11)
-        await seen.look(worker, never)
+        await seen.poll(worker, never)
         assert (worker.purged, never.purged) == (5, 10)
-        # A purge and deliveries between two looks.
+        # A purge and deliveries between two polls.
         await work.publish(5)
         await work.purge(seq=16)
         await work.fetch("worker", 3)
-        await seen.look(worker, never)
+        await seen.poll(worker, never)
         await work.purge()
-        await seen.look(worker, never)
+        await seen.poll(worker, never)
         assert worker.purged + never.purged == 17 + 25
         for ledger in (worker, never):
-            for told in seen.told(ledger):
-                assert (told.lost, told.purged) == (0, ledger.purged)
-                assert told.redeliveries == ledger.redeliveries
+            for result in seen.result(ledger):
+                assert (result.lost, result.purged) == (0, ledger.purged)
+                assert result.redeliveries == ledger.redeliveries
         for watch in seen.all.values():
             assert watch.signals.streams["APP", "ORDERS"].purged == 25
 
@@ -116,45 +120,45 @@ async def test_a_message_deleted_by_hand_is_no_loss(nats_server: NatsServer) -> 
         await work.create(max_msgs=1000)
         await work.publish(20)
         worker = await work.consumer("worker")
-        picky = await work.consumer("picky", filter_subject="orders.a")
-        await seen.look(worker, picky)
+        filtered = await work.consumer("picky", filter_subject="orders.a")
+        await seen.poll(worker, filtered)
         for sequence in (4, 7, 12):
             await work.delete(sequence)
-        await seen.look(worker, picky)
+        await seen.poll(worker, filtered)
         await work.fetch("worker", 8)
         await work.response("worker", [2, 3], NAK)
         await work.fetch("worker", 2)
-        await seen.look(worker, picky)
+        await seen.poll(worker, filtered)
         assert (worker.purged, worker.redeliveries) == (3, 2)
         # With the last gap behind it the count is exact again.
         await work.drain("worker")
-        await seen.look(worker, picky)
+        await seen.poll(worker, filtered)
         await work.publish(3)
         await work.drain("worker")
-        await seen.look(worker, picky)
-        for ledger in (worker, picky):
-            for told in seen.told(ledger):
-                assert told.lost == 0
+        await seen.poll(worker, filtered)
+        for ledger in (worker, filtered):
+            for result in seen.result(ledger):
+                assert result.lost == 0
 
 
-async def test_losses_behind_a_filter_are_told_as_bounds(nats_server: NatsServer) -> None:
+async def test_losses_behind_a_filter_are_reported_as_bounds(nats_server: NatsServer) -> None:
     async with connected(nats_server) as client, watches(nats_server) as seen:
         work = Workload(client, "ORDERS")
         await work.create(max_msgs=12)
-        picky = await work.consumer("picky", filter_subject="orders.b")
+        filtered = await work.consumer("picky", filter_subject="orders.b")
         await work.publish(6, "b")
         await work.publish(6, "a")
-        await seen.look(picky)
+        await seen.poll(filtered)
         await work.publish(4, "a")
-        await seen.look(picky)
-        assert picky.lost == 4
-        for told in seen.told(picky):
-            assert (told.lost, told.lost_exact, told.lost_waiting) == (4, 0, None)
+        await seen.poll(filtered)
+        assert filtered.lost == 4
+        for result in seen.result(filtered):
+            assert (result.lost, result.lost_exact, result.lost_waiting) == (4, 0, None)
         # What comes in at the same time hides what goes.
         await work.publish(2, "b")
-        await seen.look(picky)
+        await seen.poll(filtered)
         await work.drain("picky")
-        await seen.look(picky)
-        assert picky.lost == 6
-        for told in seen.told(picky):
-            assert told.lost == 4
+        await seen.poll(filtered)
+        assert filtered.lost == 6
+        for result in seen.result(filtered):
+            assert result.lost == 4

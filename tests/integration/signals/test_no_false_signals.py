@@ -30,9 +30,9 @@ CONSUMERS: Final[dict[str, dict[str, Any]]] = {
 BUSY: Final = ("plain", "wide", "narrow", "tries")
 IDLE: Final = ("early", "elsewhere")
 HEALTHY: Final = (None, Verdict.OK, Verdict.IDLE)
-# As far apart as in production; of what happens between two looks there is enough.
+# As far apart as in production; of what happens between two polls there is enough.
 INTERVAL_SECONDS: Final = 15.0
-LOOKS: Final = 26  # more than the window of five minutes
+POLLS: Final = 26  # more than the window of five minutes
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Crew:
         self._tasks = [asyncio.create_task(self._work()) for _ in range(2)]
 
     async def stop(self) -> None:
-        """As a deploy does: what was begun is finished, then nobody asks any more."""
+        """As a deploy does: what was begun is finished, then no client pulls any more."""
         self._goes_home = True
         await asyncio.gather(*self._tasks)
 
@@ -72,7 +72,7 @@ class Crew:
 
 
 async def _insist(request: Callable[[], Awaitable[object]]) -> None:
-    """While a leader moves, nobody may hear a request: ask again."""
+    """While a leader moves, a request may get no response: send it again."""
     while True:
         with suppress(TimeoutError, NoRespondersError):
             await request()
@@ -113,9 +113,9 @@ async def _healthy(place: Place) -> AsyncIterator[list[Crew]]:
                 await crew.stop()
 
 
-async def _look_on(seen: Watches, crews: Sequence[Crew], looks: int) -> None:
-    """Between two looks every crew finishes some; at each, all is well."""
-    for _ in range(looks):
+async def _keep_polling(seen: Watches, crews: Sequence[Crew], polls: int) -> None:
+    """Between two polls every crew finishes some; at each, all is well."""
+    for _ in range(polls):
         goals = [crew.finished + 10 for crew in crews]
 
         async def left(goals: list[int] = goals) -> int:
@@ -123,21 +123,28 @@ async def _look_on(seen: Watches, crews: Sequence[Crew], looks: int) -> None:
 
         await until(left, lambda lazy: lazy == 0, "a crew does not work")
         seen.pass_time(INTERVAL_SECONDS)
-        await seen.look()
+        await seen.poll()
         _assert_all_is_well(seen)
 
 
 def _assert_all_is_well(seen: Watches) -> None:
     for watch in seen.all.values():
         for name in (*BUSY, *IDLE):
-            told = watch.signals.consumers[ACCOUNT, "ORDERS", name]
-            facts = (name, told, [r for r in watch.snapshot.consumers if r.name == name])
-            assert told.verdict in HEALTHY, facts
-            assert (told.redeliveries, told.lost, told.purged, told.recreated) == (0, 0, 0, 0), (
-                facts
+            result = watch.signals.consumers[ACCOUNT, "ORDERS", name]
+            facts = (name, result, [r for r in watch.snapshot.consumers if r.name == name])
+            assert result.verdict in HEALTHY, facts
+            assert (result.redeliveries, result.lost, result.purged, result.recreated) == (
+                0,
+                0,
+                0,
+                0,
+            ), facts
+            assert (result.lost_waiting or 0, result.floor_exhausted or 0, result.ahead) == (
+                0,
+                0,
+                None,
             )
-            assert (told.lost_waiting or 0, told.floor_exhausted or 0, told.ahead) == (0, 0, None)
-            assert told.redelivery_cause is None, facts
+            assert result.redelivery_cause is None, facts
 
 
 async def test_a_healthy_workload_raises_no_signal(nats_server: NatsServer) -> None:
@@ -146,32 +153,32 @@ async def test_a_healthy_workload_raises_no_signal(nats_server: NatsServer) -> N
         _healthy(nats_server) as crews,
         watches(nats_server) as seen,
     ):
-        await _look_on(seen, crews, LOOKS // 2)
+        await _keep_polling(seen, crews, POLLS // 2)
         # A deploy: one crew after the other goes home, and a new one starts.
         for crew in crews:
             await crew.stop()
             crew.client = after_the_deploy
             crew.start()
-            await _look_on(seen, crews, 1)
-        await _look_on(seen, crews, LOOKS // 2)
+            await _keep_polling(seen, crews, 1)
+        await _keep_polling(seen, crews, POLLS // 2)
         _assert_verdicts(seen)
 
 
 async def test_moving_leaders_raise_no_signal(nats_cluster: NatsCluster) -> None:
     async with _healthy(nats_cluster) as crews, watches(nats_cluster) as seen:
-        await _look_on(seen, crews, 3)
+        await _keep_polling(seen, crews, 3)
         for move in (0, 1):
             await nats_cluster.step_down_consumer(APP, "ORDERS", BUSY[move])
-            await seen.look_until_all_answer()
-            await _look_on(seen, crews, 1)
+            await seen.poll_until_complete()
+            await _keep_polling(seen, crews, 1)
         await nats_cluster.step_down_stream(APP, "ORDERS")
-        await seen.look_until_all_answer()
-        await _look_on(seen, crews, 3)
+        await seen.poll_until_complete()
+        await _keep_polling(seen, crews, 3)
         _assert_verdicts(seen)
 
 
 def _assert_verdicts(seen: Watches) -> None:
     for watch in seen.all.values():
-        verdicts = {key[2]: told.verdict for key, told in watch.signals.consumers.items()}
+        verdicts = {key[2]: result.verdict for key, result in watch.signals.consumers.items()}
         assert {verdicts[name] for name in BUSY} == {Verdict.OK}
         assert {verdicts[name] for name in IDLE} == {Verdict.IDLE}

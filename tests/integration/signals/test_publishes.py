@@ -33,7 +33,7 @@ WAYS: Final = pytest.mark.parametrize("how", ["system", "monitor"])
 
 
 def counted(received: int, unstored: int) -> StreamPublishes:
-    """Without a tap what was not stored stands for duplicates."""
+    """Without a tap what was not stored counts as duplicates."""
     return StreamPublishes(received, unstored, unstored, 0)
 
 
@@ -71,7 +71,7 @@ async def test_duplicates_and_rejections_are_received_and_not_stored(
 
 
 @WAYS
-async def test_every_answer_to_a_delivery_and_every_pull_is_counted(
+async def test_every_response_to_a_delivery_and_every_pull_is_counted(
     nats_server: NatsServer, how: str
 ) -> None:
     async with connected(nats_server) as client:
@@ -113,7 +113,7 @@ async def test_what_is_made_after_the_start_counts_from_its_beginning(
 
 
 @WAYS
-async def test_clients_on_the_same_subjects_are_told_apart(
+async def test_clients_on_the_same_subjects_are_distinguished(
     nats_server: NatsServer, how: str
 ) -> None:
     async with connected(nats_server) as client, connected(nats_server) as listener:
@@ -124,7 +124,7 @@ async def test_clients_on_the_same_subjects_are_told_apart(
             await listener.subscribe(subject, queue="workers")
         await listener.flush()
         async with connected(nats_server) as plain, accounting(nats_server, how) as watched:
-            # Nothing but the subject itself: only its number in the list of clients tells it.
+            # Nothing but the subject itself: only its number in the list of clients shows it.
             await plain.subscribe("twin")
             await plain.flush()
             await publish(client, "orders.new", 6, ids=4)
@@ -234,7 +234,7 @@ async def test_counts_follow_the_leaders_of_a_cluster(nats_cluster: NatsCluster,
 
 
 async def succeeded(client: Client, subject: str, number: int) -> int:
-    """How many of them the server acknowledged: 2.9 drops what a third leader gets, unanswered."""
+    """How many of them the server acknowledged: 2.9 drops what a third leader gets, without a response."""
     acks = 0
     for _ in range(number):
         with suppress(nats.errors.TimeoutError):
@@ -267,8 +267,8 @@ async def test_the_tap_makes_duplicates_exact_in_the_same_counter(nats_server: N
         async with accounting(nats_server) as watched:
             await publish(client, "orders", 5, ids=3)
             assert await watched.stream("ORDERS") == counted(5, 2)
-            heard = {(ACCOUNT, "ORDERS"): 1}
-            watched.tap = TapCounts(frozenset({ACCOUNT}), heard)
+            events = {(ACCOUNT, "ORDERS"): 1}
+            watched.tap = TapCounts(frozenset({ACCOUNT}), events)
             await publish(client, "orders", 1, ids=1)
             await publish(client, "orders", 4, Nats_Expected_Stream="NOT_ME")
             assert await watched.stream("ORDERS") == StreamPublishes(10, 7, 3, 1)
@@ -322,7 +322,7 @@ async def test_what_comes_from_another_account_counts(version: str, how: str) ->
         await create_stream(client, "SVC", subjects=["svc"])
         await create_stream(other, "INTAKE", subjects=["from.>"])
         async with accounting(server, how) as watched:
-            # With so low a ceiling each account is asked by itself; and back again.
+            # With so low a ceiling each account is requested alone; and back again.
             for times, ceiling in enumerate((CEILING, 60, 60, CEILING), start=1):
                 watched.reader.ceiling = ceiling
                 await publish(client, "shared.x", 7)
@@ -332,8 +332,8 @@ async def test_what_comes_from_another_account_counts(version: str, how: str) ->
                 assert streams["APP", "SHARED"] == counted(7 * times, 0)
                 assert streams["OTHER", "INTAKE"] == counted(10 * times, 0)
                 assert streams["APP", "SVC"] == counted(4 * times, 0)
-                assert watched.reading is not None
-                assert not watched.reading.over_ceiling
+                assert watched.measurement is not None
+                assert not watched.measurement.over_ceiling
 
 
 async def test_a_transform_of_the_stream_changes_nothing() -> None:
@@ -374,7 +374,7 @@ async def test_atomic_batches_count_by_message_and_their_end_mark_as_not_stored(
             for place in (1, 2, 3):
                 await client.publish("batch", b"x", headers=_in_batch("slow", place))
             await client.flush()
-            await watched.look()
+            await watched.poll()
             assert (await send("slow", 4, 4, "1"))["count"] == 4
             assert await watched.stream("BATCH") == counted(16, 4)
 
@@ -404,7 +404,7 @@ async def test_fast_batches_count_by_message_and_their_pings_as_not_stored() -> 
             assert await watched.stream("FAST") == counted(7, 2)
 
 
-async def test_somebody_must_hear_of_exhausted_messages(nats_server: NatsServer) -> None:
+async def test_a_listener_must_receive_exhausted_messages(nats_server: NatsServer) -> None:
     advisory = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"
     async with connected(nats_server) as client, connected(nats_server) as listener:
         await create_stream(client, "ORDERS")

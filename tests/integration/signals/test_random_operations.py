@@ -1,4 +1,4 @@
-"""Hundreds of random operations: what is told is never above the truth, and equal where it is exact.
+"""Hundreds of random operations: what is reported is never above the truth, and equal where it is exact.
 
 The seed is in the name of each case; the failure prints what was done.
 """
@@ -19,7 +19,7 @@ SEEDS: Final = range(1, 9) if long_run() else range(1, 2)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_what_is_told_of_a_random_workload_is_true(
+async def test_what_is_reported_of_a_random_workload_is_true(
     nats_server: NatsServer, seed: int
 ) -> None:
     if nats_server.version == MISCOUNTS:
@@ -28,18 +28,18 @@ async def test_what_is_told_of_a_random_workload_is_true(
     async with connected(nats_server) as client, watches(nats_server) as seen:
         chances = [await prepared(Workload(client, name), dice) for name in STREAMS]
         ledgers = [one for chance in chances for one in chance.work.ledgers.values()]
-        await seen.look(*ledgers)
+        await seen.poll(*ledgers)
         start = start_of(seen, ledgers)
         for number in range(OPERATIONS):
             chance = dice.choice(chances)
             await chance.act()
             if number % 8 == 7:
                 try:
-                    await seen.look(*ledgers)
+                    await seen.poll(*ledgers)
                 except AssertionError as error:
                     print("done:", *(f"{one.work.stream}: {one.done}\n" for one in chances))
                     raise AssertionError(f"seed {seed}, operation {number}") from error
-        await seen.look(*ledgers)
+        await seen.poll(*ledgers)
         works = [chance.work for chance in chances]
         assert broken_laws(seen, works, start) == []
         assert sum(one.redeliveries for one in ledgers) > 10  # else this proved nothing

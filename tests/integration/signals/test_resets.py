@@ -1,4 +1,4 @@
-"""What is set back, made again, purged or killed must not look like redeliveries or losses."""
+"""What is set back, made again, purged or killed must not count as redeliveries or losses."""
 
 import asyncio
 import shutil
@@ -20,20 +20,20 @@ async def _busy(work: Workload, seen: Watches, **config: object) -> Ledger:
     await work.create(storage="file")
     await work.publish(20)
     worker = await work.consumer("worker", **config)
-    await seen.look(worker)
+    await seen.poll(worker)
     await work.fetch("worker", 12)
     await work.response("worker", [3, 5, 8], NAK)
     await work.fetch("worker", 3)
     await work.response("worker", [1, 2, 4], ACK)
-    await seen.look(worker)
+    await seen.poll(worker)
     return worker
 
 
 def _counted(seen: Watches, ledger: Ledger) -> list[tuple[int, int | None, int | None, int]]:
-    return [(t.redeliveries, t.lost, t.purged, t.recreated) for t in seen.told(ledger)]
+    return [(t.redeliveries, t.lost, t.purged, t.recreated) for t in seen.result(ledger)]
 
 
-async def test_a_consumer_made_again_starts_from_nothing(nats_server: NatsServer) -> None:
+async def test_a_recreated_consumer_starts_from_nothing(nats_server: NatsServer) -> None:
     async with connected(nats_server) as client, watches(nats_server) as seen:
         work = Workload(client, "ORDERS")
         worker = await _busy(work, seen)
@@ -43,13 +43,13 @@ async def test_a_consumer_made_again_starts_from_nothing(nats_server: NatsServer
         await work.publish(4)
         await work.fetch("worker", 2)
         seen.pass_time(2)
-        await seen.look()
+        await seen.poll()
         assert _counted(seen, again) == [(3, 0, 0, 1)] * 2
-        seen.begin_anew(worker)
-        await seen.look(again)
+        seen.restart(worker)
+        await seen.poll(again)
         await work.response("worker", [21], NAK)
         await work.fetch("worker", 3)
-        await seen.look(again)
+        await seen.poll(again)
         assert _counted(seen, again) == [(4, 0, 0, 1)] * 2
 
 
@@ -58,7 +58,7 @@ async def test_a_consumer_that_is_gone_is_counted_and_forgotten(nats_server: Nat
         work = Workload(client, "ORDERS")
         await _busy(work, seen)
         await api(client, "CONSUMER.DELETE.ORDERS.worker")
-        await seen.look()
+        await seen.poll()
         for watch in seen.all.values():
             assert watch.signals.consumers == {}
             assert watch.signals.streams["APP", "ORDERS"].consumers_removed == 1
@@ -76,16 +76,16 @@ async def test_a_consumer_set_back_starts_from_nothing(
         request = None if back_to is None else {"seq": back_to}
         response = await api(client, "CONSUMER.RESET.ORDERS.worker", request)
         assert "error" not in response, response
-        await seen.look()
+        await seen.poll()
         assert _counted(seen, worker) == [(3, 0, 0, 1)] * 2
-        seen.begin_anew(worker)
+        seen.restart(worker)
         # What it gets now it had before: for the workload sent again, for the server the first time.
         await work.fetch("worker", 6)
-        await seen.look()
+        await seen.poll()
         assert _counted(seen, worker) == [(3, 0, 0, 1)] * 2
 
 
-async def test_a_stream_made_again_starts_from_nothing(nats_server: NatsServer) -> None:
+async def test_a_recreated_stream_starts_from_nothing(nats_server: NatsServer) -> None:
     async with connected(nats_server) as client, watches(nats_server) as seen:
         work = Workload(client, "ORDERS")
         await _busy(work, seen)
@@ -96,7 +96,7 @@ async def test_a_stream_made_again_starts_from_nothing(nats_server: NatsServer) 
         again = await work.consumer("worker")
         await work.publish(5)
         await work.fetch("worker", 2)
-        await seen.look()
+        await seen.poll()
         assert _counted(seen, again) == [(3, 0, 0, 1)] * 2
         for watch in seen.all.values():
             stream = watch.signals.streams["APP", "ORDERS"]
@@ -110,7 +110,7 @@ async def test_a_restart_counts_nothing_by_itself(nats_server: NatsServer) -> No
         worker = await _busy(work, seen, ack_wait=400 * MILLISECOND, max_ack_pending=12)
         await client.close()
         await nats_server.restart()
-        await seen.look_until_all_answer(worker)
+        await seen.poll_until_complete(worker)
         if _forgot(seen, worker):  # seen of 2.10.26 on a busy disk, even when it is ended gently
             assert _counted(seen, worker) == [(3, 0, 0, 1)] * 2
             return
@@ -118,10 +118,10 @@ async def test_a_restart_counts_nothing_by_itself(nats_server: NatsServer) -> No
         async with connected(nats_server) as new_client:
             await work.continue_with(new_client)
             await work.fetch("worker", 9, wait=True)
-            await seen.look(worker)
+            await seen.poll(worker)
         assert worker.redeliveries > 3
         assert _counted(seen, worker) == [(worker.redeliveries, 0, 0, 0)] * 2
-        assert [told.redelivery_exact for told in seen.told(worker)] == [1, 1]
+        assert [result.redelivery_exact for result in seen.result(worker)] == [1, 1]
 
 
 async def test_acks_that_a_server_forgot_are_redeliveries_but_no_reset(
@@ -133,11 +133,11 @@ async def test_acks_that_a_server_forgot_are_redeliveries_but_no_reset(
         work = Workload(client, "ORDERS")
         await work.create(storage="file")
         await work.publish(20)
-        # No room for new messages beside those nine.
+        # No capacity for new messages beside those nine.
         narrow = {"ack_wait": 400 * MILLISECOND, "max_ack_pending": 9}
         worker = await work.consumer("worker", **narrow)
-        picky = await work.consumer("picky", filter_subject="orders.a", **narrow)
-        await seen.look(worker, picky)
+        filtered = await work.consumer("picky", filter_subject="orders.a", **narrow)
+        await seen.poll(worker, filtered)
         for name in ("worker", "picky"):
             await work.fetch(name, 9)
         await client.close()
@@ -146,10 +146,10 @@ async def test_acks_that_a_server_forgot_are_redeliveries_but_no_reset(
             await work.continue_with(client)
             for name in ("worker", "picky"):
                 await work.response(name, work.ledgers[name].held, ACK)
-            await seen.look_until_all_answer(worker, picky)
+            await seen.poll_until_complete(worker, filtered)
         acked = [watch.row(worker).ack_floor_stream_seq for watch in seen.all.values()]
         await _stop_and(nats_server, lambda store: _put_back(tmp_path / "store", store))
-        await seen.look_until_all_answer(worker, picky)
+        await seen.poll_until_complete(worker, filtered)
         floors = [watch.row(worker).ack_floor_stream_seq for watch in seen.all.values()]
         assert (acked, floors) == ([9, 9], [0, 0])
         assert _counted(seen, worker) == [(0, 0, 0, 0)] * 2
@@ -157,8 +157,8 @@ async def test_acks_that_a_server_forgot_are_redeliveries_but_no_reset(
             await work.continue_with(client)
             for name in ("worker", "picky"):
                 await work.fetch(name, 9, wait=True)
-            await seen.look(worker, picky)
-        for ledger in (worker, picky):
+            await seen.poll(worker, filtered)
+        for ledger in (worker, filtered):
             assert _counted(seen, ledger) == [(9, 0, 0, 0)] * 2
 
 
@@ -173,11 +173,11 @@ async def test_a_killed_server_makes_no_spike(nats_server: NatsServer) -> None:
         for message in got[:300]:
             await client.publish(message.reply, ACK)
         await client.flush()
-        await seen.look(worker)
+        await seen.poll(worker)
         await client.close()
         await nats_server.kill()
         await nats_server.restart()
-        await seen.look_until_all_answer(worker)
+        await seen.poll_until_complete(worker)
         assert _counted(seen, worker) == [(3, 0, 0, int(_forgot(seen, worker)))] * 2
 
 

@@ -17,7 +17,14 @@ from support.nats.servers import (
     connected,
     versions,
 )
-from support.signals.exact_requests import DIGITS_SECONDS, EXACT, desk, key, orders, stored_at
+from support.signals.exact_requests import (
+    DIGITS_SECONDS,
+    EXACT,
+    exact_polls,
+    key,
+    orders,
+    stored_at,
+)
 from support.signals.known_workload import version_of
 from support.signals.ledger import NAK, SECOND, Workload
 from support.signals.observations import ACCOUNT
@@ -44,7 +51,7 @@ async def test_the_lag_is_the_age_of_the_first_message_that_is_not_finished(
     nats_server: NatsServer, direct: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    async with connected(nats_server) as client, desk(nats_server) as seen:
+    async with connected(nats_server) as client, exact_polls(nats_server) as seen:
         work = await orders(client, direct=direct)
         unread = await work.consumer("unread")
         held = await work.consumer("held")
@@ -52,14 +59,14 @@ async def test_the_lag_is_the_age_of_the_first_message_that_is_not_finished(
         await work.fetch("held", 6)
         await work.response("held", [1, 2, 3, 5])
         await work.drain("done")
-        await seen.look_twice()
+        await seen.poll_twice()
         seen.assert_exact(unread, 1, await stored_at(client, "ORDERS", 1))
         seen.assert_exact(held, 4, await stored_at(client, "ORDERS", 4))
         assert key(done) not in seen.precise.lags
         assert (seen.of(done).lag, seen.of(done).lag_exact) == (0.0, 1)
 
         await work.response("held", [4])
-        await seen.look()  # what was acked since the look before is passed over at once
+        await seen.poll()  # what was acked since the look before is passed over at once
         seen.assert_exact(held, 6, await stored_at(client, "ORDERS", 6))
         told = seen.outcome("exact_lag")
         assert told is not None
@@ -71,59 +78,59 @@ async def test_the_lag_is_the_age_of_the_first_message_that_is_not_finished(
 async def test_a_filtered_consumer_lags_behind_what_passes_its_filter(
     nats_server: NatsServer, direct: bool
 ) -> None:
-    async with connected(nats_server) as client, desk(nats_server) as seen:
+    async with connected(nats_server) as client, exact_polls(nats_server) as seen:
         work = await orders(client, direct=direct)
         narrow = await work.consumer("narrow", filter_subject="orders.c")
         await work.fetch("narrow", 2)
         await work.response("narrow", [3])
-        await seen.look_twice()
+        await seen.poll_twice()
         seen.assert_exact(narrow, 6, await stored_at(client, "ORDERS", 6))
         await work.response("narrow", [6])
-        await seen.look()
+        await seen.poll()
         seen.assert_exact(narrow, 9, await stored_at(client, "ORDERS", 9))
 
 
 async def test_of_several_filters_the_earliest_message_counts(nats_server: NatsServer) -> None:
     if version_of(nats_server) < (2, 10):
         pytest.skip("one filter only before 2.10")
-    async with connected(nats_server) as client, desk(nats_server) as seen:
+    async with connected(nats_server) as client, exact_polls(nats_server) as seen:
         work = await orders(client)
         both = await work.consumer("both", filter_subjects=["orders.c", "orders.b"])
-        await seen.look_twice()
+        await seen.poll_twice()
         seen.assert_exact(both, 2, await stored_at(client, "ORDERS", 2))
         await work.fetch("both", 1)
         await work.response("both", [2])
-        await seen.look()
+        await seen.poll()
         seen.assert_exact(both, 3, await stored_at(client, "ORDERS", 3))
 
 
 async def test_when_the_message_is_gone_the_next_one_counts(nats_server: NatsServer) -> None:
-    async with connected(nats_server) as client, desk(nats_server) as seen:
+    async with connected(nats_server) as client, exact_polls(nats_server) as seen:
         work = await orders(client)
         slow = await work.consumer("slow")
         picky = await work.consumer("picky", filter_subject="orders.b")
-        await seen.look_twice()
+        await seen.poll_twice()
         seen.assert_exact(picky, 2, await stored_at(client, "ORDERS", 2))
         await work.delete(2)
-        await seen.look()
+        await seen.poll()
         seen.assert_exact(picky, 5, await stored_at(client, "ORDERS", 5))
         seen.assert_exact(slow, 1, await stored_at(client, "ORDERS", 1))
         await work.purge(seq=5)
-        await seen.look()
+        await seen.poll()
         seen.assert_exact(slow, 5, await stored_at(client, "ORDERS", 5))
 
 
 async def test_messages_that_expire_leave_no_lag_behind(nats_server: NatsServer) -> None:
-    async with connected(nats_server) as client, desk(nats_server) as seen:
+    async with connected(nats_server) as client, exact_polls(nats_server) as seen:
         work = await orders(client, max_age=2 * SECOND)
         late = await work.consumer("late", filter_subject="orders.a")
-        await seen.look_twice()
+        await seen.poll_twice()
         assert key(late) in seen.precise.lags
         await work.until_expired()
         await work.publish(1, "b")
         await work.publish(1, "a")
         newest = max(work.stored)
-        await seen.look_twice()
+        await seen.poll_twice()
         seen.assert_exact(late, newest, await stored_at(client, "ORDERS", newest))
 
 
@@ -142,8 +149,8 @@ async def test_a_mirror_that_answers_for_its_origin_is_not_believed(
         )
         await work.delete(2)  # the mirror keeps it
         for _ in range(8):  # whoever answers is drawn by lot
-            async with desk(nats_server) as seen:
-                await seen.look_twice()
+            async with exact_polls(nats_server) as seen:
+                await seen.poll_twice()
                 seen.assert_exact(slow, 5, await stored_at(client, "ORDERS", 5))
 
 
@@ -156,24 +163,24 @@ async def test_headers_of_the_message_are_not_taken_for_those_of_the_server(
         "Nats-Time-Stamp": "2001-01-01T00:00:00Z",
         "Status": "503",
     }
-    async with connected(nats_server) as client, desk(nats_server) as seen:
+    async with connected(nats_server) as client, exact_polls(nats_server) as seen:
         work = Workload(client, "ORDERS")
         await work.create(allow_direct=True)
         await client.request("orders.a", b"", headers=forged, timeout=10)
         slow = await work.consumer("slow")
-        await seen.look_twice()
+        await seen.poll_twice()
         seen.assert_exact(slow, 1, await stored_at(client, "ORDERS", 1))
 
 
 async def test_no_poll_asks_for_more_messages_than_it_may(nats_server: NatsServer) -> None:
     options = PreciseOptions(exact_lag=True, lags_per_poll=2)
-    async with connected(nats_server) as client, desk(nats_server, options) as seen:
+    async with connected(nats_server) as client, exact_polls(nats_server, options) as seen:
         work = await orders(client)
         ledgers = [await work.consumer(f"slow{number}") for number in range(5)]
-        await seen.look()
+        await seen.poll()
         assert seen.precise.lags == {}
         for known in (2, 4, 5, 5):  # those that were read need no second request
-            await seen.look()
+            await seen.poll()
             assert len(seen.precise.lags) == known
             exact = [ledger for ledger in ledgers if seen.of(ledger).lag_exact == 1]
             assert len(exact) == known
@@ -181,10 +188,10 @@ async def test_no_poll_asks_for_more_messages_than_it_may(nats_server: NatsServe
 
 
 async def test_messages_are_read_only_for_whoever_asked_for_it(nats_server: NatsServer) -> None:
-    async with connected(nats_server) as client, desk(nats_server, PreciseOptions()) as seen:
+    async with connected(nats_server) as client, exact_polls(nats_server, PreciseOptions()) as seen:
         work = await orders(client)
         slow = await work.consumer("slow")
-        await seen.look_twice()
+        await seen.poll_twice()
         assert (seen.precise.lags, seen.outcome("exact_lag")) == ({}, None)
         assert seen.of(slow).lag_exact == 0
 
@@ -196,18 +203,18 @@ async def test_what_is_denied_is_reported_as_such_and_then_rests(direct: bool) -
     async with (
         NatsServer(NEWEST, options) as server,
         connected(server) as client,
-        desk(server, EXACT, RESTRICTED) as seen,
+        exact_polls(server, EXACT, RESTRICTED) as seen,
     ):
         work = await orders(client, direct=direct)
         slow = await work.consumer("slow", filter_subject="orders.b")
-        await seen.look_twice()
+        await seen.poll_twice()
         told = seen.outcome("exact_lag")
         assert told is not None
         assert (told.ok, told.reason) == (False, "permission")
         assert ("DIRECT.GET" if direct else "STREAM.MSG.GET") in told.detail
         resting = {("exact_lag", "permission"), ("filtered_counts", "permission")}
         assert {(s.request, s.reason) for s in seen.precise.skipped} == resting
-        await seen.look()
+        await seen.poll()
         assert seen.precise.outcomes == ()
         assert {(s.request, s.reason) for s in seen.precise.skipped} == resting
         assert seen.of(slow).lag_exact == 0
@@ -231,7 +238,7 @@ async def test_it_needs_no_more_than_these_permissions(version: str) -> None:
     async with (
         NatsServer(version, options) as server,
         connected(server) as client,
-        desk(server, EXACT, RESTRICTED) as seen,
+        exact_polls(server, EXACT, RESTRICTED) as seen,
     ):
         work = await orders(client)
         await create_stream(client, "PLAIN", allow_direct=False)
@@ -239,16 +246,16 @@ async def test_it_needs_no_more_than_these_permissions(version: str) -> None:
         await client.request("plain", b"x", timeout=10)
         slow = await work.consumer("slow", filter_subject="orders.b")
         other = await plain.consumer("other")
-        await seen.look_twice()
+        await seen.poll_twice()
         assert all(outcome.ok for outcome in seen.precise.outcomes)
         assert set(seen.precise.lags) == {key(slow), key(other)}
 
 
 async def test_copies_of_a_stream_say_the_same_as_its_leader(nats_cluster: NatsCluster) -> None:
-    async with connected(nats_cluster) as client, desk(nats_cluster) as seen:
+    async with connected(nats_cluster) as client, exact_polls(nats_cluster) as seen:
         work = await orders(client, num_replicas=3)
         held = await work.consumer("held", filter_subject="orders.b")
-        await seen.look()
+        await seen.poll()
         await work.fetch("held", 3)
         await work.response("held", [2])
         await work.response("held", [8], NAK)
@@ -256,7 +263,7 @@ async def test_copies_of_a_stream_say_the_same_as_its_leader(nats_cluster: NatsC
         stored = await stored_at(client, "ORDERS", 5)
 
         async def caught_up() -> ConsumerSignals:
-            await seen.look()
+            await seen.poll()
             return seen.of(held)
 
         told = await until(

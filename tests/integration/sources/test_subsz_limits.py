@@ -66,7 +66,7 @@ async def test_a_crowded_account_is_left_out_and_the_others_are_not(
                 assert not {ACCOUNT, ""} & {request.account for request in heard.lists}
             # The server needs a while to forget them.
             await until(
-                watched.look,
+                watched.poll,
                 lambda seen: seen.streams[ACCOUNT, "ORDERS"].received == 5,
                 "what happened meanwhile is not counted afterwards",
             )
@@ -139,7 +139,7 @@ async def test_looks_in_the_middle_of_a_flood_leave_exact_numbers(nats_server: N
         async with accounting(nats_server) as watched:
             stop = asyncio.Event()
             flooding = asyncio.create_task(flood(client, "flood", stop, ids=5_000))
-            told = [(await watched.look()).streams[ACCOUNT, "FLOOD"].unstored for _ in range(6)]
+            told = [(await watched.poll()).streams[ACCOUNT, "FLOOD"].unstored for _ in range(6)]
             stop.set()
             sent = await flooding
 
@@ -162,7 +162,7 @@ async def test_a_stream_that_never_rests_is_counted_too() -> None:
             trickling = asyncio.create_task(trickle(client, "busy", stop))
 
             async def unstored() -> int:
-                return (await watched.look()).streams[ACCOUNT, "BUSY"].unstored or 0
+                return (await watched.poll()).streams[ACCOUNT, "BUSY"].unstored or 0
 
             # Without any later poll: two looks that agree are enough.
             during = await until(unstored, lambda seen: seen > 0, "nothing is ever counted")

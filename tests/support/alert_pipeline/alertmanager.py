@@ -1,4 +1,4 @@
-"""A real Alertmanager for tests, on a free port; Debian's looks for its texts in /usr/share."""
+"""A real Alertmanager for tests, on a free port; Debian's expects its templates in /usr/share."""
 
 from __future__ import annotations
 

@@ -11,15 +11,15 @@ import yaml
 from alerts import thresholds
 from alerts.generate import ROOT
 from alerts.quantity import format_duration, parse_duration
-from alerts.terms import Terms, Timing
-from streamgauge.demo.pipeline.alerting import SMALL_NUMBERS, hurry
+from alerts.render_options import RenderOptions, Timing
+from streamgauge.demo.pipeline.alerting import SMALL_NUMBERS, shorten_waits
 
 SYSTEM: Final = "trial"
 POLL_SECONDS: Final = 2
 SCRAPE_SECONDS: Final = 1
 
 EXPORTER: Final = """\
-listen: 127.0.0.1:{port}
+web: {{listen_address: "127.0.0.1:{port}"}}
 interval: {seconds}s
 timeout: {seconds}s
 detail: full
@@ -71,10 +71,10 @@ class Tempo:
     numbers: tuple[str, ...] = SMALL_NUMBERS
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> RenderOptions:
         # Several polls must fit into a window, also when this machine has other things to do.
         timing = _PatientTiming(self.speed, 6.0 * POLL_SECONDS, self.least_wait)
-        return Terms(thresholds=thresholds.overridden(self.numbers), timing=timing)
+        return RenderOptions(thresholds=thresholds.overridden(self.numbers), timing=timing)
 
 
 def alertmanager_configuration(webhook: str) -> str:
@@ -86,5 +86,5 @@ def alertmanager_configuration(webhook: str) -> str:
         {"name": each["name"], "webhook_configs": [{"url": webhook, "send_resolved": True}]}
         for each in document["receivers"]
     ]
-    hurry(document["route"])
+    shorten_waits(document["route"])
     return yaml.safe_dump(document)

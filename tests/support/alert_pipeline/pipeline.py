@@ -25,8 +25,8 @@ from support.alert_pipeline.webhook import Inbox, listening
 from support.exporter.process import COMMAND
 from support.waiting import until
 
-from alerts.render import rule_files
-from alerts.terms import Terms
+from alerts.render_options import RenderOptions
+from alerts.rendering.rule_files import rule_files
 from streamgauge.demo.processes.child import Child
 from streamgauge.demo.processes.ports import free_ports
 from streamgauge.demo.processes.program_cache import ProgramMissingError
@@ -123,7 +123,7 @@ async def pipeline(folder: Path, urls: Sequence[str], tempo: Tempo) -> AsyncIter
         yield Pipeline(inbox, exporter, address, manager, tempo, session)
 
 
-def _write_rules(folder: Path, terms: Terms) -> None:
+def _write_rules(folder: Path, terms: RenderOptions) -> None:
     folder.mkdir()
     for name, text in rule_files(terms).items():
         (folder / name).write_text(text, encoding="utf-8")

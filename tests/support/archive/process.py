@@ -37,13 +37,14 @@ class ArchiveProcess:
     tls: ssl.SSLContext | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # of every request
     host: str = "127.0.0.1"  # where it listens
+    prefix: str = ""  # of all routes
 
     @property
     def url(self) -> str:
         return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
     async def start(self) -> None:
-        listen = ("--listen", f"{self.host}:{self.port}", "--data", str(self.data))
+        listen = ("--web.listen-address", f"{self.host}:{self.port}", "--data", str(self.data))
         await self.child.start(*COMMAND, *listen, *self.flags, environment=_environment())
 
     async def ready(self) -> None:
@@ -51,7 +52,7 @@ class ArchiveProcess:
             if not self.child.running:
                 raise await self.child.failure("ended at start")
             try:
-                return (await self.request("/-/ready")).status
+                return (await self.request(f"{self.prefix}/-/ready")).status
             except aiohttp.ClientError:
                 return 0
 
@@ -75,7 +76,9 @@ class ArchiveProcess:
         self, message: bytes, version: str = rw.V1, headers: Mapping[str, str] | None = None
     ) -> Response:
         named = {**rw.headers(version), **(headers or {})}
-        return await self.request("/api/v1/write", "POST", rw.compressed(message), named)
+        return await self.request(
+            f"{self.prefix}/api/v1/write", "POST", rw.compressed(message), named
+        )
 
     async def scrape(self) -> Series:
         response = await self.request("/metrics")
@@ -99,6 +102,7 @@ async def archiving(
     headers: Mapping[str, str] | None = None,
     host: str = "127.0.0.1",
     files: Mapping[str, str] | None = None,
+    prefix: str = "",
 ) -> AsyncIterator[ArchiveProcess]:
     """Started and ready, with these files in the folder; gone at the end, by a kill if it runs."""
     for name, text in (files or {}).items():
@@ -107,7 +111,7 @@ async def archiving(
     child = Child("archive", folder / f"archive-{port}.log")
     async with aiohttp.ClientSession() as client:
         archive = ArchiveProcess(
-            child, port, folder / "data", flags, client, tls, headers or {}, host
+            child, port, folder / "data", flags, client, tls, headers or {}, host, prefix
         )
         await archive.start()
         try:

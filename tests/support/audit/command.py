@@ -1,4 +1,4 @@
-"""Runs `streamgauge audit` in this process and reads what it prints."""
+"""Runs `streamgauge audit` in this process and parses its output."""
 
 import asyncio
 import io
@@ -58,8 +58,8 @@ class AuditRun:
 
     @property
     def broken(self) -> list[str]:
-        """Checks that failed by a mistake of their own."""
-        return [one["check"] for one in self.system["not_judged"] if "mistake" in one["reason"]]
+        """Checks that raised an exception."""
+        return [one["check"] for one in self.system["not_evaluated"] if one["broken"]]
 
 
 async def audit(
@@ -67,11 +67,11 @@ async def audit(
     login: Login | None = APP,
     *flags: str,
     source: str = "account",
-    looked: asyncio.Event | None = None,
+    polled: asyncio.Event | None = None,
 ) -> AuditRun:
-    """The command as it stands, in a thread: it brings an event loop of its own.
+    """Runs the command in a thread, because it starts its own event loop.
 
-    `looked` is set between the first look and the second.
+    `polled` is set between the first poll and the second.
     """
     argv = ["--source", source, "--format", "json", *flags]
     argv += [part for url in _urls(where, source) for part in ("--nats", url)]
@@ -82,8 +82,8 @@ async def audit(
     loop = asyncio.get_running_loop()
 
     def progress(text: str) -> None:
-        if looked is not None and "looking again" in text:
-            loop.call_soon_threadsafe(looked.set)
+        if polled is not None and "polling again" in text:
+            loop.call_soon_threadsafe(polled.set)
 
     with mock.patch("exporter.audit.command.main._progress", progress):
         return await asyncio.to_thread(_run, argv, secrets)
@@ -97,7 +97,7 @@ def _urls(where: NatsServer | NatsCluster | str, source: str) -> list[str]:
 
 
 def _run(argv: list[str], secrets: dict[str, str]) -> AuditRun:
-    all_checks()  # read from their files before any event loop runs
+    all_checks()  # import all checks before an event loop runs
     out, err = io.StringIO(), io.StringIO()
     with mock.patch.dict(os.environ, secrets), redirect_stdout(out), redirect_stderr(err):
         code = main(argv)
@@ -106,7 +106,7 @@ def _run(argv: list[str], secrets: dict[str, str]) -> AuditRun:
 
 @contextmanager
 def lowered(numbers: dict[str, dict[str, float]]) -> Iterator[None]:
-    """Numbers of checks (by code) that a short test cannot reach, for as long as the block lasts."""
+    """Replaces constants of checks, by code, that a short test cannot reach."""
     with ExitStack() as patches:
         for code, values in numbers.items():
             check = import_module(f"exporter.audit.checks.{code.replace('-', '_')}")

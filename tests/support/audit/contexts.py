@@ -1,4 +1,4 @@
-"""Scenes for tests of checks: model rows, what rollups would know, and a case per check."""
+"""Audit contexts for tests of checks, with rows, history and test cases."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -33,7 +33,7 @@ SECONDS_BETWEEN = 60.0
 
 @dataclass(frozen=True)
 class KnownHistory:
-    """One number for every asset, as if rollups had told it."""
+    """Returns the same number for every asset, as if from rollups."""
 
     numbers: Mapping[str, float] = field(default_factory=dict)
 
@@ -76,15 +76,15 @@ class KnownHistory:
 
 @dataclass(frozen=True)
 class Case:
-    """A scene that a check finds something in, and the nearest one that it does not."""
+    """A context with a violation of a check, and a near miss."""
 
     code: str
     found: AuditContext
     nearest: AuditContext
-    evidence: str  # a piece of it, with the numbers
+    evidence: str  # a part of it, with the numbers
 
 
-def scene(
+def audit_context(
     *rows: Stream | Consumer | Server,
     accounts: tuple[Account, ...] = (),
     meta: MetaGroup | None = None,
@@ -99,44 +99,44 @@ def scene(
     )
 
 
-def looked_twice(before: AuditContext, after: AuditContext) -> AuditContext:
+def polled_twice(before: AuditContext, after: AuditContext) -> AuditContext:
     return replace(after, earlier=before, seconds=SECONDS_BETWEEN)
 
 
-def of_consumer(
+def consumer_context(
     config: Mapping[str, Any] | None = None,
     stream_is: Mapping[str, Any] | None = None,
     history: Mapping[str, float] | None = None,
     **row: Any,
 ) -> AuditContext:
-    """One consumer on one stream. What `stream_is` says of the configuration goes there."""
+    """One consumer on one stream. `stream_is`: configuration and state of the stream."""
     worker = consumer(config=consumer_config(**(config or {})), **row)
-    return scene(stream_of(**(stream_is or {})), worker, history=history)
+    return audit_context(stream_row(**(stream_is or {})), worker, history=history)
 
 
-def stream_of(**changes: Any) -> Stream:
-    """Settings and state in one list; what both call alike is the state's as `state_...`."""
+def stream_row(**changes: Any) -> Stream:
+    """Takes fields of the configuration and of the state; `state_` prefixes shared names."""
     settings = frozenset(StreamConfig.__struct_fields__)
     config = {key: value for key, value in changes.items() if key in settings}
     row = {key.removeprefix("state_"): changes[key] for key in changes if key not in settings}
     return stream(**row, config=stream_config(**config))
 
 
-def of_stream(
+def stream_context(
     *others: Stream | Consumer | Server,
     history: Mapping[str, float] | None = None,
     sample: Mapping[StreamKey, MessageSample] | None = None,
     **changes: Any,
 ) -> AuditContext:
-    return scene(stream_of(**changes), *others, history=history, messages=sample)
+    return audit_context(stream_row(**changes), *others, history=history, messages=sample)
 
 
-def of_account(**usage: Any) -> AuditContext:
-    return scene(accounts=(Account("APP", (AccountUsage(**{"tier": "", **usage}),)),))
+def account_context(**usage: Any) -> AuditContext:
+    return audit_context(accounts=(Account("APP", (AccountUsage(**{"tier": "", **usage}),)),))
 
 
-def bare_scene() -> AuditContext:
-    """Rows that tell as little as rows may: of what belongs together only one half, or none."""
+def minimal_context() -> AuditContext:
+    """Rows with as little data as possible: of related values only one, or none."""
     silent = {"ack_wait_seconds": None, "max_ack_pending": None, "max_waiting": None}
     kinds: tuple[dict[str, Any], ...] = (
         {},
@@ -173,7 +173,7 @@ def bare_scene() -> AuditContext:
     ]
     usages = [AccountUsage(tier=""), AccountUsage(tier="", streams=9, consumers=9)]
     limits = AccountUsage(tier="", streams_limit=9, consumers_limit=9, storage_limit=5)
-    return scene(
+    return audit_context(
         *streams,
         stream("unread", config=None),
         *workers,
@@ -184,7 +184,7 @@ def bare_scene() -> AuditContext:
 
 
 def half_histories() -> list[KnownHistory]:
-    """Of each only one number is known."""
+    """Histories with a single known number."""
     methods = [name for name in vars(KnownHistory) if not name.startswith("_")]
     return [KnownHistory({name: 1e9}) for name in methods if name != "numbers"]
 

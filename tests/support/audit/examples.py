@@ -1,7 +1,4 @@
-"""An evidence line of every check, for its page: `python -m support.audit.examples` in tests/.
-
-They are what the checks say of the cases of their own tests, so that no page shows what none says.
-"""
+"""Generates examples.tsv from the test cases: run `python -m support.audit.examples` in tests/."""
 
 import sys
 from collections.abc import Iterator
@@ -17,14 +14,14 @@ FILE: Final = Path(examples.__file__).with_name(examples.FILE)
 
 
 def cases() -> Iterator[Case]:
-    """Of every file of cases but the one about what must stay quiet."""
+    """All cases with findings, so without the exemptions."""
     for path in sorted(Path(__file__).with_name("cases").glob("[a-z]*.py")):
         if path.stem != "exemptions":
             yield from import_module(f"support.audit.cases.{path.stem}").CASES
 
 
-def made() -> dict[str, str]:
-    """By code: of the first case of each check."""
+def generate() -> dict[str, str]:
+    """By code: the evidence of the first case of each check."""
     found: dict[str, str] = {}
     for case in cases():
         if case.code not in found:
@@ -33,8 +30,8 @@ def made() -> dict[str, str]:
 
 
 def main() -> int:
-    FILE.write_text(examples.written(made()), encoding="utf-8")
-    print(f"wrote {FILE.name}: {len(made())} checks")
+    FILE.write_text(examples.to_tsv(generate()), encoding="utf-8")
+    print(f"wrote {FILE.name}: {len(generate())} checks")
     return 0
 
 

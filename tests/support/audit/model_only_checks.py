@@ -1,6 +1,5 @@
-"""Which checks are shown on rows alone, because no test can bring a real server there, and why."""
+"""Checks without a test on a real server, with the reason."""
 
 from typing import Final
 
-# None: each check is shown on real servers.
-ON_ROWS_ONLY: Final[dict[str, str]] = {}
+MODEL_ONLY: Final[dict[str, str]] = {}

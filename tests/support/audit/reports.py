@@ -1,4 +1,4 @@
-"""Checks that find what a test says, and the reports that come of them."""
+"""Checks with given findings, and their reports."""
 
 from collections.abc import Callable, Iterator
 
@@ -6,7 +6,7 @@ from support.exporter.models import NOW, consumer, consumer_config, snapshot, st
 
 from exporter.audit.check import Check, Finding, Need, Severity, Subject, Unknown
 from exporter.audit.context import AuditContext
-from exporter.audit.evaluation import judge
+from exporter.audit.evaluation import evaluate
 from exporter.audit.report import Report
 from exporter.model import Consumer, OwnerNotes, Server, Stream
 
@@ -38,12 +38,12 @@ def check(
     )
 
 
-def scene(*rows: Stream | Consumer | Server, **changes: object) -> AuditContext:
+def audit_context(*rows: Stream | Consumer | Server, **changes: object) -> AuditContext:
     return AuditContext(snapshot=snapshot(*rows), now=NOW, **changes)  # type: ignore[arg-type]
 
 
-def judged(looked: AuditContext, *checks: Check, known: frozenset[str] = frozenset()) -> Report:
-    return judge(looked, checks, known | {each.code for each in checks})
+def evaluated(polled: AuditContext, *checks: Check, known: frozenset[str] = frozenset()) -> Report:
+    return evaluate(polled, checks, known | {each.code for each in checks})
 
 
 def notes(*ignored: str) -> OwnerNotes:

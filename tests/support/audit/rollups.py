@@ -1,4 +1,4 @@
-"""Rollups of yesterday for real assets, out of literal numbers, as `streamgauge rollup` leaves them."""
+"""Writes rollups of yesterday from literal numbers, in the format of `streamgauge rollup`."""
 
 import json
 from datetime import UTC, date, datetime, timedelta
@@ -19,8 +19,8 @@ def yesterday() -> date:
     return datetime.now(UTC).date() - timedelta(days=1)
 
 
-def told(metric: Metric | str, stream: str, consumer: str = "", **numbers: Any) -> Row:
-    """What was kept of one series of one day."""
+def daily_row(metric: Metric | str, stream: str, consumer: str = "", **numbers: Any) -> Row:
+    """The daily row of one series."""
     day = yesterday()
     moment = datetime.combine(day, datetime.min.time(), UTC)
     plain = dict.fromkeys(("min", "max", "sum", "first", "last"), 0.0)
@@ -46,17 +46,17 @@ def told(metric: Metric | str, stream: str, consumer: str = "", **numbers: Any) 
 
 
 def acks(stream: str, consumer: str, **seconds: float) -> list[Row]:
-    """A thousand sampled acks; `below_30=900` says how many took no longer than 30 s."""
+    """A thousand sampled acks; `below_30=900`: 900 of them took at most 30 s."""
     name = catalog.CONSUMER_ACK_SECONDS.name + "_bucket"
     bounds = {key.removeprefix("below_"): amount for key, amount in seconds.items()}
     return [
-        told(name, stream, consumer, labels=[("le", bound)], increase=amount)
+        daily_row(name, stream, consumer, labels=[("le", bound)], increase=amount)
         for bound, amount in {**bounds, "+Inf": 1000.0}.items()
     ]
 
 
 def in_flight(stream: str, consumer: str, p95: float) -> Row:
-    whole = told(catalog.CONSUMER_NUM_ACK_PENDING, stream, consumer)
+    whole = daily_row(catalog.CONSUMER_NUM_ACK_PENDING, stream, consumer)
     kept = {name: whole[name] for name in QUANTILES.names if name in whole}
     return {**kept, "p50": 0.0, "p95": p95, "p99": p95}
 

@@ -25,7 +25,7 @@ CHART: Final = DEPLOY / "helm" / "streamgauge"
 COMPOSE: Final = DEPLOY / "compose"
 CONTAINER_FILES: Final = sorted((DEPLOY / "container").glob("*.Dockerfile"))
 MANIFESTS: Final = DEPLOY / "kubernetes" / "streamgauge.yaml"
-_FLAG: Final = re.compile(r"--[a-z][a-z-]*")
+_FLAG: Final = re.compile(r"--[a-z]+(?:[.-][a-z]+)*")
 _OURS: Final = re.compile(r"(?:^|[\s/])streamgauge ([a-z]+)(.*)")
 _NESTED: Final = re.compile(r"\$\([^()]*\)")
 
@@ -34,10 +34,10 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Command:
-    """A command line of ours: where it stands, which room, which flags."""
+    """A command line of streamgauge in deploy/: its place, command name and flags."""
 
     place: str
-    room: str
+    name: str
     flags: tuple[str, ...]
 
 
@@ -91,8 +91,8 @@ def read_commands(place: str, text: str) -> Iterator[Command]:
     while _NESTED.search(joined):
         joined = _NESTED.sub("VALUE", joined)
     for line in joined.splitlines():
-        for room, rest in _OURS.findall(line):
-            yield Command(place, room, tuple(_FLAG.findall(rest)))
+        for name, rest in _OURS.findall(line):
+            yield Command(place, name, tuple(_FLAG.findall(rest)))
 
 
 def all_commands() -> list[Command]:
@@ -129,13 +129,13 @@ def _of_pods() -> Iterator[Command]:
 
 
 @cache
-def flags_of(room: str) -> frozenset[str]:
-    """As its own help lists them; no room of that name is a failure."""
+def flags_of(name: str) -> frozenset[str]:
+    """As its own help lists them; an unknown command is a failure."""
     done = subprocess.run(
-        [sys.executable, "-m", "streamgauge.cli", room, "--help"],
+        [sys.executable, "-m", "streamgauge.cli", name, "--help"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, f"streamgauge {room} --help: {done.stderr}"
+    assert done.returncode == 0, f"streamgauge {name} --help: {done.stderr}"
     return frozenset(_FLAG.findall(done.stdout))
 
 

@@ -95,7 +95,7 @@ async def served(poller: SystemPoller, now: float) -> Exposed:
 
 
 def read_back(text: str) -> Exposed:
-    """Read by prometheus-client, so by somebody else's rules."""
+    """Read by prometheus-client, so by a client else's rules."""
     samples: dict[Series, float] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:

@@ -92,7 +92,7 @@ def consumer(name: str = "worker", **changes: Any) -> Consumer:
 
 
 def server(name: str = "n1", offset: float | None = 0.0, **changes: Any) -> Server:
-    """Its clock is `offset` seconds ahead of ours; unknown when None."""
+    """Its clock is `offset` seconds ahead of the real one; unknown when None."""
     clock = None if offset is None else ClockEstimate(offset, 0.001, 0.002)
     return Server(**{"name": name, "id": name.upper(), "up": True, "clock": clock, **changes})
 

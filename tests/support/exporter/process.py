@@ -140,7 +140,7 @@ async def exporting(
     """Started on a free port of its own, not yet ready; gone at the end."""
     port = free_ports(1)[0]
     child = Child("exporter", folder / f"exporter-{port}.log")
-    listen = {"STREAMGAUGE_LISTEN": f"127.0.0.1:{port}"}
+    listen = {"STREAMGAUGE_WEB_LISTEN_ADDRESS": f"127.0.0.1:{port}"}
     await child.start(*COMMAND, *flags, environment=_environment(listen | dict(environ or {})))
     try:
         async with aiohttp.ClientSession(auto_decompress=False) as client:

@@ -1,6 +1,7 @@
 """Snapshots as a scrape shows them: rendered, joined and read back by prometheus-client."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from prometheus_client.openmetrics.parser import (
     text_string_to_metric_families as families_of_openmetrics,
@@ -8,20 +9,30 @@ from prometheus_client.openmetrics.parser import (
 from prometheus_client.parser import text_string_to_metric_families as families_of_text
 from prometheus_client.samples import Sample
 
+from exporter import catalog
 from exporter.exposition.text_format import Format, assemble
-from exporter.metric import Level, Metric
+from exporter.metric import Level, Metric, Origin, Subject
 from exporter.model import Snapshot
 from exporter.samples.render import Limits, Rendered, Renderer
 from exporter.samples.selection import Selection
+from exporter.signals.engine import SignalState
 
 FULL = Selection(Level.FULL)
+_COMPARE_POLLS = frozenset(
+    metric.name
+    for metric in catalog.ALL
+    if metric.origin is Origin.DERIVED and metric.subject in (Subject.CONSUMER, Subject.STREAM)
+)
 Key = tuple[str, tuple[tuple[str, str], ...]]
 
 
 def rendered(
     snapshot: Snapshot, selection: Selection = FULL, limits: Limits | None = None
 ) -> Rendered:
-    return Renderer(snapshot.system, selection, limits or Limits()).render(snapshot)
+    """What one snapshot alone shows: no metric that compares polls."""
+    one_poll = replace(selection, exclude=selection.exclude | _COMPARE_POLLS)
+    renderer = Renderer(snapshot.system, one_poll, limits or Limits())
+    return renderer.render(snapshot, SignalState().update(snapshot))
 
 
 def text_of(*pages: Rendered, fmt: Format = Format.TEXT, live: bytes = b"") -> str:

@@ -135,16 +135,16 @@ async def create_consumer(client: Client, stream: str, name: str, **config: Any)
 
 
 async def _created(client: Client, subject: str, request: dict[str, Any]) -> Any:
-    """Insists: a cluster that has just formed may not hear, or not know all its nodes."""
+    """Insists: a new cluster may not respond, or not know all its nodes yet."""
 
-    async def request() -> Any:
+    async def send() -> Any:
         with suppress(nats.errors.TimeoutError, nats.errors.NoRespondersError):
             return await api(client, subject, request, seconds=3)
         return {"error": {"err_code": _NOT_YET}}
 
-    def heard(response: Any) -> bool:
+    def received(response: Any) -> bool:
         return bool(response.get("error", {}).get("err_code") != _NOT_YET)
 
-    response = await until(request, heard, subject)
+    response = await until(send, received, subject)
     assert "error" not in response, response
     return response

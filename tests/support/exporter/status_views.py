@@ -35,7 +35,7 @@ def consumer(name: str = "worker", backlog: int = 0) -> ConsumerView:
     )
 
 
-ANSWERED = RequestView("consumer_list", ok=True, seconds=0.012, age_seconds=3.0)
+SUCCEEDED = RequestView("consumer_list", ok=True, seconds=0.012, age_seconds=3.0)
 HEALTHY = SystemView(
     name="demo",
     source="account",
@@ -49,7 +49,7 @@ HEALTHY = SystemView(
     streams=12,
     consumers=34,
     series=816,
-    requests=(replace(ANSWERED, request="stream_list"), ANSWERED),
+    requests=(replace(SUCCEEDED, request="stream_list"), SUCCEEDED),
     servers=(ServerView("n1", "2.15.1", up=True),),
     consumer_rows=(consumer(),),
 )

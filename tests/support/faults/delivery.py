@@ -70,10 +70,10 @@ class MessagesLost(Fault):
         site.start(site.work("SHORT", "worker", acknowledge))
 
 
-class NobodyPulls(Fault):
+class NoWorkerPulls(Fault):
     """The workers were never started. The remedy starts one."""
 
-    alerts = (ticket("ConsumerNobodyPulls", **on_stream("DESERTED", consumer="worker")),)
+    alerts = (ticket("ConsumerNoWorkerPulls", **on_stream("DESERTED", consumer="worker")),)
 
     async def prepare(self, site: Site) -> None:
         await site.api.stream("DESERTED", subjects=["deserted"])

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from support.grafana.recorded import FOLDER, SAMPLE_TABLE, path_of
 
-from dashboards.tables import transformations
+from dashboards.rendering.tables import transformations
 from streamgauge.demo.processes.program_cache import ProgramMissingError, cached, run
 
 GRAFANA: Final = "13.2.3"

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from dashboards.model import Column, Guide, Table
-from dashboards.promql import Scope
+from dashboards.panels.model import Column, Guide, Table
+from dashboards.queries import Scope
 from exporter import catalog
 
 FOLDER: Final = Path(__file__).parents[2] / "recorded/grafana"

@@ -24,7 +24,7 @@ SYSTEM: Final = "demo"
 JOB: Final = "streamgauge"
 
 EXPORTER_CONFIG: Final = """\
-listen: 127.0.0.1:{port}
+web: {{listen_address: "127.0.0.1:{port}"}}
 interval: {seconds}s
 timeout: 5s
 detail: full

@@ -1,4 +1,4 @@
-"""One row of the alert table: what makes an alert fire, what just does not, what it then says."""
+"""One row of the alert table: what makes an alert fire, what just does not, and its values."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Row:
     of: Mapping[str, str]  # the identity of the asset, but for its system
     bad: Series  # what makes it fire
     calm: Series  # the same series just on the right side
-    says: str  # the whole description; {system} stands for the name of the variant
-    later: str = ""  # what it says one scrape later, where time alone changes it
+    values: str = ""  # of the description, see `values_template`
+    later: str | None = None  # the values one scrape later, where time alone changes them
     context: Series = field(default_factory=dict)  # the same in every variant
     case: str = ""  # where an alert has several causes
     onset: str = "0s"  # from when on the expression holds

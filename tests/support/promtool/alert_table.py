@@ -1,4 +1,4 @@
-"""All rows; what a row cannot tell stands in the scenarios."""
+"""All rows; longer sequences of events are in the scenarios."""
 
 from __future__ import annotations
 

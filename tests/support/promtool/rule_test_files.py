@@ -20,11 +20,14 @@ from exporter.metric import PREFIX, Kind, Metric
 
 GENERATED = ROOT / "alerts" / "generated"
 _SPEC = re.compile(r"([a-z_:0-9]+)(?:\{(.*)\})?")
+_VALUES = "values:"
+_ACTION = re.compile(r"\{\{.*?\}\}")
+_OWN_LABEL = re.compile(r"\{\{ \$labels\.[a-z_]+ \}\}")  # `exp_labels` has it
 _LABEL = re.compile(r'([a-z_]+)="([^"]*)"')
 _LINKED = ("system", "account", "stream", "consumer")
 STALE = "stale"
 FRESH, OLD = 44.0, 45.0  # the age of a snapshot, on either side of the guard
-# These fire: as it is, with a scrape missed, told by two replicas.
+# These fire: as it is, with a missed scrape, reported by two replicas.
 FIRING = ("as it is", "scrape missed", "two replicas")
 
 
@@ -39,17 +42,39 @@ def committed_rules() -> tuple[dict[str, Any], ...]:
 
 def rules_of(*alerts: str) -> dict[str, Any]:
     """The committed rules of alerts, after the recordings that they read."""
-    asked = [rule for rule in committed_rules() if rule.get("alert") in alerts]
-    if len(asked) != len(alerts):
+    wanted = [rule for rule in committed_rules() if rule.get("alert") in alerts]
+    if len(wanted) != len(alerts):
         raise LookupError(f"{alerts} are not all in the generated files")
-    read = "".join(rule["expr"] for rule in asked)
+    read = "".join(rule["expr"] for rule in wanted)
+    wanted = [_with_values_only(rule) for rule in wanted]
     recordings: list[dict[str, Any]] = []
-    # From the last to the first: a recording reads only those that stand before it.
+    # From the last to the first: a recording uses only those before it.
     for rule in reversed(committed_rules()):
         if "record" in rule and rule["record"] in read:
             read += rule["expr"]
             recordings.insert(0, rule)
-    return {"groups": [{"name": "tested", "rules": [*recordings, *asked]}]}
+    return {"groups": [{"name": "tested", "rules": [*recordings, *wanted]}]}
+
+
+def _with_values_only(rule: dict[str, Any]) -> dict[str, Any]:
+    """The rule with a description of its values alone: sentences may change freely."""
+    description = values_template(rule["annotations"]["description"])
+    return {**rule, "annotations": {**rule["annotations"], "description": description}}
+
+
+def values_template(description: str) -> str:
+    """A template that prints each value with `;`, `+` for a query with a result and `-` without."""
+    parts = []
+    for action in _ACTION.findall(description):
+        if action.startswith("{{ with "):
+            parts.append(f"{action}+")
+        elif action == "{{ else }}":
+            parts.append(f"{action}-")
+        elif action == "{{ end }}":
+            parts.append(action)
+        elif not _OWN_LABEL.fullmatch(action):
+            parts.append(f"{action};")
+    return f"{_VALUES}{''.join(parts)}"
 
 
 def write_row(row: Row, folder: Path) -> Path:
@@ -68,19 +93,19 @@ def write_row(row: Row, folder: Path) -> Path:
 
 
 class Clock:
-    """When a row is looked at, in seconds."""
+    """The times of the checks of a row, in seconds."""
 
     def __init__(self, row: Row) -> None:
         alert = BY_NAME[f"JetStream{row.alert}"]
         self.step = parse_duration(row.every)
-        self.hold = parse_duration(alert.hold)
+        self.wait = parse_duration(alert.for_)
         self.onset = parse_duration(row.onset)
-        self.fires = self.onset + self.hold
+        self.fires = self.onset + self.wait
         self.just_before = self.fires - self.step
         self.missed_again = self.fires + self.step
         self.end = self.fires + 3 * self.step
         # In the middle of the wait; an event that waits for nothing has no middle.
-        self.middle = self.onset + self.step * round(self.hold / 2 / self.step)
+        self.middle = self.onset + self.step * round(self.wait / 2 / self.step)
 
     def moments(self) -> Iterator[float]:
         moment = 0.0
@@ -91,8 +116,11 @@ class Clock:
 
 def _test(row: Row, full_name: str) -> dict[str, Any]:
     clock = Clock(row)
-    looks = [(clock.just_before, "")] if clock.just_before >= 0 else []
-    looks += [(clock.fires, row.says), (clock.missed_again, row.later or row.says)]
+    checks: list[tuple[float, str | None]] = []
+    if clock.just_before >= 0:
+        checks.append((clock.just_before, None))
+    later = row.values if row.later is None else row.later
+    checks += [(clock.fires, row.values), (clock.missed_again, later)]
     return {
         "interval": row.every,
         "input_series": list(_input(row, clock)),
@@ -100,9 +128,11 @@ def _test(row: Row, full_name: str) -> dict[str, Any]:
             {
                 "eval_time": format_duration(moment),
                 "alertname": full_name,
-                "exp_alerts": [_expected(row, system, says) for system in FIRING if says],
+                "exp_alerts": []
+                if values is None
+                else [_expected(row, system, values) for system in FIRING],
             }
-            for moment, says in looks
+            for moment, values in checks
         ],
     }
 
@@ -133,11 +163,11 @@ def _exemptions(row: Row) -> Iterator[tuple[str, Series]]:
 
 
 def _reset(row: Row, clock: Clock) -> Series:
-    """Made again on the way: what has been said of the one before is void."""
+    """Recreated on the way: the alert must start over."""
     if row.lingers:
         return {
             **row.context,
-            **{key: _counted_anew(key, value, 3 * clock.step) for key, value in row.calm.items()},
+            **{key: _counted_again(key, value, 3 * clock.step) for key, value in row.calm.items()},
         }
     keys = row.bad.keys() | row.calm.keys()
     return {
@@ -160,7 +190,7 @@ def metric_of(spec: str) -> Metric:
     return catalog.BY_NAME[PREFIX + spec.partition("{")[0].removesuffix("_bucket")]
 
 
-def _counted_anew(spec: str, calm: Values, border: float) -> Values:
+def _counted_again(spec: str, calm: Values, border: float) -> Values:
     """A counter that starts again at 0 has not counted anything."""
     if metric_of(spec).kind is Kind.GAUGE:
         return calm
@@ -173,7 +203,7 @@ def _interrupted(bad: Values, calm: Values, middle: float, step: float) -> Value
 
 def _gone(values: Values, clock: Clock) -> Values:
     """Deleted on the way. Shorter waits than the lookback of the rules: it was never there."""
-    border = clock.middle if clock.hold >= 300 else 0.0
+    border = clock.middle if clock.wait >= 300 else 0.0
     return lambda moment: at(values, moment) if moment < border else None
 
 
@@ -187,12 +217,12 @@ def _variant(
     replica: str = "a",
     age: float = FRESH,
 ) -> Iterator[dict[str, str]]:
-    told = {**series, "snapshot_age_seconds": age} if row.guarded else dict(series)
-    gaps = {clock.missed_again} | ({clock.middle} if clock.hold else set()) if missed else set()
-    for spec, values in told.items():
-        told_as = notation(_settled(spec, values, clock), clock.moments(), gaps)
-        if told_as is not None:
-            yield {"series": _series(spec, system, row, replica), "values": told_as}
+    reported = {**series, "snapshot_age_seconds": age} if row.guarded else dict(series)
+    gaps = {clock.missed_again} | ({clock.middle} if clock.wait else set()) if missed else set()
+    for spec, values in reported.items():
+        samples = notation(_settled(spec, values, clock), clock.moments(), gaps)
+        if samples is not None:
+            yield {"series": _series(spec, system, row, replica), "values": samples}
 
 
 def _series(spec: str, system: str, row: Row, replica: str) -> str:
@@ -212,40 +242,44 @@ def _series(spec: str, system: str, row: Row, replica: str) -> str:
 
 def notation(values: Values, moments: Iterable[float], gaps: Container[float] = ()) -> str | None:
     """In promtool's short form; a gap is what a failed scrape leaves: a mark, not a hole."""
-    words, before = [], False
+    tokens, before = [], False
     for moment in moments:
         value = at(values, moment)
         if moment in gaps:
-            words.append(STALE)
+            tokens.append(STALE)
         elif value is None:
-            words.append(STALE if before else "_")
+            tokens.append(STALE if before else "_")
         else:
-            words.append(repr(float(value)))
+            tokens.append(repr(float(value)))
         before = value is not None
-    return " ".join(_runs(words)) if any(word not in ("_", STALE) for word in words) else None
+    return " ".join(_runs(tokens)) if any(token not in ("_", STALE) for token in tokens) else None
 
 
-def _runs(words: Iterable[str]) -> Iterator[str]:
+def _runs(tokens: Iterable[str]) -> Iterator[str]:
     last, count = "", 0
-    for word in (*words, ""):
-        if word == last:
+    for token in (*tokens, ""):
+        if token == last:
             count += 1
             continue
         if count:
             yield from _run(last, count)
-        last, count = word, 1
+        last, count = token, 1
 
 
-def _run(word: str, count: int) -> Iterator[str]:
-    if word == STALE:
+def _run(token: str, count: int) -> Iterator[str]:
+    if token == STALE:
         yield from [STALE] * count
-    elif word == "_":
+    elif token == "_":
         yield f"_x{count}"
     else:
-        yield f"{word}x{count - 1}" if count > 1 else word
+        yield f"{token}x{count - 1}" if count > 1 else token
 
 
-def _expected(row: Row, system: str, says: str) -> dict[str, Mapping[str, str]]:
+def expected_values(values: str) -> str:
+    return f"{_VALUES}{values}"
+
+
+def _expected(row: Row, system: str, values: str) -> dict[str, Mapping[str, str]]:
     alert = BY_NAME[f"JetStream{row.alert}"]
     labels = {"system": system, **row.of, **row.labels}
     chosen = "".join(
@@ -255,7 +289,7 @@ def _expected(row: Row, system: str, says: str) -> dict[str, Mapping[str, str]]:
         "exp_labels": {**labels, "severity": alert.severity.value},
         "exp_annotations": {
             "summary": alert.summary,
-            "description": says.format(system=system),
+            "description": expected_values(values),
             "runbook_url": f"docs/runbooks/{alert.full_name}.md",
             "dashboard_url": f"/d/{alert.board.value}?orgId=1{chosen}",
         },

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from support.promtool.rule_test_files import notation, rules_of
-from support.promtool.scenarios import Fires, Look, Scenario
+from support.promtool.rule_test_files import expected_values, notation, rules_of
+from support.promtool.scenarios import Check, Fires, Scenario
 
 from alerts.quantity import parse_duration
 from alerts.rules import BY_NAME
@@ -29,23 +29,23 @@ def write_scenario(scenario: Scenario, folder: Path) -> Path:
 
 def _test(scenario: Scenario) -> dict[str, Any]:
     step = parse_duration(scenario.every)
-    end = max(parse_duration(look.moment) for look in scenario.looks)
+    end = max(parse_duration(check.moment) for check in scenario.checks)
     moments = [step * count for count in range(int(end / step) + 2)]
-    told = {spec: notation(values, moments) for spec, values in scenario.series.items()}
+    reported = {spec: notation(values, moments) for spec, values in scenario.series.items()}
     return {
         "interval": scenario.every,
         "input_series": [
-            {"series": spec, "values": values} for spec, values in told.items() if values
+            {"series": spec, "values": values} for spec, values in reported.items() if values
         ],
-        "alert_rule_test": [_look(look) for look in scenario.looks],
+        "alert_rule_test": [_check(check) for check in scenario.checks],
     }
 
 
-def _look(look: Look) -> dict[str, Any]:
+def _check(check: Check) -> dict[str, Any]:
     return {
-        "eval_time": look.moment,
-        "alertname": f"JetStream{look.alert}",
-        "exp_alerts": [_expected(look.alert, fires) for fires in look.fires],
+        "eval_time": check.moment,
+        "alertname": f"JetStream{check.alert}",
+        "exp_alerts": [_expected(check.alert, fires) for fires in check.fires],
     }
 
 
@@ -55,7 +55,7 @@ def _expected(name: str, fires: Fires) -> dict[str, Any]:
         "exp_labels": {**fires.labels, "severity": alert.severity.value},
         "exp_annotations": {
             "summary": alert.summary,
-            "description": fires.says,
+            "description": expected_values(fires.values),
             "runbook_url": f"docs/runbooks/{alert.full_name}.md",
             "dashboard_url": f"/d/{fires.link}",
         },

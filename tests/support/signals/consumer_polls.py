@@ -1,4 +1,4 @@
-"""A consumer and its stream, polled again and again by one book of signals."""
+"""A consumer and its stream, polled again and again by one signal state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONFIG = consumer_config()  # one object: a source gives the same one as long as
 
 
 def orders(last: int, first: int = 1, **changes: Any) -> Stream:
-    """Without gaps; the last message was stored a second before the look."""
+    """Without gaps; the last message was stored a second before the poll."""
     plain: dict[str, Any] = {
         "first_seq": first,
         "last_seq": last,
@@ -44,22 +44,22 @@ def worker(deliveries: int, seq: int, floor: int | None = None, **changes: Any) 
 
 
 class Polls:
-    """A book and a clock that a test moves."""
+    """A state and a clock that a test moves."""
 
     def __init__(self) -> None:
-        self.book = SignalState()
+        self.state = SignalState()
         self.now = NOW
         self.signals = Signals()
 
-    def look(
+    def poll(
         self,
         *rows: Stream | Consumer | Server,
         after: float = POLL,
         complete: bool = True,
-        heard: EventsInput | None = None,
+        events: EventsInput | None = None,
     ) -> ConsumerSignals | None:
         self.now += after
-        self.signals = self.book.update(
+        self.signals = self.state.update(
             Snapshot(
                 system="nats",
                 taken=self.now,
@@ -68,12 +68,12 @@ class Polls:
                 servers=tuple(row for row in rows if isinstance(row, Server)),
                 complete=complete,
             ),
-            heard,
+            events,
         )
         return self.signals.consumers.get(KEY)
 
-    def told(self, *rows: Stream | Consumer | Server, **how: Any) -> ConsumerSignals:
-        found = self.look(*rows, **how)
+    def result(self, *rows: Stream | Consumer | Server, **how: Any) -> ConsumerSignals:
+        found = self.poll(*rows, **how)
         assert found is not None
         return found
 

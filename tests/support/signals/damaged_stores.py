@@ -17,7 +17,7 @@ _AROUND_A_MESSAGE: Final = 22 + 8
 
 
 async def fill_blocks(client: Client, subject: str, count: int) -> None:
-    """All of the same size, so that a block's size tells how many are in it."""
+    """All of the same size, so that a block's size shows how many are in it."""
     for _ in range(count):
         await client.request(subject, b"x" * PAYLOAD, timeout=20)
 

@@ -1,4 +1,4 @@
-"""A source, a reader of precise answers and a book, wired together as a poll does it."""
+"""A source, a reader of precise responses and a state, wired together as in production."""
 
 import time
 from collections.abc import AsyncIterator
@@ -33,24 +33,24 @@ class Handler:
 
     source: Source
     reader: PreciseReader
-    book: SignalState = field(default_factory=SignalState)
+    state: SignalState = field(default_factory=SignalState)
     left_out: LeftOut = field(default_factory=LeftOut)
     signals: Signals | None = None
     snapshot: Snapshot = field(default_factory=lambda: Snapshot("test", 0.0))
     precise: Precise = field(default_factory=Precise)
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         self.snapshot = await poll(self.source)
         assert self.snapshot.complete, self.snapshot.outcomes
         context = RequestContext(time.monotonic() + 20, self.left_out)
         self.precise = await self.reader.read(self.snapshot, self.signals, context)
-        heard = EventsInput(lags=self.precise.lags, counts=self.precise.counts)
-        self.signals = self.book.update(self.snapshot, heard)
+        events = EventsInput(lags=self.precise.lags, counts=self.precise.counts)
+        self.signals = self.state.update(self.snapshot, events)
 
-    async def look_twice(self) -> None:
-        """Who lags is known only after the first look."""
-        await self.look()
-        await self.look()
+    async def poll_twice(self) -> None:
+        """Who lags is known only after the first poll."""
+        await self.poll()
+        await self.poll()
 
     def of(self, ledger: Ledger) -> ConsumerSignals:
         assert self.signals is not None
@@ -61,13 +61,13 @@ class Handler:
 
     def assert_exact(self, ledger: Ledger, seq: int, stored: float) -> None:
         """The lag is the true age of that message, as well as the server's clock is known."""
-        told = self.of(ledger)
-        assert (told.lag_exact, told.blocking_stream_seq) == (1, seq), (told, self.precise)
+        result = self.of(ledger)
+        assert (result.lag_exact, result.blocking_stream_seq) == (1, seq), (result, self.precise)
         clock = self.snapshot.servers[0].clock
         assert clock is not None
-        assert told.lag is not None
+        assert result.lag is not None
         true_age = self.snapshot.taken - stored
-        assert abs(told.lag - true_age) <= clock.uncertainty_seconds + DIGITS_SECONDS
+        assert abs(result.lag - true_age) <= clock.uncertainty_seconds + DIGITS_SECONDS
 
 
 def key(ledger: Ledger) -> ConsumerKey:
@@ -75,7 +75,7 @@ def key(ledger: Ledger) -> ConsumerKey:
 
 
 @asynccontextmanager
-async def desk(
+async def exact_polls(
     place: Place, options: PreciseOptions = EXACT, login: Login = APP
 ) -> AsyncIterator[Handler]:
     async with account_source(nats_access(place, login), OPTIONS) as source:

@@ -26,14 +26,14 @@ class WholeExporter:
         """After one more poll, by the name of the consumer; who has no such series is not there."""
         found: dict[str, float] = {}
         for (name, labels), value in (await polled(self.poller)).items():
-            said = dict(labels)
-            if name == PREFIX + metric and said["stream"] == stream:
-                found[said["consumer"]] = value
+            identity = dict(labels)
+            if name == PREFIX + metric and identity["stream"] == stream:
+                found[identity["consumer"]] = value
         return found
 
 
 def listening_settings(place: Place, source: SourceName) -> SystemSettings:
-    """Asks for subscriptions with each poll, and hears what APP's consumers tell."""
+    """Requests subscriptions in each poll, and receives the advisories of APP."""
     plain = settings_of(place, source)
     beside = EventAccountSettings(
         urls=settings_of(place, "account").urls,

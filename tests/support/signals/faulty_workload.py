@@ -1,4 +1,4 @@
-"""Consumers that are sick on purpose, one for each verdict that a consumer with a leader has."""
+"""Consumers that are faulty on purpose, one for each verdict that a consumer with a leader has."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -17,13 +17,13 @@ INTERVAL_SECONDS: Final = 30.0
 # What the streams of `fall_ill` need: on the small one messages are lost unread.
 SMALL_LIMITS: Final = {"max_msgs": 5}
 
-Sick = Mapping[Verdict, Ledger]
+Faulty = Mapping[Verdict, Ledger]
 
 
-async def fall_ill(place: NatsServer | NatsCluster, work: Workload, small: Workload) -> Sick:
+async def fall_ill(place: NatsServer | NatsCluster, work: Workload, small: Workload) -> Faulty:
     """On two streams that are there: ORDERS, and a small one."""
     few = {"max_ack_pending": 4, "filter_subject": "orders.few"}
-    sick = {
+    faulty = {
         Verdict.ACK_PENDING_FULL: await work.consumer(
             "full", max_ack_pending=4, ack_wait=60 * SECOND
         ),
@@ -37,32 +37,32 @@ async def fall_ill(place: NatsServer | NatsCluster, work: Workload, small: Workl
     }
     if version_of(place) >= PAUSES_SINCE:
         hour = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
-        sick[Verdict.PAUSED] = await work.consumer("paused", pause_until=hour)
+        faulty[Verdict.PAUSED] = await work.consumer("paused", pause_until=hour)
     await create_consumer(work.client, "ORDERS", "unbound", deliver_subject="nobody.listens")
     await work.publish(3, "few")
     await work.publish(3)
     await work.fetch_all("full", 4)
     await work.fetch_all("stuck", 1)
     await work.fetch_all("loops", 3)
-    return sick
+    return faulty
 
 
 async def live(work: Workload, small: Workload) -> None:
-    """What happens between two looks."""
+    """What happens between two polls."""
     await work.publish(6)
     await small.publish(2)
     await work.fetch_all("behind", 2)
     await work.response("behind", work.ledgers["behind"].held)
     await work.fetch_all("loops", 3)
     await work.drain("well")
-    for _ in range(6):  # around the one that nobody acks
+    for _ in range(6):  # around the one that no client acks
         await work.response("stuck", await work.fetch_all("stuck", 1))
 
 
-def assert_each_has_its_name(watch: Watch, sick: Sick) -> None:
+def assert_each_has_its_name(watch: Watch, faulty: Faulty) -> None:
     wrong = {
         ledger.consumer: watch.of(ledger)
-        for verdict, ledger in sick.items()
+        for verdict, ledger in faulty.items()
         if watch.of(ledger).verdict is not verdict
     }
     assert not wrong, wrong

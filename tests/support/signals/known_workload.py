@@ -1,6 +1,6 @@
 """A workload whose every number is known: what was published, delivered, acked and left behind.
 
-What the exporter must say of it stands, in literal numbers, in the tests that use it.
+What the exporter must say of it is, in literal numbers, in the tests that use it.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ class Workshop:
         await _insisting(partial(self._manager().add_consumer, self.stream, wanted))
 
     def _manager(self) -> JetStreamContext:
-        # During an election a wish goes unheard; to make the same thing twice does no harm.
+        # During an election a request may get no response; creating twice does no harm.
         return self.client.jetstream(timeout=IMPATIENCE_SECONDS)
 
     async def fetch(self, consumer: str, count: int) -> list[Msg]:
@@ -80,7 +80,7 @@ class Workshop:
             await message.ack_sync(timeout=PATIENCE_SECONDS)
 
     async def refuse(self, *messages: Msg) -> None:
-        """As a request: once it is answered, the message waits to be delivered again."""
+        """As a request: once it gets a response, the message waits to be delivered again."""
         for message in messages:
             await self.client.request(message.reply, b"-NAK", timeout=PATIENCE_SECONDS)
 

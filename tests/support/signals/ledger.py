@@ -1,6 +1,6 @@
 """A workload that knows, message by message, what it did: sent, sent again, lost, purged.
 
-Every delivery happens inside `fetch` and every answer is confirmed, so nothing moves during a look.
+Every delivery happens inside `fetch` and every response is confirmed, so nothing moves during a poll.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ TERM: Final = b"+TERM"
 IN_PROGRESS: Final = b"+WPI"
 MILLISECOND: Final = 1_000_000
 SECOND: Final = 1_000 * MILLISECOND
-# How long a pull waits at the server: the end of it is an answer, so it is never waited for in vain.
+# How long a pull waits at the server: its end is a response, so no wait is in vain.
 _PULL: Final = 40 * MILLISECOND
 _PATIENCE_SECONDS: Final = 20.0
 
@@ -39,7 +39,7 @@ class Ledger:
     sent: Counter[int] = field(default_factory=Counter)
     lost: int = 0
     purged: int = 0
-    held: dict[int, Msg] = field(default_factory=dict)  # not answered yet, by sequence
+    held: dict[int, Msg] = field(default_factory=dict)  # not acked yet, by sequence
     naks: int = 0
 
     @property
@@ -122,7 +122,7 @@ class Workload:
         return got
 
     async def fetch_all(self, name: str, count: int) -> list[int]:
-        """The sequences of just so many deliveries: a pull that no leader heard is made again."""
+        """The sequences of just so many deliveries: a pull that no leader received is made again."""
         ledger, before = self.ledgers[name], Counter(self.ledgers[name].sent)
 
         async def missing() -> int:
@@ -133,12 +133,12 @@ class Workload:
         return sorted(ledger.sent - before)
 
     async def drain(self, name: str, response: bytes = ACK) -> None:
-        """Fetches and answers until nothing comes."""
+        """Fetches and acks until nothing comes."""
         while got := await self.fetch(name, 50):
             await self.response(name, (m.metadata.sequence.stream for m in got), response)
 
     async def response(self, name: str, sequences: Iterable[int], word: bytes = ACK) -> None:
-        """As a request: once it is answered, the server has acted upon it."""
+        """As a request: once it gets a response, the server has acted upon it."""
         ledger = self.ledgers[name]
         for sequence in list(sequences):
             held = ledger.held[sequence] if word == IN_PROGRESS else ledger.held.pop(sequence)

@@ -1,4 +1,4 @@
-"""Looks at real servers through a source and a signal book, and holds what they say to the truth."""
+"""Polls real servers through a source and a signal state, and compares the results with the truth."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -21,7 +21,7 @@ from exporter.sources.servers.snapshot import SourceOptions
 from exporter.sources.source import Source
 
 ACCOUNT: Final = "APP"
-# Configuration with every look; the slow roll calls only once.
+# Configuration with every poll; the slow roll calls only once.
 OPTIONS: Final = SourceOptions(
     system="test", account=ACCOUNT, config_interval=0.0, health_interval=3600.0
 )
@@ -29,7 +29,7 @@ OPTIONS: Final = SourceOptions(
 
 @dataclass
 class Claim:
-    """By how much the ledger was ahead at the first look, and whether only bounds were promised."""
+    """By how much the ledger was ahead at the first poll, and whether only bounds were promised."""
 
     redeliveries: int
     lost: int
@@ -43,23 +43,23 @@ class Watch:
     """One source; time can be made to pass without waiting for it."""
 
     source: Source
-    book: SignalState = field(default_factory=SignalState)
+    state: SignalState = field(default_factory=SignalState)
     signals: Signals = field(default_factory=Signals)
     snapshot: Snapshot = field(default_factory=lambda: Snapshot("test", 0.0))
-    ahead: float = 0.0  # seconds by which the clock that it sees is ahead of ours
+    ahead: float = 0.0  # seconds by which the clock that it sees is ahead of the real one
     claims: dict[tuple[str, str], Claim] = field(default_factory=dict)
 
-    async def look(self, heard: EventsInput | None = None) -> None:
-        assert await self._look(heard), self.snapshot.outcomes
+    async def poll(self, events: EventsInput | None = None) -> None:
+        assert await self._poll(events), self.snapshot.outcomes
 
-    async def look_until_all_answer(self) -> None:
-        """After a server was away; what is seen meanwhile goes into the book as well."""
-        await until(lambda: self._look(None), lambda complete: complete, "no complete answer")
+    async def poll_until_complete(self) -> None:
+        """After a server was away; what is seen meanwhile goes into the state as well."""
+        await until(lambda: self._poll(None), lambda complete: complete, "no complete response")
 
-    async def _look(self, heard: EventsInput | None) -> bool:
+    async def _poll(self, events: EventsInput | None) -> bool:
         snapshot = await poll(self.source)
         self.snapshot = replace(snapshot, taken=snapshot.taken + self.ahead)
-        self.signals = self.book.update(self.snapshot, heard)
+        self.signals = self.state.update(self.snapshot, events)
         return snapshot.complete and all(row.up for row in snapshot.consumers)
 
     def of(self, ledger: Ledger) -> ConsumerSignals:
@@ -75,74 +75,74 @@ class Watch:
         assert not faults, (faults, self.of(ledger), self.row(ledger), ledger.sent)
 
     def faults(self, ledger: Ledger) -> list[str]:
-        told, claim = self.of(ledger), self._claim(ledger)
-        claim.redelivery_always_exact &= told.redelivery_exact == 1
-        claim.lost_always_exact &= told.lost_exact == 1
+        result, claim = self.of(ledger), self._claim(ledger)
+        claim.redelivery_always_exact &= result.redelivery_exact == 1
+        claim.lost_always_exact &= result.lost_exact == 1
         again = ledger.redeliveries - claim.redeliveries
-        found = _fault("redeliveries", told.redeliveries, again, claim.redelivery_always_exact)
-        if told.lost is None or told.purged is None:
+        found = _fault("redeliveries", result.redeliveries, again, claim.redelivery_always_exact)
+        if result.lost is None or result.purged is None:
             return found
         lost, purged = ledger.lost - claim.lost, ledger.purged - claim.purged
-        found += _fault("lost", told.lost, lost, claim.lost_always_exact)
+        found += _fault("lost", result.lost, lost, claim.lost_always_exact)
         return found + _fault(
-            "gone", told.lost + told.purged, lost + purged, claim.lost_always_exact
+            "gone", result.lost + result.purged, lost + purged, claim.lost_always_exact
         )
 
     def is_up_to_date(self, ledger: Ledger) -> bool:
         return self.row(ledger).delivered_consumer_seq == ledger.deliveries
 
     def _claim(self, ledger: Ledger) -> Claim:
-        told = self.of(ledger)
+        result = self.of(ledger)
         claim = Claim(
-            ledger.redeliveries - told.redeliveries,
-            ledger.lost - (told.lost or 0),
-            ledger.purged - (told.purged or 0),
+            ledger.redeliveries - result.redeliveries,
+            ledger.lost - (result.lost or 0),
+            ledger.purged - (result.purged or 0),
         )
         return self.claims.setdefault((ledger.stream, ledger.consumer), claim)
 
 
-def _fault(what: str, told: int, truth: int, exact: bool) -> list[str]:
-    wrong = told != truth if exact else told > truth
-    return [f"{what}: told {told}, but true is {truth}"] if wrong else []
+def _fault(what: str, result: int, truth: int, exact: bool) -> list[str]:
+    wrong = result != truth if exact else result > truth
+    return [f"{what}: told {result}, but true is {truth}"] if wrong else []
 
 
 @dataclass
 class Watches:
-    """All ways to ask at once; they must agree with the truth, each for itself."""
+    """All sources at once; they must agree with the truth, each for itself."""
 
     all: Mapping[str, Watch]
 
-    async def look(self, *ledgers: Ledger, heard: EventsInput | None = None) -> None:
-        await asyncio.gather(*(watch.look(heard) for watch in self.all.values()))
+    async def poll(self, *ledgers: Ledger, events: EventsInput | None = None) -> None:
+        await asyncio.gather(*(watch.poll(events) for watch in self.all.values()))
         for watch in self.all.values():
             for ledger in ledgers:
                 watch.check(ledger)
 
-    async def look_until_all_answer(self, *ledgers: Ledger) -> None:
-        await asyncio.gather(*(watch.look_until_all_answer() for watch in self.all.values()))
+    async def poll_until_complete(self, *ledgers: Ledger) -> None:
+        await asyncio.gather(*(watch.poll_until_complete() for watch in self.all.values()))
         for watch in self.all.values():
             for ledger in ledgers:
                 watch.check(ledger)
 
-    async def look_until_true(self, *ledgers: Ledger) -> None:
-        """In a cluster what happened reaches the answers a little later; never too much of it."""
+    async def poll_until_true(self, *ledgers: Ledger) -> None:
+        """In a cluster what happened reaches the responses a little later; never too much of it."""
 
         async def faults() -> list[str]:
-            await asyncio.gather(*(watch.look_until_all_answer() for watch in self.all.values()))
+            await asyncio.gather(*(watch.poll_until_complete() for watch in self.all.values()))
             found = [f for w in self.all.values() for one in ledgers for f in w.faults(one)]
             late = [w for w in self.all.values() for one in ledgers if not w.is_up_to_date(one)]
             return found + ["not up to date"] * len(late)
 
-        await until(faults, lambda found: found == [], "what is told does not become true")
+        await until(faults, lambda found: found == [], "what is reported does not become true")
 
-    def told(self, ledger: Ledger) -> Iterable[ConsumerSignals]:
+    def result(self, ledger: Ledger) -> Iterable[ConsumerSignals]:
         return [watch.of(ledger) for watch in self.all.values()]
 
     def pass_time(self, seconds: float) -> None:
         for watch in self.all.values():
             watch.ahead += seconds
 
-    def begin_anew(self, ledger: Ledger) -> None:
+    def restart(self, ledger: Ledger) -> None:
         """After a reset: what is counted is counted on top of what was said before."""
         for watch in self.all.values():
             del watch.claims[ledger.stream, ledger.consumer]
@@ -152,7 +152,7 @@ class Watches:
 async def watches(place: Place) -> AsyncIterator[Watches]:
     """As an ordinary user and as the system account."""
     with pytest.MonkeyPatch.context() as patch:
-        if isinstance(place, NatsServer):  # who has heard it has heard all: no roll call
+        if isinstance(place, NatsServer):  # one server: no need to wait for others
             patch.setattr("exporter.sources.account._QUIET_SECONDS", 0.0)
             patch.setattr("exporter.sources.system._QUIET_SECONDS", 0.0)
         async with _watches(place) as made:

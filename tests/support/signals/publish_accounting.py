@@ -1,4 +1,4 @@
-"""Publish accounting on real servers as a test wants it: a look, a little later another snapshot."""
+"""Publish accounting on real servers as a test wants it: a poll, a little later another snapshot."""
 
 import asyncio
 import json
@@ -48,28 +48,28 @@ _OPTIONS: Final = replace(OPTIONS, config_interval=0.0)
 
 @dataclass
 class Accounting:
-    """Asks as a poll does: subscriptions first, then the snapshot that the book is fed with."""
+    """Requests as a poll does: subscriptions first, then the snapshot that updates the state."""
 
     source: Source
     request: SubszTransport
     reader: SubszReader
-    book: PublishState = field(default_factory=PublishState)
+    state: PublishState = field(default_factory=PublishState)
     tap: TapCounts | None = None
     snapshot: Snapshot | None = None
-    ahead: float = 0.0  # seconds that the clock of the book is ahead of ours
-    reading: SubszReading | None = None
+    ahead: float = 0.0  # seconds that the clock of the state is ahead of the real one
+    measurement: SubszReading | None = None
 
-    async def look(self) -> PublishSignals:
+    async def poll(self) -> PublishSignals:
         if self.snapshot is None:
             self.snapshot = await poll(self.source)
         servers = {server.id: server.name for server in self.snapshot.servers if server.up}
-        self.reading = await self.reader.read(self.request, servers)
-        assert self.reading.error is None, self.reading.error
-        return await self._next(self.reading)
+        self.measurement = await self.reader.read(self.request, servers)
+        assert self.measurement.error is None, self.measurement.error
+        return await self._next(self.measurement)
 
     async def signals(self) -> PublishSignals:
-        """After a look, and after the next poll, by which all that it counted is settled."""
-        await self.look()
+        """After a poll with counts and the next poll, when everything counted is settled."""
+        await self.poll()
         self.ahead += INTERVAL_SECONDS
         return await self._next(None)
 
@@ -79,18 +79,18 @@ class Accounting:
     async def consumer(self, stream: str, name: str) -> ConsumerReplies:
         return (await self.signals()).consumers[ACCOUNT, stream, name]
 
-    async def _next(self, reading: SubszReading | None) -> PublishSignals:
+    async def _next(self, measurement: SubszReading | None) -> PublishSignals:
         self.snapshot = await poll(self.source)
-        counts = reading.counts if reading is not None else None
+        counts = measurement.counts if measurement is not None else None
         later = structs.replace(self.snapshot, taken=self.snapshot.taken + self.ahead)
-        return self.book.update(counts, later, self.tap)
+        return self.state.update(counts, later, self.tap)
 
 
 @asynccontextmanager
 async def accounting(
     place: Place, how: str = "system", ceiling: int = CEILING
 ) -> AsyncIterator[Accounting]:
-    """With a first look made, from which everything is counted."""
+    """With a first poll made, from which everything is counted."""
     async with _source(place, how) as (source, request):
         yield await _begun(source, request, ceiling)
 
@@ -110,7 +110,7 @@ async def _begun(source: Source, request: SubszTransport, ceiling: int = CEILING
 
 @dataclass
 class Overheard:
-    """Another transport, with every request that was asked through it."""
+    """Another transport, with every request that was sent through it."""
 
     request: SubszTransport
     lists: list[SubszRequest] = field(default_factory=list)
@@ -190,7 +190,7 @@ async def flood(client: Client, subject: str, stop: asyncio.Event, ids: int = 0)
 
 
 async def trickle(client: Client, subject: str, stop: asyncio.Event) -> int:
-    """Publishes each message twice, one after the other, and never rests; gives how many twice."""
+    """Publishes each message twice, one after the other, and never pauses; gives how many twice."""
     twice = 0
     while not stop.is_set():
         headers = {"Nats-Msg-Id": f"t-{twice}"}

@@ -1,4 +1,4 @@
-"""One stream whose subscriptions are looked at again and again, and what is counted of it."""
+"""One stream whose subscriptions are polled repeatedly, and its counters."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ def counts(
     return SubscriptionCounts(**{**plain, **changes})
 
 
-class Town:
-    """One stream that is looked at again and again, a minute apart, and polled in between."""
+class PublishPolls:
+    """One stream whose subscriptions are counted every minute, with polls in between."""
 
     def __init__(self, **config: Any) -> None:
-        self.book = PublishState()
+        self.state = PublishState()
         self.seconds = 0.0
         self.config: StreamConfig = stream_config(**config)
         self.created = LONG_AGO
         self.server = server("n1")
         self.tap: TapCounts | None = None
 
-    def look(self, received: int, last_seq: int, who: CounterId = FIRST_LIFE) -> StreamPublishes:
-        """A look, and the poll after it."""
+    def count(self, received: int, last_seq: int, who: CounterId = FIRST_LIFE) -> StreamPublishes:
+        """A poll with counts, and the poll after it."""
         row = stream(
             last_seq=last_seq, created=self.created, config=self.config, leader=self.server.name
         )
@@ -74,4 +74,4 @@ class Town:
 
     def _update(self, found: SubscriptionCounts | None, row: Any, seconds: float) -> PublishSignals:
         self.seconds += seconds
-        return self.book.update(found, snapshot(row, self.server, after=self.seconds), self.tap)
+        return self.state.update(found, snapshot(row, self.server, after=self.seconds), self.tap)

@@ -35,7 +35,7 @@ class Chance:
     async def act(self) -> None:
         name = self.dice.choice(list(self.work.ledgers))
         ledger = self.work.ledgers[name]
-        # Where limits or acks take messages too, nobody could say who took one.
+        # Where limits or acks take messages too, it is unknown who took one.
         by_hand = self.work.stream == "PLAIN"
         acts: dict[Callable[[Ledger], Awaitable[None]], int] = {
             self.publish: 30,

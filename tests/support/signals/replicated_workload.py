@@ -19,9 +19,9 @@ from support.waiting import PAUSE_SECONDS, until
 
 # Where the rules of servers differ: the whole list takes too long on three nodes each.
 VERSIONS: Final = ("2.9.10", "2.10.26", "2.12.8", "2.15.1") if long_run() else (NEWEST,)
-_NEVER_STORED: Final = 300  # answers, which take fifteen seconds
+_NEVER_STORED: Final = 300  # responses, which take fifteen seconds
 _PATIENCE_SECONDS: Final = 60.0
-_ANSWER_SECONDS: Final = 3.0
+_RESPONSE_SECONDS: Final = 3.0
 # No leader now, or not yet; an id that is just being stored.
 _NOT_NOW: Final = {10008, 10158}
 
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 async def insist(request: Callable[[], Awaitable[T]]) -> T:
-    """While a leader moves nobody hears a request: it is asked again until somebody does."""
+    """While a leader moves no server receives a request: it is sent again until one does."""
     async with asyncio.timeout(_PATIENCE_SECONDS):
         while True:
             try:
@@ -40,7 +40,7 @@ async def insist(request: Callable[[], Awaitable[T]]) -> T:
 
 @dataclass
 class ReplicatedWorkload(Workload):
-    """Three copies of everything. What may have been heard and is asked again does no harm."""
+    """Three copies of everything. What may have been received and is sent again does no harm."""
 
     _numbers: Iterable[int] = field(default_factory=itertools.count)
 
@@ -65,18 +65,18 @@ class ReplicatedWorkload(Workload):
             reply = await self.client.request(
                 subject,
                 b"x" * 16,
-                timeout=_ANSWER_SECONDS,
+                timeout=_RESPONSE_SECONDS,
                 headers={"Nats-Msg-Id": f"{name}-again" if lost else name},
             )
-            said = json.loads(reply.data)
-            under_way += said.get("seq") == 0
-            return said
+            response = json.loads(reply.data)
+            under_way += response.get("seq") == 0
+            return response
 
         async def stored() -> Any:
             return await insist(request)
 
         response = await until(
-            stored, lambda said: not _not_now(said) and said.get("seq") != 0, name
+            stored, lambda response: not _not_now(response) and response.get("seq") != 0, name
         )
         assert "error" not in response, response
         return int(response["seq"])
@@ -85,7 +85,7 @@ class ReplicatedWorkload(Workload):
         try:
             return await super().fetch(name, count, wait=wait)
         except TimeoutError:
-            return []  # the pull went unheard in part; what came of it stands in the ledger
+            return []  # a part of the pull got no response; its result is in the ledger
 
     async def response(self, name: str, sequences: Iterable[int], word: bytes = ACK) -> None:
         ledger = self.ledgers[name]
@@ -93,17 +93,19 @@ class ReplicatedWorkload(Workload):
             held = ledger.held[sequence] if word == IN_PROGRESS else ledger.held.pop(sequence)
 
             async def request(reply: str = held.reply) -> Msg:
-                return await self.client.request(reply, word, timeout=_ANSWER_SECONDS)
+                return await self.client.request(reply, word, timeout=_RESPONSE_SECONDS)
 
             await insist(request)
             ledger.naks += word.startswith(NAK)
         await self.note_gone()
 
     async def _done(self, subject: str, request: dict[str, Any] | None = None) -> Any:
-        async def request() -> Any:
-            return await insist(lambda: api(self.client, subject, request or None, _ANSWER_SECONDS))
+        async def send() -> Any:
+            return await insist(
+                lambda: api(self.client, subject, request or None, _RESPONSE_SECONDS)
+            )
 
-        response = await until(request, lambda said: not _not_now(said), subject)
+        response = await until(send, lambda response: not _not_now(response), subject)
         assert "error" not in response, (subject, response["error"])
         return response
 
@@ -131,9 +133,9 @@ class Stage:
     def ledgers(self) -> list[Ledger]:
         return [ledger for work in self.works for ledger in work.ledgers.values()]
 
-    async def look_until_true(self) -> None:
+    async def poll_until_true(self) -> None:
         """At all that there is."""
-        await self.seen.look_until_true(*self.ledgers)
+        await self.seen.poll_until_true(*self.ledgers)
 
     async def move_leaders(self) -> None:
         """Of every stream, then of every consumer: both at once are more than 2.9 can bear."""
@@ -142,7 +144,7 @@ class Stage:
         await asyncio.gather(
             *(cluster.step_down_consumer(APP, one.stream, one.consumer) for one in ledgers)
         )
-        await self.seen.look_until_all_answer()
+        await self.seen.poll_until_complete()
 
     async def leave(self, node: str) -> None:
         """The client goes to another node before that one ends."""
@@ -152,15 +154,15 @@ class Stage:
         for work in self.works:
             await work.continue_with(self.client)
 
-    async def tell(self, what: Callable[[Watch], object], truth: object) -> None:
-        """Looks until every source says the truth: it reaches the answers a little later."""
+    async def until_reported(self, what: Callable[[Watch], object], truth: object) -> None:
+        """Polls until every source reports the truth: responses lag behind a little."""
 
-        async def told() -> dict[str, object]:
-            await self.seen.look_until_all_answer()
+        async def result() -> dict[str, object]:
+            await self.seen.poll_until_complete()
             return {name: what(watch) for name, watch in self.seen.all.items()}
 
         wanted = dict.fromkeys(self.seen.all, truth)
-        await until(told, lambda said: said == wanted, f"not told: {truth}")
+        await until(result, lambda response: response == wanted, f"not told: {truth}")
 
 
 @asynccontextmanager
@@ -185,4 +187,4 @@ async def stage(cluster: NatsCluster) -> AsyncIterator[Stage]:
 
 async def _delete(client: Client, stream: str) -> None:
     """Whether it was there or not: a test that failed must not fail here again."""
-    await insist(lambda: api(client, f"STREAM.DELETE.{stream}", seconds=_ANSWER_SECONDS))
+    await insist(lambda: api(client, f"STREAM.DELETE.{stream}", seconds=_RESPONSE_SECONDS))

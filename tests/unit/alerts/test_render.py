@@ -1,4 +1,4 @@
-"""The forms that rules are written in, and the command that writes them."""
+"""The formats of the rules, and the command that writes them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import yaml
 
 from alerts import thresholds
 from alerts.main import main
-from alerts.render import helm_template, one_rule_file, operator_resource, rule_files
+from alerts.render_options import RenderOptions, Timing
+from alerts.rendering.rule_files import helm_template, one_rule_file, operator_resource, rule_files
 from alerts.rules import ALERTS, FILES
-from alerts.terms import Terms, Timing
 
 
 def groups(text: str) -> list[dict[str, Any]]:
@@ -28,29 +28,29 @@ def alerts_in(text: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def test_the_same_terms_give_the_same_bytes() -> None:
-    assert one_rule_file() == one_rule_file(Terms())
-    assert rule_files() == rule_files(Terms())
+def test_the_same_options_give_the_same_bytes() -> None:
+    assert one_rule_file() == one_rule_file(RenderOptions())
+    assert rule_files() == rule_files(RenderOptions())
 
 
-def test_all_forms_hold_the_same_rules() -> None:
+def test_all_formats_have_the_same_rules() -> None:
     whole = groups(one_rule_file())
     assert [g for text in rule_files().values() for g in groups(text)] == whole
     assert groups(operator_resource()) == whole
 
 
-def test_helm_gives_back_what_prometheus_shall_read() -> None:
-    """Only the head speaks to Helm; every brace below it is shielded."""
+def test_helm_renders_the_rules_of_prometheus() -> None:
+    """Only the head is a Helm template; every brace below it is escaped."""
     head, _, body = helm_template().partition("  groups:\n")
     body = body.removesuffix("{{- end }}\n")
     assert head.count("{{- if ") == 1
-    shielded = re.findall(r"\{\{ \"(\{\{|\}\})\" \}\}", body)
-    assert len(shielded) == len(re.findall(r"\{\{|\}\}", body)) - 2 * len(shielded)
+    escaped = re.findall(r"\{\{ \"(\{\{|\}\})\" \}\}", body)
+    assert len(escaped) == len(re.findall(r"\{\{|\}\}", body)) - 2 * len(escaped)
     plain = re.sub(r"\{\{ \"(\{\{|\}\})\" \}\}", r"\1", body)
     assert yaml.load(plain, yaml.CSafeLoader) == groups(one_rule_file())
 
 
-def test_the_operator_knows_the_resource() -> None:
+def test_the_operator_gets_a_prometheus_rule() -> None:
     resource = yaml.load(operator_resource(), yaml.CSafeLoader)
     assert (resource["apiVersion"], resource["kind"]) == (
         "monitoring.coreos.com/v1",
@@ -67,27 +67,29 @@ def test_a_rule_adds_only_its_severity() -> None:
         }, name  # fmt: skip
 
 
-def test_another_number_changes_the_rule_and_its_text() -> None:
+def test_another_threshold_changes_the_rule_and_its_text() -> None:
     chosen = thresholds.overridden(["stream_filling_horizon=2h", "replica_lag=5"])
-    rules = alerts_in(one_rule_file(Terms(thresholds=chosen)))
+    rules = alerts_in(one_rule_file(RenderOptions(thresholds=chosen)))
     filling = rules["JetStreamStreamFillingUp"]
     assert "[6h], 7200)" in filling["expr"]
     assert "in less than 2h" in filling["annotations"]["description"]
     assert "[5m])) > 5\n" in rules["JetStreamStreamReplicaLagging"]["expr"]
 
 
-def test_a_trial_is_faster_by_one_factor() -> None:
-    rules = alerts_in(one_rule_file(Terms(timing=Timing(speed=60))))
+def test_speed_divides_all_waits_and_windows() -> None:
+    rules = alerts_in(one_rule_file(RenderOptions(timing=Timing(speed=60))))
     assert rules["JetStreamConsumerBacklogGrowing"]["for"] == "30s"
     assert rules["JetStreamConsumerMessagesLost"]["keep_firing_for"] == "15s"
-    busy = groups(one_rule_file(Terms(timing=Timing(speed=60))))[0]
+    busy = groups(one_rule_file(RenderOptions(timing=Timing(speed=60))))[0]
     assert busy["interval"] == "5s"
     assert "bool30m[24m])" in busy["rules"][1]["expr"]
 
 
-def test_links_lead_where_they_are_told_to() -> None:
-    terms = Terms(runbooks="https://wiki.example.net/r", boards="https://grafana.example.net")
-    notes = alerts_in(one_rule_file(terms))["JetStreamStreamFull"]["annotations"]
+def test_links_have_the_given_addresses() -> None:
+    options = RenderOptions(
+        runbooks="https://wiki.example.net/r", boards="https://grafana.example.net"
+    )
+    notes = alerts_in(one_rule_file(options))["JetStreamStreamFull"]["annotations"]
     assert notes["runbook_url"] == "https://wiki.example.net/r/JetStreamStreamFull.md"
     assert notes["dashboard_url"].startswith("https://grafana.example.net/d/sg-capacity?")
 
@@ -114,7 +116,7 @@ def test_the_command_writes_files(
     assert capsys.readouterr().out == "".join(f"wrote {folder / name}\n" for name in names)
 
 
-def test_the_command_takes_all_its_terms(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_takes_all_its_options(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [
         "render",
         "--set",
@@ -126,19 +128,19 @@ def test_the_command_takes_all_its_terms(capsys: pytest.CaptureFixture[str]) -> 
     ]
     arguments += ["--runbooks", "https://r/", "--dashboards", "https://g/", "--speed", "10"]
     assert main(arguments) == 0
-    said = capsys.readouterr().out
-    expected = Terms(
+    output = capsys.readouterr().out
+    expected = RenderOptions(
         thresholds=thresholds.overridden(["replica_lag=5"]),
         timing=Timing(speed=10),
         exclusions={"stream": "A|B"},
         runbooks="https://r",
         boards="https://g",
     )
-    assert said == one_rule_file(expected)
-    assert 'stream!~"A|B"' in said
+    assert output == one_rule_file(expected)
+    assert 'stream!~"A|B"' in output
 
 
-MISTAKES = {
+ERRORS = {
     "threshold": (["--set", "x=1"], "x: there is no such threshold"),
     "label": (
         ["--exclude", "subject=x"],
@@ -147,7 +149,7 @@ MISTAKES = {
     "no expression": (["--exclude", "stream"], "exclude stream: write it as label=regex"),
     "empty expression": (
         ["--exclude", "stream="],
-        "exclude stream=: Prometheus cannot read this expression",
+        "exclude stream=: Prometheus cannot parse this expression",
     ),
     "broken expression": (
         ["--exclude", "stream=("],
@@ -155,19 +157,19 @@ MISTAKES = {
     ),
     "look-ahead": (
         ["--exclude", "stream=(?!A).*"],
-        "exclude stream=(?!A).*: Prometheus cannot read this expression",
+        "exclude stream=(?!A).*: Prometheus cannot parse this expression",
     ),
     "speed": (["--speed", "0.5"], "speed 0.5: is below 1"),
 }
 
 
-@pytest.mark.parametrize(("arguments", "line"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_ends_the_command_with_one_line(
+@pytest.mark.parametrize(("arguments", "line"), ERRORS.values(), ids=ERRORS)
+def test_a_wrong_argument_ends_the_command_with_one_line(
     arguments: list[str], line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["render", *arguments]) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err) == ("", f"streamgauge alerts: {line}\n")
+    output = capsys.readouterr()
+    assert (output.out, output.err) == ("", f"streamgauge alerts: {line}\n")
 
 
 def test_a_folder_that_cannot_be_written_is_named(
@@ -191,4 +193,4 @@ def test_a_name_with_odd_characters_still_makes_a_link() -> None:
     assert len(rules) == len(ALERTS)
     for rule in rules.values():
         url = rule["annotations"]["dashboard_url"]
-        assert all("urlquery" in piece for piece in re.findall(r"\{\{ [$.][^}]*\}\}", url)), url
+        assert all("urlquery" in action for action in re.findall(r"\{\{ [$.][^}]*\}\}", url)), url

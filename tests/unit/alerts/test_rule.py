@@ -1,4 +1,4 @@
-"""What makes the declaration of an alert or a recording wrong."""
+"""Declarations of alerts and recordings, and what is refused in them."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from typing import Any
 
 import pytest
 
-from alerts.promql.series import latest
+from alerts.queries import latest
 from alerts.rule import Alert, Board, Recording, RuleError, Severity
 from exporter import catalog
 
-RIGHT = Alert(
+VALID = Alert(
     name="StreamTested",
     severity=Severity.INFO,
     when=latest(catalog.STREAM_UP).equals(0),
-    hold="5m",
+    for_="5m",
     summary="A stream is tested.",
     description="Stream {{ $labels.stream }} is tested above <stream_full_ratio>.",
     condition="Always.",
     board=Board.STREAM,
 )
 
-FAULTS: dict[str, tuple[dict[str, Any], str]] = {
+PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
     "no camel": ({"name": "stream_tested"}, "is not CamelCase words"),
-    "the prefix twice": ({"name": "JetStreamTested"}, "carries the prefix JetStream by itself"),
+    "the prefix twice": ({"name": "JetStreamTested"}, "already has the prefix JetStream"),
     "no condition": ({"when": latest(catalog.STREAM_UP)}, "has no condition: it would always fire"),
     "no full stop": ({"condition": "Always"}, "has a text without a full stop"),
     "a summary per asset": (
         {"summary": "{{ $labels.stream }} is tested."},
-        "has a summary that differs from asset to asset",
+        "has a summary with a template: it must be the same for every asset",
     ),
     "a label of others": (
         {"description": "{{ $labels.consumer }} is tested."},
-        "speaks of a label that it does not have",
+        "uses a label that its series do not have",
     ),
     "an unknown threshold": (
         {"description": "Above <stream_ful_ratio>."},
-        "names thresholds that do not exist: ['stream_ful_ratio']",
+        "names unknown thresholds: ['stream_ful_ratio']",
     ),
     "nothing to guard by": (
         {
@@ -49,19 +49,19 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("changes", "why"), FAULTS.values(), ids=FAULTS)
-def test_a_faulty_alert_is_refused_when_it_is_declared(changes: dict[str, Any], why: str) -> None:
+@pytest.mark.parametrize(("changes", "why"), PROBLEMS.values(), ids=PROBLEMS)
+def test_a_wrong_alert_is_refused_when_it_is_declared(changes: dict[str, Any], why: str) -> None:
     with pytest.raises(RuleError) as caught:
-        replace(RIGHT, **changes)
+        replace(VALID, **changes)
     assert str(caught.value) == f"{changes.get('name', 'StreamTested')}: {why}"
 
 
 def test_a_wait_must_be_a_duration() -> None:
     with pytest.raises(ValueError, match="not a duration"):
-        replace(RIGHT, hold="5")
+        replace(VALID, for_="5")
 
 
-def test_a_recording_says_what_it_is() -> None:
+def test_a_recording_needs_a_name_and_a_meaning() -> None:
     value = latest(catalog.STREAM_UP)
     with pytest.raises(RuleError, match="is not streamgauge:subject:operation"):
         Recording("stream_up", value, "A stream is up.")
@@ -69,9 +69,9 @@ def test_a_recording_says_what_it_is() -> None:
         Recording("streamgauge:stream:up", value, "up")
 
 
-def test_the_guard_stands_at_the_end_and_can_be_left_out() -> None:
-    from alerts.terms import DEFAULT
+def test_the_guard_is_the_last_condition_and_optional() -> None:
+    from alerts.render_options import DEFAULT
 
     guard = "min by (system) (min_over_time(streamgauge_snapshot_age_seconds[2m])) < 45"
-    assert RIGHT.expression.text(DEFAULT).endswith(f"\nand on (system) {guard}")
-    assert "snapshot_age" not in replace(RIGHT, guarded=False).expression.text(DEFAULT)
+    assert VALID.expression.render(DEFAULT).endswith(f"\nand on (system) {guard}")
+    assert "snapshot_age" not in replace(VALID, guarded=False).expression.render(DEFAULT)

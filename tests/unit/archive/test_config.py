@@ -9,9 +9,15 @@ import pytest
 
 from archive.http.auth import BearerTokens
 from archive.main import main
-from archive.settings.config import DEFAULT_LISTEN, ArchiveSettings, is_loopback, listen_address
-from archive.settings.options import FLAGS, PREFIX, parser, read_options
+from archive.settings.config import (
+    DEFAULT_LISTEN_ADDRESS,
+    ArchiveSettings,
+    is_loopback,
+)
+from archive.settings.flags import FLAGS, PREFIX, parser
+from archive.settings.options import read_options
 from streamgauge.serving.settings.loader import SettingsError
+from streamgauge.serving.settings.server import host_and_port
 
 
 def load(*argv: str, **environ: str) -> ArchiveSettings:
@@ -34,20 +40,21 @@ def written(folder: Path, text: str) -> str:
 def test_a_folder_is_all_it_needs(tmp_path: Path) -> None:
     settings = load("--data", str(tmp_path))
     assert settings.data == tmp_path
-    assert settings.listen == DEFAULT_LISTEN == "127.0.0.1:7779"
+    assert settings.web.listen_address == DEFAULT_LISTEN_ADDRESS == "127.0.0.1:7779"
     assert settings.replica_label == "__replica__"
     assert settings.limits.future == 600
-    assert settings.web_config is None
+    assert settings.web.config_file is None
 
 
 def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
     file = written(
-        tmp_path, "data: here\nlisten: 127.0.0.1:1\nlimits: {series: 1}\nlogs: {level: error}\n"
+        tmp_path,
+        'data: here\nweb: {listen_address: "127.0.0.1:1"}\nlimits: {series: 1}\nlog: {level: error}\n',
     )
-    settings = load("--config", file, "--listen", "127.0.0.1:3", LISTEN="127.0.0.1:2",
+    settings = load("--config", file, "--web.listen-address", "127.0.0.1:3", WEB_LISTEN_ADDRESS="127.0.0.1:2",
                     LOG_LEVEL="debug", LIMITS__SERIES="7", QUARANTINE="1MiB")  # fmt: skip
-    assert settings.listen == "127.0.0.1:3"
-    assert settings.logs.level == "debug"
+    assert settings.web.listen_address == "127.0.0.1:3"
+    assert settings.log.level == "debug"
     assert settings.limits.series == 7
     assert settings.quarantine == 1 << 20
 
@@ -57,11 +64,12 @@ def test_paths_in_the_file_are_relative_to_it_and_flags_to_where_one_stands(
 ) -> None:
     monkeypatch.chdir("/")
     file = written(
-        tmp_path, "data: here\nweb_config: web.yml\nbearer_tokens: {eu: eu.token, us: /us.token}\n"
+        tmp_path,
+        "data: here\nweb: {config_file: web.yml}\nbearer_tokens: {eu: eu.token, us: /us.token}\n",
     )
     settings = load("--config", file)
     assert settings.data == tmp_path / "here"
-    assert settings.web_config == tmp_path / "web.yml"
+    assert settings.web.config_file == tmp_path / "web.yml"
     assert settings.bearer_tokens == {"eu": tmp_path / "eu.token", "us": Path("/us.token")}
     assert load("--config", file, "--data", "there").data == Path("/there")
 
@@ -77,15 +85,15 @@ def test_the_file_may_be_named_by_the_environment(tmp_path: Path) -> None:
         (("--dat", "x"), {}, "--dat: unknown flag (did you mean --data?)"),
         (("serve",), {}, "serve: is not a flag (settings are given as --flag value)"),
         (("--data",), {}, "--data: expected one argument"),
-        (("--data", "x", "--listen", "7779"), {}, '--listen: "7779" is no address (write HOST:PORT)'),
-        (("--data", "x"), {"LISTEN": "a:b"}, 'environment: STREAMGAUGE_ARCHIVE_LISTEN: "a:b" is no address (write HOST:PORT)'),
-        (("--data", "x"), {"LISTEN": ""}, "environment: STREAMGAUGE_ARCHIVE_LISTEN: is empty (unset it to get the default)"),
+        (("--data", "x", "--web.listen-address", "7779"), {}, '--web.listen-address: "7779" is no address (write HOST:PORT)'),
+        (("--data", "x"), {"WEB_LISTEN_ADDRESS": "a:b"}, 'environment: STREAMGAUGE_ARCHIVE_WEB_LISTEN_ADDRESS: "a:b" is no address (write HOST:PORT)'),
+        (("--data", "x"), {"WEB_LISTEN_ADDRESS": ""}, "environment: STREAMGAUGE_ARCHIVE_WEB_LISTEN_ADDRESS: is empty (unset it to get the default)"),
         (("--data", "x"), {"LIMITS__BODY": "1"}, 'environment: STREAMGAUGE_ARCHIVE_LIMITS__BODY: "1" is not a size (write it like 64MiB or 512KiB)'),
         (("--data", "x"), {"LIMIT__BODY": "1"}, "environment: STREAMGAUGE_ARCHIVE_LIMIT__BODY: unknown variable (did you mean STREAMGAUGE_ARCHIVE_LIMITS__BODY?)"),
-        (("--data", "x", "--log-level", "loud"), {}, '--log-level: "loud" is not one of debug, info, warning, error'),
+        (("--data", "x", "--log.level", "loud"), {}, '--log.level: "loud" is not one of debug, info, warning, error'),
     ],
 )  # fmt: skip
-def test_a_configuration_error_names_its_origin(
+def test_a_configuration_error_names_the_flag_or_the_variable(
     argv: tuple[str, ...], environ: dict[str, str], expected: str
 ) -> None:
     assert configuration_error(*argv, **environ) == expected
@@ -100,10 +108,10 @@ def test_a_configuration_error_names_its_origin(
         ("data: x\nlimits: {future: 10}\n", "limits.future: 10 is not a duration (write it like 15s or 1m30s)"),
         ("data: x\nbearer_tokens: {'': x}\n", "bearer_tokens: a sender has no name"),
         ("data: x\nreplica_label: __name__\n", "replica_label: __name__ is the name of the metric"),
-        ("listen: x:1\n", "data: is missing, and it has no default"),
+        ("web: {listen_address: 'x:1'}\n", "data: is missing, and it has no default"),
     ],
 )  # fmt: skip
-def test_a_configuration_error_in_the_file_names_the_file_and_the_key(
+def test_a_configuration_error_names_the_file_and_the_key(
     tmp_path: Path, text: str, expected: str
 ) -> None:
     file = written(tmp_path, text)
@@ -137,7 +145,7 @@ def test_the_example_of_the_document_loads(tmp_path: Path) -> None:
     ],
 )
 def test_addresses(text: str, host: str, port: int, *, only_here: bool) -> None:
-    assert listen_address(text) == (host, port)
+    assert host_and_port(text) == (host, port)
     assert is_loopback(host) is only_here
 
 
@@ -180,7 +188,7 @@ def test_a_token_may_be_renewed_while_it_runs_and_a_faulty_file_changes_nothing(
     assert [each.levelname for each in caplog.records] == ["ERROR"]
 
 
-def test_equal_or_unreadable_tokens_are_a_configuration_error(tmp_path: Path) -> None:
+def test_equal_or_unreadable_tokens_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="two senders have the same token"):
         BearerTokens(tokens_in(tmp_path, eu="same", us="same"))
     with pytest.raises(SettingsError, match="cannot be read"):

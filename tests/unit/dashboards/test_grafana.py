@@ -1,4 +1,4 @@
-"""Declared panels as Grafana's JSON: what was declared arrives, what grafanalib adds is gone."""
+"""Declared panels as the JSON of Grafana, without the additions of grafanalib."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from dashboards import choices
-from dashboards.colours import ANY, BAD, VERDICT_WORDS, Line, falling, rising
 from dashboards.grafana import Naming, render
-from dashboards.model import (
+from dashboards.panels import variables
+from dashboards.panels.colours import ANY, BAD, VERDICT_MAPPING, Line, falling, rising
+from dashboards.panels.model import (
     BarGauge,
     Board,
     Column,
@@ -26,17 +26,17 @@ from dashboards.model import (
     Text,
     TimeSeries,
 )
-from dashboards.promql import Scope
+from dashboards.queries import Scope
 from exporter import catalog as c
 
 GUIDE = Guide("It means.", "It is bad.", "Do it.")
-VARIABLES = (choices.JOB, choices.SYSTEM, choices.ACCOUNT)
+VARIABLES = (variables.JOB, variables.SYSTEM, variables.ACCOUNT)
 SCOPE = Scope(("system", "account"))
 BYTES = Query(SCOPE.now(c.STREAM_BYTES), "{{stream}}")
 
 
 def rendered(*panels: Panel, naming: Naming | None = None) -> dict[str, Any]:
-    board = Board("key", "Title", "Words.", VARIABLES, (Row("row", panels),))
+    board = Board("key", "Title", "Text.", VARIABLES, (Row("row", panels),))
     return render(board, naming or Naming())
 
 
@@ -49,7 +49,7 @@ def graph(**changes: Any) -> TimeSeries:
     return TimeSeries(title="Size", guide=GUIDE, queries=(BYTES,), **changes)
 
 
-def test_the_description_says_what_is_bad_what_to_do_and_what_it_reads() -> None:
+def test_the_description_has_the_guide_and_the_metrics() -> None:
     text = drawn(graph())["description"]
     assert text.split("\n\n") == [
         "It means.",
@@ -59,7 +59,7 @@ def test_the_description_says_what_is_bad_what_to_do_and_what_it_reads() -> None
     ]
 
 
-def test_the_description_names_thresholds_and_what_must_be_there() -> None:
+def test_the_description_has_thresholds_and_requirements() -> None:
     acks = Query(SCOPE.steady_rate(c.CONSUMER_ACKS))
     panel = TimeSeries(
         title="Acks", guide=GUIDE, queries=(acks,), steps=rising(bad=Line(5, "redelivery_ratio"))
@@ -90,22 +90,22 @@ def test_less_is_worse_where_it_falls() -> None:
     assert [step.colour for step in falling(bad=Line(20))] == ["red", "green"]
 
 
-def test_every_verdict_has_a_word_and_a_colour() -> None:
-    panel = StateTimeline(title="Verdict", guide=GUIDE, queries=(BYTES,), mapping=VERDICT_WORDS)
+def test_every_verdict_has_a_text_and_a_colour() -> None:
+    panel = StateTimeline(title="Verdict", guide=GUIDE, queries=(BYTES,), mapping=VERDICT_MAPPING)
     (mapping,) = drawn(panel)["fieldConfig"]["defaults"]["mappings"]
-    words = {int(value): word["text"] for value, word in mapping["options"].items()}
-    assert words == dict(enumerate(c.VERDICTS))
+    texts = {int(value): each["text"] for value, each in mapping["options"].items()}
+    assert texts == dict(enumerate(c.VERDICTS))
     assert mapping["options"]["5"]["color"] == BAD
 
 
-def test_a_query_asks_the_chosen_data_source_for_a_range() -> None:
+def test_a_query_uses_the_chosen_data_source_and_a_range() -> None:
     (target,) = drawn(graph())["targets"]
     assert target["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
     assert (target["range"], target["instant"], target["refId"]) == (True, False, "A")
     assert "intervalFactor" not in target
 
 
-def test_a_table_asks_for_one_moment_and_makes_one_row_of_each_thing() -> None:
+def test_a_table_has_instant_queries_and_one_row_per_asset() -> None:
     table = Table(
         title="Streams",
         guide=GUIDE,
@@ -139,7 +139,7 @@ def test_the_only_column_of_a_table_is_named_with_and_without_its_letter() -> No
         assert field in options["indexByName"]
 
 
-def test_a_link_takes_what_the_series_says_and_else_what_is_chosen() -> None:
+def test_a_link_uses_labels_of_the_series_or_variables() -> None:
     whole = TimeSeries(
         title="All",
         guide=GUIDE,
@@ -172,20 +172,20 @@ def test_an_override_dashes_a_limit() -> None:
     ]
 
 
-def test_a_text_asks_nothing() -> None:
-    found = drawn(Text(title="Words", content="**so**"))
+def test_a_text_has_no_query() -> None:
+    found = drawn(Text(title="Text", content="**so**"))
     assert found["options"]["content"] == "**so**"
     assert "targets" not in found
     assert "datasource" not in found
 
 
-def test_what_is_folded_lies_inside_its_row() -> None:
+def test_collapsed_panels_are_inside_their_row() -> None:
     board = Board("key", "T", "W.", VARIABLES, (Row("row", (graph(),), collapsed=True),))
     (row,) = render(board, Naming())["panels"]
     assert [panel["title"] for panel in row["panels"]] == ["Size"]
 
 
-def test_names_are_the_users_choice() -> None:
+def test_names_can_be_chosen() -> None:
     board = rendered(graph(links=(Target.STREAM,)), naming=Naming("team-a-", "team-a", "Thanos"))
     assert board["uid"] == "team-a-key"
     assert board["tags"] == ["jetstream", "team-a"]
@@ -196,13 +196,13 @@ def test_names_are_the_users_choice() -> None:
     assert link["url"].startswith("/d/team-a-stream?")
 
 
-def test_all_means_everything_and_not_the_word_all() -> None:
+def test_all_selects_every_value() -> None:
     variables = {each["name"]: each for each in rendered(graph())["templating"]["list"]}
     assert variables["system"]["current"] == {"text": ["All"], "value": ["$__all"]}
     assert variables["datasource"]["current"] == {"text": "default", "value": "default"}
 
 
-def test_a_bar_has_its_scale_and_asks_for_one_moment() -> None:
+def test_a_bar_has_its_scale_and_an_instant_query() -> None:
     bar = BarGauge(title="Full", guide=GUIDE, queries=(BYTES,), maximum=1)
     found = drawn(bar)
     assert (found["fieldConfig"]["defaults"]["min"], found["fieldConfig"]["defaults"]["max"]) == (
@@ -213,7 +213,7 @@ def test_a_bar_has_its_scale_and_asks_for_one_moment() -> None:
     assert found["targets"][0]["instant"] is True
 
 
-def test_a_stat_shows_what_is_now_and_says_when_there_is_nothing() -> None:
+def test_a_stat_shows_the_present_value_or_a_text() -> None:
     """Of a range, Grafana would show the last value of a series that ended long ago."""
     found = drawn(Stat(title="Size", guide=GUIDE, queries=(BYTES,), no_value="–"))
     assert [(each["instant"], each["range"]) for each in found["targets"]] == [(True, False)]
@@ -221,7 +221,7 @@ def test_a_stat_shows_what_is_now_and_says_when_there_is_nothing() -> None:
     assert found["fieldConfig"]["defaults"]["noValue"] == "–"
 
 
-def test_a_kind_of_panel_that_nobody_draws_is_an_error() -> None:
+def test_an_unknown_kind_of_panel_is_an_error() -> None:
     with pytest.raises(TypeError, match="Grafana has no panel for a Panel"):
         rendered(Panel(title="?", guide=GUIDE, width=1, height=1))
 

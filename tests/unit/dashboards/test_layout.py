@@ -1,4 +1,4 @@
-"""Panels stand beside and below one another, never on one another, and keep their ids."""
+"""Panels are beside and below each other, never overlap, and keep their ids."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from itertools import combinations
 
 import pytest
 
-from dashboards.layout import Place, panel_id, placed
-from dashboards.model import Board, Guide, Row, Stat
+from dashboards.panels.model import Board, Guide, Row, Stat
+from dashboards.rendering.layout import Place, panel_id, placed
 
 GUIDE = Guide("a", "b", "c")
 

@@ -1,4 +1,4 @@
-"""The catalogue: what a definition refuses, and that every public name is well formed and told."""
+"""The catalogue: what a definition refuses, and that every public name is well formed and documented."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ BAD = {
     "an info without _info": ({"kind": Kind.INFO}, "_info"),
     "a gauge with _info": ({"name": "streamgauge_stream_info"}, "_info"),
     "a finding that is a gauge": ({"name": "streamgauge_stream_finding"}, "_info"),
-    "a gauge called _count": ({"name": "streamgauge_stream_count"}, "another family"),
-    "a gauge called _sum": ({"name": "streamgauge_stream_sum"}, "another family"),
-    "a gauge called _bucket": ({"name": "streamgauge_stream_bucket"}, "another family"),
-    "a gauge called _created": ({"name": "streamgauge_stream_created"}, "another family"),
+    "a gauge called _count": ({"name": "streamgauge_stream_count"}, "reserved suffix"),
+    "a gauge called _sum": ({"name": "streamgauge_stream_sum"}, "reserved suffix"),
+    "a gauge called _bucket": ({"name": "streamgauge_stream_bucket"}, "reserved suffix"),
+    "a gauge called _created": ({"name": "streamgauge_stream_created"}, "reserved suffix"),
     "a unit that the name does not say": ({"unit": Unit.BYTES}, "its unit bytes"),
     "a unit in the middle of the name": (
         {"name": "streamgauge_stream_bytes_max", "unit": Unit.BYTES},
@@ -56,10 +56,10 @@ BAD = {
         "not declare",
     ),
     "a ratio that is not declared": ({"name": "streamgauge_fill_ratio"}, "not declare"),
-    "help without a stop": ({"help": "Odd things"}, "whole sentence"),
-    "no help": ({"help": ""}, "whole sentence"),
+    "help without a stop": ({"help": "Odd things"}, "full stop"),
+    "no help": ({"help": ""}, "full stop"),
     "help that is too long": ({"help": "x" * 400 + "."}, "longer than 400"),
-    "help over two lines": ({"help": "Odd\nthings."}, "spans lines"),
+    "help over two lines": ({"help": "Odd\nthings."}, "one line"),
     "a label named twice": ({"labels": ("system", "system")}, "twice"),
     "a label with a dash": ({"labels": ("raft-group",)}, "malformed label"),
     "a label of Prometheus' own": ({"labels": ("__name__",)}, "malformed label"),
@@ -106,7 +106,7 @@ def test_no_constant_is_assigned_twice() -> None:
     assert [name for name, times in assigned.items() if times > 1] == []
 
 
-def test_every_definition_stands_in_the_catalogue_under_its_own_name() -> None:
+def test_every_definition_is_in_the_catalogue_under_its_own_name() -> None:
     named = {key: value for key, value in vars(catalog).items() if isinstance(value, Metric)}
     assert [key for key, metric in named.items() if key != catalog.constant_name(metric)] == []
     assert set(named.values()) == set(catalog.ALL)
@@ -127,7 +127,7 @@ def test_help_names_only_metrics_that_exist() -> None:
     assert [word for word in mentioned if f"streamgauge_{word}" not in catalog.BY_NAME] == []
 
 
-def test_a_source_is_an_answer_and_its_paths() -> None:
+def test_a_source_is_a_response_and_its_paths() -> None:
     responses = "(consumer info|stream info|account info|account statz|jsz|varz|statsz|healthz)"
     paths = r"[a-z_]+(\[\])?(\.[a-z_]+(\[\])?)*"
     one = rf"{responses}(, {responses})*: {paths}(, {paths})*"
@@ -135,9 +135,9 @@ def test_a_source_is_an_answer_and_its_paths() -> None:
     assert [m.name for m in catalog.ALL if m.source and not source.fullmatch(m.source)] == []
 
 
-def test_what_an_answer_says_has_a_source() -> None:
+def test_what_a_response_shows_has_a_source() -> None:
     succeeded = [m for m in catalog.ALL if m.origin is Origin.RESPONSE]
-    # That a server answered at all is no field of its answer.
+    # That a server responded is no field of its response.
     assert [m for m in succeeded if not m.source] == [catalog.SERVER_UP]
 
 
@@ -235,15 +235,15 @@ def spelled(metric: Metric) -> tuple[str, str, str, str, str]:
         ("forecast_stream_bytes", "gauge|bytes|core|rollup|system account stream horizon quantile"),
     ],
 )
-def test_an_entry_says_what_the_design_says(name: str, expected: str) -> None:
+def test_an_entry_matches_the_design(name: str, expected: str) -> None:
     assert spelled(catalog.BY_NAME[f"streamgauge_{name}"]) == tuple(expected.split("|"))
 
 
-def test_verdicts_are_numbered_as_the_design_says() -> None:
+def test_verdicts_are_numbered_as_in_the_design() -> None:
     assert (catalog.VERDICTS[0], catalog.VERDICTS[9]) == ("ok", "no leader")
-    told = dict(re.findall(r"(\d) ([a-z -]+)[,.]", catalog.CONSUMER_VERDICT.help))
+    numbered = dict(re.findall(r"(\d) ([a-z -]+)[,.]", catalog.CONSUMER_VERDICT.help))
     named = {str(number): name for number, name in enumerate(catalog.VERDICTS)}
-    assert told == {**named, "4": "nobody pulls or not bound"}
+    assert numbered == {**named, "4": "no worker pulls or not bound"}
 
 
 def test_the_reference_shows_every_metric_once() -> None:

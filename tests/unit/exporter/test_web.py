@@ -1,11 +1,14 @@
-"""HTTP around a watch in memory: negotiation, selection, large answers, and the small pages."""
+"""HTTP around a watch in memory: negotiation, selection, large responses, and the small pages."""
 
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import cast
+from urllib.parse import urljoin
 
 import pytest
 from aiohttp import ClientResponse, ClientSession
@@ -24,7 +27,7 @@ from exporter.polling.scrape_view import ScrapeView
 from exporter.polling.state import SystemState
 from exporter.polling.supervisor import Reload, Watch
 from exporter.samples.render import Rendered
-from exporter.settings.config import ExporterSettings
+from exporter.settings.config import ExporterSettings, WebSettings
 from exporter.web import make_app
 
 Client = TestClient[Request, Application]
@@ -85,10 +88,16 @@ def watch() -> MemoryWatch:
     return MemoryWatch(SMALL)
 
 
-@pytest.fixture
-async def client(watch: MemoryWatch) -> AsyncIterator[Client]:
+@asynccontextmanager
+async def serving(watch: MemoryWatch) -> AsyncIterator[Client]:
     app = make_app(cast("Watch", watch), "flags")
     async with TestClient(TestServer(app), auto_decompress=False) as made:
+        yield made
+
+
+@pytest.fixture
+async def client(watch: MemoryWatch) -> AsyncIterator[Client]:
+    async with serving(watch) as made:
         yield made
 
 
@@ -114,7 +123,7 @@ async def test_a_scrape_without_wishes_gets_plain_text(client: Client) -> None:
     )
 
 
-async def test_openmetrics_is_given_to_those_who_ask(client: Client) -> None:
+async def test_openmetrics_is_given_to_those_who_request_it(client: Client) -> None:
     headers = NO_ENCODING | {"Accept": "application/openmetrics-text;version=1.0.0"}
     response = await client.get("/metrics", headers=headers)
     text = await response.text()
@@ -153,7 +162,7 @@ async def test_head_has_the_headers_of_get_and_no_body(client: Client, encoding:
         (["account"], set()),
     ],
 )
-async def test_collect_keeps_the_chosen_and_what_the_exporter_says_of_itself(
+async def test_collect_keeps_the_chosen_and_what_the_exporter_shows_of_itself(
     client: Client, chosen: list[str], kept: set[str]
 ) -> None:
     query = [("collect[]", name) for name in chosen]
@@ -180,12 +189,12 @@ async def test_a_wish_that_is_not_known_is_refused_with_what_is(
     )
 
 
-async def test_a_large_answer_holds_nobody_else_up(watch: MemoryWatch, client: Client) -> None:
+async def test_a_large_response_blocks_no_other_request(watch: MemoryWatch, client: Client) -> None:
     watch.pages = (block(catalog.CONSUMER_NUM_PENDING, 150_000),)
     large = await client.get("/metrics", headers=NO_ENCODING)
     assert int(large.headers["Content-Length"]) > 15_000_000
     first = await large.content.readany()
-    # Its body is still under way, and nobody reads it.
+    # Its body is still under way, and no client reads it.
     assert (await client.get("/-/healthy")).status == 200
     packed = await client.get("/metrics", headers={"Accept-Encoding": "gzip"})
     assert _measured(gzip.decompress(await packed.read())) == _measured(first + await large.read())
@@ -213,7 +222,19 @@ async def test_health_and_readiness_speak_of_the_pollers(
     assert await _said(client.get("/-/ready")) == (503, "the first poll is not over yet\n")
 
 
-async def test_a_reload_is_asked_for_by_post_or_put(watch: MemoryWatch, client: Client) -> None:
+async def test_a_reload_needs_the_lifecycle_api(client: Client) -> None:
+    status, text = await _said(client.post("/-/reload"))
+    assert status == 403
+    assert "--web.enable-lifecycle" in text
+
+
+async def test_a_reload_is_requested_by_post_or_put(watch: MemoryWatch) -> None:
+    watch.settings = ExporterSettings(web=WebSettings(enable_lifecycle=True))
+    async with serving(watch) as client:
+        await reload_by_post_and_put(watch, client)
+
+
+async def reload_by_post_and_put(watch: MemoryWatch, client: Client) -> None:
     assert await _said(client.post("/-/reload")) == (200, "reloaded\n")
     assert await _said(client.put("/-/reload")) == (200, "reloaded\n")
     refused = await client.get("/-/reload")
@@ -253,3 +274,34 @@ async def _said(asked: object) -> tuple[int, str]:
 def _measured(body: bytes) -> list[bytes]:
     """Without the lines of the process, which change from scrape to scrape."""
     return [line for line in body.splitlines() if b"process_" not in line]
+
+
+BEHIND_A_PROXY = WebSettings(
+    external_url="https://metrics.example.com/gauge/", telemetry_path="/own/telemetry"
+)
+
+
+async def test_the_path_of_the_external_url_is_the_prefix_of_all_routes(watch: MemoryWatch) -> None:
+    watch.settings = ExporterSettings(web=BEHIND_A_PROXY)
+    async with serving(watch) as client:
+        for path in ("/", "/own/telemetry", "/docs/checks", "/-/healthy", "/-/ready"):
+            assert (await client.get(f"/gauge{path}")).status == 200, path
+        assert (await client.post("/gauge/-/reload")).status == 403
+        for path in ("/metrics", "/gauge/metrics", "/-/healthy"):
+            assert (await client.get(path)).status == 404, path
+        for path in ("/", "/gauge"):
+            response = await client.get(path, allow_redirects=False)
+            assert (response.status, response.headers["Location"]) == (302, "/gauge/")
+
+
+@pytest.mark.parametrize("page", ["/gauge/", "/gauge/docs/metrics"])
+async def test_every_link_of_a_page_leads_to_a_page_behind_a_prefix(
+    watch: MemoryWatch, page: str
+) -> None:
+    watch.settings = ExporterSettings(web=BEHIND_A_PROXY)
+    async with serving(watch) as client:
+        text = await (await client.get(page)).text()
+        links = set(re.findall(r'<a href="([^"#:]+)["#]', text))
+        assert len(links) > 3
+        followed = {link: (await client.get(urljoin(page, link))).status for link in links}
+    assert set(followed.values()) == {200}, followed

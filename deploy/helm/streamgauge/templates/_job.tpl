@@ -1,4 +1,4 @@
-{{/* A volume of one node can be shared there, and only there, by several pods. */}}
+{{/* Pods share a ReadWriteOnce volume only on its node. */}}
 {{- define "streamgauge.nearArchive" -}}
 {{- $part := .Values.rollups }}
 {{- if $part.affinity }}
@@ -27,7 +27,7 @@ metadata:
 spec:
   schedule: {{ .schedule | quote }}
   timeZone: Etc/UTC
-  # A second one beside it would do the same work; after a night that failed the next one catches up.
+  # A parallel run would repeat the work; after a failed night the next run catches up.
   concurrencyPolicy: Forbid
   startingDeadlineSeconds: 3600
   successfulJobsHistoryLimit: 1

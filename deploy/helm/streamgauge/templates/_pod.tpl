@@ -1,8 +1,8 @@
-{{/* What every pod of ours has in common. Takes a dict of root and part (its values). */}}
+{{/* What all pods share. Takes a dict of root and part (its values). */}}
 {{- define "streamgauge.pod" -}}
 serviceAccountName: {{ include "streamgauge.serviceAccount" .root }}
 automountServiceAccountToken: {{ default false .token }}
-# Kubernetes would set variables such as STREAMGAUGE_EXPORTER_PORT, which are no settings of ours.
+# Kubernetes would set variables such as STREAMGAUGE_EXPORTER_PORT, which are no settings.
 enableServiceLinks: false
 securityContext:
   runAsNonRoot: true
@@ -32,7 +32,12 @@ securityContext:
   capabilities: {drop: [ALL]}
 {{- end }}
 
-{{/* Takes a dict of port and secured (a web configuration is given). */}}
+{{/* The prefix of all routes: the path of the external URL. Takes the section web of a configuration. */}}
+{{- define "streamgauge.routePrefix" -}}
+{{- with .external_url }}{{ trimSuffix "/" (urlParse .).path }}{{ end }}
+{{- end }}
+
+{{/* Takes a dict of prefix (of the routes) and secured (a web configuration is given). */}}
 {{- define "streamgauge.probes" -}}
 {{- if .secured }}
 startupProbe:
@@ -48,16 +53,16 @@ readinessProbe:
   periodSeconds: 10
 {{- else }}
 startupProbe:
-  httpGet: {path: /-/healthy, port: http}
+  httpGet: {path: {{ .prefix }}/-/healthy, port: http}
   periodSeconds: 2
   failureThreshold: 60
 livenessProbe:
-  httpGet: {path: /-/healthy, port: http}
+  httpGet: {path: {{ .prefix }}/-/healthy, port: http}
   periodSeconds: 15
   timeoutSeconds: 5
   failureThreshold: 4
 readinessProbe:
-  httpGet: {path: /-/ready, port: http}
+  httpGet: {path: {{ .prefix }}/-/ready, port: http}
   periodSeconds: 10
   timeoutSeconds: 5
 {{- end }}

@@ -1,6 +1,6 @@
 """Every check of streams and consumers on a real server, through the real command.
 
-One server holds all of them: for each check what it finds and, beside it, the nearest that is fine.
+One server holds a violation and a near miss for each check.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from support.recordings.scenario import Api
 from exporter.audit.check import Need, Subject
 
 ROWS = (*consumer_cases.ROWS, *stream_cases.ROWS)
-# What takes a month, a gigabyte or a million of something elsewhere.
+# Thresholds that a short test cannot reach.
 LOWERED = {
     "ephemeral-worker": {"OLD_SECONDS": 0},
     "consumer-inactive": {"LONG_SECONDS": 0},
@@ -51,8 +51,8 @@ VERSIONS_HERE = VERSIONS if long_run() else (NEWEST,)
 
 
 @asynccontextmanager
-async def living(client: Client, rows: Sequence[Row], looked: asyncio.Event) -> AsyncIterator[None]:
-    """All assets, and what happens while the audit looks twice."""
+async def living(client: Client, rows: Sequence[Row], polled: asyncio.Event) -> AsyncIterator[None]:
+    """Creates all assets, and changes some between the two polls of the audit."""
     api = Api(client)
     for row in rows:
         for asset in (row.bad, row.good):
@@ -60,14 +60,14 @@ async def living(client: Client, rows: Sequence[Row], looked: asyncio.Event) -> 
     for name in (*RECREATED, CHANGED, STEADY):
         await api.stream(name, subjects=[f"{name}.>"])
     for name, policy in RECREATED.items():
-        await _consumer_again(api, name, policy)
-    # Told to end, not cancelled: a cancelled publish may end as if nothing had been said.
+        await _create_consumer(api, name, policy)
+    # Not cancelled: a cancelled publish may end without an error.
     over = asyncio.Event()
     publishing = asyncio.create_task(_publishing(api, rows, over))
-    changing = asyncio.create_task(_changing(api, looked))
+    changing = asyncio.create_task(_changing(api, polled))
     try:
         yield
-        assert looked.is_set(), "there was no second look"
+        assert polled.is_set(), "there was no second poll"
         await changing
     finally:
         over.set()
@@ -84,18 +84,18 @@ async def _publishing(api: Api, rows: Sequence[Row], over: asyncio.Event) -> Non
         await asyncio.sleep(0.1)
 
 
-async def _changing(api: Api, looked: asyncio.Event) -> None:
-    """Between the two looks consumers are made again, and a stream gets another limit."""
-    await looked.wait()
+async def _changing(api: Api, polled: asyncio.Event) -> None:
+    """Between the two polls: recreates consumers and changes the limit of a stream."""
+    await polled.wait()
     await change(api, CHANGED, max_msgs=1000)
-    # A consumer is another one when its time of creation differs by more than a second.
+    # A consumer counts as recreated if its creation time differs by more than a second.
     await asyncio.sleep(1.1)
     for name, policy in RECREATED.items():
         await api.request(f"CONSUMER.DELETE.{name}.{WORKER}")
-        await _consumer_again(api, name, policy)
+        await _create_consumer(api, name, policy)
 
 
-async def _consumer_again(api: Api, stream: str, policy: str) -> None:
+async def _create_consumer(api: Api, stream: str, policy: str) -> None:
     start = {"opt_start_seq": 1} if policy == "by_start_sequence" else {}
     await make_consumer(api, stream, WORKER, {"deliver_policy": policy, **start})
 
@@ -111,31 +111,31 @@ async def real_server(request: pytest.FixtureRequest) -> AsyncIterator[NatsServe
         yield server
 
 
-async def test_each_asset_is_found_and_its_neighbour_is_not(real_server: NatsServer) -> None:
+async def test_each_violation_is_found_and_no_near_miss(real_server: NatsServer) -> None:
     rows = [row for row in ROWS if row.fits(real_server.version)]
-    assert len(rows) > 50
-    looked, flags = asyncio.Event(), ("--watch", "3s", "--sample-messages")
-    async with connected(real_server) as client, living(client, rows, looked):
+    assert rows
+    polled, flags = asyncio.Event(), ("--watch", "3s", "--sample-messages")
+    async with connected(real_server) as client, living(client, rows, polled):
         with lowered(LOWERED):
-            run = await audit(real_server, APP, *flags, looked=looked)
+            run = await audit(real_server, APP, *flags, polled=polled)
             assert run.code == 1, run.complaints
             others = [
                 await audit(real_server, SYS, source="system"),
                 await audit(real_server, None, source="monitor"),
             ]
-    _all_are_told(run, rows)
-    _what_happened_is_told(run)
-    at_one_look = [row for row in rows if not _needs_two_looks(row.code)]
+    _all_are_reported(run, rows)
+    _changes_are_reported(run)
+    with_one_poll = [row for row in rows if not _needs_two_polls(row.code)]
     for other in others:
-        _all_are_told(other, at_one_look)
+        _all_are_reported(other, with_one_poll)
 
 
-def _needs_two_looks(code: str) -> bool:
-    needs = check_of(code).needs & {Need.SECOND_LOOK, Need.MESSAGES}
+def _needs_two_polls(code: str) -> bool:
+    needs = check_of(code).needs & {Need.SECOND_POLL, Need.MESSAGES}
     return bool(needs) or code == "dupe-window-costly"
 
 
-def _all_are_told(run: AuditRun, rows: Sequence[Row]) -> None:
+def _all_are_reported(run: AuditRun, rows: Sequence[Row]) -> None:
     assert run.broken == []
     bad = [key(row, row.name_of(row.bad)) for row in rows]
     assert [each for each in bad if each not in run.found] == []
@@ -143,7 +143,7 @@ def _all_are_told(run: AuditRun, rows: Sequence[Row]) -> None:
     assert [each for each in good if each in run.found] == []
 
 
-def _what_happened_is_told(run: AuditRun) -> None:
+def _changes_are_reported(run: AuditRun) -> None:
     assert ("recreate-hazard", "recreated-new", WORKER) in run.found
     assert ("recreate-hazard", "recreated-after", WORKER) not in run.found
     assert run.about("stream-changed") == {CHANGED}

@@ -1,4 +1,4 @@
-"""Checks that need a cluster: copies, leaders, the meta group. One cluster of three for all."""
+"""Checks that need a cluster: replicas, leaders and the meta group."""
 
 import asyncio
 import json
@@ -44,7 +44,7 @@ ROWS = (
         since="2.10.0",
     ),
 )
-# The average is the border: whoever bears more is told, and nobody else.
+# With these thresholds, exactly the servers above the average are reported.
 LOWERED = {
     "over-replicated-inactive": {"LONG_SECONDS": 0},
     "stream-leaders-skewed": {"TIMES": 1.0, "LEAST": 1},
@@ -73,25 +73,25 @@ async def test_copies_and_leaders(real_cluster: NatsCluster) -> None:
         for row in rows:
             for asset in (row.bad, row.good):
                 await make(api, row.name_of(asset), asset)
-        run, truth = await _audited_while_all_stands_still(real_cluster, api, rows)
+        run, expected = await _audited_while_leaders_stay(real_cluster, api, rows)
     with lowered(LOWERED):
         seen = await audit(real_cluster, APP)
     plain = await audit(real_cluster, SYS, source="system")
-    _rows_are_told(run, rows)
-    _rows_are_told(seen, rows)
-    _servers_are_told(run, truth)
+    _rows_are_reported(run, rows)
+    _rows_are_reported(seen, rows)
+    _servers_are_reported(run, expected)
     assert not {code for code, _, _ in plain.found} & OF_LARGE_CLUSTERS
     for quiet in (run, seen, plain):
         assert quiet.broken == []
         assert not [one for one in quiet.findings if one["severity"] == "crit"]
         assert quiet.about("raft-peers") == frozenset()
-    await _a_lost_server_is_told(real_cluster)
+    await _a_lost_server_is_reported(real_cluster)
 
 
-async def _audited_while_all_stands_still(
+async def _audited_while_leaders_stay(
     cluster: NatsCluster, api: Api, rows: Sequence[Row]
 ) -> tuple[AuditRun, Holders]:
-    """On a busy machine leaders move at any time; then the truth is another one."""
+    """Repeats the audit if leaders moved in the meantime."""
 
     async def attempt() -> tuple[AuditRun, Holders, Holders]:
         before = await holders(api, rows)
@@ -99,60 +99,62 @@ async def _audited_while_all_stands_still(
             run = await audit(cluster, SYS, source="system")
         return run, before, await holders(api, rows)
 
-    run, truth, _ = await until(
+    run, expected, _ = await until(
         attempt, lambda made: made[1] == made[2] and made[1].complete, "leaders keep moving"
     )
-    return run, truth
+    return run, expected
 
 
-def _rows_are_told(run: AuditRun, rows: Sequence[Row]) -> None:
+def _rows_are_reported(run: AuditRun, rows: Sequence[Row]) -> None:
     for row in rows:
         consumer = WORKER if check_of(row.code).subject is Subject.CONSUMER else ""
         assert (row.code, row.name_of(row.bad), consumer) in run.found
         assert (row.code, row.name_of(row.good), consumer) not in run.found
 
 
-def _servers_are_told(run: AuditRun, truth: Holders) -> None:
-    assert run.about("stream-leaders-skewed") == above_average(truth.stream_leaders)
-    assert run.about("consumer-leaders-skewed") == above_average(truth.consumer_leaders)
-    assert run.about("replicas-skewed") == above_average(truth.copies)
+def _servers_are_reported(run: AuditRun, expected: Holders) -> None:
+    assert run.about("stream-leaders-skewed") == above_average(expected.stream_leaders)
+    assert run.about("consumer-leaders-skewed") == above_average(expected.consumer_leaders)
+    assert run.about("replicas-skewed") == above_average(expected.copies)
     assert run.about("meta-large") == {""}
     assert run.about("ha-assets-many") == set(NODES)
-    # By far the most is in one stream with one copy.
-    heavy, _ = truth.streams["replicas-one-bad"]
+    # Most of the data is in one stream with one replica.
+    heavy, _ = expected.streams["replicas-one-bad"]
     assert run.about("storage-skewed") == run.about("storage-full-uneven") == {heavy}
-    if "sync-gap" not in {one["check"] for one in run.system["not_judged"]}:
-        assert run.about("sync-gap") == truth.with_single_copies
+    if "sync-gap" not in {one["check"] for one in run.system["not_evaluated"]}:
+        assert run.about("sync-gap") == expected.with_single_copies
 
 
-async def _a_lost_server_is_told(cluster: NatsCluster) -> None:
-    """One server ends; then it is removed from the meta group while the audit looks twice."""
+async def _a_lost_server_is_reported(cluster: NatsCluster) -> None:
+    """Stops a server, then removes it from the meta group between the two polls."""
     leader = await cluster.meta_leader()
     lost = next(node.name for node in cluster.nodes if node.name != leader)
     await cluster.stop(lost)
     left = [node for node in cluster.nodes if node.running]
     run = await until(
         lambda: audit(left[0], SYS, source="system"),
-        lambda told: bool(told.about("meta-offline") and told.about("consumer-replica-offline")),
-        f"{lost} is gone, and nobody is told",
+        lambda reported: bool(
+            reported.about("meta-offline") and reported.about("consumer-replica-offline")
+        ),
+        f"the audit does not report that {lost} is offline",
     )
     assert run.about("meta-offline") == {""}
     assert run.about("consumer-replica-offline") == {"state-volatile-good"}
     assert run.about("meta-even") == frozenset()
-    looked = asyncio.Event()
-    removing = asyncio.create_task(_remove(cluster, lost, looked))
-    shrunk = await audit(left[0], SYS, "--watch", "3s", source="system", looked=looked)
+    polled = asyncio.Event()
+    removing = asyncio.create_task(_remove(cluster, lost, polled))
+    shrunk = await audit(left[0], SYS, "--watch", "3s", source="system", polled=polled)
     await removing
     assert shrunk.about("meta-shrunk") == {""}
-    assert shrunk.evidence("meta-even", "") == "2 servers survive 0 failures"
-    # With two servers left nobody can take the third copy.
+    assert shrunk.evidence("meta-even", "") == "2 servers tolerate 0 failures"
+    # With two servers left, no server can hold the third replica.
     assert "replicas-one-good" in shrunk.about("raft-peers")
     assert shrunk.evidence("raft-peers", "replicas-one-good") == "2 peers, num_replicas 3"
     assert not {name for name in shrunk.about("raft-peers") if name in SINGLE}
 
 
-async def _remove(cluster: NatsCluster, name: str, looked: asyncio.Event) -> None:
-    await looked.wait()
+async def _remove(cluster: NatsCluster, name: str, polled: asyncio.Event) -> None:
+    await polled.wait()
     async with connected(cluster, SYS) as client:
         request = json.dumps({"peer": name}).encode()
         response = await client.request("$JS.API.SERVER.REMOVE", request, timeout=10)

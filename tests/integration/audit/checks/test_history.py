@@ -1,7 +1,4 @@
-"""Checks that ask for a day, a week or a month: real assets, rollups in real Parquet files.
-
-What the rollups say is made up, for nobody waits a month; the way from the files to the finding is not.
-"""
+"""Checks that need history: real assets, and generated rollups in real Parquet files."""
 
 import asyncio
 from pathlib import Path
@@ -9,7 +6,7 @@ from pathlib import Path
 from support.audit.command import audit
 from support.audit.contexts import check_of
 from support.audit.live.assets import HOUR, MINUTE, SECOND, WORKER, Asset, Row, make
-from support.audit.rollups import acks, in_flight, told, write
+from support.audit.rollups import acks, daily_row, in_flight, write
 from support.nats.servers import APP, NEWEST, NatsServer, connected, default_options
 from support.recordings.scenario import Api
 
@@ -24,7 +21,7 @@ PLAIN = Asset({}, {})
 
 
 def twice(code: str, asset: Asset = PLAIN) -> Row:
-    """Two alike: only their past differs."""
+    """Two identical assets; only their history differs."""
     return Row(code, asset, Asset(asset.stream, asset.consumer))
 
 
@@ -42,8 +39,8 @@ ROWS = (
 )
 
 
-def past(folder: Path) -> None:
-    """Of each pair: a past that the check minds, and the nearest one that it does not."""
+def write_history(folder: Path) -> None:
+    """For each pair: a history with a violation, and a near miss."""
     pending, sent = catalog.CONSUMER_NUM_ACK_PENDING, catalog.CONSUMER_DELIVERIES
     again, lag = catalog.CONSUMER_REDELIVERIES, catalog.CONSUMER_LAG_SECONDS
     made, stored = catalog.CONSUMER_RECREATED, catalog.STREAM_STORED_MESSAGES
@@ -55,19 +52,19 @@ def past(folder: Path) -> None:
         *acks("ack-wait-long-good", WORKER, **quick),
         *acks("backoff-first-short-bad", WORKER, **slow),
         *acks("backoff-first-short-good", WORKER, **quick),
-        told(sent, "blind-bad", WORKER, increase=1000.0),
-        told(again, "blind-bad", WORKER, increase=11.0),
-        told(sent, "blind-good", WORKER, increase=1000.0),
-        told(again, "blind-good", WORKER, increase=10.0),
-        told(pending, "max-ack-pending-high-bad", WORKER, max=199.0),
-        told(pending, "max-ack-pending-high-good", WORKER, max=200.0),
-        told(made, "recreate-hazard-bad", WORKER, increase=1.0),
-        told(made, "recreate-hazard-good", WORKER, increase=0.0),
-        told(lag, "retention-vs-lag-bad", WORKER, max=301.0),
-        told(lag, "retention-vs-lag-good", WORKER, max=300.0),
+        daily_row(sent, "blind-bad", WORKER, increase=1000.0),
+        daily_row(again, "blind-bad", WORKER, increase=11.0),
+        daily_row(sent, "blind-good", WORKER, increase=1000.0),
+        daily_row(again, "blind-good", WORKER, increase=10.0),
+        daily_row(pending, "max-ack-pending-high-bad", WORKER, max=199.0),
+        daily_row(pending, "max-ack-pending-high-good", WORKER, max=200.0),
+        daily_row(made, "recreate-hazard-bad", WORKER, increase=1.0),
+        daily_row(made, "recreate-hazard-good", WORKER, increase=0.0),
+        daily_row(lag, "retention-vs-lag-bad", WORKER, max=301.0),
+        daily_row(lag, "retention-vs-lag-good", WORKER, max=300.0),
         *(growing("consumers-growing-bad", 500.0), growing("consumers-growing-good", 499.0)),
-        told(stored, "dupe-window-costly-bad", increase=864_000.0),
-        told(stored, "dupe-window-costly-good", increase=863_000.0),
+        daily_row(stored, "dupe-window-costly-bad", increase=864_000.0),
+        daily_row(stored, "dupe-window-costly-good", increase=863_000.0),
     ]
     usual = [
         in_flight("max-ack-pending-low-bad", WORKER, 800.0),
@@ -78,22 +75,22 @@ def past(folder: Path) -> None:
 
 def growing(stream: str, by: float) -> dict[str, object]:
     numbers = {"first": 10.0, "min": 10.0, "last": 10.0 + by, "max": 10.0 + by}
-    return told(catalog.STREAM_CONSUMERS, stream, **numbers)
+    return daily_row(catalog.STREAM_CONSUMERS, stream, **numbers)
 
 
-async def test_a_bad_past_is_found_and_a_good_one_is_not(tmp_path: Path) -> None:
-    await asyncio.to_thread(past, tmp_path)
+async def test_history_that_violates_a_check_is_found(tmp_path: Path) -> None:
+    await asyncio.to_thread(write_history, tmp_path)
     async with NatsServer(NEWEST, default_options()) as server:
         async with connected(server) as client:
             for row in ROWS:
                 for asset in (row.bad, row.good):
                     await make(Api(client), row.name_of(asset), asset)
-        with_past = await audit(server, APP, "--rollups", str(tmp_path))
+        with_history = await audit(server, APP, "--rollups", str(tmp_path))
         without = await audit(server, APP)
     for row in ROWS:
         consumer = WORKER if check_of(row.code).subject is Subject.CONSUMER else ""
-        assert (row.code, row.name_of(row.bad), consumer) in with_past.found
-        assert (row.code, row.name_of(row.good), consumer) not in with_past.found
+        assert (row.code, row.name_of(row.bad), consumer) in with_history.found
+        assert (row.code, row.name_of(row.good), consumer) not in with_history.found
         assert not without.about(row.code), row.code
-    unknown = {one["check"] for one in without.system["not_judged"]}
+    unknown = {one["check"] for one in without.system["not_evaluated"]}
     assert {"blind", "retention-vs-lag", "consumers-growing", "ack-wait-short"} <= unknown

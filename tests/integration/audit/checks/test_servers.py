@@ -1,4 +1,4 @@
-"""Checks of servers and accounts on real servers: one that is set up badly, one that is not."""
+"""Checks of servers and accounts on real servers, with violations and without."""
 
 import asyncio
 import contextlib
@@ -37,13 +37,13 @@ BAD_SERVER = {
     "server-unnamed",
     "tls-expiring",
 }
-TIGHT, ROOMY = Login("tight", "tight"), Login("roomy", "roomy")
+NEAR_LIMIT, BELOW_LIMIT = Login("near", "near"), Login("below", "below")
 LIMITS = "jetstream { max_mem: 10MB, max_file: 100MB, max_streams: %d, max_consumers: %d }"
 
 
 @asynccontextmanager
 async def careless_server(authority: Authority, own: Certificate) -> AsyncIterator[NatsServer]:
-    """No accounts, no name, a certificate of two days, huge messages, its whole disk promised."""
+    """No accounts, no name, a certificate of two days, a large max_payload, all storage reserved."""
     tls = Tls(cert=own.cert, key=own.key)
     options = NatsOptions(server_name="", tls=tls, max_payload="16MB", max_file="1000MB")
     async with NatsServer(NEWEST, options) as server:
@@ -69,21 +69,21 @@ def authority_in(folder: Path) -> tuple[Authority, Certificate]:
     return made, made.issue("server")
 
 
-async def test_a_careless_server_is_told_so_and_a_careful_one_is_not(tmp_path: Path) -> None:
+async def test_findings_on_a_badly_configured_server_only(tmp_path: Path) -> None:
     certificates = await asyncio.to_thread(authority_in, tmp_path)
     async with careless_server(*certificates) as bad, careful_server() as good:
         with lowered({"reservation-wasted": {"LEAST_BYTES": 600 * MB}}):
-            told = await audit(bad, None, source="monitor")
+            reported = await audit(bad, None, source="monitor")
             quiet = await audit(good, None, source="monitor")
-    assert {code for code, _, _ in told.found} >= BAD_SERVER
+    assert {code for code, _, _ in reported.found} >= BAD_SERVER
     assert not {code for code, _, _ in quiet.found} & BAD_SERVER
-    assert told.broken == quiet.broken == []
-    (name,) = told.about("server-unnamed")
-    assert told.evidence("auth-off", name) == "authentication not required, TLS required"
-    assert told.evidence("tls-expiring", name).startswith("the certificate expires in 1d")
+    assert reported.broken == quiet.broken == []
+    (name,) = reported.about("server-unnamed")
+    assert reported.evidence("auth-off", name) == "authentication not required, TLS required"
+    assert reported.evidence("tls-expiring", name).startswith("the certificate expires in 1d")
 
 
-async def test_an_old_server_with_a_known_fault_is_named_and_a_new_one_is_not() -> None:
+async def test_only_a_server_version_with_a_known_bug_is_reported() -> None:
     async with NatsServer(OLDEST, default_options()) as old, NatsServer(NEWEST) as new:
         aged = await audit(old)
         fresh = await audit(new, None)
@@ -92,7 +92,7 @@ async def test_an_old_server_with_a_known_fault_is_named_and_a_new_one_is_not() 
 
 
 class OddCluster(NatsCluster):
-    """Its last node is of the oldest version and has less than half of the others' disk."""
+    """Its last node has the oldest version and less than half of the others' storage limit."""
 
     def _new_nodes(self) -> list[NatsServer]:
         nodes = super()._new_nodes()
@@ -102,11 +102,11 @@ class OddCluster(NatsCluster):
         return nodes
 
 
-async def test_the_odd_server_of_a_cluster_is_named_and_the_others_are_not() -> None:
+async def test_only_the_different_server_of_a_cluster_is_reported() -> None:
     async with OddCluster(3, NEWEST, default_options(max_file="1000MB")) as cluster:
         run = await audit(cluster, SYS, source="system")
     assert run.about("version-mixed") == run.about("storage-limit-uneven") == {"n3"}
-    assert run.evidence("version-mixed", "n3") == f"version {OLDEST}, its cluster has {NEWEST}"
+    assert run.evidence("version-mixed", "n3") == f"version {OLDEST}, most of its cluster {NEWEST}"
 
 
 async def test_a_wrong_clock_is_found_and_a_right_one_is_not() -> None:
@@ -125,7 +125,7 @@ def limited(login: Login, streams: int, consumers: int) -> Account:
 
 
 async def fill(server: NatsServer, login: Login) -> None:
-    """Two streams with two consumers; together they may grow to 90 MB."""
+    """Two streams with one consumer each; together they reserve 90 MB."""
     async with connected(server, login) as client:
         api = Api(client)
         for name in ("ONE", "TWO"):
@@ -133,44 +133,44 @@ async def fill(server: NatsServer, login: Login) -> None:
             await api.consumer(name, "worker")
 
 
-async def test_accounts_near_their_limits_are_told_and_those_with_room_are_not() -> None:
-    accounts = (limited(TIGHT, 2, 2), limited(ROOMY, 3, 3), *default_options().accounts)
+async def test_only_accounts_near_their_limits_are_reported() -> None:
+    accounts = (limited(NEAR_LIMIT, 2, 2), limited(BELOW_LIMIT, 3, 3), *default_options().accounts)
     async with NatsServer(NEWEST, default_options(accounts=accounts)) as server:
-        await fill(server, TIGHT)
-        async with connected(server, ROOMY) as client:
+        await fill(server, NEAR_LIMIT)
+        async with connected(server, BELOW_LIMIT) as client:
             await Api(client).stream("ONE", subjects=["one"], max_bytes=85 * MB)
-        tight, roomy = await audit(server, TIGHT), await audit(server, ROOMY)
+        near_limit, below_limit = await audit(server, NEAR_LIMIT), await audit(server, BELOW_LIMIT)
         async with connected(server) as client:
             await Api(client).stream("ANY", subjects=["any"])
         whole = await audit(server, SYS, source="system")
     near = {"account-streams-near-limit", "account-consumers-near-limit", "account-overcommitted"}
-    assert {code for code, name, _ in tight.found if name == "TIGHT"} >= near
-    assert not {code for code, _, _ in roomy.found} & {*near, "account-unlimited"}
+    assert {code for code, name, _ in near_limit.found if name == "NEAR"} >= near
+    assert not {code for code, _, _ in below_limit.found} & {*near, "account-unlimited"}
     assert whole.about("account-unlimited") >= {"APP"}
-    assert not whole.about("account-unlimited") & {"TIGHT", "ROOMY"}
+    assert not whole.about("account-unlimited") & {"NEAR", "BELOW"}
 
 
-async def test_an_account_whose_requests_fail_is_told_and_one_that_asks_well_is_not() -> None:
+async def test_only_an_account_with_failing_requests_is_reported() -> None:
     async with (
         NatsServer(NEWEST, default_options()) as server,
         connected(server) as client,
         connected(server, Login("other", "other")) as other,
     ):
         over = asyncio.Event()
-        context = [
-            asyncio.create_task(_ask_on(client, "STREAM.INFO.NOBODY", over)),
-            asyncio.create_task(_ask_on(other, "INFO", over)),
+        requests = [
+            asyncio.create_task(_keep_requesting(client, "STREAM.INFO.MISSING", over)),
+            asyncio.create_task(_keep_requesting(other, "INFO", over)),
         ]
         try:
             with lowered({"api-errors": {"ENOUGH": 20}}):
                 run = await audit(server, SYS, "--watch", "2s", source="system")
         finally:
             over.set()
-            await asyncio.gather(*context)
+            await asyncio.gather(*requests)
     assert run.about("api-errors") == {"APP"}
 
 
-async def _ask_on(client: nats.NATS, subject: str, over: asyncio.Event) -> None:
+async def _keep_requesting(client: nats.NATS, subject: str, over: asyncio.Event) -> None:
     while not over.is_set():
         with contextlib.suppress(nats.errors.TimeoutError):
             await client.request(f"$JS.API.{subject}", b"")

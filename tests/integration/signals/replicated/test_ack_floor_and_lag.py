@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 import pytest_asyncio
 from support.nats.servers import APP, NatsCluster
-from support.signals.exact_requests import DIGITS_SECONDS, Handler, desk
+from support.signals.exact_requests import DIGITS_SECONDS, Handler, exact_polls
 from support.signals.known_workload import version_of
 from support.signals.ledger import ACK, NAK, Ledger
 from support.signals.observations import ACCOUNT, Watch
@@ -23,7 +23,7 @@ from support.signals.replicated_workload import (
 )
 from support.waiting import until
 
-from exporter.samples.consumer import ack_floor_gap, ack_floor_gap_deliveries
+from exporter.signals import ack_floor
 from exporter.signals.verdict import Verdict
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
@@ -47,11 +47,11 @@ def skip_where_floors_go_back(cluster: NatsCluster) -> None:
 
 def gaps(watch: Watch, *ledgers: Ledger) -> list[tuple[int, int]]:
     rows = [watch.row(ledger) for ledger in ledgers]
-    return [(ack_floor_gap(row), ack_floor_gap_deliveries(row)) for row in rows]
+    return [(ack_floor.gap(row), ack_floor.gap_deliveries(row)) for row in rows]
 
 
 async def refuse_until_given_up(work: ReplicatedWorkload, name: str, sequence: int) -> None:
-    """The server gives a message up when it is due again and somebody pulls."""
+    """The server gives a message up when it is due again and a client pulls."""
     before = (await work.info(name))["num_ack_pending"]
 
     async def left() -> int:
@@ -71,36 +71,36 @@ async def test_the_gap_behind_the_floor_is_true(cluster: NatsCluster) -> None:
         for subject in "abcabcabcabc":
             await work.publish(1, subject)
         worker = await work.consumer("worker")
-        picky = await work.consumer("picky", filter_subject="gaps.b")
-        both = (worker, picky)
+        filtered = await work.consumer("picky", filter_subject="gaps.b")
+        both = (worker, filtered)
         await work.fetch_all("worker", 6)
         await work.fetch_all("picky", 3)  # 2, 5, 8
         await work.response("worker", [1, 2, 4], ACK)
         await work.response("picky", [2], ACK)
-        await at.tell(lambda watch: gaps(watch, *both), [(4, 4), (4, 2)])
+        await at.until_reported(lambda watch: gaps(watch, *both), [(4, 4), (4, 2)])
         await at.move_leaders()
-        await at.tell(lambda watch: gaps(watch, *both), [(4, 4), (4, 2)])
+        await at.until_reported(lambda watch: gaps(watch, *both), [(4, 4), (4, 2)])
         await work.response("worker", [3], ACK)
         await work.response("picky", [5], NAK)
         await work.fetch_all("picky", 1)
-        await at.tell(lambda watch: gaps(watch, *both), [(2, 2), (4, 3)])
+        await at.until_reported(lambda watch: gaps(watch, *both), [(2, 2), (4, 3)])
         await at.move_leaders()
         for ledger in both:
             await work.response(ledger.consumer, ledger.held, ACK)
-        await at.tell(lambda watch: gaps(watch, *both), [(0, 0), (0, 0)])
-        await at.look_until_true()
+        await at.until_reported(lambda watch: gaps(watch, *both), [(0, 0), (0, 0)])
+        await at.poll_until_true()
 
 
-async def test_a_floor_that_stands_still_is_timed_over_leaders(cluster: NatsCluster) -> None:
+async def test_a_floor_that_is_unchanged_is_timed_over_leaders(cluster: NatsCluster) -> None:
     async with stage(cluster) as at:
         work = await at.stream("STILL")
         await work.publish(8)
         worker = await work.consumer("worker")
         await work.fetch_all("worker", 6)
-        await at.look_until_true()
+        await at.poll_until_true()
         before = [watch.snapshot.taken for watch in at.seen.all.values()]
         await work.response("worker", [1, 2], ACK)
-        await at.tell(lambda watch: watch.row(worker).ack_floor_stream_seq, 2)
+        await at.until_reported(lambda watch: watch.row(worker).ack_floor_stream_seq, 2)
         after = [watch.snapshot.taken for watch in at.seen.all.values()]
         for _ in range(2):
             at.seen.pass_time(500)
@@ -108,15 +108,17 @@ async def test_a_floor_that_stands_still_is_timed_over_leaders(cluster: NatsClus
             await work.response(
                 "worker", [max(worker.held)], ACK
             )  # others go on, the floor does not
-            await at.look_until_true()
-        # It moved between the last look that saw it where it was and the first that did not.
+            await at.poll_until_true()
+        # It moved between the last poll that saw it where it was and the first that did not.
         for watch, sooner, later in zip(at.seen.all.values(), before, after, strict=True):
-            told, now = watch.of(worker).floor_stalled, watch.snapshot.taken
-            assert told is not None
-            assert 1000 < now - later <= told <= now - sooner, (told, now - later, now - sooner)
+            result, now = watch.of(worker).floor_stalled, watch.snapshot.taken
+            assert result is not None
+            assert 1000 < now - later <= result <= now - sooner, (result, now - later, now - sooner)
 
 
-async def test_a_message_given_up_is_told_from_work_at_hand(cluster: NatsCluster) -> None:
+async def test_an_exhausted_message_is_distinguished_from_work_at_hand(
+    cluster: NatsCluster,
+) -> None:
     async with stage(cluster) as at:
         work = await at.stream("POISON")
         await work.publish(12)
@@ -127,10 +129,10 @@ async def test_a_message_given_up_is_told_from_work_at_hand(cluster: NatsCluster
         for ledger in all_of_them:
             await work.fetch_all(ledger.consumer, 4)
             await work.response(ledger.consumer, [2, 3], ACK)
-        await at.look_until_true()
+        await at.poll_until_true()
         await refuse_until_given_up(work, "poisoned", 1)
         await at.move_leaders()
-        await at.look_until_true()
+        await at.poll_until_true()
         assert _exhausted(at, *all_of_them) == {(0, 0, None)}  # for all that is known yet
         # Two tries of ten minutes each are over, and all of them went on.
         at.seen.pass_time(1300)
@@ -138,11 +140,11 @@ async def test_a_message_given_up_is_told_from_work_at_hand(cluster: NatsCluster
             await work.fetch_all(ledger.consumer, 1)
             await work.response(ledger.consumer, [max(ledger.held)], ACK)
         await at.move_leaders()
-        await at.look_until_true()
+        await at.poll_until_true()
         assert _exhausted(at, *all_of_them) == {(1, 0, None)}
-        for told in at.seen.told(poisoned):
-            assert told.unfinished_seq is not None
-            assert told.unfinished_seq > 1  # its lag is not that of the abandoned message
+        for result in at.seen.result(poisoned):
+            assert result.unfinished_seq is not None
+            assert result.unfinished_seq > 1  # its lag is not that of the abandoned message
 
 
 def _exhausted(at: Stage, *ledgers: Ledger) -> set[tuple[int | None, ...]]:
@@ -157,13 +159,13 @@ def _exhausted(at: Stage, *ledgers: Ledger) -> set[tuple[int | None, ...]]:
 
 def off_by(watch: Watch, ledger: Ledger, stored: float) -> float:
     """How far the lag is from that message's age, beyond what the clocks are known to differ."""
-    told = watch.of(ledger)
-    assert told.lag is not None
+    result = watch.of(ledger)
+    assert result.lag is not None
     leader = next(row.leader for row in watch.snapshot.streams if row.name == ledger.stream)
     clock = next(s.clock for s in watch.snapshot.servers if s.name == leader)
     assert clock is not None
     true_age = watch.snapshot.taken + clock.offset_seconds - stored
-    return max(0.0, abs(told.lag - true_age) - 2 * _uncertainty(watch))
+    return max(0.0, abs(result.lag - true_age) - 2 * _uncertainty(watch))
 
 
 def _uncertainty(watch: Watch) -> float:
@@ -182,26 +184,28 @@ async def test_the_lag_is_the_age_of_the_first_unfinished_message(cluster: NatsC
         worker = await work.consumer("worker")
         for turn in range(4):
             await work.publish(3)
-            await at.look_until_true()
+            await at.poll_until_true()
             if turn % 2:
                 await at.move_leaders()
         times = {sequence: await stored_at(work, sequence) for sequence in range(1, 13)}
         await work.fetch_all("worker", 7)
         await work.response("worker", [2, 3, 5], ACK)
-        await at.tell(lambda watch: watch.of(worker).unfinished_seq, 1)
+        await at.until_reported(lambda watch: watch.of(worker).unfinished_seq, 1)
         assert _most_off(at, worker, times[1]) < SLACK
         await at.move_leaders()
         await work.response("worker", [1, 4], ACK)
-        await at.tell(lambda watch: watch.of(worker).unfinished_seq, 6)
-        # Six was the last of a look: its time is known, not guessed.
+        await at.until_reported(lambda watch: watch.of(worker).unfinished_seq, 6)
+        # Six was the last of a poll: its time is known, not guessed.
         assert _most_off(at, worker, times[6]) < SLACK
         at.seen.pass_time(100)
         await at.move_leaders()
-        await at.tell(lambda watch: watch.of(worker).unfinished_seq, 6)
+        await at.until_reported(lambda watch: watch.of(worker).unfinished_seq, 6)
         assert _most_off(at, worker, times[6]) < SLACK
         await work.response("worker", worker.held, ACK)
         await work.drain("worker")
-        await at.tell(lambda watch: (watch.of(worker).lag, watch.of(worker).lag_exact), (0.0, 1))
+        await at.until_reported(
+            lambda watch: (watch.of(worker).lag, watch.of(worker).lag_exact), (0.0, 1)
+        )
 
 
 def _most_off(at: Stage, ledger: Ledger, stored: float) -> float:
@@ -209,33 +213,33 @@ def _most_off(at: Stage, ledger: Ledger, stored: float) -> float:
 
 
 @pytest.mark.parametrize("direct", [True, pytest.param(False, marks=pytest.mark.long)])
-async def test_a_lag_read_from_the_message_is_exact_whoever_leads(
+async def test_a_lag_read_from_the_message_is_exact_under_any_leader(
     cluster: NatsCluster, direct: bool
 ) -> None:
-    async with stage(cluster) as at, desk(cluster) as own:
+    async with stage(cluster) as at, exact_polls(cluster) as own:
         work = await at.stream("READ", allow_direct=direct)
-        picky = await work.consumer("picky", filter_subject="read.b")
+        filtered = await work.consumer("picky", filter_subject="read.b")
         for subject in "aabaab":
             await work.publish(1, subject)
         stored = {sequence: await stored_at(work, sequence) for sequence in (3, 6)}
-        await _until_read(own, picky, 3)
-        _assert_exact(own, picky, stored[3])
+        await _until_read(own, filtered, 3)
+        _assert_exact(own, filtered, stored[3])
         await at.move_leaders()
-        await _until_read(own, picky, 3)
-        _assert_exact(own, picky, stored[3])
+        await _until_read(own, filtered, 3)
+        _assert_exact(own, filtered, stored[3])
         await work.fetch_all("picky", 1)
         await work.response("picky", [3], ACK)
         await at.move_leaders()
-        await _until_read(own, picky, 6)
-        _assert_exact(own, picky, stored[6])
+        await _until_read(own, filtered, 6)
+        _assert_exact(own, filtered, stored[6])
 
 
 async def _until_read(own: Handler, ledger: Ledger, sequence: int) -> None:
-    async def told() -> tuple[int | None, int | None]:
-        await own.look()
+    async def result() -> tuple[int | None, int | None]:
+        await own.poll()
         return own.of(ledger).lag_exact, own.of(ledger).blocking_stream_seq
 
-    await until(told, (1, sequence).__eq__, f"{sequence} is not read")
+    await until(result, (1, sequence).__eq__, f"{sequence} is not read")
 
 
 def _assert_exact(own: Handler, ledger: Ledger, stored: float) -> None:
@@ -248,14 +252,14 @@ def _assert_exact(own: Handler, ledger: Ledger, stored: float) -> None:
 # --- verdict --------------------------------------------------------------------------------------
 
 
-async def test_a_consumer_without_a_leader_is_said_to_have_none(cluster: NatsCluster) -> None:
-    """One copy on one node: while that is away nobody leads; when it is back all is as it was."""
+async def test_a_consumer_without_a_leader_is_reported_without_one(cluster: NatsCluster) -> None:
+    """One copy on one node: while that is away no server leads; when it is back all is as it was."""
     async with stage(cluster) as at:
         work = await at.stream("ALONE", num_replicas=1)
         await work.publish(3)
         alone = await work.consumer("alone", num_replicas=1)
-        await at.look_until_true()
-        await at.seen.look(alone)
+        await at.poll_until_true()
+        await at.seen.poll(alone)
         home = await cluster.stream_leader(APP, "ALONE")
         await at.leave(home)
         await cluster.stop(home)
@@ -263,16 +267,16 @@ async def test_a_consumer_without_a_leader_is_said_to_have_none(cluster: NatsClu
 
         async def verdicts() -> list[int | None]:
             for watch in watching:
-                await watch._look(None)
-            told = [w.signals.consumers.get((ACCOUNT, "ALONE", "alone")) for w in watching]
-            return [None if one is None else one.verdict for one in told]
+                await watch._poll(None)
+            result = [w.signals.consumers.get((ACCOUNT, "ALONE", "alone")) for w in watching]
+            return [None if one is None else one.verdict for one in result]
 
-        nobody = [Verdict.NO_LEADER] * len(watching)
-        await until(verdicts, nobody.__eq__, "somebody still leads")
+        no_one = [Verdict.NO_LEADER] * len(watching)
+        await until(verdicts, no_one.__eq__, "a server still leads")
         await cluster.restart(home)
         await cluster.settle()
-        await at.look_until_true()
-        await at.seen.look(alone)
-        for told in at.seen.told(alone):
-            assert told.verdict is not Verdict.NO_LEADER
-            assert (told.redeliveries, told.lost, told.recreated) == (0, 0, 0)
+        await at.poll_until_true()
+        await at.seen.poll(alone)
+        for result in at.seen.result(alone):
+            assert result.verdict is not Verdict.NO_LEADER
+            assert (result.redeliveries, result.lost, result.recreated) == (0, 0, 0)

@@ -7,8 +7,14 @@ from support.signals.observations import watches
 from exporter.signals.results import ConsumerSignals
 
 
-def _counted(told: ConsumerSignals) -> tuple[int, int | None, int | None, int, int | None]:
-    return told.redeliveries, told.lost, told.purged, told.recreated, told.redelivery_exact
+def _counted(result: ConsumerSignals) -> tuple[int, int | None, int | None, int, int | None]:
+    return (
+        result.redeliveries,
+        result.lost,
+        result.purged,
+        result.recreated,
+        result.redelivery_exact,
+    )
 
 
 async def test_the_counts_stay_true_while_leaders_move(nats_cluster: NatsCluster) -> None:
@@ -17,19 +23,19 @@ async def test_the_counts_stay_true_while_leaders_move(nats_cluster: NatsCluster
         await work.create(num_replicas=3, max_msgs=40)
         await work.publish(10)
         mixed = await work.consumer("mixed", max_deliver=3)
-        picky = await work.consumer("picky", filter_subject="orders.b")
+        filtered = await work.consumer("picky", filter_subject="orders.b")
         slow = await work.consumer("slow")
-        all_of_them = (mixed, picky, slow)
-        await seen.look_until_true(*all_of_them)
+        all_of_them = (mixed, filtered, slow)
+        await seen.poll_until_true(*all_of_them)
 
         await work.fetch("mixed", 6)
         await work.response("mixed", [2, 4, 6], NAK)
         await work.response("mixed", [1], ACK)
         await work.fetch("mixed", 3)
-        await seen.look_until_true(*all_of_them)
+        await seen.poll_until_true(*all_of_them)
 
         await nats_cluster.step_down_consumer(APP, "ORDERS", "mixed")
-        await seen.look_until_true(*all_of_them)
+        await seen.poll_until_true(*all_of_them)
         await work.response("mixed", [2, 4], NAK)
         await work.response("mixed", [3], TERM)
         await work.fetch("mixed", 2, wait=True)
@@ -37,22 +43,22 @@ async def test_the_counts_stay_true_while_leaders_move(nats_cluster: NatsCluster
         await work.fetch("picky", 5)
         await work.response("picky", [11, 12], NAK)
         await work.fetch("picky", 2, wait=True)
-        await seen.look_until_true(*all_of_them)
+        await seen.poll_until_true(*all_of_them)
 
         await nats_cluster.step_down_stream(APP, "ORDERS")
         await nats_cluster.step_down_consumer(APP, "ORDERS", "slow")
         await work.publish(30)
-        await seen.look_until_true(*all_of_them)
+        await seen.poll_until_true(*all_of_them)
         await work.drain("mixed")
-        await seen.look_until_true(*all_of_them)
-        assert (mixed.redeliveries, mixed.lost, picky.redeliveries, slow.lost) == (5, 2, 2, 8)
-        for told in seen.told(mixed):
-            assert _counted(told) == (5, 2, 0, 0, 1)
-            assert told.leader_changes >= 1
-        for told in seen.told(slow):
-            assert _counted(told) == (0, 8, 0, 0, 1)
-        for told in seen.told(picky):
-            assert _counted(told)[3:] == (0, 0)
+        await seen.poll_until_true(*all_of_them)
+        assert (mixed.redeliveries, mixed.lost, filtered.redeliveries, slow.lost) == (5, 2, 2, 8)
+        for result in seen.result(mixed):
+            assert _counted(result) == (5, 2, 0, 0, 1)
+            assert result.leader_changes >= 1
+        for result in seen.result(slow):
+            assert _counted(result) == (0, 8, 0, 0, 1)
+        for result in seen.result(filtered):
+            assert _counted(result)[3:] == (0, 0)
 
 
 async def test_a_purge_that_a_new_leader_does_not_know_of_counts_once(
@@ -64,15 +70,15 @@ async def test_a_purge_that_a_new_leader_does_not_know_of_counts_once(
         await work.publish(20)
         worker = await work.consumer("worker", max_deliver=2)
         await work.fetch("worker", 4)
-        await seen.look_until_true(worker)
+        await seen.poll_until_true(worker)
         await work.purge(seq=11)
-        await seen.look_until_true(worker)
+        await seen.poll_until_true(worker)
         for _ in range(3):
             # The position that a purge moved is not replicated: it may go back with the leader.
             await nats_cluster.step_down_consumer(APP, "ORDERS", "worker")
-            await seen.look_until_true(worker)
+            await seen.poll_until_true(worker)
         await work.fetch("worker", 3)
-        await seen.look_until_true(worker)
-        for told in seen.told(worker):
-            assert _counted(told) == (0, 0, 6, 0, 1)
-            assert told.floor_exhausted == 0
+        await seen.poll_until_true(worker)
+        for result in seen.result(worker):
+            assert _counted(result) == (0, 0, 6, 0, 1)
+            assert result.floor_exhausted == 0

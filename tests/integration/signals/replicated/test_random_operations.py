@@ -18,7 +18,7 @@ from support.signals.replicated_workload import (
 )
 
 OPERATIONS: Final = 120
-BETWEEN_LOOKS: Final = 10
+BETWEEN_POLLS: Final = 10
 BETWEEN_UPHEAVALS: Final = 20
 # 2.9.10 keeps a consumer's leader for a minute and more when its stream has just moved.
 MOVABLE: Final = [version for version in VERSIONS if version != "2.9.10"]
@@ -59,31 +59,31 @@ async def _live_through_it(at: Stage, chances: list[Chance], dice: random.Random
     for number in range(1, OPERATIONS + 1):
         await dice.choice(chances).act()
         if number % BETWEEN_UPHEAVALS == 0:
-            await at.look_until_true()
+            await at.poll_until_true()
             done.append(await _upheaval(at, dice, number // BETWEEN_UPHEAVALS))
-        if number % BETWEEN_LOOKS == 0:
-            await at.look_until_true()
+        if number % BETWEEN_POLLS == 0:
+            await at.poll_until_true()
     return done
 
 
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("version", MOVABLE)
-async def test_what_is_told_of_a_random_workload_on_three_nodes_is_true(
+async def test_what_is_reported_of_a_random_workload_on_three_nodes_is_true(
     version: str, seed: int
 ) -> None:
     dice = random.Random(seed)
     async with three_nodes(version) as cluster, stage(cluster) as at:
         at.works += [ReplicatedWorkload(at.client, name) for name in STREAMS]
         chances = [await prepared(work, dice) for work in at.works]
-        await at.look_until_true()
+        await at.poll_until_true()
         start = start_of(at.seen, at.ledgers)
         try:
             upheavals = await _live_through_it(at, chances, dice)
         except AssertionError:
             print("done:", *(f"{one.work.stream}: {one.done}\n" for one in chances))
             raise
-        await at.look_until_true()
+        await at.poll_until_true()
         assert broken_laws(at.seen, at.works, start) == [], upheavals
         # Else this proved nothing.
         assert sum(one.redeliveries for one in at.ledgers) > 10

@@ -36,38 +36,38 @@ async def busy(at: Stage, name: str, **config: Any) -> tuple[ReplicatedWorkload,
     work = await at.stream(name)
     await work.publish(20)
     worker = await work.consumer("worker", **config)
-    await at.look_until_true()
+    await at.poll_until_true()
     await work.fetch_all("worker", 12)
     await work.response("worker", [3, 5, 8], NAK)
     await work.fetch_all("worker", 3)  # a new leader would not know that they were refused
-    await at.look_until_true()
+    await at.poll_until_true()
     await at.move_leaders()
     await work.response("worker", [1, 2, 4], ACK)
-    await at.look_until_true()
+    await at.poll_until_true()
     assert worker.redeliveries == 3
     return work, worker
 
 
 def counted(watch: Watch, ledger: Ledger) -> tuple[int, int | None, int | None, int]:
-    told = watch.of(ledger)
-    return told.redeliveries, told.lost, told.purged, told.recreated
+    result = watch.of(ledger)
+    return result.redeliveries, result.lost, result.purged, result.recreated
 
 
-async def test_a_consumer_made_again_starts_from_nothing(cluster: NatsCluster) -> None:
+async def test_a_recreated_consumer_starts_from_nothing(cluster: NatsCluster) -> None:
     async with stage(cluster) as at:
         work, worker = await busy(at, "AGAIN")
         await api(at.client, "CONSUMER.DELETE.AGAIN.worker")
         again = await work.consumer("worker", deliver_policy="new")
         await work.publish(4)
         await work.fetch_all("worker", 2)
-        await at.tell(lambda watch: counted(watch, again), (3, 0, 0, 1))
-        at.seen.begin_anew(worker)
-        await at.look_until_true()
+        await at.until_reported(lambda watch: counted(watch, again), (3, 0, 0, 1))
+        at.seen.restart(worker)
+        await at.poll_until_true()
         await at.move_leaders()
         await work.response("worker", [21], NAK)
         await work.fetch_all("worker", 3)
-        await at.look_until_true()
-        await at.tell(lambda watch: counted(watch, again), (4, 0, 0, 1))
+        await at.poll_until_true()
+        await at.until_reported(lambda watch: counted(watch, again), (4, 0, 0, 1))
 
 
 async def test_a_consumer_set_back_starts_from_nothing(cluster: NatsCluster) -> None:
@@ -77,29 +77,29 @@ async def test_a_consumer_set_back_starts_from_nothing(cluster: NatsCluster) -> 
         work, worker = await busy(at, "BACK")
         response = await api(at.client, "CONSUMER.RESET.BACK.worker", {"seq": 5})
         assert "error" not in response, response
-        await at.tell(lambda watch: counted(watch, worker), (3, 0, 0, 1))
+        await at.until_reported(lambda watch: counted(watch, worker), (3, 0, 0, 1))
         await at.move_leaders()
         # What it gets now it had before: for the workload sent again, for the server the first time.
         await work.fetch_all("worker", 6)
-        await at.tell(
+        await at.until_reported(
             lambda watch: (watch.row(worker).delivered_consumer_seq, counted(watch, worker)),
             (6, (3, 0, 0, 1)),
         )
 
 
-async def test_a_purge_is_counted_once_whoever_leads(cluster: NatsCluster) -> None:
+async def test_a_purge_is_counted_once_under_any_leader(cluster: NatsCluster) -> None:
     async with stage(cluster) as at:
         work, worker = await busy(at, "PURGED")
         await work.purge(seq=16)
-        await at.look_until_true()
+        await at.poll_until_true()
         await at.move_leaders()
         await work.purge()
         await at.move_leaders()
         await work.publish(3)
         await work.drain("worker")
-        await at.look_until_true()
+        await at.poll_until_true()
         assert worker.purged == 8
-        await at.tell(lambda watch: counted(watch, worker), (3, 0, 8, 0))
+        await at.until_reported(lambda watch: counted(watch, worker), (3, 0, 8, 0))
         for watch in at.seen.all.values():
             assert watch.signals.streams["APP", "PURGED"].purged == 20
 
@@ -118,17 +118,17 @@ async def test_a_leader_that_went_away_and_came_back_counts_nothing(
         await work.publish(2)
         await cluster.restart(home)
         await cluster.settle()
-        await at.look_until_true()
+        await at.poll_until_true()
         for watch in at.seen.all.values():
             assert counted(watch, worker) == (3, 0, 0, 0)
         # What was unacked comes again, from the new leader, and is counted to the last one.
         await work.fetch_all("worker", 9)
-        await at.look_until_true()
+        await at.poll_until_true()
         assert worker.redeliveries > 3
         await at.move_leaders()
         await work.response("worker", worker.held, ACK)
         await work.drain("worker")
-        await at.look_until_true()
-        for told in at.seen.told(worker):
-            assert (told.redeliveries, told.redelivery_exact) == (worker.redeliveries, 1)
-            assert (told.lost, told.purged, told.recreated) == (0, 0, 0)
+        await at.poll_until_true()
+        for result in at.seen.result(worker):
+            assert (result.redeliveries, result.redelivery_exact) == (worker.redeliveries, 1)
+            assert (result.lost, result.purged, result.recreated) == (0, 0, 0)

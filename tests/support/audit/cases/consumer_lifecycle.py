@@ -1,9 +1,9 @@
-"""Rows for checks of what consumers are and what became of them, and the nearest that is fine."""
+"""Cases of checks on the configuration and life cycle of consumers."""
 
 from typing import Final
 
 from support.audit.cases.deliveries import DAY, HOUR, KEY, pair
-from support.audit.contexts import Case, looked_twice, of_consumer, scene, stream_of
+from support.audit.contexts import Case, audit_context, consumer_context, polled_twice, stream_row
 from support.exporter.models import NOW, at, consumer, consumer_config
 
 from exporter.audit.context import AuditContext
@@ -12,61 +12,61 @@ from exporter.signals.results import ConsumerSignals, Signals
 
 
 def recreated(times: int, policy: str = "new") -> AuditContext:
-    told = ConsumerSignals(
+    signals = ConsumerSignals(
         redeliveries=0, recreated=times, leader_changes=0, verdict=0, verdict_since=NOW
     )
     row = consumer(config=consumer_config(deliver_policy=policy))
-    return scene(stream_of(), row, signals=Signals(consumers={KEY: told}))
+    return audit_context(stream_row(), row, signals=Signals(consumers={KEY: signals}))
 
 
 def lagging(lag: int, *, offline: bool = False) -> AuditContext:
     peers = (Replica("n2", lag, offline, 0.1), Replica("n3", 0, False, 0.1))
-    return of_consumer(replicas=peers)
+    return consumer_context(replicas=peers)
 
 
 CASES: Final = (
     pair(
         "durable-expires",
-        "deleted after 23h",
+        "inactive_threshold 23h",
         {"inactive_threshold_seconds": 23 * HOUR},
         {"inactive_threshold_seconds": 24 * HOUR},
     ),
     Case(
         "ephemeral-worker",
-        of_consumer({"durable": False}, {"retention": "interest"}, created=at(NOW - HOUR - 1)),
-        of_consumer({"durable": False}, {"retention": "interest"}, created=at(NOW - HOUR)),
-        "ephemeral for 1h on a stream with interest retention",
+        consumer_context({"durable": False}, {"retention": "interest"}, created=at(NOW - HOUR - 1)),
+        consumer_context({"durable": False}, {"retention": "interest"}, created=at(NOW - HOUR)),
+        "ephemeral, 1h old, interest retention",
     ),
     Case(
         "ephemeral-worker",
-        of_consumer({"durable": False}, {"retention": "workqueue"}, created=at(NOW - DAY)),
-        of_consumer({"durable": False}, {"retention": "limits"}, created=at(NOW - DAY)),
+        consumer_context({"durable": False}, {"retention": "workqueue"}, created=at(NOW - DAY)),
+        consumer_context({"durable": False}, {"retention": "limits"}, created=at(NOW - DAY)),
         "workqueue",
     ),
     Case(
         "state-volatile",
-        of_consumer({"memory_storage": True, "replicas": 0}),
-        of_consumer({"memory_storage": True, "replicas": 0}, {"replicas": 3}),
-        "state in memory on one server",
+        consumer_context({"memory_storage": True, "replicas": 0}),
+        consumer_context({"memory_storage": True, "replicas": 0}, {"replicas": 3}),
+        "state in memory, 1 replica",
     ),
     Case(
         "state-volatile",
-        of_consumer({"replicas": 1}, {"replicas": 3}),
-        of_consumer({"replicas": 3}, {"replicas": 3}),
-        "1 of the 3 servers",
+        consumer_context({"replicas": 1}, {"replicas": 3}),
+        consumer_context({"replicas": 3}, {"replicas": 3}),
+        "1 replica, its stream has 3",
     ),
-    Case("recreate-hazard", recreated(2), recreated(0), "made again 2 times"),
+    Case("recreate-hazard", recreated(2), recreated(0), "recreated 2 times"),
     Case(
         "recreate-hazard",
         recreated(1, "all"),
         recreated(1, "by_start_sequence"),
-        "everything again",
+        "delivers all messages again",
     ),
     Case(
         "recreate-hazard",
-        of_consumer({"deliver_policy": "last"}, history={"recreated": 1.0}),
-        of_consumer({"deliver_policy": "last"}, history={}),
-        "made again 1 time;",
+        consumer_context({"deliver_policy": "last"}, history={"recreated": 1.0}),
+        consumer_context({"deliver_policy": "last"}, history={}),
+        "recreated 1 time;",
     ),
     pair("no-ack-durable", "ack policy none", {"ack_policy": "none"}, {"ack_policy": "explicit"}),
     pair(
@@ -95,87 +95,87 @@ CASES: Final = (
     ),
     Case(
         "blind",
-        of_consumer(history={"redelivery_ratio": 0.011}),
-        of_consumer(history={"redelivery_ratio": 0.01}),
+        consumer_context(history={"redelivery_ratio": 0.011}),
+        consumer_context(history={"redelivery_ratio": 0.01}),
         "1.1% of a day's deliveries",
     ),
     Case(
         "blind",
-        of_consumer(history={"redelivery_ratio": 0.5}),
-        of_consumer({"sample_percent": 10.0}, history={"redelivery_ratio": 0.5}),
+        consumer_context(history={"redelivery_ratio": 0.5}),
+        consumer_context({"sample_percent": 10.0}, history={"redelivery_ratio": 0.5}),
         "50%",
     ),
     pair(
         "pinned-mismatch",
-        "the policy is overflow",
+        "pinned in metadata, priority policy overflow",
         {"thresholds": Thresholds((("pinned", 1.0),)), "priority_policy": "overflow"},
         {"thresholds": Thresholds((("pinned", 1.0),)), "priority_policy": "pinned_client"},
     ),
     Case(
         "delivered-below-first",
-        of_consumer(delivered_consumer_seq=4, delivered_stream_seq=4, stream_first_seq=11),
-        of_consumer(delivered_consumer_seq=4, delivered_stream_seq=10, stream_first_seq=11),
-        "6 sequences unseen",
+        consumer_context(delivered_consumer_seq=4, delivered_stream_seq=4, stream_first_seq=11),
+        consumer_context(delivered_consumer_seq=4, delivered_stream_seq=10, stream_first_seq=11),
+        "6 sequences missed",
     ),
     Case(
         "delivered-below-first",
-        of_consumer(delivered_consumer_seq=4, delivered_stream_seq=4, stream_first_seq=6),
-        of_consumer(
+        consumer_context(delivered_consumer_seq=4, delivered_stream_seq=4, stream_first_seq=6),
+        consumer_context(
             {"filters": ("orders.eu",)},
             delivered_consumer_seq=4,
             delivered_stream_seq=4,
             stream_first_seq=6,
         ),
-        "1 sequence unseen",
+        "1 sequence missed",
     ),
     Case(
         "consumer-inactive",
-        of_consumer(delivered_consumer_seq=4, last_delivery=at(NOW - 31 * DAY)),
-        of_consumer(delivered_consumer_seq=4, last_delivery=at(NOW - 30 * DAY)),
-        "nothing delivered for 31d",
+        consumer_context(delivered_consumer_seq=4, last_delivery=at(NOW - 31 * DAY)),
+        consumer_context(delivered_consumer_seq=4, last_delivery=at(NOW - 30 * DAY)),
+        "no delivery for 31d, 0 pending",
     ),
     Case(
         "consumer-inactive",
-        of_consumer(created=at(NOW - 31 * DAY)),
-        of_consumer(created=at(NOW - 31 * DAY), delivered_consumer_seq=4),
-        "nothing ever delivered",
+        consumer_context(created=at(NOW - 31 * DAY)),
+        consumer_context(created=at(NOW - 31 * DAY), delivered_consumer_seq=4),
+        "never delivered in 31d",
     ),
     Case(
         "consumer-drained",
-        of_consumer(created=at(NOW - 40 * DAY), stream_is={"last_time": at(NOW - 31 * DAY)}),
-        of_consumer(created=at(NOW - 40 * DAY), stream_is={"last_time": at(NOW - 30 * DAY)}),
-        "stored nothing for 31d",
+        consumer_context(created=at(NOW - 40 * DAY), stream_is={"last_time": at(NOW - 31 * DAY)}),
+        consumer_context(created=at(NOW - 40 * DAY), stream_is={"last_time": at(NOW - 30 * DAY)}),
+        "nothing pending, stream idle for 31d",
     ),
     Case(
         "consumer-drained",
-        of_consumer(created=at(NOW - 40 * DAY), stream_is={"created": at(NOW - 40 * DAY)}),
-        of_consumer(
+        consumer_context(created=at(NOW - 40 * DAY), stream_is={"created": at(NOW - 40 * DAY)}),
+        consumer_context(
             created=at(NOW - 40 * DAY), num_pending=1, stream_is={"created": at(NOW - 40 * DAY)}
         ),
-        "nothing to do",
+        "nothing pending",
     ),
     Case(
         "max-waiting-near",
-        of_consumer({"max_waiting": 10}, num_waiting=9),
-        of_consumer({"max_waiting": 10}, num_waiting=8),
-        "9 pull requests wait, max_waiting 10",
+        consumer_context({"max_waiting": 10}, num_waiting=9),
+        consumer_context({"max_waiting": 10}, num_waiting=8),
+        "9 waiting pull requests, max_waiting 10",
     ),
     pair(
         "filter-unmatched",
-        "filter bills.eu; the stream takes orders.>",
+        "filter bills.eu; stream subjects orders.>",
         {"filters": ("orders.eu", "bills.eu")},
         {"filters": ("orders.eu",)},
     ),
     Case(
         "filter-unmatched",
-        of_consumer({"filters": ("bills.*",)}),
-        of_consumer({"filters": ("bills.*",)}, {"sourced": True}),
+        consumer_context({"filters": ("bills.*",)}),
+        consumer_context({"filters": ("bills.*",)}, {"sourced": True}),
         "filter bills.*",
     ),
     Case(
         "filter-unmatched",
-        of_consumer({"filters": ("bills.*",)}),
-        of_consumer({"filters": ("bills.*",)}, {"transformed": True}),
+        consumer_context({"filters": ("bills.*",)}),
+        consumer_context({"filters": ("bills.*",)}, {"transformed": True}),
         "filter bills.*",
     ),
     pair(
@@ -192,7 +192,7 @@ CASES: Final = (
     ),
     pair(
         "ephemeral-lingers",
-        "kept for 1d",
+        "inactive_threshold 1d",
         {"durable": False, "inactive_threshold_seconds": DAY},
         {"durable": False, "inactive_threshold_seconds": DAY - 1},
     ),
@@ -216,54 +216,56 @@ CASES: Final = (
     ),
     Case(
         "ack-wait-over-retention",
-        of_consumer(stream_is={"max_age_seconds": 30.0}),
-        of_consumer(stream_is={"max_age_seconds": 31.0}),
-        "the first retry comes after 30s, max_age 30s",
+        consumer_context(stream_is={"max_age_seconds": 30.0}),
+        consumer_context(stream_is={"max_age_seconds": 31.0}),
+        "first redelivery after 30s, max_age 30s",
     ),
     Case(
         "ack-wait-over-retention",
-        of_consumer({"backoff_seconds": (60.0,)}, {"max_age_seconds": 40.0}),
-        of_consumer({"backoff_seconds": (39.0,)}, {"max_age_seconds": 40.0}),
+        consumer_context({"backoff_seconds": (60.0,)}, {"max_age_seconds": 40.0}),
+        consumer_context({"backoff_seconds": (39.0,)}, {"max_age_seconds": 40.0}),
         "after 1m",
     ),
     Case(
         "consumer-replica-offline",
         lagging(0, offline=True),
         lagging(0),
-        "1 of 3 replicas are away: n2",
+        "1 of 3 replicas offline: n2",
     ),
     Case(
         "consumer-replica-offline",
-        of_consumer(replicas=(Replica("n2", 0, False, 61.0),)),
-        of_consumer(replicas=(Replica("n2", 0, False, 60.0), Replica("n3", 0, False, None))),
-        "1 of 2 replicas are away: n2",
+        consumer_context(replicas=(Replica("n2", 0, False, 61.0),)),
+        consumer_context(replicas=(Replica("n2", 0, False, 60.0), Replica("n3", 0, False, None))),
+        "1 of 2 replicas offline: n2",
     ),
     Case(
         "consumer-replica-behind",
-        looked_twice(lagging(1001), lagging(2000)),
-        looked_twice(lagging(1000), lagging(2000)),
+        polled_twice(lagging(1001), lagging(2000)),
+        polled_twice(lagging(1000), lagging(2000)),
         "n2 is 2,000 operations behind",
     ),
     Case(
         "interest-held",
-        of_consumer(stream_is={"retention": "interest"}, num_pending=7, created=at(NOW - 8 * DAY)),
-        of_consumer(
+        consumer_context(
+            stream_is={"retention": "interest"}, num_pending=7, created=at(NOW - 8 * DAY)
+        ),
+        consumer_context(
             stream_is={"retention": "interest"},
             num_pending=7,
             num_waiting=1,
             created=at(NOW - 8 * DAY),
         ),
-        "nothing delivered for 8d, holds back 7 messages",
+        "no delivery for 8d, 7 pending",
     ),
     Case(
         "interest-held",
-        of_consumer(
+        consumer_context(
             stream_is={"retention": "interest"},
             num_pending=7,
             delivered_consumer_seq=1,
             last_delivery=at(NOW - 8 * DAY),
         ),
-        of_consumer(
+        consumer_context(
             stream_is={"retention": "interest"},
             num_pending=7,
             delivered_consumer_seq=1,
@@ -273,8 +275,8 @@ CASES: Final = (
     ),
     Case(
         "pause-long",
-        of_consumer(paused=True, pause_remaining_seconds=7 * DAY + 60),
-        of_consumer(paused=True, pause_remaining_seconds=7 * DAY),
+        consumer_context(paused=True, pause_remaining_seconds=7 * DAY + 60),
+        consumer_context(paused=True, pause_remaining_seconds=7 * DAY),
         "paused for another 7d",
     ),
 )

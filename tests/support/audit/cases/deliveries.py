@@ -1,8 +1,8 @@
-"""Rows for checks of deliveries and retries: what each finds, and the nearest that is fine."""
+"""Cases of checks on deliveries and redeliveries."""
 
 from typing import Any, Final
 
-from support.audit.contexts import Case, of_consumer, scene, stream_of
+from support.audit.contexts import Case, audit_context, consumer_context, stream_row
 from support.exporter.models import consumer, consumer_config
 
 from exporter.audit.context import AuditContext
@@ -18,21 +18,21 @@ ADVISORIES: Final = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>"
 
 def pair(code: str, evidence: str, bad: dict[str, Any], good: dict[str, Any]) -> Case:
     """Two configurations that differ in one thing."""
-    return Case(code, of_consumer(bad), of_consumer(good), evidence)
+    return Case(code, consumer_context(bad), consumer_context(good), evidence)
 
 
-def kept_in(subject: str) -> Stream:
-    return stream_of(name="DEAD", subjects=(subject,))
+def storing(subject: str) -> Stream:
+    return stream_row(name="DEAD", subjects=(subject,))
 
 
 def limited(**changes: Any) -> AuditContext:
-    return of_consumer({"max_deliver": 5}, **changes)
+    return consumer_context({"max_deliver": 5}, **changes)
 
 
-def heard(config: dict[str, Any], times: Histogram) -> AuditContext:
+def sampled_acks(config: dict[str, Any], times: Histogram) -> AuditContext:
     counts = EventCounts(consumers={KEY: ConsumerCounts(ack_times=times)})
     row = consumer(config=consumer_config(**config))
-    return scene(stream_of(), row, events=counts)
+    return audit_context(stream_row(), row, events=counts)
 
 
 STEPS: Final = (30.0, 60.0)
@@ -52,37 +52,39 @@ CASES: Final = (
     Case(
         "no-dead-letter",
         limited(),
-        scene(stream_of(), consumer(config=consumer_config(max_deliver=5)), kept_in(ADVISORIES)),
-        "no stream keeps its advisory",
+        audit_context(
+            stream_row(), consumer(config=consumer_config(max_deliver=5)), storing(ADVISORIES)
+        ),
+        "no stream stores its advisory",
     ),
     Case(
         "no-dead-letter",
-        scene(
-            stream_of(),
+        audit_context(
+            stream_row(),
             consumer(config=consumer_config(max_deliver=5)),
-            kept_in(ADVISORIES.replace(">", "OTHER.*")),
+            storing(ADVISORIES.replace(">", "OTHER.*")),
         ),
-        of_consumer({}),
+        consumer_context({}),
         "max_deliver 5",
     ),
     pair("backoff-missing", "no backoff", {"max_deliver": 4}, {"max_deliver": 3}),
     pair("backoff-missing", "max_deliver -1", {}, {"max_deliver": 4, "backoff_seconds": STEPS}),
     pair(
         "backoff-endless",
-        "then every 1m without end",
+        "then every 1m without limit",
         {"backoff_seconds": STEPS},
         {"backoff_seconds": STEPS, "max_deliver": 5},
     ),
     pair(
         "backoff-first-short",
-        "begins with 9s",
+        "first backoff step 9s",
         {"backoff_seconds": (9.0, 60.0), "max_deliver": 5},
         {"backoff_seconds": (10.0, 60.0), "max_deliver": 5},
     ),
     Case(
         "backoff-first-short",
-        of_consumer({"backoff_seconds": STEPS}, history={"p99_time_to_ack": 60.0}),
-        of_consumer({"backoff_seconds": STEPS}, history={"p99_time_to_ack": 30.0}),
+        consumer_context({"backoff_seconds": STEPS}, history={"p99_time_to_ack": 60.0}),
+        consumer_context({"backoff_seconds": STEPS}, history={"p99_time_to_ack": 30.0}),
         "p99 of the time to ack over a day: 30s to 1m",
     ),
     pair(
@@ -93,20 +95,20 @@ CASES: Final = (
     ),
     Case(
         "ack-wait-short",
-        of_consumer(history={"p99_time_to_ack": 60.0}),
-        of_consumer(history={"p99_time_to_ack": 30.0}),
+        consumer_context(history={"p99_time_to_ack": 60.0}),
+        consumer_context(history={"p99_time_to_ack": 30.0}),
         "ack_wait 30s; p99 of the time to ack over a day: 30s to 1m",
     ),
     Case(
         "ack-wait-short",
-        of_consumer(history={"mean_time_to_ack": 16.0}),
-        of_consumer(history={"mean_time_to_ack": 16.0, "p99_time_to_ack": 14.0}),
+        consumer_context(history={"mean_time_to_ack": 16.0}),
+        consumer_context(history={"mean_time_to_ack": 16.0, "p99_time_to_ack": 14.0}),
         "mean",
     ),
     Case(
         "ack-wait-short",
-        heard({"ack_wait_seconds": 1.9}, ACKS),
-        heard({"ack_wait_seconds": 2.0}, ACKS),
+        sampled_acks({"ack_wait_seconds": 1.9}, ACKS),
+        sampled_acks({"ack_wait_seconds": 2.0}, ACKS),
         "p99 of 150 sampled times to ack: 1s to 2s",
     ),
     pair(
@@ -117,8 +119,8 @@ CASES: Final = (
     ),
     Case(
         "ack-wait-long",
-        of_consumer({"ack_wait_seconds": 121.0}, history={"p99_time_to_ack": 12.0}),
-        of_consumer({"ack_wait_seconds": 120.0}, history={"p99_time_to_ack": 11.0}),
+        consumer_context({"ack_wait_seconds": 121.0}, history={"p99_time_to_ack": 12.0}),
+        consumer_context({"ack_wait_seconds": 120.0}, history={"p99_time_to_ack": 11.0}),
         "ack_wait 2m1s; p99 of the time to ack over a day: 10s to 12s",
     ),
     pair(
@@ -137,7 +139,7 @@ CASES: Final = (
         "horizon-over-retention",
         limited(stream_is={"max_age_seconds": 149.0}),
         limited(stream_is={"max_age_seconds": 150.0}),
-        "retries take 2m30s, max_age is 2m29s",
+        "redeliveries take 2m30s, max_age 2m29s",
     ),
     pair(
         "max-ack-pending-unlimited",
@@ -159,9 +161,9 @@ CASES: Final = (
     ),
     Case(
         "max-ack-pending-high",
-        of_consumer({"max_ack_pending": 2000}, history={"peak_ack_pending": 199.0}),
-        of_consumer({"max_ack_pending": 2000}, history={"peak_ack_pending": 200.0}),
-        "the week's peak was 199",
+        consumer_context({"max_ack_pending": 2000}, history={"peak_ack_pending": 199.0}),
+        consumer_context({"max_ack_pending": 2000}, history={"peak_ack_pending": 200.0}),
+        "peak of the week 199",
     ),
     pair(
         "max-ack-pending-low",
@@ -171,8 +173,8 @@ CASES: Final = (
     ),
     Case(
         "max-ack-pending-low",
-        of_consumer({"max_ack_pending": 100}, history={"p95_ack_pending": 80.0}),
-        of_consumer({"max_ack_pending": 100}, history={"p95_ack_pending": 79.0}),
-        "the week's p95 was 80",
+        consumer_context({"max_ack_pending": 100}, history={"p95_ack_pending": 80.0}),
+        consumer_context({"max_ack_pending": 100}, history={"p95_ack_pending": 79.0}),
+        "p95 of the week 80",
     ),
 )

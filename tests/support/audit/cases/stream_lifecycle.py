@@ -1,9 +1,9 @@
-"""Rows for checks of duplicates, losses and the life of streams, and the nearest that is fine."""
+"""Cases of checks on duplicates, losses and the life cycle of streams."""
 
 from dataclasses import replace
 from typing import Any, Final
 
-from support.audit.contexts import Case, looked_twice, of_stream, scene, stream_of
+from support.audit.contexts import Case, audit_context, polled_twice, stream_context, stream_row
 from support.exporter.models import NOW, at, consumer, consumer_config
 
 from exporter.audit.context import AuditContext, MessageSample
@@ -20,7 +20,7 @@ THIRTY_DAYS_AGO: Final = at(NOW - 30 * DAY)
 
 
 def pair(code: str, evidence: str, bad: dict[str, Any], good: dict[str, Any]) -> Case:
-    return Case(code, of_stream(**bad), of_stream(**good), evidence)
+    return Case(code, stream_context(**bad), stream_context(**good), evidence)
 
 
 def window(seconds: float, **more: Any) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def window(seconds: float, **more: Any) -> dict[str, Any]:
 
 
 def with_ids(ids: int) -> AuditContext:
-    told = StreamSignals(
+    signals = StreamSignals(
         recreated=0,
         regressions=0,
         leader_changes=0,
@@ -37,24 +37,25 @@ def with_ids(ids: int) -> AuditContext:
         divergence=(),
         dedupe_ids=ids,
     )
-    return replace(of_stream(**window(120.0)), signals=Signals(streams={KEY: told}))
+    return replace(stream_context(**window(120.0)), signals=Signals(streams={KEY: signals}))
 
 
 def grown(by: int, *others: Any, **config: Any) -> AuditContext:
-    """A stream whose sequence rose between two looks."""
-    return looked_twice(
-        of_stream(*others, last_seq=10, **config), of_stream(*others, last_seq=10 + by, **config)
+    """A stream whose last sequence rose between two polls."""
+    return polled_twice(
+        stream_context(*others, last_seq=10, **config),
+        stream_context(*others, last_seq=10 + by, **config),
     )
 
 
 def sampled(with_id: int, duplicates: int = 0, **config: Any) -> AuditContext:
-    told = StreamPublishes(received=100, unstored=0, dedupe_hits=duplicates, dedupe_exact=1)
-    seen = of_stream(sample={KEY: MessageSample(100, with_id)}, **config)
-    return replace(seen, publishes=PublishSignals({KEY: told}, {}))
+    signals = StreamPublishes(received=100, unstored=0, dedupe_hits=duplicates, dedupe_exact=1)
+    seen = stream_context(sample={KEY: MessageSample(100, with_id)}, **config)
+    return replace(seen, publishes=PublishSignals({KEY: signals}, {}))
 
 
 def read_by(config: dict[str, Any], /, **stream: Any) -> AuditContext:
-    return of_stream(consumer(config=consumer_config(**config)), **stream)
+    return stream_context(consumer(config=consumer_config(**config)), **stream)
 
 
 def owner(name: str, value: float) -> dict[str, Any]:
@@ -66,10 +67,12 @@ def queue_of(*filters: str, subjects: tuple[str, ...]) -> AuditContext:
         consumer(f"w{number}", config=consumer_config(filters=(each,)))
         for number, each in enumerate(filters)
     ]
-    return of_stream(*workers, retention="workqueue", subjects=subjects, consumers=len(workers))
+    return stream_context(
+        *workers, retention="workqueue", subjects=subjects, consumers=len(workers)
+    )
 
 
-MIRROR_OF_IT: Final = stream_of(
+MIRROR_OF_IT: Final = stream_row(
     name="COPY", mirror="ORDERS", origins=(StreamOrigin("ORDERS", 0, 0.1, ""),)
 )
 LIMITED: Final = {"max_messages": 100}
@@ -123,12 +126,12 @@ DUPLICATES: Final = (
         "dupe-window-costly",
         grown(600, **window(3600.0)),
         grown(599, **window(3600.0)),
-        "window 1h at 10 messages/s",
+        "window 1h, 10 messages/s",
     ),
     Case(
         "dupe-window-costly",
-        of_stream(history={"publish_rate": 10.0}, **window(3600.0)),
-        of_stream(history={"publish_rate": 10.0}, **window(3599.0)),
+        stream_context(history={"publish_rate": 10.0}, **window(3600.0)),
+        stream_context(history={"publish_rate": 10.0}, **window(3599.0)),
         "10 messages",
     ),
     Case(
@@ -142,18 +145,20 @@ DUPLICATES: Final = (
 )
 
 LOSSES: Final = (
-    pair("no-ack", "no_ack true, takes orders.>", {"no_ack": True}, {}),
+    pair("no-ack", "no_ack true, subjects orders.>", {"no_ack": True}, {}),
     Case(
         "retention-vs-lag",
-        of_stream(consumer(), max_age_seconds=100.0, history={"worst_lag": 51.0}),
-        of_stream(consumer(), max_age_seconds=100.0, history={"worst_lag": 50.0}),
-        "worker was 51s behind, max_age is 1m40s",
+        stream_context(consumer(), max_age_seconds=100.0, history={"worst_lag": 51.0}),
+        stream_context(consumer(), max_age_seconds=100.0, history={"worst_lag": 50.0}),
+        "worker was 51s behind, max_age 1m40s",
     ),
     Case(
         "retention-vs-lag",
-        of_stream(consumer(), max_messages=100, history={"worst_backlog": 51.0}),
-        of_stream(consumer(), max_messages=100, discard="new", history={"worst_backlog": 51.0}),
-        "51 messages behind, max_msgs is 100",
+        stream_context(consumer(), max_messages=100, history={"worst_backlog": 51.0}),
+        stream_context(
+            consumer(), max_messages=100, discard="new", history={"worst_backlog": 51.0}
+        ),
+        "51 messages behind, max_msgs 100",
     ),
     Case(
         "abandoned-kept",
@@ -177,7 +182,7 @@ LOSSES: Final = (
         "workqueue-aggressive",
         read_by({"max_deliver": 9}, retention="workqueue", discard="new", **LIMITED),
         read_by({"max_deliver": 10}, retention="workqueue", discard="new", **LIMITED),
-        "low on worker",
+        "max_deliver on worker",
     ),
     Case(
         "workqueue-aggressive",
@@ -194,19 +199,19 @@ LOSSES: Final = (
         "interest-orphan",
         grown(60, retention="interest"),
         grown(0, retention="interest"),
-        "publishes arrive at 1/s",
+        "no consumer, publish rate 1/s, nothing is stored",
     ),
     Case(
         "interest-orphan",
         grown(6, retention="interest"),
         grown(6, retention="interest", consumers=1),
-        "at 0.1/s",
+        "publish rate 0.1/s",
     ),
     Case(
         "interest-orphan",
         grown(6, retention="interest"),
         grown(6, MIRROR_OF_IT, retention="interest"),
-        "at 0.1/s",
+        "publish rate 0.1/s",
     ),
     pair(
         "workqueue-drops",
@@ -224,11 +229,11 @@ LOSSES: Final = (
         "workqueue-unread-subject",
         queue_of("orders.eu", "orders.us", subjects=("orders.eu", "orders.us", "orders.asia")),
         queue_of("orders.eu", "orders.*", subjects=("orders.eu", "orders.us", "orders.asia")),
-        "no filter of 2 consumers takes orders.asia",
+        "no filter of 2 consumers matches orders.asia",
     ),
     pair(
         "catches-inboxes",
-        "takes >, and so replies",
+        "subject > matches replies",
         {"subjects": (">",)},
         {"subjects": ("orders.>",)},
     ),
@@ -251,23 +256,23 @@ LIFE: Final = (
         {"created": MONTH_AGO},
         {"created": MONTH_AGO, "last_seq": 4},
     ),
-    Case("unread", grown(60), grown(60, consumers=1), "messages are stored at 1/s"),
+    Case("unread", grown(60), grown(60, consumers=1), "no consumer, publish rate 1/s"),
     Case("unread", grown(60), grown(60, MIRROR_OF_IT), "no consumer"),
     pair(
         "sources-range",
-        "1 source, the owner wants at least 2",
+        "1 source, min-sources 2",
         {"sources": 1, **owner("min-sources", 2)},
         {"sources": 2, **owner("min-sources", 2)},
     ),
     pair(
         "sources-range",
-        "3 sources, the owner wants at most 2",
+        "3 sources, max-sources 2",
         {"sources": 3, **owner("max-sources", 2)},
         {"sources": 2, **owner("max-sources", 2)},
     ),
     pair(
         "sealed-listens",
-        "sealed, takes orders.>",
+        "sealed, subjects orders.>",
         {"sealed": True},
         {"sealed": True, "subjects": ()},
     ),
@@ -285,14 +290,14 @@ LIFE: Final = (
     ),
     Case(
         "stream-changed",
-        looked_twice(of_stream(max_messages=5), of_stream(max_messages=6)),
-        looked_twice(of_stream(max_messages=5), of_stream(max_messages=5)),
+        polled_twice(stream_context(max_messages=5), stream_context(max_messages=6)),
+        polled_twice(stream_context(max_messages=5), stream_context(max_messages=5)),
         "max_messages 5 -> 6",
     ),
     Case(
         "stream-changed",
-        looked_twice(of_stream(), of_stream(max_bytes=5)),
-        looked_twice(scene(), of_stream(max_bytes=5)),
+        polled_twice(stream_context(), stream_context(max_bytes=5)),
+        polled_twice(audit_context(), stream_context(max_bytes=5)),
         "max_bytes none -> 5",
     ),
 )

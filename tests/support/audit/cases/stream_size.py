@@ -1,9 +1,9 @@
-"""Rows for checks of the copies and the size of streams, and the nearest that is fine."""
+"""Cases of checks on the replicas and the size of streams."""
 
 from typing import Any, Final
 
 from support.audit.cases.stream_lifecycle import DAY, GIB, LIMITED, MIB, MONTH_AGO, owner, pair
-from support.audit.contexts import Case, of_stream
+from support.audit.contexts import Case, stream_context
 from support.exporter.models import consumer, consumer_config, server
 
 from exporter.audit.context import AuditContext
@@ -17,13 +17,13 @@ def peers(count: int, **config: Any) -> dict[str, Any]:
 
 def in_cluster(size: int, **config: Any) -> AuditContext:
     names = [f"n{number}" for number in range(1, size + 1)]
-    return of_stream(*(server(name, cluster="C1", jetstream=True) for name in names), **config)
+    return stream_context(*(server(name, cluster="C1", jetstream=True) for name in names), **config)
 
 
 def ephemerals(count: int) -> AuditContext:
     config = consumer_config(durable=False)
     rows = [consumer(f"e{number}", config=config) for number in range(count)]
-    return of_stream(*rows, consumers=count)
+    return stream_context(*rows, consumers=count)
 
 
 COPIES: Final = (
@@ -31,10 +31,10 @@ COPIES: Final = (
         "replicas-one",
         in_cluster(3, replicas=1),
         in_cluster(2, replicas=1),
-        "1 replica on n1, the cluster has 3 servers",
+        "1 replica on n1, 3 servers in the cluster",
     ),
     Case("replicas-one", in_cluster(3, replicas=1), in_cluster(3, replicas=3), "1 replica"),
-    pair("replicas-even", "2 replicas survive 0 failures", {"replicas": 2}, {"replicas": 3}),
+    pair("replicas-even", "2 replicas tolerate 0 failures", {"replicas": 2}, {"replicas": 3}),
     pair(
         "replicas-memory-one",
         "memory, 1 replica",
@@ -43,7 +43,7 @@ COPIES: Final = (
     ),
     pair(
         "peers-unexpected",
-        "1 peer, the owner expects 3",
+        "1 peer, peer-expect 3",
         peers(1, **owner("peer-expect", 3)),
         peers(3, **owner("peer-expect", 3)),
     ),
@@ -57,14 +57,14 @@ COPIES: Final = (
     ),
     pair(
         "over-replicated-inactive",
-        "3 replicas, 3 KiB in all, nothing stored for 31d",
+        "3 replicas, 3 KiB in total, nothing stored for 31d",
         {"replicas": 3, "bytes": 1024, "last_seq": 4, "last_time": MONTH_AGO},
         {"replicas": 2, "bytes": 1024, "last_seq": 4, "last_time": MONTH_AGO},
     ),
 )
 
 SIZES: Final = (
-    pair("no-limits", "holds 3 messages, 120 B", {"messages": 3, "bytes": 120}, LIMITED),
+    pair("no-limits", "3 messages, 120 B", {"messages": 3, "bytes": 120}, LIMITED),
     pair("no-limits", "no limit", {}, {"sealed": True}),
     pair(
         "kv-grows",
@@ -98,7 +98,7 @@ SIZES: Final = (
     ),
     pair(
         "large-in-memory",
-        "100 MiB in the memory of 1 server",
+        "100 MiB in memory, 1 replica",
         {"storage": "memory", "bytes": 100 * MIB + 1},
         {"storage": "memory", "bytes": 100 * MIB},
     ),
@@ -128,7 +128,7 @@ SIZES: Final = (
     ),
     pair(
         "messages-large",
-        "2 MiB on average over 3 messages",
+        "2 MiB on average of 3 messages",
         {"messages": 3, "bytes": 6 * MIB},
         {"messages": 6, "bytes": 6 * MIB},
     ),
@@ -152,22 +152,22 @@ SIZES: Final = (
     ),
     pair(
         "consumers-near-limit",
-        "9 consumers, at most 10",
+        "9 consumers, limit 10",
         {"max_consumers": 10, "consumers": 9},
         {"max_consumers": 10, "consumers": 8},
     ),
     pair(
         "consumers-near-limit",
-        "10 consumers, at most 10",
+        "10 consumers, limit 10",
         {"max_consumers": 10, "consumers": 10},
         {"max_consumers": 9, "consumers": 9},
     ),
     Case("ephemerals-many", ephemerals(100), ephemerals(99), "100 of 100 consumers are ephemeral"),
     Case(
         "consumers-growing",
-        of_stream(consumers=900, history={"consumer_growth": 500.0}),
-        of_stream(consumers=900, history={"consumer_growth": 499.0}),
-        "500 consumers more than a day ago, 900 now",
+        stream_context(consumers=900, history={"consumer_growth": 500.0}),
+        stream_context(consumers=900, history={"consumer_growth": 499.0}),
+        "500 more consumers than a day ago, 900 now",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Real streams and consumers for the audit: one of each kind that a check finds, and its neighbour."""
+"""Creates streams and consumers on a real server: a violation and a near miss per check."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -23,9 +23,9 @@ class Asset:
     consumer: Config | None = None
     messages: int = 0
     bytes: int = 10  # of each message
-    then: Act | None = None  # what happens to it once it is there
+    then: Act | None = None  # runs after the creation
     bucket: bool = False
-    lives: bool = False  # messages go on coming while the audit looks
+    lives: bool = False  # messages are published during the audit
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Row:
     bad: Asset
     good: Asset
     since: str = "2.9.0"
-    about: str = ""  # which row of a check that has several
+    about: str = ""  # suffix for checks with several rows
 
     def name_of(self, asset: Asset) -> str:
         kind = "bad" if asset is self.bad else "good"
@@ -57,7 +57,7 @@ async def make(api: Api, name: str, asset: Asset) -> None:
 
 
 def bucket_config(name: str) -> Config:
-    """As the libraries make a key-value bucket."""
+    """The configuration of a key-value bucket, as in client libraries."""
     return {
         "subjects": [f"$KV.{name.removeprefix('KV_')}.>"],
         "max_msgs_per_subject": 1,
@@ -77,13 +77,13 @@ async def make_consumer(api: Api, stream: str, name: str, config: Config) -> Non
 
 
 async def change(api: Api, name: str, **changes: Any) -> None:
-    """What `nats stream edit` does: the whole configuration again, with the changes in it."""
+    """Like `nats stream edit`: sends the whole configuration with changes."""
     info = await api.request(f"STREAM.INFO.{name}")
     await api.request(f"STREAM.UPDATE.{name}", {**info["config"], **changes})
 
 
 async def change_consumer(api: Api, stream: str, name: str, **changes: Any) -> None:
-    """What `nats consumer edit` does."""
+    """Like `nats consumer edit`."""
     info = await api.request(f"CONSUMER.INFO.{stream}.{name}")
     request = {"stream_name": stream, "config": {**info["config"], **changes}}
     await api.request(f"CONSUMER.CREATE.{stream}.{name}", request)

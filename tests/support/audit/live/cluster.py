@@ -1,4 +1,4 @@
-"""Who leads and holds what in a real cluster, as streams and consumers say of themselves."""
+"""Leaders and replicas in a real cluster, from stream and consumer info."""
 
 import json
 from collections import Counter
@@ -18,7 +18,7 @@ NODES: Final = ("n1", "n2", "n3")
 
 @dataclass(frozen=True)
 class Holders:
-    """By name of the stream: its leader and its followers; and who leads its worker."""
+    """By stream: its leader and followers, and the leader of its consumer."""
 
     streams: dict[str, tuple[str, frozenset[str]]]
     workers: dict[str, str]
@@ -68,16 +68,16 @@ def above_average(counts: Counter[str]) -> set[str]:
 
 
 async def page_of(node: NatsServer, page: str) -> dict[str, Any]:
-    """What its monitoring port says; empty while nobody answers there."""
+    """A page of the monitoring port; empty while the server does not respond."""
     try:
         async with (
             aiohttp.ClientSession() as session,
             session.get(f"{node.monitor_url}/{page}") as response,
         ):
-            said: dict[str, Any] = await response.json(content_type=None)
+            content: dict[str, Any] = await response.json(content_type=None)
     except aiohttp.ClientError:
         return {}
-    return said
+    return content
 
 
 async def meta_of(node: NatsServer) -> dict[str, Any]:
@@ -87,15 +87,15 @@ async def meta_of(node: NatsServer) -> dict[str, Any]:
 
 
 async def lead_meta(cluster: NatsCluster, name: str) -> None:
-    """That node leads the meta group from now on (servers since 2.11 can be told whom to prefer)."""
-    wish = json.dumps({"placement": {"preferred": name}}).encode()
+    """Makes the node the meta leader. Needs server 2.11 for the preferred leader."""
+    preference = json.dumps({"placement": {"preferred": name}}).encode()
 
     async def leader() -> str:
         found = await cluster.meta_leader()
         if found != name:
             async with connected(cluster.node_of(found), SYS) as client:
-                await client.request("$JS.API.META.LEADER.STEPDOWN", wish, timeout=10)
+                await client.request("$JS.API.META.LEADER.STEPDOWN", preference, timeout=10)
         return found
 
-    await until(leader, lambda found: found == name, f"{name} does not get to lead")
+    await until(leader, lambda found: found == name, f"{name} does not become leader")
     await cluster.settle()

@@ -1,4 +1,4 @@
-"""Consumers on a real server, one row per check of consumers that a short test can bring about."""
+"""Consumers for checks that a short test can trigger on a real server."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -11,7 +11,7 @@ STEPS: Final = {"max_deliver": 5, "backoff": [30 * SECOND, 60 * SECOND]}
 
 
 def pair(code: str, bad: Config, good: Config, **more: Any) -> Row:
-    """Two consumers on streams alike."""
+    """Two consumers on streams with the same configuration."""
     stream = more.pop("stream", {})
     return Row(code, Asset(stream, bad), Asset(stream, good), **more)
 
@@ -58,7 +58,7 @@ ROWS: Final = (
         Asset(keeping_advisories_of("no-dead-letter-good"), {"max_deliver": 5}),
     ),
     pair("backoff-missing", {"max_deliver": 4}, {"max_deliver": 3}),
-    # Servers before 2.10 refuse a backoff without an end.
+    # Servers before 2.10 reject a backoff with unlimited deliveries.
     pair("backoff-endless", {"backoff": [30 * SECOND]}, STEPS, since="2.10.0"),
     pair("backoff-first-short", {**STEPS, "backoff": [9 * SECOND, MINUTE]}, STEPS),
     pair(

@@ -1,7 +1,4 @@
-"""Does what a remedy's command says: by the nats program where there is one, else by its flags.
-
-Without the program the flags of `stream edit` and `consumer edit` are read here and sent to the API.
-"""
+"""Runs the command of a remedy with the nats CLI, or sends the same change to the JetStream API."""
 
 import asyncio
 import shlex
@@ -55,12 +52,12 @@ _CONSUMER: Final[dict[str, tuple[str, Value]]] = {
 
 @cache
 def nats_program() -> str | None:
-    """Only the version that our commands are written for; others may know other flags."""
+    """The nats CLI, if it has the version that the commands are written for."""
     found = shutil.which("nats")
     if found is None:
         return None
-    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False)
-    return found if nats_cli().version in f"{said.stdout}{said.stderr}" else None
+    result = subprocess.run([found, "--version"], capture_output=True, text=True, check=False)
+    return found if nats_cli().version in f"{result.stdout}{result.stderr}" else None
 
 
 async def apply(server: NatsServer, api: Api, command: str) -> None:
@@ -74,14 +71,14 @@ async def apply(server: NatsServer, api: Api, command: str) -> None:
 async def _by_program(program: str, server: NatsServer, command: str) -> None:
     words, cli = shlex.split(command)[1:], await asyncio.to_thread(nats_cli)
     login = ("--server", server.url, "--user", APP.user, "--password", APP.password)
-    # Without it the program asks whether that is really meant.
+    # Without --force the CLI asks for confirmation.
     force = ("--force",) if cli.complaint([*words, "--force"]) is None else ()
     process = await asyncio.create_subprocess_exec(
         program, *words, *force, *login,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
-    said, _ = await process.communicate()
-    assert process.returncode == 0, f"{command}: {said.decode()}"
+    result, _ = await process.communicate()
+    assert process.returncode == 0, f"{command}: {result.decode()}"
 
 
 async def _by_api(api: Api, words: list[str]) -> None:
@@ -94,7 +91,7 @@ async def _by_api(api: Api, words: list[str]) -> None:
         case ["consumer", "edit", stream, name, *flags]:
             await change_consumer(api, stream, name, **_changes(flags, _CONSUMER))
         case ["consumer", "copy", stream, name, _, "--ephemeral", *flags]:
-            # The program keeps the name, so that the copy takes the place of the other.
+            # The CLI keeps the name, so the copy replaces the consumer.
             await change_consumer(api, stream, name, **_changes(flags, _CONSUMER))
         case ["consumer", "resume", stream, name]:
             await api.request(f"CONSUMER.PAUSE.{stream}.{name}", {})
@@ -102,7 +99,7 @@ async def _by_api(api: Api, words: list[str]) -> None:
             marker = {"subject_delete_marker_ttl": nanoseconds(age), "allow_msg_ttl": True}
             await change(api, f"KV_{bucket}", **marker)
         case _:
-            raise AssertionError(f"nobody knows how to do this here: {words}")
+            raise AssertionError(f"unknown command, add it here: {words}")
 
 
 def _changes(flags: list[str], known: dict[str, tuple[str, Value]]) -> dict[str, Any]:
@@ -122,7 +119,7 @@ def _changes(flags: list[str], known: dict[str, tuple[str, Value]]) -> dict[str,
 def _linear(words: Any) -> list[int]:
     """--backoff linear --backoff-steps N --backoff-min A --backoff-max B, in this order."""
     assert next(words) == "linear"
-    told = {next(words): next(words) for _ in range(3)}
-    steps = int(told["--backoff-steps"])
-    low, high = nanoseconds(told["--backoff-min"]), nanoseconds(told["--backoff-max"])
+    values = {next(words): next(words) for _ in range(3)}
+    steps = int(values["--backoff-steps"])
+    low, high = nanoseconds(values["--backoff-min"]), nanoseconds(values["--backoff-max"])
     return [low + (high - low) * step // (steps - 1) for step in range(steps)]

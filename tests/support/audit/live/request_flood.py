@@ -1,4 +1,4 @@
-"""So many requests at once that they wait at the server, for as long as the block lasts."""
+"""Sends so many API requests at once that they queue on the server."""
 
 import asyncio
 import json
@@ -11,10 +11,10 @@ from nats.aio.msg import Msg
 from support.recordings.scenario import Api
 
 STREAM: Final = "WIDE"
-# Each request goes over all of them: that takes the server some milliseconds.
+# Each request scans all subjects, which takes the server some milliseconds.
 SUBJECTS: Final = 4_000
-REQUEST: Final = f"$JS.API.STREAM.INFO.{STREAM}"
-# A page behind the last one: the work is done, and the answer is small.
+SUBJECT: Final = f"$JS.API.STREAM.INFO.{STREAM}"
+# An offset behind the last page: full scan, small response.
 REQUEST: Final = json.dumps({"subjects_filter": ">", "offset": 1_000_000}).encode()
 
 
@@ -23,31 +23,31 @@ async def make_wide_stream(client: Client) -> None:
     await api.stream(STREAM, subjects=["wide.*"], storage="memory")
     for number in range(SUBJECTS):
         await client.publish(f"wide.{number}")
-    # Publishes of one connection are taken in their order.
+    # Publishes of one connection are processed in order.
     await api.jetstream.publish("wide.last")
 
 
 @asynccontextmanager
 async def flooded(client: Client, waiting: int) -> AsyncIterator[None]:
-    """For each answer comes another request; at the end all of them are answered."""
+    """Keeps `waiting` requests in flight; waits for all responses at the end."""
     left, over, succeeded = waiting, False, asyncio.Event()
     inbox = client.new_inbox()
 
-    async def ask_again(_: Msg) -> None:
+    async def request_again(_: Msg) -> None:
         nonlocal left
         if not over:
-            return await client.publish(REQUEST, REQUEST, inbox)
+            return await client.publish(SUBJECT, REQUEST, inbox)
         left -= 1
         if left == 0:
             succeeded.set()
         return None
 
-    heard = await client.subscribe(inbox, cb=ask_again)
+    subscription = await client.subscribe(inbox, cb=request_again)
     for _ in range(waiting):
-        await client.publish(REQUEST, REQUEST, inbox)
+        await client.publish(SUBJECT, REQUEST, inbox)
     try:
         yield
     finally:
         over = True
         await succeeded.wait()
-        await heard.unsubscribe()
+        await subscription.unsubscribe()

@@ -1,4 +1,4 @@
-"""Servers that stand still for a while, or get too little of the processor: signals, nothing else."""
+"""Freezes a server, or limits its CPU time, with signals."""
 
 import asyncio
 import os
@@ -10,17 +10,17 @@ from typing import Final
 
 from support.nats.servers import NatsServer
 
-# Peers call an election after four silent seconds: a pause stays far below that.
+# Peers start an election after four seconds without heartbeats.
 SHORTEST_PAUSE_SECONDS: Final = 0.2
 LONGEST_PAUSE_SECONDS: Final = 1.0
 RUN_SECONDS: Final = 0.003
-# On a busy machine a run lasts longer than it was meant to; the pause after it then does as well.
+# On a busy machine a run takes longer; the pause after it grows with it.
 PAUSE_PER_RUN: Final = 80
 
 
 @contextmanager
 def frozen(server: NatsServer) -> Iterator[None]:
-    """It does nothing, and its connections stay open."""
+    """Stops the process; its connections stay open."""
     os.kill(server.pid, signal.SIGSTOP)
     try:
         yield
@@ -30,7 +30,7 @@ def frozen(server: NatsServer) -> Iterator[None]:
 
 @asynccontextmanager
 async def starved(server: NatsServer) -> AsyncIterator[None]:
-    """It runs for a moment at a time, as under a far too small quota of the processor."""
+    """Lets the process run for a few milliseconds at a time, like a very small CPU quota."""
     over = asyncio.Event()
     starving = asyncio.create_task(_starve(server, over))
     try:

@@ -1,4 +1,4 @@
-"""Streams on a real server, one row per check of streams that a short test can bring about."""
+"""Streams for checks that a short test can trigger on a real server."""
 
 from typing import Any, Final
 
@@ -104,7 +104,7 @@ ROWS: Final = (
         "dupe-window-off",
         {"sources": [{"name": "nowhere"}]},
         {"sources": [{"name": "nowhere"}], "duplicate_window": 2 * MINUTE},
-        since="2.14.0",  # servers before give every stream a window
+        since="2.14.0",  # older servers set a window on every stream
     ),
     pair("dupe-not-restart-safe", QUEUE, {}),
     Row(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from support.promtool.alert_row import CONSUMER, STREAM, Row, after
 
 ORDERS = "Stream ORDERS (account APP, system {system})"
-WORKER = "Consumer worker of stream ORDERS (account APP, system {system})"
 _SETTLED = {"stream_up": 1, "stream_recreated_total": 0}
 _YOUNG = {"stream_up": after("5m", None, 1)}
 
@@ -27,9 +26,9 @@ OWNERS = (
             silent={
                 "not set": {f'consumer_threshold{{limit="{key}"}}': 0},
                 "young": {"consumer_up": after("5m", None, 1)},
-                "just made again": {"consumer_recreated_total": after("6m", 0, 1)},
+                "just recreated": {"consumer_recreated_total": after("6m", 0, 1)},
             },
-            says=f"{WORKER} is beyond its owner's limit io.nats.monitor.{key}: the value is 100.",
+            values="+worker;100;",
         )
         for key, metric in (
             ("outstanding-ack-critical", "consumer_num_ack_pending"),
@@ -57,8 +56,8 @@ OWNERS = (
                 "alive": {metric: lambda at: at},
                 "not set": {f'consumer_threshold{{limit="{key}"}}': 0},
             },
-            says=f"{WORKER} is beyond its owner's limit io.nats.monitor.{key}: the value is 515.",
-            later=f"{WORKER} is beyond its owner's limit io.nats.monitor.{key}: the value is 530.",
+            values="+worker;515;",
+            later="+worker;530;",
             lingers=True,
         )
         for key, metric in (
@@ -79,9 +78,9 @@ OWNERS = (
             silent={
                 "not set": {f'stream_threshold{{limit="{key}"}}': 0},
                 "young": _YOUNG,
-                "just made again": {"stream_recreated_total": after("6m", 0, 1)},
+                "just recreated": {"stream_recreated_total": after("6m", 0, 1)},
             },
-            says=f"{ORDERS} is beyond its owner's limit io.nats.monitor.{key}: the value is 100.",
+            values="-100;",
         )
         for key, metric in (
             ("lag-critical", 'stream_source_lag{source="ORIGIN"}'),
@@ -106,7 +105,7 @@ OWNERS = (
             onset="6m",
             labels={"limit": f"{key}-critical"},
             silent={"few": {metric: 1}},
-            says=f"{ORDERS} is beyond its owner's limit io.nats.monitor.{key}-critical: the value is 100.",
+            values="-100;",
         )
         for key, metric in (("msgs", "stream_messages"), ("subjects", "stream_subjects"))
     ),
@@ -128,7 +127,7 @@ OWNERS = (
                 "many": {metric: 5000},
                 "not set": {f'stream_threshold{{limit="{key}-critical"}}': 0, metric: 0},
             },
-            says=f"{ORDERS} is beyond its owner's limit io.nats.monitor.{key}-critical: the value is 100.",
+            values="-100;",
         )
         for key, metric in (("msgs", "stream_messages"), ("subjects", "stream_subjects"))
     ),
@@ -145,7 +144,7 @@ OWNERS = (
             "many": {"stream_messages": 5000},
             "not set": {'stream_threshold{limit="msgs-critical"}': 0, "stream_messages": 0},
         },
-        says=f"{ORDERS} is beyond its owner's limit io.nats.monitor.msgs-critical: the value is 100.",
+        values="-100;",
     ),
     *(
         Row(
@@ -162,8 +161,7 @@ OWNERS = (
             },
             onset="6m",
             labels={"limit": f"{key}-critical"},
-            says=f"{ORDERS} is beyond its owner's limit io.nats.monitor.{key}-critical: the value is "
-            "100.",
+            values="-100;",
         )
         for key, metric in (("msgs", "stream_messages"), ("subjects", "stream_subjects"))
     ),

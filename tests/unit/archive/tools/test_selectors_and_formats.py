@@ -16,7 +16,7 @@ from archive import progress
 from archive.progress import ConsoleProgress, NoProgress
 from archive.tables.manifest import DayEntry, HourEntry, Manifest
 from archive.tools.arguments import bytes_text, milliseconds, span
-from archive.tools.cli import COMMANDS
+from archive.tools.command_line import TOOLS
 from archive.tools.errors import ToolError
 from archive.tools.exporting.openmetrics_text import (
     number_text,
@@ -317,8 +317,8 @@ def _varint(value: int) -> bytes:
 
 def test_the_page_names_every_flag_and_no_other() -> None:
     made = argparse.ArgumentParser()
-    for module, _ in COMMANDS.values():
-        module.add_arguments(argparse_part := argparse.ArgumentParser(add_help=False))
+    for tool in TOOLS.values():
+        tool.add_arguments(argparse_part := argparse.ArgumentParser(add_help=False))
         made._actions += argparse_part._actions
     known = {text for action in made._actions for text in action.option_strings} - {"-h", "--help"}
     page = (ROOT / "docs/archive-tools.md").read_text()

@@ -1,16 +1,16 @@
-"""The exit code of an audit: a report that is not whole never passes for a clean one."""
+"""The exit code of an audit: an incomplete report is never a success."""
 
 from collections.abc import Iterator
 
 import pytest
-from support.audit.reports import ORDERS, check, judged, scene
+from support.audit.reports import ORDERS, audit_context, check, evaluated
 
 from exporter.audit.check import Check, Finding
 from exporter.audit.command.flags import AuditRequest, read_request
 from exporter.audit.command.main import _exit_code
 from exporter.audit.context import AuditContext
-from exporter.audit.output.system_audit import Audited
-from exporter.audit.report import Unanswered
+from exporter.audit.output.system_audit import AuditedSystem
+from exporter.audit.report import FailedSystem
 
 
 def breaks(_: AuditContext) -> Iterator[Finding]:
@@ -19,7 +19,7 @@ def breaks(_: AuditContext) -> Iterator[Finding]:
 
 
 CALM, BROKEN, FOUND = check("calm"), check("broken", find=breaks), check("found", ORDERS)
-SILENT = Unanswered("west", "account", "stream_list failed (connection): nobody there")
+FAILED = FailedSystem("west", "account", "stream_list failed (connection): no servers available")
 
 
 @pytest.fixture
@@ -27,36 +27,42 @@ def request_made() -> AuditRequest:
     return read_request(["--nats", "nats://127.0.0.1:4222"], {})
 
 
-def audited(*checks: Check, gaps: tuple[str, ...] = ()) -> Audited:
-    return Audited(judged(scene(), *checks), checks, "account", 1, 1, gaps)
+def audited(*checks: Check, gaps: tuple[str, ...] = ()) -> AuditedSystem:
+    return AuditedSystem(evaluated(audit_context(), *checks), checks, "account", 1, 1, gaps)
 
 
 @pytest.mark.parametrize(
-    ("made", "unanswered", "code"),
+    ("made", "failed", "code"),
     [
         (audited(CALM), (), 0),
         (audited(CALM, BROKEN), (), 2),
-        (audited(CALM, gaps=("1 stream does not answer: R1",)), (), 2),
-        (audited(CALM), (SILENT,), 2),
+        (audited(CALM, gaps=("1 stream did not respond: R1",)), (), 2),
+        (audited(CALM), (FAILED,), 2),
         (audited(FOUND), (), 1),
-        (audited(FOUND, BROKEN), (SILENT,), 1),
+        (audited(FOUND, BROKEN), (FAILED,), 1),
     ],
-    ids=["calm", "a broken check", "a gap", "a silent system", "found", "found and not whole"],
+    ids=[
+        "no finding",
+        "broken check",
+        "gap",
+        "failed system",
+        "finding",
+        "finding and broken check",
+    ],
 )
-def test_what_is_not_whole_is_not_fine(
-    made: Audited, unanswered: tuple[Unanswered, ...], code: int, request_made: AuditRequest
+def test_an_incomplete_audit_fails(
+    made: AuditedSystem, failed: tuple[FailedSystem, ...], code: int, request_made: AuditRequest
 ) -> None:
-    assert _exit_code([made], unanswered, request_made) == code
+    assert _exit_code([made], failed, request_made) == code
 
 
-def test_what_is_missing_is_told_in_one_line_each(
+def test_missing_data_is_one_line_each(
     request_made: AuditRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = audited(BROKEN, gaps=("1 stream does not answer: R1",))
-    assert _exit_code([made], [SILENT], request_made) == 2
+    made = audited(BROKEN, gaps=("1 stream did not respond: R1",))
+    assert _exit_code([made], [FAILED], request_made) == 2
     assert capsys.readouterr().err.splitlines() == [
-        "streamgauge: west: stream_list failed (connection): nobody there",
-        "streamgauge: nats: not answered: 1 stream does not answer: R1",
-        "streamgauge: nats: check broken failed by a mistake of its own: "
-        "ZeroDivisionError: by\\x1bnothing",
+        "streamgauge: west: stream_list failed (connection): no servers available",
+        "streamgauge: nats: incomplete: 1 stream did not respond: R1",
+        "streamgauge: nats: check broken: internal error: ZeroDivisionError: by\\x1bnothing",
     ]

@@ -1,17 +1,18 @@
-"""The flags of `streamgauge audit`: what they mean, and mistakes told in one line."""
+"""The flags of `streamgauge audit`, and configuration errors in one line."""
 
 import pytest
 
 from exporter.audit.check import Severity
-from exporter.audit.command.flags import OutputFormat, parser, read_request
+from exporter.audit.command.flags import read_request
 from exporter.audit.command.main import main
+from exporter.audit.command.parser import SEVERITIES, OutputFormat, parser
 from exporter.settings.audit import AuditingSettings
 from streamgauge.serving.settings.loader import InvalidSettingError, SettingsError
 
 
 @pytest.fixture(autouse=True)
 def no_logs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They would go to the captured stderr of this test for ever."""
+    """A log handler would keep the captured stderr of this test."""
     monkeypatch.setattr("exporter.audit.command.main.configure_logs", lambda *_: None)
 
 
@@ -46,37 +47,37 @@ def test_the_environment_names_the_system_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "error"),
     [
         ("--only no-akc", '--only: there is no check "no-akc" (did you mean no-ack?)'),
         ("--skip zzzzzz", '--skip: there is no check "zzzzzz" (docs/checks.md lists them)'),
         ("--severity bad", '--severity: "bad" is not one of info, warn, crit'),
         ("--fail-on bad", '--fail-on: "bad" is not one of info, warn, crit, never'),
         ("--format xml", '--format: "xml" is not one of table, json, junit, markdown'),
-        ("--watch 60", '--watch: "60" is not a time like 60s or 2m'),
+        ("--watch 60", '--watch: "60" is not a duration like 60s or 2m'),
         ("--watch 10ms", "--watch: is less than a second"),
-        ("--rollups=", "--rollups: is empty, a folder or an address was expected"),
-        ("--listen :1", "--listen: unknown flag"),
+        ("--rollups=", "--rollups: is empty, give a directory or a URL"),
+        ("--web.listen-address :1", "--web.listen-address: unknown flag"),
         ("--watsch 1s", "--watsch: unknown flag (did you mean --watch?)"),
-        ("--source nobody", "--source: "),
+        ("--source unknown", "--source: "),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(
-    words: str, said: str, capsys: pytest.CaptureFixture[str]
+def test_a_configuration_error_is_one_line_and_exit_code_2(
+    words: str, error: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words.split()) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith(f"streamgauge: {said}")
+    assert err.startswith(f"streamgauge: {error}")
     assert err.count("\n") == 1
 
 
-def test_rollups_that_are_not_there_are_a_mistake(
+def test_missing_rollups_are_a_configuration_error(
     tmp_path: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--rollups", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
-        f"streamgauge: --rollups: {tmp_path}: no rollups are here; `streamgauge rollup` makes them\n"
+        f"streamgauge: --rollups: {tmp_path}: no rollups found; run `streamgauge rollup`\n"
     )
 
 
@@ -104,3 +105,7 @@ def test_the_help_fits_a_terminal() -> None:
     text = parser().format_help()
     assert "--fail-on info|warn|crit|never" in text
     assert "exit" in text.lower()
+
+
+def test_the_help_names_every_severity() -> None:
+    assert tuple(Severity) == SEVERITIES

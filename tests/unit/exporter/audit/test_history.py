@@ -1,4 +1,4 @@
-"""What rollups say of the past: read from real Parquet files of their own schema."""
+"""History from rollups: real Parquet files with the schema of the rollups."""
 
 import json
 import logging
@@ -26,7 +26,7 @@ ORDERS = ("APP", "ORDERS")
 
 def row(metric: Metric | str, day: date, **numbers: Any) -> dict[str, Any]:
     name = metric if isinstance(metric, str) else metric.name
-    of_stream = name.startswith("streamgauge_stream_")
+    stream_context = name.startswith("streamgauge_stream_")
     moment = datetime.combine(day, datetime.min.time(), UTC)
     plain = {
         "metric": name,
@@ -34,7 +34,7 @@ def row(metric: Metric | str, day: date, **numbers: Any) -> dict[str, Any]:
         "system": "nats",
         "account": "APP",
         "stream": "ORDERS",
-        "consumer": "" if of_stream else "worker",
+        "consumer": "" if stream_context else "worker",
         "server": "",
         "labels": [],
         "day": day,
@@ -54,7 +54,7 @@ def row(metric: Metric | str, day: date, **numbers: Any) -> dict[str, Any]:
 
 
 def write(folder: Path, daily: Iterable[dict[str, Any]], **more: Any) -> None:
-    """A result as `streamgauge rollup` leaves it: files by day, then the manifest."""
+    """Writes the output of `streamgauge rollup`: files by day, then the manifest."""
     quantiles, number = more.get("quantiles", ()), more.get("number", 1)
     days: dict[str, Any] = {}
     for table, schema, rows in (("daily", DAILY, daily), ("quantiles", QUANTILES, quantiles)):
@@ -86,7 +86,7 @@ def ago(days: int) -> date:
     return NEWEST - timedelta(days=days)
 
 
-def test_peaks_are_of_their_own_span_of_days(tmp_path: Path) -> None:
+def test_peaks_are_limited_to_their_window(tmp_path: Path) -> None:
     pending, lag = catalog.CONSUMER_NUM_ACK_PENDING, catalog.CONSUMER_LAG_SECONDS
     found = read(
         tmp_path,
@@ -101,10 +101,10 @@ def test_peaks_are_of_their_own_span_of_days(tmp_path: Path) -> None:
     )
     assert found.peak_ack_pending(WORKER) == 90.0
     assert found.worst_lag(WORKER) == 600.0
-    assert found.worst_lag(("APP", "ORDERS", "nobody")) is None
+    assert found.worst_lag(("APP", "ORDERS", "unknown")) is None
 
 
-def test_the_backlog_is_all_that_is_unfinished_where_that_was_kept(tmp_path: Path) -> None:
+def test_the_backlog_falls_back_to_undelivered_messages(tmp_path: Path) -> None:
     unsent = row(catalog.CONSUMER_NUM_PENDING, ago(3), max=10.0)
     whole = row(catalog.CONSUMER_BACKLOG_MESSAGES, ago(3), max=12.0)
     assert read(tmp_path, [unsent]).worst_backlog(WORKER) == 10.0
@@ -115,7 +115,7 @@ def test_the_mean_time_to_ack_follows_from_how_many_waited(tmp_path: Path) -> No
     found = read(
         tmp_path,
         [
-            # 20 in flight on average, 10 sent in each second: each waits for 2 seconds.
+            # 20 in flight on average, 10 deliveries per second: 2 seconds each.
             row(catalog.CONSUMER_NUM_ACK_PENDING, ago(0), sum=115_200.0, count=5760),
             row(catalog.CONSUMER_DELIVERIES, ago(0), increase=864_000.0),
             row(catalog.CONSUMER_REDELIVERIES, ago(0), increase=8_640.0),
@@ -125,7 +125,7 @@ def test_the_mean_time_to_ack_follows_from_how_many_waited(tmp_path: Path) -> No
     assert found.redelivery_ratio(WORKER) == pytest.approx(0.01)
 
 
-def test_nothing_sent_tells_nothing_of_acks(tmp_path: Path) -> None:
+def test_no_deliveries_give_no_ack_times(tmp_path: Path) -> None:
     found = read(
         tmp_path,
         [
@@ -202,7 +202,7 @@ def test_streams_have_rates_duplicates_and_growth(tmp_path: Path) -> None:
     assert found.recreated(WORKER) == 2.0
 
 
-def test_a_fall_in_between_is_no_growth_and_half_a_month_no_month(tmp_path: Path) -> None:
+def test_a_decrease_is_no_growth_and_half_a_month_is_not_a_month(tmp_path: Path) -> None:
     found = read(
         tmp_path,
         [
@@ -214,7 +214,7 @@ def test_a_fall_in_between_is_no_growth_and_half_a_month_no_month(tmp_path: Path
     assert found.stored(ORDERS) is None
 
 
-def test_other_systems_and_the_day_that_is_not_over_do_not_count(tmp_path: Path) -> None:
+def test_other_systems_and_the_current_day_do_not_count(tmp_path: Path) -> None:
     lag = catalog.CONSUMER_LAG_SECONDS
     found = read(
         tmp_path,
@@ -228,25 +228,25 @@ def test_other_systems_and_the_day_that_is_not_over_do_not_count(tmp_path: Path)
     assert found.worst_lag(WORKER) == 1.0
 
 
-def test_a_newer_result_is_read_and_the_same_is_not_read_again(tmp_path: Path) -> None:
+def test_only_a_newer_manifest_is_read_again(tmp_path: Path) -> None:
     lag = catalog.CONSUMER_LAG_SECONDS
     write(tmp_path, [row(lag, ago(0), max=1.0)])
-    reading = reader(tmp_path)
-    first = reading.read()
-    assert reading.read() is first
+    history_reader = reader(tmp_path)
+    first = history_reader.read()
+    assert history_reader.read() is first
     write(tmp_path, [row(lag, ago(0), max=2.0)], number=2)
-    assert reading.read().worst_lag(WORKER) == 2.0
+    assert history_reader.read().worst_lag(WORKER) == 2.0
 
 
-def test_rollups_that_stopped_are_refused(tmp_path: Path) -> None:
+def test_old_rollups_are_rejected(tmp_path: Path) -> None:
     write(tmp_path, [row(catalog.CONSUMER_LAG_SECONDS, ago(0))])
     with pytest.raises(HistoryError, match="the newest day is 2026-11-15"):
         reader(tmp_path, TODAY + timedelta(days=4)).read()
 
 
-def test_a_newer_format_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_format_is_rejected(tmp_path: Path) -> None:
     write(tmp_path, [row(catalog.CONSUMER_LAG_SECONDS, ago(0))], format=ROLLUP_FORMAT + 1)
-    with pytest.raises(HistoryError, match=r"rollup/0000000001\.json is not of format 1"):
+    with pytest.raises(HistoryError, match=r"rollup/0000000001\.json does not have format 1"):
         reader(tmp_path).read()
     assert ROLLUP_FORMAT == audit_history.ROLLUP_FORMAT
 
@@ -263,16 +263,16 @@ def test_the_exporter_reads_beside_its_polls_and_logs_what_it_cannot_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="exporter.audit.history.reader")
-    assert latest_after_reading(reader(tmp_path / "nowhere")) is None
-    assert caplog.messages == ["rollups cannot be used: checks that need them are unknown"]
+    assert latest_after_refresh(reader(tmp_path / "nowhere")) is None
+    assert caplog.messages == ["rollups cannot be read, checks that need them are not evaluated"]
     write(tmp_path, [row(catalog.CONSUMER_LAG_SECONDS, ago(0), max=3.0)])
-    found = latest_after_reading(reader(tmp_path))
+    found = latest_after_refresh(reader(tmp_path))
     assert found is not None
     assert found.worst_lag(WORKER) == 3.0
 
 
-def latest_after_reading(reading: HistoryReader) -> RollupHistory | None:
-    assert reading.latest() is None, "nobody waits for it"
-    assert reading._reading is not None
-    reading._reading.join()
-    return reading.latest()
+def latest_after_refresh(history_reader: HistoryReader) -> RollupHistory | None:
+    assert history_reader.latest() is None, "latest() must not wait"
+    assert history_reader._refresh_thread is not None
+    history_reader._refresh_thread.join()
+    return history_reader.latest()

@@ -1,13 +1,13 @@
-"""What the log says of audits: what comes and goes, once, and never a flood."""
+"""The log of audits: new and resolved findings once, with a limit."""
 
 import logging
 from typing import Any
 
 import pytest
-from support.audit.reports import ORDERS, WORKER, check, judged, muted_consumer, scene
+from support.audit.reports import ORDERS, WORKER, audit_context, check, evaluated, muted_consumer
 
 from exporter.audit.check import Finding, Severity
-from exporter.audit.log import MOST_COMPARED, MOST_LINES, AuditLog
+from exporter.audit.log import MAX_COMPARED, MAX_LINES, AuditLog
 from exporter.audit.report import Report
 
 
@@ -27,22 +27,24 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, dict[str, An
 
 
 def report(*found: Finding, severity: Severity = Severity.WARN) -> Report:
-    return judged(scene(), check("a-check", *found, severity=severity))
+    return evaluated(audit_context(), check("a-check", *found, severity=severity))
 
 
 def test_the_first_audit_is_one_line(log: AuditLog, caplog: pytest.LogCaptureFixture) -> None:
-    log.tell(report(ORDERS, WORKER))
+    log.update(report(ORDERS, WORKER))
     ((level, message, _),) = lines(caplog)
     assert (level, message.split(" system=")[0]) == ("INFO", "first audit")
 
 
-def test_what_stays_is_not_told_again(log: AuditLog, caplog: pytest.LogCaptureFixture) -> None:
+def test_unchanged_findings_are_not_logged_again(
+    log: AuditLog, caplog: pytest.LogCaptureFixture
+) -> None:
     first = report(ORDERS)
-    log.tell(first)
+    log.update(first)
     lines(caplog)
-    log.tell(first)
-    log.tell(report(ORDERS))
-    log.tell(None)
+    log.update(first)
+    log.update(report(ORDERS))
+    log.update(None)
     assert lines(caplog) == []
 
 
@@ -50,63 +52,66 @@ def test_what_stays_is_not_told_again(log: AuditLog, caplog: pytest.LogCaptureFi
     ("severity", "level"),
     [(Severity.CRIT, "WARNING"), (Severity.WARN, "WARNING"), (Severity.INFO, "INFO")],
 )
-def test_what_comes_and_goes_is_a_line_each(
+def test_new_and_resolved_findings_are_a_line_each(
     severity: Severity, level: str, log: AuditLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    log.tell(report())
+    log.update(report())
     lines(caplog)
-    log.tell(report(WORKER, severity=severity))
-    log.tell(report(severity=severity))
-    told = [(each, message) for each, message, _ in lines(caplog)]
-    assert [each for each, _ in told] == [level, "INFO"]
-    assert [message.split(" system=")[0] for _, message in told] == ["finding", "finding is gone"]
+    log.update(report(WORKER, severity=severity))
+    log.update(report(severity=severity))
+    logged = [(each, message) for each, message, _ in lines(caplog)]
+    assert [each for each, _ in logged] == [level, "INFO"]
+    assert [message.split(" system=")[0] for _, message in logged] == [
+        "new finding",
+        "finding resolved",
+    ]
 
 
-def test_a_finding_that_was_muted_is_told_as_muted(
+def test_a_finding_that_was_muted_is_logged_as_muted(
     log: AuditLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    log.tell(report(WORKER))
+    log.update(report(WORKER))
     lines(caplog)
-    log.tell(judged(scene(muted_consumer("a-check")), check("a-check", WORKER)))
+    log.update(evaluated(audit_context(muted_consumer("a-check")), check("a-check", WORKER)))
     ((_, message, _),) = lines(caplog)
-    assert message.startswith("finding is muted")
+    assert message.startswith("finding muted")
 
 
 def test_a_flood_is_cut_and_counted(log: AuditLog, caplog: pytest.LogCaptureFixture) -> None:
-    many = [Finding(evidence="", stream=f"S{number}") for number in range(MOST_LINES + 5)]
-    log.tell(report(ORDERS))
+    many = [Finding(evidence="", stream=f"S{number}") for number in range(MAX_LINES + 5)]
+    log.update(report(ORDERS))
     lines(caplog)
-    log.tell(report(*many))
+    log.update(report(*many))
     messages = [message for _, message, _ in lines(caplog)]
-    assert len(messages) == MOST_LINES + 1
-    assert messages[-1].startswith("more findings came or went than are logged")
+    assert len(messages) == MAX_LINES + 1
+    assert messages[-1].startswith("too many changed findings to log")
 
 
-def test_of_a_check_that_very_many_fail_the_number_is_told(
+def test_very_many_findings_of_a_check_are_counted(
     log: AuditLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    many = [Finding(evidence="", stream=f"S{number}") for number in range(MOST_COMPARED + 1)]
-    log.tell(report(*many))
+    many = [Finding(evidence="", stream=f"S{number}") for number in range(MAX_COMPARED + 1)]
+    log.update(report(*many))
     lines(caplog)
-    log.tell(report(*many[:-1], ORDERS))
+    log.update(report(*many[:-1], ORDERS))
     assert lines(caplog) == []
-    log.tell(report(*many, ORDERS))
+    log.update(report(*many, ORDERS))
     ((_, message, fields),) = lines(caplog)
-    assert message == "findings of a check"
-    assert (fields["before"], fields["now"]) == (MOST_COMPARED + 1, MOST_COMPARED + 2)
+    assert message == "number of findings changed"
+    assert (fields["before"], fields["now"]) == (MAX_COMPARED + 1, MAX_COMPARED + 2)
 
 
-def test_a_broken_check_and_a_mute_of_nothing_are_told_once(
+def test_a_broken_check_and_an_unknown_code_are_logged_once(
     log: AuditLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     def breaks(_: object) -> Any:
         raise ValueError("no number")
 
     def broken() -> Report:
-        return judged(scene(muted_consumer("no-such")), check("broken", find=breaks))
+        return evaluated(audit_context(muted_consumer("no-such")), check("broken", find=breaks))
 
-    log.tell(broken())
+    log.update(broken())
     levels = [level for level, _, _ in lines(caplog)]
     assert sorted(levels) == ["ERROR", "INFO", "WARNING"]
-    log.tell(broken())
+    log.update(broken())
     assert lines(caplog) == []

@@ -1,4 +1,4 @@
-"""The report in its four forms: whole, readable, and safe for who reads it."""
+"""The four output formats: complete, readable and safe."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -7,62 +7,62 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.audit.reports import ORDERS, WORKER, check, judged, muted_consumer, scene
+from support.audit.reports import ORDERS, WORKER, audit_context, check, evaluated, muted_consumer
 
 from exporter.audit.check import Check, Finding, Need, Severity, Unknown
 from exporter.audit.context import AuditContext
 from exporter.audit.output.json_format import as_json
 from exporter.audit.output.junit_format import junit
 from exporter.audit.output.markdown_format import markdown
-from exporter.audit.output.system_audit import Audited, fails
-from exporter.audit.output.table_format import MOST_PER_CHECK, WIDTH, table
-from exporter.audit.report import StrayMute, Unanswered
+from exporter.audit.output.system_audit import AuditedSystem, fails
+from exporter.audit.output.table_format import MAX_PER_CHECK, WIDTH, table
+from exporter.audit.report import FailedSystem, UnknownIgnore
 
 COMMAND = "nats consumer edit STREAM CONSUMER --max-deliver 20 --backoff linear --backoff-steps 5"
 LONG = "A sentence that goes on for so long that no terminal of eighty columns could hold it."
 
 
-def with_words(made: Check) -> Check:
+def with_texts(made: Check) -> Check:
     return replace(made, why=LONG, remedy=LONG, commands=(COMMAND,))
 
 
-CRIT = with_words(check("a-crit", ORDERS, severity=Severity.CRIT))
-WARN = with_words(check("a-warn", WORKER, ORDERS, severity=Severity.WARN))
-INFO = with_words(check("an-info", ORDERS, severity=Severity.INFO))
+CRIT = with_texts(check("a-crit", ORDERS, severity=Severity.CRIT))
+WARN = with_texts(check("a-warn", WORKER, ORDERS, severity=Severity.WARN))
+INFO = with_texts(check("an-info", ORDERS, severity=Severity.INFO))
 HISTORY = check("a-history", needs=frozenset({Need.HISTORY}))
 PARTLY = check("partly", Unknown(reason="no rate is known", stream="ORDERS"))
 
 
-def audited(*checks: Check, gaps: tuple[str, ...] = (), looked: Any = None) -> Audited:
-    asked = checks or (CRIT, WARN, INFO, HISTORY, PARTLY)
-    report = judged(looked or scene(muted_consumer("a-warn", "a-typo")), *asked)
-    return Audited(report, tuple(asked), "account", streams=1, consumers=2, gaps=gaps)
+def audited(*checks: Check, gaps: tuple[str, ...] = (), context: Any = None) -> AuditedSystem:
+    selected = checks or (CRIT, WARN, INFO, HISTORY, PARTLY)
+    report = evaluated(context or audit_context(muted_consumer("a-warn", "a-typo")), *selected)
+    return AuditedSystem(report, tuple(selected), "account", streams=1, consumers=2, gaps=gaps)
 
 
 def test_no_line_of_the_table_is_too_wide_but_for_commands() -> None:
-    many = [Finding(evidence=LONG, stream=f"A_STREAM_{n}") for n in range(MOST_PER_CHECK + 3)]
-    text = table([audited(CRIT, with_words(check("many", *many)), gaps=(LONG,))], Severity.INFO)
+    many = [Finding(evidence=LONG, stream=f"A_STREAM_{n}") for n in range(MAX_PER_CHECK + 3)]
+    text = table([audited(CRIT, with_texts(check("many", *many)), gaps=(LONG,))], Severity.INFO)
     wide = [line for line in text.splitlines() if len(line) > WIDTH]
     assert all(line.strip().startswith("nats ") for line in wide)
-    assert wide, "a command is never broken"
+    assert wide, "commands are not wrapped"
     assert "  - and 3 more; --format json lists all" in text.splitlines()
 
 
-def test_the_table_says_everything_in_the_order_of_its_weight() -> None:
+def test_the_table_is_ordered_by_severity() -> None:
     text = table([audited(gaps=("consumer_list (timeout): too late",))], Severity.INFO)
     parts = [
         "nats (account): 1 stream, 2 consumers, 5 checks",
         "1 crit, 1 warn, 1 info; 1 muted",
-        "NOT ANSWERED: consumer_list (timeout): too late",
+        "INCOMPLETE: consumer_list (timeout): too late",
         "CRIT  a-crit: A title",
         "WARN  a-warn: A title",
         "  - ORDERS: 1 of 2",
         "INFO  an-info: A title",
         "Muted",
         "  - ORDERS > worker: a-warn, by consumer metadata",
-        "Mutes that name no check",
-        "  - a-typo, of ORDERS > worker",
-        "Not judged",
+        "Ignored codes that match no check",
+        "  - a-typo, in ORDERS > worker",
+        "Not evaluated",
         "    settings: a-history",
         "  - no rate is known: partly (1)",
     ]
@@ -71,7 +71,7 @@ def test_the_table_says_everything_in_the_order_of_its_weight() -> None:
         place = text.index(part + "\n", place)
 
 
-def test_less_grave_findings_can_be_left_out() -> None:
+def test_less_severe_findings_can_be_hidden() -> None:
     text = table([audited()], Severity.CRIT)
     assert "a-crit" in text
     assert "an-info" not in text
@@ -80,8 +80,8 @@ def test_less_grave_findings_can_be_left_out() -> None:
 
 def test_accounts_are_named_where_there_are_several() -> None:
     other = Finding(evidence="", account="OTHER", stream="ORDERS")
-    both = audited(check("a-check", ORDERS, other), looked=scene())
-    assert [both.named(one) for one in both.report.told] == ["APP: ORDERS", "OTHER: ORDERS"]
+    both = audited(check("a-check", ORDERS, other), context=audit_context())
+    assert [both.named(one) for one in both.report.findings] == ["APP: ORDERS", "OTHER: ORDERS"]
 
 
 def test_json_has_every_finding_with_its_remedy() -> None:
@@ -100,10 +100,10 @@ def test_json_has_every_finding_with_its_remedy() -> None:
         "worker",
         "3 of 5",
     )
-    assert [one["check"] for one in system["not_judged"]] == ["a-history", "partly"]
-    assert system["mutes_of_no_check"] == [{"code": "a-typo", "subject": "ORDERS > worker"}]
-    (grave,) = json.loads(as_json([audited()], Severity.CRIT))["systems"]
-    assert [one["check"] for one in grave["findings"]] == ["a-crit"]
+    assert [one["check"] for one in system["not_evaluated"]] == ["a-history", "partly"]
+    assert system["unknown_ignores"] == [{"code": "a-typo", "subject": "ORDERS > worker"}]
+    (severe,) = json.loads(as_json([audited()], Severity.CRIT))["systems"]
+    assert [one["check"] for one in severe["findings"]] == ["a-crit"]
 
 
 @pytest.mark.parametrize(
@@ -137,53 +137,53 @@ def test_junit_stays_xml_whatever_a_name_holds() -> None:
     assert failure.text.startswith("<S>&\\x07: \\x00\\x1b[31m<>&\"'")
 
 
-def test_markdown_has_a_chapter_for_each_check_and_no_foreign_markup() -> None:
+def test_markdown_has_a_section_per_check_and_escapes_names() -> None:
     hostile = Finding(evidence="a | b `c` [d](e)", stream="*S* <b>\nnext")
     text = markdown([audited(CRIT, HISTORY, check("bad", hostile))], Severity.INFO)
     assert "## crit: A title (`a-crit`)\n" in text
     assert "```sh\nnats consumer edit ORDERS CONSUMER" in text
     assert "| \\*S\\* \\<b\\>\\\\nnext | a \\| b \\`c\\` \\[d\\](e) |" in text
-    assert "## Not judged\n" in text
+    assert "## Not evaluated\n" in text
 
 
 def test_what_is_muted_fails_nothing() -> None:
     muted = audited(check("a-warn", WORKER))
-    assert len(muted.report.told) == 1
+    assert len(muted.report.findings) == 1
     assert not fails([muted], Severity.INFO)
 
 
 def test_nothing_found_fails_nothing() -> None:
     assert not fails([audited(check("calm"))], Severity.INFO)
-    assert table([audited(check("calm"), looked=scene())], Severity.INFO).splitlines() == [
+    assert table([audited(check("calm"), context=audit_context())], Severity.INFO).splitlines() == [
         "nats (account): 1 stream, 2 consumers, 1 check",
         "0 crit, 0 warn, 0 info; 0 muted",
     ]
 
 
-SILENT = Unanswered("west", "system", "statsz failed (connection): nobody there")
+FAILED = FailedSystem("west", "system", "statsz failed (connection): no servers available")
 
 
 def broken(_: AuditContext) -> Iterator[Finding]:
     raise ZeroDivisionError("by nothing")
 
 
-def test_a_system_that_answers_nothing_is_in_every_report() -> None:
+def test_a_failed_system_is_in_every_report() -> None:
     made = [audited()]
-    silent = json.loads(as_json(made, Severity.INFO, [SILENT]))["systems"][1]
-    assert (silent["system"], silent["not_answered"]) == ("west", [SILENT.reason])
-    assert silent.keys() == json.loads(as_json(made, Severity.INFO))["systems"][0].keys()
-    assert (silent["streams"], silent["counts"]["crit"]) == (None, None)
-    text = table(made, Severity.INFO, [SILENT])
-    assert "west (system): NOT ANSWERED, nothing was judged: statsz failed" in text
-    text = markdown(made, Severity.INFO, [SILENT])
-    assert "# Audit of west\n\n**Not answered, nothing was judged:** statsz failed" in text
+    failed = json.loads(as_json(made, Severity.INFO, [FAILED]))["systems"][1]
+    assert (failed["system"], failed["incomplete"]) == ("west", [FAILED.reason])
+    assert failed.keys() == json.loads(as_json(made, Severity.INFO))["systems"][0].keys()
+    assert (failed["streams"], failed["counts"]["crit"]) == (None, None)
+    text = table(made, Severity.INFO, [FAILED])
+    assert "west (system): FAILED, nothing was evaluated: statsz failed" in text
+    text = markdown(made, Severity.INFO, [FAILED])
+    assert "# Audit of west\n\n**Failed, nothing was evaluated:** statsz failed" in text
 
 
-def test_a_system_that_answers_nothing_is_an_error_in_junit() -> None:
-    text = junit([], Severity.INFO, Severity.WARN, [SILENT])
+def test_a_failed_system_is_an_error_in_junit() -> None:
+    text = junit([], Severity.INFO, Severity.WARN, [FAILED])
     (suite,) = ET.fromstring(text)  # noqa: S314  our own
     assert (suite.get("name"), suite.get("tests"), suite.get("errors")) == ("west", "1", "1")
-    assert [error.get("message") for error in suite.iter("error")] == [SILENT.reason]
+    assert [error.get("message") for error in suite.iter("error")] == [FAILED.reason]
 
 
 def test_a_check_that_breaks_is_an_error_and_has_not_passed() -> None:
@@ -193,27 +193,31 @@ def test_a_check_that_breaks_is_an_error_and_has_not_passed() -> None:
     assert "ZeroDivisionError" in error.get("message", "")
     assert (suite.get("errors"), suite.get("skipped")) == ("1", "0")
     (system,) = json.loads(as_json([made], Severity.INFO))["systems"]
-    assert [(one["check"], one["broken"]) for one in system["not_judged"]] == [("breaks", True)]
+    assert [(one["check"], one["broken"]) for one in system["not_evaluated"]] == [("breaks", True)]
 
 
 def test_no_name_reaches_a_terminal_as_a_control_code() -> None:
     codes = "\x1b]0;owned\x07\x9b2J\u202e\x7f\r"
     hostile = Finding(evidence=codes, account="A", stream=f"S{codes}", consumer=codes)
-    made = audited(with_words(check("a-check", hostile)), gaps=(codes,))
-    made = replace(made, report=replace(made.report, strays=(StrayMute(codes, codes),)))
-    silent = [Unanswered("west", "system", codes)]
+    made = audited(with_texts(check("a-check", hostile)), gaps=(codes,))
+    made = replace(
+        made, report=replace(made.report, unknown_ignores=(UnknownIgnore(codes, codes),))
+    )
+    failed = [FailedSystem("west", "system", codes)]
     for text in (
-        table([made], Severity.INFO, silent),
-        markdown([made], Severity.INFO, silent),
-        junit([made], Severity.INFO, Severity.WARN, silent),
-        as_json([made], Severity.INFO, silent),
+        table([made], Severity.INFO, failed),
+        markdown([made], Severity.INFO, failed),
+        junit([made], Severity.INFO, Severity.WARN, failed),
+        as_json([made], Severity.INFO, failed),
     ):
         assert all(line.isprintable() for line in text.split("\n"))
-    told = json.loads(as_json([made], Severity.INFO))["systems"][0]["findings"][0]
-    assert told["evidence"] == codes, "a program gets the name as it is"
+    finding = json.loads(as_json([made], Severity.INFO))["systems"][0]["findings"][0]
+    assert finding["evidence"] == codes, "JSON holds the unchanged name"
 
 
 def test_the_code_of_a_mute_is_no_markup() -> None:
     made = audited(check("calm"))
-    made = replace(made, report=replace(made.report, strays=(StrayMute("`<b>`", "ORDERS"),)))
-    assert "- \\`\\<b\\>\\`, of ORDERS\n" in markdown([made], Severity.INFO)
+    made = replace(
+        made, report=replace(made.report, unknown_ignores=(UnknownIgnore("`<b>`", "ORDERS"),))
+    )
+    assert "- \\`\\<b\\>\\`, in ORDERS\n" in markdown([made], Severity.INFO)

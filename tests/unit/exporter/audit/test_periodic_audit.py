@@ -1,4 +1,4 @@
-"""The audit of a running system: when it is made, what it compares with, what it carries over."""
+"""The audit of a running system: schedule, comparison with earlier polls, carried findings."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,10 +9,10 @@ from support.exporter.models import NOW, consumer, consumer_config, server, snap
 from support.exporter.rendered_series import FULL
 
 from exporter import catalog
-from exporter.audit import periodic_audit as book_module
+from exporter.audit import periodic_audit
 from exporter.audit.check import Check, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.periodic_audit import CARRIED_SECONDS, SECOND_LOOK_SECONDS, AuditState
+from exporter.audit.periodic_audit import CARRIED_SECONDS, MIN_COMPARISON_SECONDS, AuditState
 from exporter.audit.report import Report
 from exporter.model import Replica, Snapshot
 from exporter.polling.pipeline import Digest, Found
@@ -35,96 +35,96 @@ def check(find: Callable[[AuditContext], Iterator[Finding]]) -> Check:
     )
 
 
-def find_unlimited(scene: AuditContext) -> Iterator[Finding]:
-    for row, config in scene.consumers:
+def find_unlimited(context: AuditContext) -> Iterator[Finding]:
+    for row, config in context.consumers:
         if config.max_deliver is None:
             yield Finding(evidence="", account=row.account, stream=row.stream, consumer=row.name)
-    for server_row in scene.servers:
+    for server_row in context.servers:
         if server_row.up and not server_row.jetstream:
             yield Finding(evidence="", server=server_row.name)
-    for stream_row, settings in scene.streams:
+    for stream_row, settings in context.streams:
         if settings.no_ack:
             yield Finding(evidence="", account=stream_row.account, stream=stream_row.name)
 
 
-def looking(*checks: Check) -> AuditState:
+def audit_state(*checks: Check) -> AuditState:
     return AuditState(interval=60.0, checks=checks or (check(find_unlimited),))
 
 
-def look(book: AuditState, seen: Snapshot, seconds: float = 0.0) -> Report:
+def poll(state: AuditState, current: Snapshot, seconds: float = 0.0) -> Report:
     moment = NOW + seconds
-    made = book.look(AuditContext(snapshot=changed(seen, taken=moment), now=moment))
+    made = state.update(AuditContext(snapshot=changed(current, taken=moment), now=moment))
     assert made is not None
     return made
 
 
 def names(report: Report) -> list[str]:
-    return [one.subject for one in report.told]
+    return [one.subject for one in report.findings]
 
 
 FAILING = snapshot(stream(), consumer("worker"))
-MENDED = snapshot(stream(), consumer("worker", config=consumer_config(max_deliver=5)))
+FIXED = snapshot(stream(), consumer("worker", config=consumer_config(max_deliver=5)))
 
 
-def test_an_audit_is_made_anew_when_its_time_has_come() -> None:
-    book = looking()
-    first = look(book, FAILING)
-    assert look(book, MENDED, 59.0) is first
-    assert names(look(book, MENDED, 60.0)) == []
+def test_an_audit_runs_again_after_the_interval() -> None:
+    state = audit_state()
+    first = poll(state, FAILING)
+    assert poll(state, FIXED, 59.0) is first
+    assert names(poll(state, FIXED, 60.0)) == []
 
 
 def test_a_clock_that_was_set_back_does_not_stop_the_audits() -> None:
-    book = looking()
-    first = look(book, FAILING)
-    assert look(book, FAILING, -3600.0) is not first
+    state = audit_state()
+    first = poll(state, FAILING)
+    assert poll(state, FAILING, -3600.0) is not first
 
 
-def test_an_audit_that_takes_long_is_made_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    def slow(scene: AuditContext, *_: Any) -> Report:
-        return Report("nats", scene.now, seconds=6.0)
+def test_a_slow_audit_runs_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(context: AuditContext, *_: Any) -> Report:
+        return Report("nats", context.now, seconds=6.0)
 
-    monkeypatch.setattr(book_module, "judge", slow)
-    book = looking()
-    first = look(book, FAILING)
-    assert look(book, FAILING, 119.0) is first
-    assert look(book, FAILING, 120.0) is not first
+    monkeypatch.setattr(periodic_audit, "evaluate", slow)
+    state = audit_state()
+    first = poll(state, FAILING)
+    assert poll(state, FAILING, 119.0) is first
+    assert poll(state, FAILING, 120.0) is not first
 
 
-def test_each_look_is_compared_with_one_that_is_minutes_older() -> None:
+def test_an_audit_compares_with_a_poll_minutes_earlier() -> None:
     seen: list[tuple[float, float | None]] = []
 
-    def remember(scene: AuditContext) -> Iterator[Finding]:
-        seen.append((scene.seconds, scene.earlier.now - NOW if scene.earlier else None))
+    def remember(context: AuditContext) -> Iterator[Finding]:
+        seen.append((context.seconds, context.earlier.now - NOW if context.earlier else None))
         yield from ()
 
-    book = looking(check(remember))
+    state = audit_state(check(remember))
     for seconds in range(0, 1200, 60):
-        look(book, FAILING, float(seconds))
+        poll(state, FAILING, float(seconds))
     assert seen[0] == (0.0, None)
     assert [compared for _, compared in seen[1:6]] == [0.0] * 5
     later = [apart for apart, _ in seen[6:]]
-    assert all(SECOND_LOOK_SECONDS <= apart <= 2 * SECOND_LOOK_SECONDS for apart in later)
+    assert all(MIN_COMPARISON_SECONDS <= apart <= 2 * MIN_COMPARISON_SECONDS for apart in later)
 
 
-def test_an_earlier_look_holds_neither_a_still_earlier_one_nor_too_many_rows(
+def test_an_earlier_poll_keeps_few_rows_and_no_earlier_poll(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kept: list[AuditContext] = []
 
-    def remember(scene: AuditContext) -> Iterator[Finding]:
-        if scene.earlier is not None:
-            kept.append(scene.earlier)
+    def remember(context: AuditContext) -> Iterator[Finding]:
+        if context.earlier is not None:
+            kept.append(context.earlier)
         yield from ()
 
-    book = looking(check(remember))
-    look(book, FAILING)
-    look(book, FAILING, 60.0)
-    monkeypatch.setattr(book_module, "MOST_EARLIER_CONSUMERS", 1)
-    book = looking(check(remember))
+    state = audit_state(check(remember))
+    poll(state, FAILING)
+    poll(state, FAILING, 60.0)
+    monkeypatch.setattr(periodic_audit, "MAX_EARLIER_CONSUMERS", 1)
+    state = audit_state(check(remember))
     behind = consumer("behind", replicas=(Replica("n2", 7, False, 1.0),))
     many = snapshot(stream(), consumer("worker"), behind)
-    look(book, many)
-    look(book, many, 60.0)
+    poll(state, many)
+    poll(state, many, 60.0)
     whole, slim = kept
     assert [row.name for row in whole.snapshot.consumers] == ["worker"]
     assert [row.name for row in slim.snapshot.consumers] == ["behind"]
@@ -136,69 +136,67 @@ DOWN = {"up": False, "reason": "no_leader"}
 
 
 @pytest.mark.parametrize(
-    "silent",
+    "down",
     [
         snapshot(stream(), consumer("worker", **DOWN)),
         snapshot(stream(), consumer("worker", config=None)),
         snapshot(stream(), complete=False),
     ],
-    ids=["no leader", "configuration unknown", "not listed in a partial answer"],
+    ids=["no leader", "configuration unknown", "not listed in a partial response"],
 )
-def test_what_was_found_of_a_consumer_that_does_not_answer_stays_for_an_hour(
-    silent: Snapshot,
+def test_findings_of_a_consumer_that_is_down_stay_for_an_hour(
+    down: Snapshot,
 ) -> None:
-    book = looking()
-    look(book, FAILING)
-    assert names(look(book, silent, 60.0)) == ["ORDERS > worker"]
-    assert names(look(book, silent, 60.0 + CARRIED_SECONDS)) == ["ORDERS > worker"]
-    assert names(look(book, silent, 121.0 + CARRIED_SECONDS)) == []
+    state = audit_state()
+    poll(state, FAILING)
+    assert names(poll(state, down, 60.0)) == ["ORDERS > worker"]
+    assert names(poll(state, down, 60.0 + CARRIED_SECONDS)) == ["ORDERS > worker"]
+    assert names(poll(state, down, 121.0 + CARRIED_SECONDS)) == []
 
 
-@pytest.mark.parametrize(
-    "later", [MENDED, snapshot(stream())], ids=["mended", "deleted, in a whole answer"]
-)
-def test_what_is_mended_or_gone_does_not_stay(later: Snapshot) -> None:
-    book = looking()
-    look(book, FAILING)
-    assert names(look(book, later, 60.0)) == []
+@pytest.mark.parametrize("later", [FIXED, snapshot(stream())], ids=["fixed", "deleted"])
+def test_fixed_and_deleted_assets_have_no_findings(later: Snapshot) -> None:
+    state = audit_state()
+    poll(state, FAILING)
+    assert names(poll(state, later, 60.0)) == []
 
 
-def test_what_was_found_of_a_server_that_is_down_stays() -> None:
-    book = looking()
-    assert names(look(book, snapshot(server("n1")))) == ["server n1"]
-    assert names(look(book, snapshot(server("n1", up=False)), 60.0)) == ["server n1"]
-    assert names(look(book, snapshot(server("n1", jetstream=True)), 120.0)) == []
+def test_findings_of_a_server_that_is_down_stay() -> None:
+    state = audit_state()
+    assert names(poll(state, snapshot(server("n1")))) == ["server n1"]
+    assert names(poll(state, snapshot(server("n1", up=False)), 60.0)) == ["server n1"]
+    assert names(poll(state, snapshot(server("n1", jetstream=True)), 120.0)) == []
 
 
-def test_history_is_asked_for_at_each_audit() -> None:
+def test_every_audit_reads_the_history() -> None:
     given: list[object] = []
 
-    def remember(scene: AuditContext) -> Iterator[Finding]:
-        given.append(scene.history)
+    def remember(context: AuditContext) -> Iterator[Finding]:
+        given.append(context.history)
         yield from ()
 
     responses: list[Any] = [None, object()]
-    book = AuditState(60.0, checks=(check(remember),), history=lambda: responses[len(given)])
-    look(book, FAILING)
-    look(book, FAILING, 60.0)
+    state = AuditState(60.0, checks=(check(remember),), history=lambda: responses[len(given)])
+    poll(state, FAILING)
+    poll(state, FAILING, 60.0)
     assert given == responses
 
 
-def test_checks_that_broke_are_counted_once_for_each_audit() -> None:
+def test_broken_checks_are_counted_once_per_audit() -> None:
     def breaks(_: AuditContext) -> Iterator[Finding]:
         raise ZeroDivisionError
 
-    book = looking(check(breaks))
+    audit = audit_state(check(breaks))
     state = SystemState(stale_after=45.0)
-    state = state.audited(look(book, FAILING)).audited(book.report)
+    state = state.audited(poll(audit, FAILING)).audited(audit.report)
     assert state.errors == {("audit", "internal"): 1}
-    state = state.audited(look(book, FAILING, 60.0)).audited(None)
+    state = state.audited(poll(audit, FAILING, 60.0)).audited(None)
     assert state.errors == {("audit", "internal"): 2}
-    assert state.report is book.report
+    assert state.report is audit.report
 
 
-def test_a_digest_audits_what_it_serves() -> None:
-    digest = Digest(Renderer("nats", FULL), audit=looking())
+def test_the_pipeline_audits_each_snapshot() -> None:
+    digest = Digest(Renderer("nats", FULL), audit=audit_state())
     made = digest.take(FAILING, Found())
     assert made.report is not None
     assert names(made.report) == ["ORDERS > worker"]

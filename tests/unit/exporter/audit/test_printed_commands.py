@@ -1,4 +1,4 @@
-"""Commands as a report prints them: a name is never a flag, and none is made up."""
+"""Printed commands: a name is never parsed as a flag, unknown names stay placeholders."""
 
 import shlex
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""One system looked at for an audit: which polls are made, and what counts as not answered."""
+"""Polling one system for an audit: number of polls, and what makes the result incomplete."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,22 +11,22 @@ from support.exporter.models import NOW, consumer, consumer_config, server, snap
 
 from exporter.audit.check import Need
 from exporter.audit.command import system_poll
-from exporter.audit.command.system_poll import LookOptions, NoResponseError, SystemLook
+from exporter.audit.command.system_poll import AuditOptions, NoResponseError, SystemAudit
 from exporter.audit.context import AuditSettings
-from exporter.audit.output.system_audit import Audited
+from exporter.audit.output.system_audit import AuditedSystem
 from exporter.model import MetaGroup, Outcome, Snapshot
 from exporter.settings.config import SourceName, SystemSettings
 
 SEEN = snapshot(stream(), consumer("worker"), server())
 FIRST = check("a-check", ORDERS)
-SECOND = check("compares", ORDERS, needs=frozenset({Need.SECOND_LOOK}))
+SECOND = check("compares", ORDERS, needs=frozenset({Need.SECOND_POLL}))
 DENIED = Outcome("consumer_list", False, 0.1, "permission", "denied")
 LISTED = Outcome("stream_list", True, 0.1)
 
 
 @dataclass
 class Source:
-    """Gives these snapshots, one by one."""
+    """Returns these snapshots one by one."""
 
     seen: list[Snapshot]
     closed: bool = False
@@ -50,31 +50,31 @@ async def audited(
     seen: Sequence[Snapshot],
     source: SourceName = "account",
     **options: Any,
-) -> tuple[Audited, Source]:
+) -> tuple[AuditedSystem, Source]:
     given = Source(list(seen))
     monkeypatch.setattr(system_poll, "make_source", lambda _: given)
     url = "http://h:8222" if source == "monitor" else "nats://h:4222"
-    look = SystemLook(
+    system_audit = SystemAudit(
         SystemSettings(name="nats", source=source, urls=(url,)),
-        LookOptions(checks=(FIRST, SECOND), settings=AuditSettings(), timeout=1.0, **options),
+        AuditOptions(checks=(FIRST, SECOND), settings=AuditSettings(), timeout=1.0, **options),
         lambda _: None,
     )
     try:
-        return await look.audit(), given
+        return await system_audit.audit(), given
     finally:
         assert given.closed
 
 
-async def test_an_account_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_account_is_polled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     found, source = await audited(monkeypatch, [succeeded()])
     assert source.polls == 1
-    assert [one.check.code for one in found.report.told] == ["a-check"]
-    assert [one.check.code for one in found.report.not_done] == ["compares"]
+    assert [one.check.code for one in found.report.findings] == ["a-check"]
+    assert [one.check.code for one in found.report.not_evaluated] == ["compares"]
     assert (found.streams, found.consumers, found.gaps) == (1, 1, ())
 
 
 @pytest.mark.parametrize(("ok", "polls"), [(True, 1), (False, 2)])
-async def test_subscriptions_that_were_not_read_are_asked_for_again(
+async def test_failed_subscriptions_are_requested_again(
     monkeypatch: pytest.MonkeyPatch, ok: bool, polls: int
 ) -> None:
     read = Outcome("subsz", ok, 0.1, "" if ok else "size", "")
@@ -83,15 +83,17 @@ async def test_subscriptions_that_were_not_read_are_asked_for_again(
     assert found.gaps == ()
 
 
-async def test_a_watch_is_a_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_watch_adds_a_second_poll(monkeypatch: pytest.MonkeyPatch) -> None:
     found, source = await audited(monkeypatch, [succeeded()], watch=0.01)
     assert source.polls == 2
-    assert [one.check.code for one in found.report.told] == ["a-check", "compares"]
+    assert [one.check.code for one in found.report.findings] == ["a-check", "compares"]
 
 
-async def test_nothing_answered_is_told_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    failed = Outcome("stream_list", False, 0.1, "connection", "nobody there")
-    with pytest.raises(NoResponseError, match=r"stream_list failed \(connection\): nobody there"):
+async def test_no_response_is_an_error_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = Outcome("stream_list", False, 0.1, "connection", "no servers available")
+    with pytest.raises(
+        NoResponseError, match=r"stream_list failed \(connection\): no servers available"
+    ):
         await audited(monkeypatch, [succeeded(failed)])
 
 
@@ -100,21 +102,21 @@ async def test_what_was_not_listed_is_a_gap(monkeypatch: pytest.MonkeyPatch) -> 
     assert found.gaps == ("consumer_list (permission): denied",)
 
 
-async def test_a_gap_stays_until_the_question_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_gap_stays_until_the_request_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
     state = Outcome("jsz", True, 0.1)
     failed = Outcome("jsz_config", False, 0.1, "timeout", "too late")
-    looks = [succeeded(state, failed), succeeded(state)]
-    found, _ = await audited(monkeypatch, looks, "system", watch=0.01)
+    snapshots = [succeeded(state, failed), succeeded(state)]
+    found, _ = await audited(monkeypatch, snapshots, "system", watch=0.01)
     assert found.gaps == ("jsz_config (timeout): too late",)
-    looks = [succeeded(state, failed), succeeded(state, Outcome("jsz_config", True, 0.1))]
-    found, _ = await audited(monkeypatch, looks, "system", watch=0.01)
+    snapshots = [succeeded(state, failed), succeeded(state, Outcome("jsz_config", True, 0.1))]
+    found, _ = await audited(monkeypatch, snapshots, "system", watch=0.01)
     assert found.gaps == ()
 
 
 @pytest.mark.parametrize(
     ("source", "gaps"), [("system", ()), ("monitor", ("varz (http_status): 500",))]
 )
-async def test_questions_beside_the_state_are_no_gap(
+async def test_requests_beside_the_state_are_no_gap(
     monkeypatch: pytest.MonkeyPatch, source: SourceName, gaps: tuple[str, ...]
 ) -> None:
     beside = Outcome("varz", False, 0.1, "http_status", "500")
@@ -126,21 +128,21 @@ async def test_a_server_that_is_missed_is_a_gap(monkeypatch: pytest.MonkeyPatch)
     servers = (server("n1"), server("n2", up=False))
     seen = succeeded(servers=servers, servers_expected=2, servers_responding=1)
     found, _ = await audited(monkeypatch, [seen])
-    assert found.gaps == ("1 of the servers: n2",)
+    assert found.gaps == ("1 server did not respond: n2",)
 
 
 async def test_streams_that_are_down_are_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = (stream("R1_6", up=False), stream("FINE"), stream("R1_4", up=False, config=None))
     found, _ = await audited(monkeypatch, [succeeded(streams=rows)])
-    assert found.gaps == ("2 streams do not answer: R1_4, R1_6",)
+    assert found.gaps == ("2 streams did not respond: R1_4, R1_6",)
 
 
 async def test_assets_without_a_configuration_are_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = succeeded(streams=(stream(config=None),), consumers=(consumer("new", config=None),))
     found, _ = await audited(monkeypatch, [seen])
     assert found.gaps == (
-        "1 stream has no known configuration: ORDERS",
-        "1 consumer has no known configuration: ORDERS > new",
+        "1 stream without known configuration: ORDERS",
+        "1 consumer without known configuration: ORDERS > new",
     )
 
 
@@ -148,28 +150,31 @@ async def test_of_many_that_are_down_a_few_are_named(monkeypatch: pytest.MonkeyP
     rows = tuple(consumer(f"c{number}", up=False) for number in range(7))
     found, _ = await audited(monkeypatch, [succeeded(consumers=rows)])
     few = ", ".join(f"ORDERS > c{number}" for number in range(5))
-    assert found.gaps == (f"7 consumers do not answer: {few} and 2 more",)
+    assert found.gaps == (f"7 consumers did not respond: {few} and 2 more",)
 
 
-async def test_consumers_that_nobody_judges_are_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_internal_consumers_are_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     own = consumer("source", up=False, config=consumer_config(internal=True))
     found, _ = await audited(monkeypatch, [succeeded(consumers=(own,))])
     assert found.gaps == ()
 
 
-async def test_what_answers_at_the_second_look_is_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = [succeeded(streams=(stream(up=False),)), succeeded()]
-    found, _ = await audited(monkeypatch, looks, watch=0.01)
+async def test_assets_that_respond_to_the_second_poll_are_no_gap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    snapshots = [succeeded(streams=(stream(up=False),)), succeeded()]
+    found, _ = await audited(monkeypatch, snapshots, watch=0.01)
     assert found.gaps == ()
 
 
 @pytest.mark.parametrize(
-    ("size", "gaps"), [(3, ("1 of the 3 servers of the meta group",)), (2, ()), (None, ())]
+    ("size", "gaps"),
+    [(3, ("1 of 3 servers of the meta group did not respond",)), (2, ()), (None, ())],
 )
 async def test_a_member_of_the_meta_group_that_was_never_seen_is_a_gap(
     monkeypatch: pytest.MonkeyPatch, size: int | None, gaps: tuple[str, ...]
 ) -> None:
-    # Who runs no JetStream does not stand in for a member.
+    # A server without JetStream is not a member.
     servers = (server("n1", jetstream=True), server("n2", jetstream=True), server("edge"))
     meta = MetaGroup(leader="n1", size=size)
     seen = succeeded(servers=servers, meta=meta, servers_expected=3, servers_responding=3)
@@ -177,11 +182,11 @@ async def test_a_member_of_the_meta_group_that_was_never_seen_is_a_gap(
     assert found.gaps == gaps
 
 
-async def test_a_member_that_is_known_to_be_down_is_told_once(
+async def test_a_member_that_is_down_is_reported_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     servers = (server("n1", jetstream=True), server("n2", up=False))
     meta = MetaGroup(leader="n1", size=2)
     seen = succeeded(servers=servers, meta=meta, servers_expected=2, servers_responding=1)
     found, _ = await audited(monkeypatch, [seen], "system")
-    assert found.gaps == ("1 of the servers: n2",)
+    assert found.gaps == ("1 server did not respond: n2",)

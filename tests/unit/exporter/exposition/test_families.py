@@ -1,4 +1,4 @@
-"""Families, headers and formats: what stands once, in which order, for which reader."""
+"""Families, headers and formats: what appears once, in which order, for which reader."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FINDING = metric("consumer_config_finding", Kind.INFO, subject=Subject.CONSUMER)
 SECONDS = metric("stream_age_seconds", unit=Unit.SECONDS)
 
 
-def test_a_family_stands_once_with_the_lines_of_every_system() -> None:
+def test_a_family_appears_once_with_the_lines_of_every_system() -> None:
     first = [block_of(GAUGE, (("a", "1"), 1)), block_of(COUNTER, (("a", "1"), 2))]
     second = [block_of(GAUGE, (("b", "1"), 3)), block_of(COUNTER, (("b", "1"), 4))]
     assert text_of([first, second], Format.TEXT) == (
@@ -48,7 +48,7 @@ def test_a_family_stands_once_with_the_lines_of_every_system() -> None:
     )
 
 
-def test_families_stand_in_catalogue_order_whatever_the_systems_have() -> None:
+def test_families_are_in_catalogue_order_whatever_the_systems_have() -> None:
     later, middle, sooner = catalog.STREAM_UP, catalog.CONSUMER_VERDICT, catalog.CONSUMER_UP
     first, second = [(later, 1), (sooner, 1)], [(middle, 0)]
     blocks = [

@@ -57,7 +57,7 @@ def test_a_segment_ends_on_a_byte_and_is_not_the_last_block() -> None:
         assert not reader.eof
 
 
-def test_a_segment_does_not_look_back_at_its_neighbour() -> None:
+def test_a_segment_does_not_refer_to_its_neighbour() -> None:
     text = os.urandom(3_000)
     first, second = compress([text]), compress([text])
     assert first.data == second.data
@@ -73,14 +73,14 @@ def test_the_trailer_holds_the_size_modulo_two_to_the_32() -> None:
     assert join_gzip([huge])[-4:] == (5).to_bytes(4, "little")
 
 
-def test_a_large_segment_is_inflated_in_pieces() -> None:
+def test_a_large_segment_is_inflated_in_chunks() -> None:
     text = os.urandom(300_000)
-    pieces = list(inflate(compress([text])))
-    assert len(pieces) > 1
-    assert b"".join(pieces) == text
+    chunks = list(inflate(compress([text])))
+    assert len(chunks) > 1
+    assert b"".join(chunks) == text
 
 
-def test_an_empty_segment_has_no_pieces() -> None:
+def test_an_empty_segment_has_no_chunks() -> None:
     assert list(inflate(compress([]))) == []
 
 

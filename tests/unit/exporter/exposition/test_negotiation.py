@@ -84,6 +84,6 @@ def test_gzip_is_sent_to_those_who_take_it(accept_encoding: str, expected: bool)
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=255)))
-def test_no_header_is_too_strange_to_be_answered(header: str) -> None:
+def test_no_header_is_too_strange_to_be_served(header: str) -> None:
     assert choose_format(header) in Format
     assert accepts_gzip(header) in (True, False)

@@ -119,7 +119,7 @@ def test_numbers_that_are_not_finite_are_spelt_as_prometheus_does(
     assert b"".join(write_lines(column)).decode().endswith(f'stream="c"}} {word}\n')
 
 
-def test_a_label_that_looks_like_a_value_is_left_alone() -> None:
+def test_a_label_that_resembles_a_value_is_left_alone() -> None:
     column = column_of(GAUGE, [((" nan", "null"), math.nan), ((" inf\n", "True"), 1)])
     assert b"".join(write_lines(column)).decode() == (
         'streamgauge_stream_depth{system=" nan",stream="null"} NaN\n'

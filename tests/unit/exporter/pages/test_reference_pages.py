@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import pytest
 
 from exporter import catalog
-from exporter.pages.reference.markdown_to_html import inline, to_document
+from exporter.pages.reference.markdown_to_html import to_document
 from exporter.pages.reference.page import REFERENCES, doc_links, docs_page, docs_policy
 from exporter.settings.flags import FLAGS
 
@@ -125,15 +125,24 @@ def test_text_is_escaped_everywhere() -> None:
     assert html.count("&lt;script&gt;") == 6  # five texts, and the anchor of the row
 
 
+def test_links_to_other_pages_are_links_and_scripts_are_not() -> None:
+    html = to_document("[Checks](checks#no_limits) [bad](javascript:alert(1)) ![x](y.png)").html
+    assert '<a href="checks#no_limits">Checks</a>' in html
+    assert '<a href="javascript' not in html
+    assert "<img" not in html
+
+
 def test_a_table_keeps_a_bar_inside_a_cell() -> None:
     html = to_document("| flag | meaning |\n|---|---|\n| `--detail core\\|full` | a \\| b |\n").html
-    assert '<tr id="--detail"><th scope="row"><code>--detail core|full</code></th>' in html
+    assert '<tr id="--detail">\n<th scope="row"><code>--detail core|full</code></th>' in html
     assert '<td class="wide">a | b</td>' in html
 
 
 def test_long_names_may_break_between_their_words_only() -> None:
-    assert inline("`a_long.name`") == "<code>a_<wbr>long.<wbr>name</code>"
+    html = to_document("`a_long.name`").html
+    assert html == "<p><code>a_<wbr>long.<wbr>name</code></p>"
 
 
 def test_code_keeps_its_lines() -> None:
-    assert to_document("```yaml\na: 1\n\n# b\n```\n").html == "<pre><code>a: 1\n\n# b</code></pre>"
+    html = to_document("```yaml\na: 1\n\n# b\n```\n").html
+    assert html == '<pre><code class="language-yaml">a: 1\n\n# b\n</code></pre>'

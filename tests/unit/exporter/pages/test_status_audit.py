@@ -4,12 +4,12 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from support.audit.reports import ORDERS, WORKER, check, judged, muted_consumer, scene
+from support.audit.reports import ORDERS, WORKER, audit_context, check, evaluated, muted_consumer
 from support.exporter.status_views import HEALTHY, HOSTILE, page_of
 
 from exporter.audit.check import Finding, Need, Severity
 from exporter.audit.report import Report
-from exporter.pages.status.audit_view import MOST_PER_CHECK, audit_view
+from exporter.pages.status.audit_view import MAX_PER_CHECK, audit_view
 from exporter.pages.status.view import AuditView, Level, troubles
 
 COMMANDS = ("nats consumer edit STREAM CONSUMER --max-deliver 5",)
@@ -32,23 +32,23 @@ def words(view: AuditView) -> str:
 def report(severity: Severity = Severity.WARN) -> Report:
     made = replace(check("a-check", WORKER, ORDERS, severity=severity), commands=COMMANDS)
     lacking = check("a-history", needs=frozenset({Need.HISTORY}))
-    return judged(scene(muted_consumer("a-check", "a-typo")), made, lacking)
+    return evaluated(audit_context(muted_consumer("a-check", "a-typo")), made, lacking)
 
 
 def test_a_finding_shows_its_evidence_and_what_to_do() -> None:
     text = words(audit_view(report()))
-    assert "Audit 0 crit, 1 warn, 0 info, 1 muted; 2 checks, 1 not judged" in text
+    assert "Audit 0 crit, 1 warn, 0 info, 1 muted; 2 checks, 1 not evaluated" in text
     assert "warn a-check A title (1, 1 muted)" in text
     assert "ORDERS 1 of 2" in text
     assert "ORDERS > worker 3 of 5 muted by consumer metadata" in text
     assert "A reason.A remedy.nats consumer edit ORDERS CONSUMER --max-deliver 5" in text
 
 
-def test_what_was_not_judged_is_told_with_the_reason() -> None:
+def test_what_was_not_judged_is_reported_with_the_reason() -> None:
     text = words(audit_view(report()))
     assert "needs the rollups of an archive: --rollups PATH, or audit.rollups" in text
     assert "in the settings: a-history" in text
-    assert "a mute that names no check: a-typo (ORDERS > worker)" in text
+    assert "ignored code that matches no check: a-typo (ORDERS > worker)" in text
 
 
 def test_each_check_links_to_its_description() -> None:
@@ -56,32 +56,35 @@ def test_each_check_links_to_its_description() -> None:
 
 
 @pytest.mark.parametrize(
-    ("severity", "told"), [(Severity.CRIT, True), (Severity.WARN, False), (Severity.INFO, False)]
+    ("severity", "reported"),
+    [(Severity.CRIT, True), (Severity.WARN, False), (Severity.INFO, False)],
 )
-def test_only_what_is_grave_is_a_trouble_of_the_system(severity: Severity, told: bool) -> None:
+def test_only_what_is_grave_is_a_trouble_of_the_system(severity: Severity, reported: bool) -> None:
     found = troubles(replace(HEALTHY, audit=audit_view(report(severity))))
-    assert bool(found) is told
-    if told:
-        assert found[0].level is Level.LOOK
+    assert bool(found) is reported
+    if reported:
+        assert found[0].level is Level.WARNING
         assert found[0].text == "The audit found a-check: A title (ORDERS)"
 
 
-def test_what_everybody_muted_is_no_trouble() -> None:
+def test_what_is_muted_is_no_trouble() -> None:
     made = check("a-check", WORKER, severity=Severity.CRIT)
-    view = audit_view(judged(scene(muted_consumer("a-check")), made))
+    view = audit_view(evaluated(audit_context(muted_consumer("a-check")), made))
     assert troubles(replace(HEALTHY, audit=view)) == ()
 
 
 def test_many_findings_of_one_check_are_counted() -> None:
-    many = [Finding(evidence="", stream=f"S{number:03d}") for number in range(MOST_PER_CHECK + 7)]
-    (shown,) = audit_view(judged(scene(), check("a-check", *many))).checks
-    assert (len(shown.found), shown.more, shown.active) == (MOST_PER_CHECK, 7, MOST_PER_CHECK + 7)
-    assert "and 7 more" in words(audit_view(judged(scene(), check("a-check", *many))))
+    many = [Finding(evidence="", stream=f"S{number:03d}") for number in range(MAX_PER_CHECK + 7)]
+    (shown,) = audit_view(evaluated(audit_context(), check("a-check", *many))).checks
+    assert (len(shown.found), shown.more, shown.active) == (MAX_PER_CHECK, 7, MAX_PER_CHECK + 7)
+    assert "and 7 more" in words(audit_view(evaluated(audit_context(), check("a-check", *many))))
 
 
 def test_nothing_that_a_name_or_an_error_holds_becomes_markup() -> None:
     hostile = Finding(evidence=HOSTILE + " nats://user:secret@host", stream=HOSTILE)
-    page = page_of(replace(HEALTHY, audit=audit_view(judged(scene(), check("a-check", hostile)))))
+    page = page_of(
+        replace(HEALTHY, audit=audit_view(evaluated(audit_context(), check("a-check", hostile))))
+    )
     assert "<img" not in page
     assert page.count("<script>") == 1
     assert "secret" not in page
@@ -89,4 +92,4 @@ def test_nothing_that_a_name_or_an_error_holds_becomes_markup() -> None:
 
 def test_without_an_audit_there_is_no_section() -> None:
     assert "Audit" not in page_of(HEALTHY)
-    assert "Nothing was found." in words(audit_view(judged(scene(), check("a-check"))))
+    assert "No findings." in words(audit_view(evaluated(audit_context(), check("a-check"))))

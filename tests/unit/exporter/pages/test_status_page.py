@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.exporter.status_views import ANSWERED, HEALTHY, HOSTILE, consumer, page_of, view_of
+from support.exporter.status_views import HEALTHY, HOSTILE, SUCCEEDED, consumer, page_of, view_of
 
 from exporter.pages.status.page import content_security_policy
 from exporter.pages.status.view import (
@@ -72,57 +72,57 @@ class Outline(HTMLParser):
         return [row for row in self.rows if len(row) == 11 and row[0] != "Account"]
 
 
-def test_a_healthy_system_is_told_in_one_line() -> None:
+def test_a_healthy_system_is_reported_in_one_line() -> None:
     expected = (
-        "demo: fresh, 3 s ago · 2 of 2 requests answered · 1/1 servers · 12 streams · 34 consumers"
+        "demo: fresh, 3 s ago · 2 of 2 requests succeeded · 1/1 servers · 12 streams · 34 consumers"
     )
     assert expected in Outline(page_of(HEALTHY)).words
     assert troubles(HEALTHY) == ()
-    assert overall(view_of(HEALTHY)).level is Level.FINE
+    assert overall(view_of(HEALTHY)).level is Level.OK
 
 
 def test_a_system_that_waits_claims_no_counts() -> None:
     waiting = replace(HEALTHY, state="waiting", age_seconds=None, servers_responding=0, requests=())
     assert headline(waiting) == (
-        "waiting for the first answer",
-        "0 of 0 requests answered",
+        "waiting for the first response",
+        "0 of 0 requests succeeded",
         "0/1 servers",
     )
-    assert overall(view_of(waiting)).text == "demo has not answered yet"
+    assert overall(view_of(waiting)).text == "demo has not responded yet"
 
 
-def test_a_stale_system_says_since_when_and_what_follows() -> None:
+def test_a_stale_system_shows_since_when_and_what_follows() -> None:
     stale = replace(HEALTHY, state="stale", age_seconds=252.0)
     (trouble,) = troubles(stale)
-    assert trouble.level is Level.WRONG
-    assert trouble.text.startswith("No usable answer for 4 min.")
-    assert "left out of /metrics" in trouble.text
-    assert overall(view_of(HEALTHY, stale)).text == "demo needs attention"
+    assert trouble.level is Level.CRITICAL
+    assert trouble.text.startswith("No usable response for 4 min.")
+    assert "absent from /metrics" in trouble.text
+    assert overall(view_of(HEALTHY, stale)).text == "demo has critical problems"
 
 
-def test_questions_that_failed_for_one_reason_share_a_sentence() -> None:
-    failed = replace(ANSWERED, ok=False, reason="timeout", detail="no answer within 2 s")
+def test_requests_that_failed_for_one_reason_share_a_sentence() -> None:
+    failed = replace(SUCCEEDED, ok=False, reason="timeout", detail="no response within 2 s")
     partial = replace(
-        HEALTHY, state="partial", requests=(ANSWERED, failed, replace(failed, request="varz"))
+        HEALTHY, state="partial", requests=(SUCCEEDED, failed, replace(failed, request="varz"))
     )
     assert [trouble.text for trouble in troubles(partial)] == [
-        "consumer_list and varz were not answered: timeout: no answer within 2 s"
+        "consumer_list and varz failed: timeout: no response within 2 s"
     ]
 
 
 def test_a_failure_without_a_reason_is_not_passed_over() -> None:
-    partial = replace(HEALTHY, state="partial", requests=(replace(ANSWERED, ok=False),))
-    assert "consumer_list was not answered: no reason given" in Outline(page_of(partial)).words
+    partial = replace(HEALTHY, state="partial", requests=(replace(SUCCEEDED, ok=False),))
+    assert "consumer_list failed: no reason given" in Outline(page_of(partial)).words
 
 
 def test_a_partial_poll_is_never_called_fine() -> None:
-    assert replace(HEALTHY, state="partial").level is Level.LOOK
+    assert replace(HEALTHY, state="partial").level is Level.WARNING
 
 
 def test_missing_servers_are_named_and_come_first() -> None:
     down = ServerView("n2", "2.14.6", up=False, detail="last seen 2 min ago")
     system = replace(HEALTHY, servers_expected=2, servers=(*HEALTHY.servers, down))
-    assert [trouble.text for trouble in troubles(system)] == ["1 of 2 servers did not answer: n2"]
+    assert [trouble.text for trouble in troubles(system)] == ["1 of 2 servers did not respond: n2"]
     servers = [row[0] for row in Outline(page_of(system)).rows if len(row) == 4]
     assert servers == ["Server", "n2", "n1"]
 
@@ -130,12 +130,12 @@ def test_missing_servers_are_named_and_come_first() -> None:
 def test_many_healthy_servers_are_folded_away_but_not_when_one_is_down() -> None:
     servers = tuple(ServerView(f"n{number}", "2.15.1", up=True) for number in range(9))
     healthy = replace(HEALTHY, servers=servers)
-    sick = replace(HEALTHY, servers=(*servers, ServerView("n9", "", up=False)))
+    with_down = replace(HEALTHY, servers=(*servers, ServerView("n9", "", up=False)))
     assert page_of(healthy).count("<details open>") == 1
-    assert page_of(sick).count("<details open>") == 2
+    assert page_of(with_down).count("<details open>") == 2
 
 
-def test_sick_consumers_are_named_gravest_first() -> None:
+def test_unhealthy_consumers_are_named_gravest_first() -> None:
     rows = (
         replace(consumer("slow"), verdict="falling behind"),
         replace(consumer("lost"), up=False),
@@ -149,20 +149,20 @@ def test_sick_consumers_are_named_gravest_first() -> None:
     ]
 
 
-def test_counts_of_sick_consumers_are_lower_bounds_when_rows_were_cut() -> None:
+def test_counts_of_unhealthy_consumers_are_lower_bounds_when_rows_were_cut() -> None:
     rows = (replace(consumer("slow"), verdict="falling behind"),)
     (trouble,) = troubles(replace(HEALTHY, consumer_rows=rows, consumers_hidden=5))
     assert trouble.text.startswith("At least 1 consumer: falling behind")
 
 
-def test_a_level_is_told_by_a_symbol_and_words_and_not_by_colour_alone() -> None:
+def test_a_level_is_shown_by_a_symbol_and_words_and_not_by_colour_alone() -> None:
     system = replace(HEALTHY, consumer_rows=(replace(consumer(), verdict="redelivery loop"),))
     (row,) = Outline(page_of(system)).consumer_rows()
     assert row[3] == "▲ redelivery loop"
-    assert "▲ demo needs a look" in Outline(page_of(system)).words
+    assert "▲ demo has warnings" in Outline(page_of(system)).words
 
 
-def test_rows_stand_by_backlog_and_unknown_ones_last() -> None:
+def test_rows_are_sorted_by_backlog_and_unknown_ones_last() -> None:
     rows = (consumer("few", 9), replace(consumer("gone", 0), up=False), consumer("many", 1_000_000))
     found = Outline(page_of(replace(HEALTHY, consumer_rows=rows))).consumer_rows()
     assert [(row[2], row[4]) for row in found] == [
@@ -173,17 +173,17 @@ def test_rows_stand_by_backlog_and_unknown_ones_last() -> None:
     assert set(found[2][4:10]) == {"–"}
 
 
-def test_what_was_cut_is_said() -> None:
+def test_what_was_cut_is_reported() -> None:
     rows = tuple(consumer(f"c{number}", number) for number in range(1000))
     page = page_of(replace(HEALTHY, consumer_rows=rows, consumers_hidden=99_000))
     assert "1,000 of 100,000 shown, worst backlog first" in Outline(page).words
     assert len(page.encode()) < 400_000
 
 
-def test_a_system_without_streams_says_what_to_do() -> None:
+def test_a_system_without_streams_shows_what_to_do() -> None:
     empty = replace(HEALTHY, streams=0, consumers=0, consumer_rows=())
     assert (
-        "No streams yet. Make one, for example with nats stream add"
+        "No streams yet. Create one, for example with nats stream add"
         in Outline(page_of(empty)).words
     )
     assert "check that account" in page_of(empty)
@@ -192,20 +192,20 @@ def test_a_system_without_streams_says_what_to_do() -> None:
 
 def test_streams_without_consumers_are_not_called_missing() -> None:
     page = page_of(replace(HEALTHY, consumers=0, consumer_rows=()))
-    assert "12 streams, and no consumer on them yet." in page
+    assert "12 streams without consumers." in page
 
 
-def test_nothing_is_called_empty_while_a_question_is_open() -> None:
-    failed = replace(ANSWERED, ok=False, reason="timeout")
+def test_nothing_is_called_empty_while_a_request_is_open() -> None:
+    failed = replace(SUCCEEDED, ok=False, reason="timeout")
     for state in ("partial", "stale", "waiting"):
         system = replace(HEALTHY, state=state, streams=0, consumer_rows=(), requests=(failed,))
         assert "No streams yet" not in page_of(system)
-        assert "Nothing is known at the moment" in page_of(system)
+        assert "No data at the moment" in page_of(system)
 
 
 def test_a_password_in_an_address_or_an_error_is_never_shown() -> None:
     address = "nats://someone:p@ss/word@host:4222"
-    failed = replace(ANSWERED, ok=False, reason="connection", detail=f"cannot reach {address}")
+    failed = replace(SUCCEEDED, ok=False, reason="connection", detail=f"cannot reach {address}")
     page = page_of(replace(HEALTHY, targets=(address,), state="partial", requests=(failed,)))
     assert "word" not in re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.DOTALL)
     assert "nats://host:4222" in page
@@ -279,7 +279,7 @@ def test_links_lead_to_the_endpoints_and_the_documents() -> None:
         (93_600, "1 d 2 h"),
     ],
 )
-def test_times_are_told_in_units_a_person_uses(seconds: float | None, words: str) -> None:
+def test_times_are_reported_in_units_a_person_uses(seconds: float | None, words: str) -> None:
     assert span(seconds) == words
 
 

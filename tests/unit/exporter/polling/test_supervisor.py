@@ -189,9 +189,9 @@ async def test_a_mistake_of_ours_in_a_reload_changes_nothing_either(
 async def test_what_takes_a_restart_is_told_at_every_reload(
     watch: Watch, file: File, caplog: pytest.LogCaptureFixture
 ) -> None:
-    file.content = replace(AT_START, listen="127.0.0.1:1")
+    file.content = replace(AT_START, web=replace(AT_START.web, listen_address="127.0.0.1:1"))
     for _ in range(2):
-        assert (await watch.reload()).text == "reloaded; listen takes a restart"
+        assert (await watch.reload()).text == "reloaded; web.listen_address takes a restart"
     warnings = [each for each in caplog.records if each.levelno == logging.WARNING]
     assert len(warnings) == 2
     file.content = AT_START

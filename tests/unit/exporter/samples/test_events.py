@@ -1,4 +1,4 @@
-"""What was heard, as series: which appear, for whom, and which do not."""
+"""What was received, as series: which appear, for whom, and which do not."""
 
 from collections.abc import Sequence
 
@@ -69,7 +69,9 @@ def key(name: str, **labels: str) -> Series:
 
 
 @pytest.mark.parametrize("fmt", Format)
-def test_only_what_was_heard_of_living_assets_has_series(counts: EventCounts, fmt: Format) -> None:
+def test_only_what_was_received_of_living_assets_has_series(
+    counts: EventCounts, fmt: Format
+) -> None:
     found = series(columns(counts), fmt)
     buckets = {each for each in found if each[0] == "consumer_ack_seconds_bucket"}
     worker = {"stream": "ORDERS", "consumer": "worker"}
@@ -90,11 +92,11 @@ def test_only_what_was_heard_of_living_assets_has_series(counts: EventCounts, fm
     assert found[key("consumer_ack_seconds_bucket", le="0.025", **worker)] == 1
 
 
-def test_when_nothing_was_heard_there_is_no_series() -> None:
+def test_when_nothing_was_received_there_is_no_series() -> None:
     assert series(columns(EventCounts())) == {}
 
 
-def test_the_exporter_says_whether_it_listens() -> None:
+def test_the_exporter_shows_whether_it_listens() -> None:
     said = EventCounts(connected_since=12.5, tap=TapState("APP", active=False, dropped=3))
     assert {(sample.metric, sample.labels): sample.value for sample in event_self_samples("x", said)} == {
         (catalog.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS, ("x",)): 12.5,

@@ -1,7 +1,7 @@
 """Findings as series: counted by stream, named by consumer, kept while nothing changes."""
 
 import pytest
-from support.audit.reports import ORDERS, WORKER, check, judged, muted_consumer, scene
+from support.audit.reports import ORDERS, WORKER, audit_context, check, evaluated, muted_consumer
 from support.exporter.models import consumer, snapshot, stream
 from support.exporter.rendered_series import FULL, samples_of, text_of
 
@@ -38,8 +38,8 @@ def found(renderer: Renderer, report: Report | None, seen: Snapshot = SEEN) -> S
 
 
 def test_findings_are_counted_by_stream_and_named_by_consumer() -> None:
-    report = judged(
-        scene(),
+    report = evaluated(
+        audit_context(),
         check("a-check", ORDERS, WORKER, OTHER, GONE, SERVER),
         check("b-check", WORKER, severity=Severity.CRIT),
     )
@@ -54,7 +54,7 @@ def test_findings_are_counted_by_stream_and_named_by_consumer() -> None:
 
 def test_a_consumer_that_fails_a_check_twice_counts_once() -> None:
     """Two lines of one series would make Prometheus refuse the whole scrape."""
-    report = judged(scene(), check("a-check", WORKER, WORKER))
+    report = evaluated(audit_context(), check("a-check", WORKER, WORKER))
     assert found(Renderer("nats", FULL), report) == {
         ("ORDERS", "", "a-check", "warn", "1"),
         ("ORDERS", "worker", "a-check", "warn", "1"),
@@ -64,21 +64,21 @@ def test_a_consumer_that_fails_a_check_twice_counts_once() -> None:
 
 
 def test_muted_findings_make_no_series() -> None:
-    looked = scene(muted_consumer("a-check"))
-    report = judged(looked, check("a-check", WORKER, OTHER))
+    looked = audit_context(muted_consumer("a-check"))
+    report = evaluated(looked, check("a-check", WORKER, OTHER))
     assert found(Renderer("nats", FULL), report) == {
         ("ORDERS", "", "a-check", "warn", "1"),
         ("ORDERS", "other", "a-check", "warn", "1"),
     }
 
 
-@pytest.mark.parametrize("report", [None, judged(scene(), check("a-check"))])
+@pytest.mark.parametrize("report", [None, evaluated(audit_context(), check("a-check"))])
 def test_without_findings_there_is_no_series(report: Report | None) -> None:
     assert found(Renderer("nats", FULL), report) == set()
 
 
 def test_consumers_are_named_only_where_that_is_wanted() -> None:
-    report = judged(scene(), check("a-check", WORKER))
+    report = evaluated(audit_context(), check("a-check", WORKER))
     counted = {("ORDERS", "", "a-check", "warn", "1")}
     named = {("ORDERS", "worker", "a-check", "warn", "1")}
     assert found(Renderer("nats", Selection(Level.CORE)), report) == counted
@@ -88,23 +88,23 @@ def test_consumers_are_named_only_where_that_is_wanted() -> None:
 
 def test_a_new_audit_and_a_new_consumer_change_what_is_served() -> None:
     renderer = Renderer("nats", FULL)
-    report = judged(scene(), check("a-check", WORKER, OTHER))
+    report = evaluated(audit_context(), check("a-check", WORKER, OTHER))
     first = found(renderer, report)
     assert found(renderer, report) == first
-    assert found(renderer, judged(scene(), check("a-check"))) == set()
+    assert found(renderer, evaluated(audit_context(), check("a-check"))) == set()
     assert found(renderer, report) == first
     assert found(renderer, report, snapshot(stream(), consumer("worker"))) == {
         ("ORDERS", "", "a-check", "warn", "2"),
         ("ORDERS", "worker", "a-check", "warn", "1"),
     }
-    assert found(renderer, judged(scene(), check("b-check", OTHER))) == {
+    assert found(renderer, evaluated(audit_context(), check("b-check", OTHER))) == {
         ("ORDERS", "", "b-check", "warn", "1"),
         ("ORDERS", "other", "b-check", "warn", "1"),
     }
 
 
 def test_the_series_cap_counts_findings() -> None:
-    report = judged(scene(), check("a-check", WORKER, OTHER))
+    report = evaluated(audit_context(), check("a-check", WORKER, OTHER))
     whole = Renderer("nats", FULL).render(SEEN, report=report)
     less = Renderer("nats", FULL, Limits(max_series=whole.series - 1)).render(SEEN, report=report)
     assert less.series < whole.series

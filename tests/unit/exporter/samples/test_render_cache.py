@@ -64,8 +64,8 @@ def pair(name: str, of_consumer: dict[str, Any], of_stream: dict[str, Any]) -> l
     return [replace(stream(name), **of_stream), row_of(name, of_consumer)]
 
 
-def told(found: Snapshot, lag: float) -> Signals:
-    """Of half of the consumers, so that rows without signals stand between others."""
+def signals_of(found: Snapshot, lag: float) -> Signals:
+    """Of half of the consumers, so that rows without signals are between others."""
     return Signals(
         {
             (row.account, row.stream, row.name): ConsumerSignals(0, 0, 0, None, 0.0, lag=lag)
@@ -83,19 +83,19 @@ def test_one_that_remembers_writes_what_a_new_one_would(
     renderer = Renderer("nats", FULL, limits)
     for rows in history:
         found = snapshot(server(), *(each for row in rows for each in pair(*row)))
-        signals = told(found, lag)
+        signals = signals_of(found, lag)
         new = Renderer("nats", FULL, limits)
-        new._ever_paused = set(renderer._ever_paused)  # that is told, not only kept
-        kept, anew = renderer.render(found, signals), new.render(found, signals)
-        assert text_of(kept) == text_of(anew)
-        assert (kept.series, kept.dropped) == (anew.series, anew.dropped)
+        new._ever_paused = set(renderer._ever_paused)  # it affects the result
+        kept, again = renderer.render(found, signals), new.render(found, signals)
+        assert text_of(kept) == text_of(again)
+        assert (kept.series, kept.dropped) == (again.series, again.dropped)
 
 
 def blocks_of(page: Rendered) -> dict[str, object]:
     return {block.metric.name: block for block in page.blocks}
 
 
-def test_a_column_that_says_the_same_is_not_written_again() -> None:
+def test_a_column_that_is_unchanged_is_not_written_again() -> None:
     renderer = Renderer("nats", FULL)
     rows = [row_of(name, NOTHING) for name in NAMES]
     streams = [stream(name) for name in NAMES]
@@ -118,12 +118,12 @@ def test_one_row_more_and_all_columns_of_its_kind_are_written_again() -> None:
         assert (block is first[name]) is not name.startswith("streamgauge_consumer_")
 
 
-def test_rows_come_in_the_order_of_their_names_whoever_came_or_went() -> None:
-    book: RowCache[Stream, tuple[str, str]] = RowCache(
+def test_rows_come_in_the_order_of_their_names_after_any_change() -> None:
+    cache: RowCache[Stream, tuple[str, str]] = RowCache(
         ("system", "account", "stream"), "nats", lambda row: (row.account, row.name)
     )
     for names in ("cab", "abc", "bca", "dcb", "e", "", "xya"):
-        table = book.table([stream(name) for name in names])
+        table = cache.table([stream(name) for name in names])
         assert [row.name for row in table.rows] == sorted(names)
         assert table.keys == [("APP", name) for name in sorted(names)]
         assert table.heads == [

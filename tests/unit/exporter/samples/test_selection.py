@@ -34,7 +34,7 @@ def test_a_deleted_consumer_takes_its_pause_along() -> None:
     assert values_of(samples_of(text_of(page)), catalog.CONSUMER_PAUSED) == []
 
 
-def test_the_rest_of_a_pause_is_told_only_during_it() -> None:
+def test_the_remaining_pause_is_reported_only_during_it() -> None:
     paused = consumer(paused=True, pause_remaining_seconds=61.5)
     samples = samples_of(text_of(rendered(snapshot(paused, consumer("other")))))
     assert values_of(samples, catalog.CONSUMER_PAUSE_REMAINING_SECONDS) == [61.5]

@@ -59,7 +59,7 @@ def test_more_of_them_share_one_row_of_sums() -> None:
     }
 
 
-def test_the_shared_row_tells_the_worst_verdict() -> None:
+def test_the_shared_row_shows_the_worst_verdict() -> None:
     verdicts = {"e0": Verdict.IDLE, "e1": Verdict.NO_WORKER_PULLS, "e2": Verdict.PAUSED, "e3": None}
     told = Signals({
         ("APP", "ORDERS", name): ConsumerSignals(0, 0, 0, verdict, 0.0)
@@ -81,7 +81,7 @@ def test_a_stream_counts_its_ephemerals_folded_or_not() -> None:
     assert values_of(samples, ephemerals, stream="EMPTY") == [0]
 
 
-def test_where_consumers_could_not_be_listed_their_number_is_not_told() -> None:
+def test_where_consumers_could_not_be_listed_their_number_is_not_reported() -> None:
     samples, _ = folded(snapshot(stream(consumers=4)))
     assert values_of(samples, catalog.STREAM_EPHEMERAL_CONSUMERS) == []
     assert values_of(samples, catalog.STREAM_CONSUMERS) == [4]
@@ -110,7 +110,7 @@ def weights(samples: list[Sample]) -> Counter[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("cap", [0, 1, 40, 300, 500, 1000, 2000, 3700])
-def test_rows_that_do_not_fit_are_left_out_whole_and_counted(cap: int) -> None:
+def test_rows_that_do_not_fit_are_dropped_whole_and_counted(cap: int) -> None:
     whole = samples_of(text_of(rendered(many())))
     page = rendered(many(), limits=Limits(max_series=cap))
     kept = samples_of(text_of(page))
@@ -127,13 +127,13 @@ def test_the_cap_holds_and_most_of_it_is_used(cap: int) -> None:
     assert cap - 3 * heaviest <= page.series <= cap
 
 
-def test_nothing_is_left_out_when_everything_just_fits() -> None:
+def test_nothing_is_dropped_when_everything_just_fits() -> None:
     exactly = rendered(many()).series
     page = rendered(many(), limits=Limits(max_series=exactly))
     assert (page.series, page.dropped) == (exactly, 0)
 
 
-def test_servers_are_told_whatever_the_cap() -> None:
+def test_servers_are_reported_whatever_the_cap() -> None:
     page = rendered(many(), limits=Limits(max_series=0))
     assert values_of(samples_of(text_of(page)), catalog.SERVER_UP) == [1]
 

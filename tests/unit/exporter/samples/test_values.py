@@ -265,7 +265,9 @@ def test_a_fill_ratio_for_each_limit_that_is_set() -> None:
         pytest.param(-40.0, 0.0, id="stored in the future, by our clock"),
     ],
 )
-def test_the_age_of_a_stream_is_told_by_our_clock(offset: float, ratio: float) -> None:
+def test_the_age_of_a_stream_is_reported_by_the_exporters_clock(
+    offset: float, ratio: float
+) -> None:
     """The first message was stored 25 s ago, as the server's clock wrote it."""
     config = stream_config(max_age_seconds=100.0)
     row = stream(messages=1, first_time=at(NOW - 25), config=config)
@@ -276,7 +278,7 @@ def test_an_empty_stream_is_not_old() -> None:
     assert fill(stream(config=stream_config(max_age_seconds=100.0))) == {"age": 0.0}
 
 
-def test_without_the_leaders_clock_neither_age_nor_moments_are_told() -> None:
+def test_without_the_leaders_clock_neither_age_nor_timestamps_are_reported() -> None:
     config = stream_config(max_age_seconds=100.0, max_messages=10)
     row = stream(messages=1, first_time=at(NOW - 25), last_time=at(NOW), config=config)
     busy = consumer(last_delivery=at(NOW), last_ack=at(NOW))
@@ -285,7 +287,7 @@ def test_without_the_leaders_clock_neither_age_nor_moments_are_told() -> None:
     assert [name for name in names(samples) if name.endswith("_timestamp_seconds")] == []
 
 
-def test_moments_are_moved_to_our_clock() -> None:
+def test_timestamps_are_moved_to_the_exporters_clock() -> None:
     row = stream(messages=2, first_time=at(NOW - 60), last_time=at(NOW - 1), leader="n2")
     busy = consumer(last_delivery=at(NOW - 5), last_ack=at(NOW - 7), leader="n2")
     lead = server("n2", offset=2.5, start=at(NOW - 100))
@@ -299,7 +301,7 @@ def test_moments_are_moved_to_our_clock() -> None:
     assert values_of(samples, catalog.SERVER_CLOCK_OFFSET_SECONDS, server="n1") == [-50.0]
 
 
-def test_the_clock_of_a_silent_server_is_not_told() -> None:
+def test_the_clock_of_a_silent_server_is_not_reported() -> None:
     samples = shown(server(up=False, version="2.15.1", api_level=5))
     assert names(samples) == {catalog.SERVER_UP.name, catalog.SERVER_INFO.name}
     info = next(sample for sample in samples if sample.name == catalog.SERVER_INFO.name)
@@ -309,7 +311,7 @@ def test_the_clock_of_a_silent_server_is_not_told() -> None:
 # --- replicas, origins, thresholds, the meta group ------------------------------------------------
 
 
-def test_replicas_are_told_one_by_one() -> None:
+def test_replicas_are_reported_one_by_one() -> None:
     peers = (Replica("n2", 5, False, 0.5), Replica("n3", 90, True, None))
     samples = shown(stream(replicas=peers), consumer(replicas=peers))
     assert values_of(samples, catalog.STREAM_REPLICA_LAG, server="n2") == [5]
@@ -331,7 +333,7 @@ def test_of_two_sources_of_one_name_the_worse_counts() -> None:
     assert values_of(samples, catalog.STREAM_SOURCE_ACTIVE_SECONDS, source="US") == []
 
 
-def test_limits_of_the_owner_are_told_and_unreadable_ones_are_not() -> None:
+def test_limits_of_the_owner_are_reported_and_unreadable_ones_are_not() -> None:
     owner = Thresholds((("enabled", 1.0), ("last-ack-critical", 5400.0)), ("lag-critical",))
     samples = shown(
         stream(config=stream_config(thresholds=owner)),

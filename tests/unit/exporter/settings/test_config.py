@@ -9,11 +9,12 @@ import pytest
 
 from exporter.main import main
 from exporter.metric import Level
-from exporter.settings.addresses import listen_address, without_credentials
+from exporter.settings.addresses import without_credentials
 from exporter.settings.config import ExporterSettings, SystemSettings
 from exporter.settings.options import read_options
 from streamgauge.serving.logs import LogFormat
 from streamgauge.serving.settings.loader import Secret, SettingsError
+from streamgauge.serving.settings.server import host_and_port
 
 MISTAKES = {
     "an unknown key": (
@@ -25,8 +26,8 @@ MISTAKES = {
         "systems[0].url: unknown key (did you mean urls?)",
     ),
     "an unknown key like no other": (
-        "logs: {zzz: 1}",
-        "logs.zzz: unknown key (known: format, level)",
+        "log: {zzz: 1}",
+        "log.zzz: unknown key (known: format, level)",
     ),
     "a duration without a unit": (
         "interval: 15",
@@ -126,13 +127,25 @@ MISTAKES = {
         'systems[0].filters.streams.include: "(" is not a regular expression:'
         " missing ), unterminated subpattern at position 0",
     ),
+    "a telemetry path that is taken": (
+        "web: {telemetry_path: /-/healthy}",
+        'web.telemetry_path: "/-/healthy" is not a free path (write it like /metrics)',
+    ),
+    "a telemetry path that is the root": (
+        "web: {telemetry_path: /}",
+        'web.telemetry_path: "/" is not a free path (write it like /metrics)',
+    ),
+    "an external URL without a scheme": (
+        "web: {external_url: example.com/gauge}",
+        'web.external_url: "example.com/gauge" is not a URL (write it like https://HOST/PATH)',
+    ),
     "an address to listen at without a port": (
-        "listen: localhost",
-        'listen: "localhost" is no address (write HOST:PORT)',
+        "web: {listen_address: localhost}",
+        'web.listen_address: "localhost" is no address (write HOST:PORT)',
     ),
     "a port beyond the last": (
-        "listen: :99999",
-        'listen: ":99999" is no address (write HOST:PORT)',
+        "web: {listen_address: ':99999'}",
+        'web.listen_address: ":99999" is no address (write HOST:PORT)',
     ),
     "a value of the wrong kind": (
         "systems: nats",
@@ -140,15 +153,15 @@ MISTAKES = {
     ),
     "a key without a value": (
         "interval:",
-        "interval: has no value (leave the key out to get its default)",
+        "interval: has no value (omit the key to get its default)",
     ),
     "a key given twice": (
         "detail: core\ndetail: full",
         "detail: is given twice (line 1 and line 2)",
     ),
     "text that is no YAML": (
-        "logs: {format: text",
-        "line 1, column 20: expected ',' or '}', but got '<stream end>'",
+        "log: {format: text",
+        "line 1, column 19: expected ',' or '}', but got '<stream end>'",
     ),
 }
 
@@ -191,7 +204,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         ("systems: [{creds_file: none.creds}]", "systems[0].creds_file", "none.creds"),
         ("systems: [{user: u, password_file: pw}]", "systems[0].password_file", "pw"),
         ("systems: [{tls: {ca: sub/ca.pem}}]", "systems[0].tls.ca", "sub/ca.pem"),
-        ("web_config: web.yml", "web_config", "web.yml"),
+        ("web: {config_file: web.yml}", "web.config_file", "web.yml"),
     ],
 )
 def test_a_file_that_the_settings_name_must_be_readable(
@@ -225,10 +238,10 @@ def test_relative_paths_are_found_beside_the_file(
     monkeypatch.chdir(elsewhere)
     settings = loaded(
         settings_folder,
-        "web_config: web.yml\nsystems: [{creds_file: app.creds, tls: {ca: ./ca.pem}}]",
+        "web: {config_file: web.yml}\nsystems: [{creds_file: app.creds, tls: {ca: ./ca.pem}}]",
     )
     (system,) = settings.systems
-    assert settings.web_config == settings_folder / "web.yml"
+    assert settings.web.config_file == settings_folder / "web.yml"
     assert system.creds_file == settings_folder / "app.creds"
     assert system.tls is not None
     assert system.tls.ca == settings_folder / "ca.pem"
@@ -237,7 +250,7 @@ def test_relative_paths_are_found_beside_the_file(
 def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
     settings = loaded(tmp_path, "# nothing yet\n")
     assert settings == ExporterSettings()
-    assert (settings.listen, settings.interval, settings.detail) == (
+    assert (settings.web.listen_address, settings.interval, settings.detail) == (
         "0.0.0.0:7778",
         15.0,
         Level.CORE,
@@ -252,7 +265,7 @@ def test_a_whole_file_is_read_into_typed_settings(tmp_path: Path) -> None:
         tmp_path,
         """
         interval: 1m30s
-        logs: {format: json}
+        log: {format: json}
         include_metrics: [consumer_backlog_messages, streamgauge_consumer_acks_total]
         systems:
           - {name: a, source: system, interval: 5s, max_response: 64MiB}
@@ -261,7 +274,7 @@ def test_a_whole_file_is_read_into_typed_settings(tmp_path: Path) -> None:
     )
     first, second = settings.systems
     assert (settings.interval, first.interval, second.interval) == (90.0, 5.0, None)
-    assert settings.logs.format is LogFormat.JSON
+    assert settings.log.format is LogFormat.JSON
     assert first.max_response == 64 * 1024**2
     assert second.password == Secret("p")
 
@@ -276,7 +289,7 @@ def test_a_whole_file_is_read_into_typed_settings(tmp_path: Path) -> None:
     ],
 )
 def test_addresses_to_listen_at(text: str, address: tuple[str, int]) -> None:
-    assert listen_address(text) == address
+    assert host_and_port(text) == address
 
 
 @pytest.mark.parametrize(

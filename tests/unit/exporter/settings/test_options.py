@@ -70,19 +70,19 @@ MISTAKES: Mapping[str, tuple[list[str], dict[str, str], str]] = {
     ),
     "a web configuration that is not there": (
         [],
-        {"STREAMGAUGE_WEB_CONFIG": "/none/web.yml"},
-        "environment: STREAMGAUGE_WEB_CONFIG:"
+        {"STREAMGAUGE_WEB_CONFIG_FILE": "/none/web.yml"},
+        "environment: STREAMGAUGE_WEB_CONFIG_FILE:"
         " /none/web.yml cannot be read: No such file or directory",
     ),
     "an address to listen at without a port": (
-        ["--listen", "localhost"],
+        ["--web.listen-address", "localhost"],
         {},
-        '--listen: "localhost" is no address (write HOST:PORT)',
+        '--web.listen-address: "localhost" is no address (write HOST:PORT)',
     ),
     "an empty flag": (
-        ["--listen", ""],
+        ["--web.listen-address", ""],
         {},
-        '--listen: "" is no address (write HOST:PORT)',
+        '--web.listen-address: "" is no address (write HOST:PORT)',
     ),
     "an empty path": (["--creds", ""], {}, '--creds: "" is not a path'),
     "an empty variable": (
@@ -96,9 +96,9 @@ MISTAKES: Mapping[str, tuple[list[str], dict[str, str], str]] = {
         "environment: STREAMGAUGE_PASSWORD: is empty (unset it to get the default)",
     ),
     "a level of the log": (
-        ["--log-level", "loud"],
+        ["--log.level", "loud"],
         {},
-        '--log-level: "loud" is not one of debug, info, warning, error',
+        '--log.level: "loud" is not one of debug, info, warning, error',
     ),
     "a truth that is none": (
         [],
@@ -163,7 +163,7 @@ def file(tmp_path: Path) -> Path:
     """A file that says something else than the defaults."""
     path = tmp_path / "exporter.yml"
     path.write_text(
-        "interval: 20s\ntimeout: 2s\nlogs: {level: warning, format: json}\n"
+        "interval: 20s\ntimeout: 2s\nlog: {level: warning, format: json}\n"
         "systems: [{name: file, urls: [nats://file:4222], account: FILE, tls: {first: true}}]\n"
     )
     return path
@@ -199,7 +199,7 @@ def test_flags_and_variables_change_only_what_they_name(file: Path) -> None:
     environ = {"STREAMGAUGE_LOG_LEVEL": "debug", "STREAMGAUGE_SYSTEM": "variable"}
     settings = loaded("--nats", "nats://flag:4222", file=file, environ=environ)
     (system,) = settings.systems
-    assert (settings.logs.level, settings.logs.format.value) == (LogLevel.DEBUG, "json")
+    assert (settings.log.level, settings.log.format.value) == (LogLevel.DEBUG, "json")
     assert (system.name, system.urls, system.account) == (
         "variable",
         ("nats://flag:4222",),

@@ -35,32 +35,32 @@ def row(delivered: int, floor: int, unacked: int, **changes: Any) -> Consumer:
     return consumer(**{**plain, **changes})
 
 
-def test_the_floor_stalls_from_the_first_look_at_it() -> None:
-    track = next_floor_state(None, row(9, 4, 5), NOW)
-    assert stalled_seconds(track, row(9, 4, 5), NOW) == 0.0
-    track = next_floor_state(track, row(12, 4, 8), NOW + 60)
-    assert stalled_seconds(track, row(12, 4, 8), NOW + 60) == 60.0
+def test_the_floor_stalls_from_the_first_poll() -> None:
+    state = next_floor_state(None, row(9, 4, 5), NOW)
+    assert stalled_seconds(state, row(9, 4, 5), NOW) == 0.0
+    state = next_floor_state(state, row(12, 4, 8), NOW + 60)
+    assert stalled_seconds(state, row(12, 4, 8), NOW + 60) == 60.0
 
 
 @pytest.mark.parametrize("floor", [5, 3])
 def test_a_floor_that_moves_forth_or_back_starts_again(floor: int) -> None:
-    track = next_floor_state(None, row(9, 4, 5), NOW)
-    track = next_floor_state(track, row(9, floor, 4), NOW + 60)
-    assert stalled_seconds(track, row(9, floor, 4), NOW + 75) == 15.0
+    state = next_floor_state(None, row(9, 4, 5), NOW)
+    state = next_floor_state(state, row(9, floor, 4), NOW + 60)
+    assert stalled_seconds(state, row(9, floor, 4), NOW + 75) == 15.0
 
 
 def test_with_nothing_unacked_no_floor_stalls() -> None:
-    track = next_floor_state(None, row(9, 9, 0), NOW)
-    track = next_floor_state(track, row(9, 9, 0), NOW + 600)
-    assert stalled_seconds(track, row(9, 9, 0), NOW + 600) == 0.0
+    state = next_floor_state(None, row(9, 9, 0), NOW)
+    state = next_floor_state(state, row(9, 9, 0), NOW + 600)
+    assert stalled_seconds(state, row(9, 9, 0), NOW + 600) == 0.0
     # The next message does not inherit the time in which there was nothing to ack.
-    track = next_floor_state(track, row(10, 9, 1), NOW + 615)
-    assert stalled_seconds(track, row(10, 9, 1), NOW + 615) == 15.0
+    state = next_floor_state(state, row(10, 9, 1), NOW + 615)
+    assert stalled_seconds(state, row(10, 9, 1), NOW + 615) == 15.0
 
 
 def test_a_clock_that_was_set_back_makes_no_negative_time() -> None:
-    track = next_floor_state(None, row(9, 4, 5), NOW)
-    assert stalled_seconds(track, row(9, 4, 5), NOW - 60) == 0.0
+    state = next_floor_state(None, row(9, 4, 5), NOW)
+    assert stalled_seconds(state, row(9, 4, 5), NOW - 60) == 0.0
 
 
 EXHAUSTED: list[tuple[str, Consumer, float, FloorState, int | None]] = [
@@ -94,7 +94,7 @@ EXHAUSTED: list[tuple[str, Consumer, float, FloorState, int | None]] = [
         1,
     ),
     (
-        "longer than all retries, but nothing was delivered: nobody pulls, nobody gives up",
+        "longer than all retries, but nothing was delivered: no client pulls, none is given up",
         row(9, 4, 5, num_redelivered=1),
         NOW + 31,
         FloorState(4, 4, NOW, 9),
@@ -146,27 +146,27 @@ EXHAUSTED: list[tuple[str, Consumer, float, FloorState, int | None]] = [
 
 
 @pytest.mark.parametrize(
-    ("seen", "now", "track", "expected"),
+    ("seen", "now", "state", "expected"),
     [case[1:] for case in EXHAUSTED],
     ids=[case[0] for case in EXHAUSTED],
 )
-def test_a_floor_is_held_by_a_message_given_up(
-    seen: Consumer, now: float, track: FloorState, expected: int | None
+def test_a_floor_is_held_by_an_exhausted_message(
+    seen: Consumer, now: float, state: FloorState, expected: int | None
 ) -> None:
-    assert floor_exhausted(track, seen, now) == expected
+    assert floor_exhausted(state, seen, now) == expected
 
 
-def test_an_advisory_is_remembered_as_long_as_the_floor_stands() -> None:
-    track = next_floor_state(None, row(9, 4, 5), NOW, {2, 5})
-    track = next_floor_state(track, row(9, 4, 5), NOW + 15, {7})
-    assert floor_exhausted(track, row(9, 4, 5), NOW + 15) == 1
-    track = next_floor_state(track, row(9, 5, 4), NOW + 30, {7})
-    assert floor_exhausted(track, row(9, 5, 4), NOW + 30) == 0
+def test_an_advisory_is_remembered_while_the_floor_is_unchanged() -> None:
+    state = next_floor_state(None, row(9, 4, 5), NOW, {2, 5})
+    state = next_floor_state(state, row(9, 4, 5), NOW + 15, {7})
+    assert floor_exhausted(state, row(9, 4, 5), NOW + 15) == 1
+    state = next_floor_state(state, row(9, 5, 4), NOW + 30, {7})
+    assert floor_exhausted(state, row(9, 5, 4), NOW + 30) == 0
 
 
-def test_an_advisory_about_another_message_says_nothing_about_the_floor() -> None:
-    track = next_floor_state(None, row(9, 4, 5), NOW, {4, 6})
-    assert floor_exhausted(track, row(9, 4, 5), NOW) == 0
+def test_an_advisory_about_another_message_shows_nothing_about_the_floor() -> None:
+    state = next_floor_state(None, row(9, 4, 5), NOW, {4, 6})
+    assert floor_exhausted(state, row(9, 4, 5), NOW) == 0
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A consumer that rests costs no work, and whatever stirs ends the rest."""
+"""An idle consumer costs no work, and any change ends that."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from exporter.signals.events_input import EventsInput, FilteredCount
 from exporter.signals.verdict import Verdict
 
 
-def test_a_resting_consumer_is_told_of_without_new_work() -> None:
+def test_an_idle_consumer_is_reported_without_new_work() -> None:
     polls = Polls()
-    polls.look(orders(10), worker(10, 10))
-    first = polls.told(orders(10), worker(10, 10))
+    polls.poll(orders(10), worker(10, 10))
+    first = polls.result(orders(10), worker(10, 10))
     assert first.verdict is Verdict.IDLE
-    assert polls.told(orders(10), worker(10, 10), after=900) is first
+    assert polls.result(orders(10), worker(10, 10), after=900) is first
 
 
 WAKING: list[tuple[str, dict[str, Any]]] = [
@@ -38,84 +38,92 @@ WAKING: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("change", [case[1] for case in WAKING], ids=[case[0] for case in WAKING])
-def test_whatever_stirs_ends_the_rest(change: dict[str, Any]) -> None:
+def test_any_change_ends_idle(change: dict[str, Any]) -> None:
     polls = Polls()
-    polls.look(orders(10), worker(10, 10))
-    resting = polls.told(orders(10), worker(10, 10))
-    assert polls.told(orders(10), replace(worker(10, 10), **change)) is not resting
+    polls.poll(orders(10), worker(10, 10))
+    idle = polls.result(orders(10), worker(10, 10))
+    assert polls.result(orders(10), replace(worker(10, 10), **change)) is not idle
 
 
-def test_a_rest_is_no_stall_and_no_lag() -> None:
-    picky = consumer_config(filters=("orders.eu",))
+def test_idle_time_is_no_stall_and_no_lag() -> None:
+    filtered = consumer_config(filters=("orders.eu",))
     polls = Polls()
     for last in range(10, 400, 5):  # the stream goes on, but nothing is for this consumer
         now = orders(last, last_time=at(polls.now + POLL - 1))
-        told = polls.told(now, worker(10, 10, config=picky))
-    assert (told.verdict, told.lag) == (Verdict.IDLE, 0.0)
-    one = worker(10, 10, config=picky, num_pending=1)
-    told = polls.told(orders(401, last_time=at(polls.now + POLL - 1)), one)
-    assert told.stalled == 0.0
-    assert told.lag is not None
-    assert told.lag <= 3 * POLL
-    told = polls.told(orders(401, last_time=at(polls.now - 1)), one)
-    assert told.stalled == POLL
+        result = polls.result(now, worker(10, 10, config=filtered))
+    assert (result.verdict, result.lag) == (Verdict.IDLE, 0.0)
+    one = worker(10, 10, config=filtered, num_pending=1)
+    result = polls.result(orders(401, last_time=at(polls.now + POLL - 1)), one)
+    assert result.stalled == 0.0
+    assert result.lag is not None
+    assert result.lag <= 3 * POLL
+    result = polls.result(orders(401, last_time=at(polls.now - 1)), one)
+    assert result.stalled == POLL
 
 
-def test_a_rest_is_no_standstill_of_the_floor() -> None:
+def test_idle_time_is_no_stall_of_the_floor() -> None:
     polls = Polls()
     for _ in range(3):
-        polls.look(orders(10), worker(10, 10))
-    assert polls.told(orders(10), worker(10, 10), after=3600).verdict is Verdict.IDLE
-    told = polls.told(orders(11), worker(11, 11, floor=10, num_ack_pending=1))
-    assert (told.verdict, told.floor_stalled) == (Verdict.OK, 0.0)
-    told = polls.told(orders(11), worker(11, 11, floor=10, num_ack_pending=1))
-    assert told.floor_stalled == POLL
+        polls.poll(orders(10), worker(10, 10))
+    assert polls.result(orders(10), worker(10, 10), after=3600).verdict is Verdict.IDLE
+    result = polls.result(orders(11), worker(11, 11, floor=10, num_ack_pending=1))
+    assert (result.verdict, result.floor_stalled) == (Verdict.OK, 0.0)
+    result = polls.result(orders(11), worker(11, 11, floor=10, num_ack_pending=1))
+    assert result.floor_stalled == POLL
 
 
 def test_doubt_lasts_as_long_as_the_window() -> None:
     polls = Polls()
-    polls.look(orders(10), worker(4, 4))
-    told = polls.told(orders(20, 11, config=stream_config(max_messages=10)),
+    polls.poll(orders(10), worker(4, 4))
+    result = polls.result(orders(20, 11, config=stream_config(max_messages=10)),
                       worker(6, 12, stream_first_seq=11))  # fmt: skip
-    assert (told.lost, told.lost_exact, told.redelivery_exact) == (6, 0, 0)
+    assert (result.lost, result.lost_exact, result.redelivery_exact) == (6, 0, 0)
     full = orders(20, 11, config=stream_config(max_messages=10))
     caught_up = worker(14, 20, stream_first_seq=11)
-    assert polls.told(full, caught_up, after=60).lost_exact == 0
-    told = polls.told(full, caught_up, after=300)
-    assert (told.lost, told.lost_exact, told.redelivery_exact) == (6, 1, 1)
+    assert polls.result(full, caught_up, after=60).lost_exact == 0
+    result = polls.result(full, caught_up, after=300)
+    assert (result.lost, result.lost_exact, result.redelivery_exact) == (6, 1, 1)
 
 
-def test_doubt_ends_for_a_resting_consumer_too() -> None:
+def test_doubt_ends_for_an_idle_consumer_too() -> None:
     config = stream_config(max_age_seconds=500.0)
     polls = Polls()
-    polls.look(orders(20, config=config), worker(4, 4, num_pending=16))
+    polls.poll(orders(20, config=config), worker(4, 4, num_pending=16))
     # A purge, but some may have been too old already: which of the two took them?
     empty = orders(20, 21, config=config, first_time=None, last_time=None)
-    told = polls.told(empty, worker(4, 20, stream_first_seq=21))
-    assert (told.purged, told.lost, told.lost_exact, told.verdict) == (16, 0, 0, Verdict.IDLE)
-    assert polls.told(empty, worker(4, 20, stream_first_seq=21)).lost_exact == 0
-    assert polls.told(empty, worker(4, 20, stream_first_seq=21), after=300).lost_exact == 1
+    result = polls.result(empty, worker(4, 20, stream_first_seq=21))
+    assert (result.purged, result.lost, result.lost_exact, result.verdict) == (
+        16,
+        0,
+        0,
+        Verdict.IDLE,
+    )
+    assert polls.result(empty, worker(4, 20, stream_first_seq=21)).lost_exact == 0
+    assert polls.result(empty, worker(4, 20, stream_first_seq=21), after=300).lost_exact == 1
 
 
-def test_gaps_that_open_ahead_of_a_resting_consumer_are_noticed() -> None:
+def test_gaps_that_open_ahead_of_an_idle_consumer_are_noticed() -> None:
     polls = Polls()
-    polls.look(orders(10), worker(10, 10))
-    assert polls.told(orders(10), worker(10, 10)).redelivery_exact == 1
-    assert polls.told(orders(30, messages=10), worker(10, 10)).redelivery_exact == 0
+    polls.poll(orders(10), worker(10, 10))
+    assert polls.result(orders(10), worker(10, 10)).redelivery_exact == 1
+    assert polls.result(orders(30, messages=10), worker(10, 10)).redelivery_exact == 0
 
 
-def test_a_stream_set_back_behind_a_resting_consumer_is_noticed() -> None:
+def test_a_stream_set_back_behind_an_idle_consumer_is_noticed() -> None:
     polls = Polls()
-    polls.look(orders(10), worker(10, 10))
-    polls.look(orders(10), worker(10, 10))
-    assert polls.told(orders(7), worker(10, 10)).ahead == 3
+    polls.poll(orders(10), worker(10, 10))
+    polls.poll(orders(10), worker(10, 10))
+    assert polls.result(orders(7), worker(10, 10)).ahead == 3
 
 
-def test_a_count_of_what_passes_reaches_a_resting_consumer() -> None:
-    picky = consumer_config(filters=("orders.eu",))
+def test_a_count_of_what_passes_reaches_an_idle_consumer() -> None:
+    filtered = consumer_config(filters=("orders.eu",))
     polls = Polls()
     for _ in range(3):
-        told = polls.told(orders(10), worker(5, 10, config=picky))
-    assert (told.verdict, told.redelivery_exact) == (Verdict.IDLE, 0)
-    heard = EventsInput(counts={KEY: FilteredCount(5, 0, 5, 0)})
-    assert polls.told(orders(10), worker(5, 10, config=picky), heard=heard).redelivery_exact == 1
+        result = polls.result(orders(10), worker(5, 10, config=filtered))
+    assert (result.verdict, result.redelivery_exact) == (Verdict.IDLE, 0)
+    events = EventsInput(counts={KEY: FilteredCount(5, 0, 5, 0)})
+    assert (
+        polls.result(orders(10), worker(5, 10, config=filtered), events=events).redelivery_exact
+        == 1
+    )

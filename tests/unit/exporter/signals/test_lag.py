@@ -1,4 +1,4 @@
-"""The age of the first unfinished message, from what looks at a stream tell."""
+"""The age of the first unfinished message, from polls of a stream."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.exporter.models import NOW, at, consumer, stream
 
 from exporter.model import Consumer, Stream
 from exporter.signals.events_input import LagMeasurement
-from exporter.signals.lag import KEPT_POINTS, StreamTimes, first_unfinished, reading_holds
+from exporter.signals.lag import MAX_POINTS, StreamTimes, first_unfinished, measurement_holds
 
 
 def seen(first: int, first_at: float, last: int, last_at: float) -> Stream:
@@ -25,14 +25,14 @@ def seen(first: int, first_at: float, last: int, last_at: float) -> Stream:
     )
 
 
-def noted(*looks: tuple[Stream, float]) -> tuple[StreamTimes, Stream]:
+def noted(*polls: tuple[Stream, float]) -> tuple[StreamTimes, Stream]:
     times = StreamTimes()
-    for row, when in looks:
+    for row, when in polls:
         times.note(row, when)
-    return times, looks[-1][0]
+    return times, polls[-1][0]
 
 
-def test_the_first_look_knows_two_times_and_guesses_between() -> None:
+def test_the_first_poll_knows_two_times_and_guesses_between() -> None:
     times, now = noted((seen(11, NOW - 100, 111, NOW), NOW))
     assert times.time_of(11, now, NOW) == NOW - 100
     assert times.time_of(111, now, NOW) == NOW
@@ -40,7 +40,7 @@ def test_the_first_look_knows_two_times_and_guesses_between() -> None:
     assert times.time_of(5, now, NOW) == NOW - 100  # it expired: the first one is next
 
 
-def test_earlier_looks_make_the_guess_better() -> None:
+def test_earlier_polls_make_the_guess_better() -> None:
     times, now = noted(
         (seen(1, NOW - 100, 10, NOW - 90), NOW - 90),
         (seen(1, NOW - 100, 90, NOW - 15), NOW - 15),
@@ -51,7 +51,7 @@ def test_earlier_looks_make_the_guess_better() -> None:
     assert times.time_of(95, now, NOW) == pytest.approx(NOW - 7.5)
 
 
-def test_a_message_that_ends_a_long_silence_is_not_older_than_the_last_look() -> None:
+def test_a_message_that_ends_a_long_silence_is_not_older_than_the_last_poll() -> None:
     silent = seen(1, NOW - 9000, 10, NOW - 7200)
     times, now = noted(
         (silent, NOW - 7000), (silent, NOW - 15), (seen(1, NOW - 9000, 30, NOW - 1), NOW)
@@ -61,12 +61,12 @@ def test_a_message_that_ends_a_long_silence_is_not_older_than_the_last_look() ->
     assert NOW - 15 <= found <= NOW - 1
 
 
-def test_a_message_newer_than_the_look_at_the_stream_has_no_age() -> None:
+def test_a_message_newer_than_the_poll_of_the_stream_has_no_age() -> None:
     times, now = noted((seen(1, NOW - 9000, 10, NOW - 7200), NOW))
     assert times.time_of(11, now, NOW) == NOW
 
 
-def test_an_empty_stream_tells_no_time() -> None:
+def test_an_empty_stream_shows_no_time() -> None:
     empty = stream(first_seq=11, last_seq=10)
     times, now = noted((seen(1, NOW - 9, 10, NOW - 1), NOW - 1), (empty, NOW))
     assert times.time_of(10, now, NOW) is None
@@ -81,10 +81,10 @@ def test_a_stream_that_was_set_back_forgets_its_times() -> None:
     assert times.time_of(5, now, NOW) == pytest.approx(NOW - 5)
 
 
-def test_the_table_reaches_back_to_the_first_look_and_stays_small() -> None:
-    looks = [(seen(1, NOW, 10 * n, NOW + 15 * n), NOW + 15 * n) for n in range(1, 40 * KEPT_POINTS)]
-    times, now = noted(*looks)
-    assert len(times.seqs) <= KEPT_POINTS
+def test_the_table_reaches_back_to_the_first_poll_and_stays_small() -> None:
+    polls = [(seen(1, NOW, 10 * n, NOW + 15 * n), NOW + 15 * n) for n in range(1, 40 * MAX_POINTS)]
+    times, now = noted(*polls)
+    assert len(times.seqs) <= MAX_POINTS
     assert times.seqs[0] == 10
     assert times.seqs[-1] == now.last_seq
     for seq in (15, 3333, 12345):
@@ -109,19 +109,21 @@ def test_stored_within_a_time_is_counted() -> None:
         st.tuples(st.integers(0, 50), st.floats(0, 100), st.floats(0, 20)), min_size=1, max_size=90
     )
 )
-def test_a_later_message_is_never_told_to_be_older(steps: list[tuple[int, float, float]]) -> None:
+def test_a_later_message_is_never_reported_to_be_older(
+    steps: list[tuple[int, float, float]],
+) -> None:
     times, last, stored, when = StreamTimes(), 1, NOW, NOW
     now = seen(1, NOW, 1, NOW)
-    for messages, until_stored, until_look in steps:
+    for messages, until_stored, until_poll in steps:
         if messages:
             last, stored = last + messages, when + until_stored
-        when = max(when, stored) + until_look
+        when = max(when, stored) + until_poll
         now = seen(1, NOW, last, stored)
         times.note(now, when)
-    told = [times.time_of(seq, now, when) or 0.0 for seq in range(1, last + 2)]
+    result = [times.time_of(seq, now, when) or 0.0 for seq in range(1, last + 2)]
     rounding = 1e-5  # timestamps come in whole microseconds
-    assert all(sooner <= later + rounding for sooner, later in pairwise(told))
-    assert told[-2] == pytest.approx(stored)
+    assert all(sooner <= later + rounding for sooner, later in pairwise(result))
+    assert result[-2] == pytest.approx(stored)
 
 
 def row(deliveries: int, seq: int, floor: int, **changes: Any) -> Consumer:
@@ -213,10 +215,10 @@ def test_a_filtered_consumer_that_never_acked_began_where_it_could_have() -> Non
     assert found == [1, 41, 61]
 
 
-def test_a_reading_holds_while_its_message_is_the_first() -> None:
-    reading = LagMeasurement(asked_from=10, seq=25, stored=NOW)
-    assert reading_holds(reading, 10)
-    assert reading_holds(reading, 25)
-    assert not reading_holds(reading, 26)
-    assert not reading_holds(reading, 9)  # acks were forgotten: older ones are open again
-    assert not reading_holds(None, 10)
+def test_a_measurement_holds_while_its_message_is_the_first() -> None:
+    measurement = LagMeasurement(requested_from=10, seq=25, stored=NOW)
+    assert measurement_holds(measurement, 10)
+    assert measurement_holds(measurement, 25)
+    assert not measurement_holds(measurement, 26)
+    assert not measurement_holds(measurement, 9)  # acks were forgotten: older ones are open again
+    assert not measurement_holds(None, 10)

@@ -1,4 +1,4 @@
-"""Redeliveries, losses and purges between two looks at one consumer."""
+"""Redeliveries, losses and purges between two polls of one consumer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from exporter.signals.loss_accounting import (
     Accounted,
     Interval,
     account,
-    never_sends_again,
+    never_redelivers,
     nothing_missing_ahead,
     position,
     waiting_loss,
@@ -94,7 +94,7 @@ BY_POSITION: list[tuple[str, Consumer, Consumer, Accounted]] = [
     [case[1:] for case in BY_POSITION],
     ids=[case[0] for case in BY_POSITION],
 )
-def test_positions_tell_what_happened(before: Consumer, now: Consumer, expected: Accounted) -> None:
+def test_positions_show_what_happened(before: Consumer, now: Consumer, expected: Accounted) -> None:
     assert happened(before, now) == expected
 
 
@@ -161,7 +161,7 @@ BOUNDS: list[tuple[str, Consumer, Consumer, Accounted]] = [
         Accounted(redelivered_certain=False, lost_certain=False),
     ),
     (
-        "a position that went back tells nothing",
+        "a position that went back shows nothing",
         row(5, 30),
         row(7, 28),
         Accounted(redelivered_certain=False, lost_certain=False),
@@ -204,7 +204,7 @@ BOUNDS: list[tuple[str, Consumer, Consumer, Accounted]] = [
     [case[1:] for case in BOUNDS],
     ids=[case[0] for case in BOUNDS],
 )
-def test_behind_a_filter_or_gaps_the_least_is_told(
+def test_behind_a_filter_or_gaps_the_least_is_reported(
     before: Consumer, now: Consumer, expected: Accounted
 ) -> None:
     assert happened(before, now, counts_positions=False) == expected
@@ -234,7 +234,7 @@ def test_with_another_filter_the_number_that_waits_means_something_else() -> Non
         (row(5, 5, created=None), row(7, 7, created=at(NOW)), False),
     ],
 )
-def test_a_consumer_made_again_or_set_back_is_noticed(
+def test_a_recreated_consumer_or_set_back_is_noticed(
     before: Consumer, now: Consumer, *, expected: bool
 ) -> None:
     assert was_reset(before, now) is expected
@@ -254,12 +254,12 @@ def test_what_is_gone_waits_to_be_skipped() -> None:
     assert waiting_loss(row(4, 4, 11)) == 6
     assert waiting_loss(row(4, 10, 11)) == 0
     assert waiting_loss(row(4, 40, 11)) == 0
-    # A new consumer starts where it was told to start, not at nought.
+    # A new consumer starts at its configured start, not at 0.
     assert waiting_loss(row(0, 10, 11)) == 0
 
 
 def test_some_consumers_never_send_anything_again() -> None:
-    assert never_sends_again(ACK_NONE)
-    assert never_sends_again(consumer_config(max_deliver=1))
-    assert not never_sends_again(consumer_config(max_deliver=2))
-    assert not never_sends_again(None)
+    assert never_redelivers(ACK_NONE)
+    assert never_redelivers(consumer_config(max_deliver=1))
+    assert not never_redelivers(consumer_config(max_deliver=2))
+    assert not never_redelivers(None)

@@ -153,10 +153,10 @@ steps = st.lists(st.tuples(WEIGHTED, st.integers(0, 5), st.integers(1, 9)), min_
 
 @dataclass
 class Watched:
-    """One consumer's life, from the first look at it to its end."""
+    """One consumer's life, from its first poll to its end."""
 
     born: float
-    told: ConsumerSignals
+    result: ConsumerSignals
     deliveries: int
     way: int
     again: int
@@ -167,10 +167,10 @@ class Watched:
 
 @given(st.sampled_from([None, 20]), steps)
 @settings(max_examples=300, deadline=None)
-def test_what_is_told_is_never_more_than_what_was(
+def test_what_is_reported_is_never_more_than_what_was(
     limit: int | None, history: list[tuple[str, int, int]]
 ) -> None:
-    small, book, now = SmallServer(limit), SignalState(), NOW
+    small, state, now = SmallServer(limit), SignalState(), NOW
     watched: dict[str, Watched] = {}
     for act, which, count in [*history, ("look", 0, 1)]:
         if act != "look":
@@ -178,42 +178,44 @@ def test_what_is_told_is_never_more_than_what_was(
             continue
         now += 3 * count
         row, rows = small.rows(now)
-        told = book.update(Snapshot("nats", now, streams=(row,), consumers=rows)).consumers
+        result = state.update(Snapshot("nats", now, streams=(row,), consumers=rows)).consumers
         for one in small.consumers:
-            _check(watched, one, small, told["APP", "ORDERS", one.name])
+            _check(watched, one, small, result["APP", "ORDERS", one.name])
 
 
 def _check(
-    watched: dict[str, Watched], one: SmallConsumer, small: SmallServer, told: ConsumerSignals
+    watched: dict[str, Watched], one: SmallConsumer, small: SmallServer, result: ConsumerSignals
 ) -> None:
     way = max(one.position, small.first - 1)
     begun = watched.get(one.name)
     if begun is None or begun.born != one.born:
-        known = begun.last if begun else told
+        known = begun.last if begun else result
         # A new life adds nothing to what was counted before.
-        assert (told.redeliveries, told.lost, told.purged) == (
+        assert (result.redeliveries, result.lost, result.purged) == (
             known.redeliveries, known.lost, known.purged,
         )  # fmt: skip
-        watched[one.name] = Watched(one.born, told, one.deliveries, way, one.again, one.gone, told)
+        watched[one.name] = Watched(
+            one.born, result, one.deliveries, way, one.again, one.gone, result
+        )
         return
-    begun.last = told
-    again = told.redeliveries - begun.told.redeliveries
-    gone = _gone(told) - _gone(begun.told)
+    begun.last = result
+    again = result.redeliveries - begun.result.redeliveries
+    gone = _gone(result) - _gone(begun.result)
     assert 0 <= again <= one.again - begun.again
     assert 0 <= gone <= one.gone - begun.gone
-    begun.exact &= told.lost_exact == told.redelivery_exact == 1
+    begun.exact &= result.lost_exact == result.redelivery_exact == 1
     if begun.exact:
         assert (again, gone) == (one.again - begun.again, one.gone - begun.gone)
     if not CONFIGS[one.name].filters:
         assert again - gone == (one.deliveries - begun.deliveries) - (way - begun.way)
     if limit_is_absent(small):
-        assert told.lost == begun.told.lost
-    assert told.lag is None or told.lag >= 0.0
-    assert (told.stalled or 0.0) >= 0.0
+        assert result.lost == begun.result.lost
+    assert result.lag is None or result.lag >= 0.0
+    assert (result.stalled or 0.0) >= 0.0
 
 
-def _gone(told: ConsumerSignals) -> int:
-    return (told.lost or 0) + (told.purged or 0)
+def _gone(result: ConsumerSignals) -> int:
+    return (result.lost or 0) + (result.purged or 0)
 
 
 def limit_is_absent(small: SmallServer) -> bool:
@@ -222,31 +224,31 @@ def limit_is_absent(small: SmallServer) -> bool:
 
 @given(steps)
 @settings(max_examples=100, deadline=None)
-def test_the_same_looks_at_the_same_times_give_the_same_signals(
+def test_the_same_polls_at_the_same_times_give_the_same_signals(
     history: list[tuple[str, int, int]],
 ) -> None:
     """Nothing is read but what is given: no clock, no chance."""
 
-    def all_told() -> list[Any]:
-        small, book, now, told = SmallServer(20), SignalState(), NOW, []
+    def all_results() -> list[Any]:
+        small, state, now, result = SmallServer(20), SignalState(), NOW, []
         for act, which, count in history:
             if act == "look":
                 now += 3 * count
                 row, rows = small.rows(now)
-                told.append(book.update(Snapshot("nats", now, streams=(row,), consumers=rows)))
+                result.append(state.update(Snapshot("nats", now, streams=(row,), consumers=rows)))
             else:
                 getattr(small, act)(which, count)
-        return told
+        return result
 
-    assert all_told() == all_told()
+    assert all_results() == all_results()
 
 
 @given(st.lists(st.sets(st.integers(0, 5)), min_size=1, max_size=20))
-def test_the_book_keeps_nothing_of_what_is_gone(presence: list[set[int]]) -> None:
-    book = SignalState()
+def test_the_state_keeps_nothing_of_what_is_gone(presence: list[set[int]]) -> None:
+    state = SignalState()
     for number, present in enumerate(presence):
         rows = tuple(consumer(f"c{place}") for place in present)
         names = tuple(stream(f"S{place}") for place in present)
-        book.update(Snapshot("nats", NOW + number, streams=(stream(), *names), consumers=rows))
-    assert {name for _, _, name in book._consumers} == {f"c{place}" for place in presence[-1]}
-    assert len(book._streams) == 1 + len(presence[-1])
+        state.update(Snapshot("nats", NOW + number, streams=(stream(), *names), consumers=rows))
+    assert {name for _, _, name in state._consumers} == {f"c{place}" for place in presence[-1]}
+    assert len(state._streams) == 1 + len(presence[-1])

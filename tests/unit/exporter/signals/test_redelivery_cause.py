@@ -1,4 +1,4 @@
-"""Why messages come again, told from what came back for the deliveries of the window."""
+"""The cause of redeliveries, from the acks and naks of the window."""
 
 from __future__ import annotations
 
@@ -23,49 +23,49 @@ CASES: list[tuple[str, dict[str, Any], int, bool, Cause | None]] = [
         {"deliveries": 60, "redeliveries": 20, "acks": 60, "naks": 10},
         0,
         True,
-        Cause.REFUSED,
+        Cause.NAK,
     ),
     (
-        "refused, which advisories tell even when nobody counts acks",
+        "refused, which advisories show even when no client counts acks",
         {"deliveries": 60, "redeliveries": 20, "naks": 20},
         0,
         True,
-        Cause.REFUSED,
+        Cause.NAK,
     ),
     (
-        "every delivery was answered, repeats included: too late",
+        "every delivery was acked, repeats included: too late",
         {"deliveries": 60, "redeliveries": 20, "acks": 58},
         0,
         True,
         Cause.LATE_ACKS,
     ),
     (
-        "the same, but nobody listens for refusals: it may have been those",
+        "the same, but no client listens for refusals: it may have been those",
         {"deliveries": 60, "redeliveries": 20, "acks": 58},
         0,
         False,
         None,
     ),
     (
-        "nothing is answered",
+        "nothing gets a response",
         {"deliveries": 60, "redeliveries": 50},
         10,
         True,
         None,
     ),
     (
-        "nothing is answered, and that is counted",
+        "nothing gets a response, and that is counted",
         {"deliveries": 60, "redeliveries": 50, "acks": 0},
         10,
         False,
-        Cause.NO_ANSWER,
+        Cause.NO_ACK,
     ),
     (
-        "a worker died with what it held: each came again once, and was answered then",
+        "a worker died with what it held: each came again once, and was acked then",
         {"deliveries": 100, "redeliveries": 50, "acks": 50},
         0,
         True,
-        Cause.NO_ANSWER,
+        Cause.NO_ACK,
     ),
     (
         "work goes on, and two messages go round and round",
@@ -98,7 +98,7 @@ def test_a_cause_is_found(
     assert found is expected
 
 
-def test_only_the_time_in_which_acks_were_counted_is_looked_at() -> None:
+def test_only_the_time_in_which_acks_were_counted_is_used() -> None:
     past = [point(), point(30, deliveries=500, redeliveries=400, acks=1000)]
     now = point(60, deliveries=560, redeliveries=420, acks=1058)
     assert redelivery_cause(past, now, 0, listening=True) is Cause.LATE_ACKS
@@ -108,5 +108,5 @@ def test_what_came_again_before_acks_were_counted_keeps_its_cause() -> None:
     """As after a start: the first poll knows no subscriptions, the next ones do."""
     past = [point(), point(30, deliveries=60, redeliveries=20, acks=60, naks=20)]
     now = point(60, deliveries=80, redeliveries=20, acks=80, naks=20)
-    assert redelivery_cause(past, now, 0, listening=True) is Cause.REFUSED
+    assert redelivery_cause(past, now, 0, listening=True) is Cause.NAK
     assert redelivery_cause(past, now, 0, listening=False) is None

@@ -32,7 +32,7 @@ def test_time_is_left_until_the_first_unread_message_expires(
     assert headroom_seconds(lag, stream_config(max_age_seconds=max_age)) == expected
 
 
-def test_of_an_unknown_lag_or_stream_nothing_is_told() -> None:
+def test_of_an_unknown_lag_or_stream_nothing_is_reported() -> None:
     assert headroom_seconds(None, stream_config(max_age_seconds=9.0)) is None
     assert headroom_seconds(5.0, None) is None
 
@@ -49,14 +49,14 @@ def test_of_an_unknown_lag_or_stream_nothing_is_told() -> None:
         ({"max_messages": 100, "discard": "new"}, 101, None),  # never removes
         ({}, 101, None),
         ({"max_messages": 100}, 90, 0.0),  # already gone
-        ({"max_messages": 100}, 201, 1.0),  # it came after the stream was asked
+        ({"max_messages": 100}, 201, 1.0),  # stored after the stream was polled
     ],
 )
-def test_room_is_left_before_the_end_that_is_being_removed(
+def test_headroom_is_left_before_the_end_that_is_being_removed(
     config: dict[str, Any], unfinished: int | None, expected: float | None
 ) -> None:
     assert headroom_ratio(unfinished, full(**config)) == expected
 
 
-def test_an_empty_stream_has_no_room_to_tell() -> None:
+def test_an_empty_stream_has_no_headroom_to_show() -> None:
     assert headroom_ratio(5, stream(config=stream_config(max_messages=1))) is None

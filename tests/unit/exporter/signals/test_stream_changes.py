@@ -1,4 +1,4 @@
-"""What happened to a stream between two looks."""
+"""What happened to a stream between two polls."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ BY_LIMIT: list[tuple[str, dict[str, Any], Stream, Stream, bool]] = [
     ("as many as may be", {"max_messages": 10}, held(1, 10), held(6, 15), True),
     ("fewer than may be", {"max_messages": 20}, held(1, 10), held(6, 15), False),
     (
-        "room is left, so it was somebody's hand",
+        "room is left, so it was a client's hand",
         {"max_messages": 10},
         held(1, 10),
         held(11, 15),
@@ -147,7 +147,7 @@ def test_of_an_unknown_configuration_anything_may_be_true() -> None:
         None,
     ],
 )
-def test_where_messages_go_by_themselves_no_purge_is_told(config: Any) -> None:
+def test_where_messages_go_on_their_own_no_purge_is_reported(config: Any) -> None:
     assert purged_messages(held(1, 10), held(6, 12, config=config), NOW) == 0
 
 

@@ -1,4 +1,4 @@
-"""A consumer that stands still is told of with less work, and of it exactly the same is told."""
+"""An unchanged consumer takes less work and gives exactly the same results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STREAM = stream(
     last_time=at(NOW - 1),
     config=stream_config(max_age_seconds=3600.0, max_messages=21),
 )
-# Five messages are unacked and ten wait; one that is never asked for them.
+# Five messages are unacked and ten are pending.
 WAITING = consumer(
     created=at(NOW - 4000),
     delivered_consumer_seq=10,
@@ -45,49 +45,53 @@ WAITING = consumer(
     stream_first_seq=1,
     config=CONFIG,
 )
-NOBODY = EventsInput()
+NO_WORKER = EventsInput()
 
 
-class Books:
-    """The same snapshots for two books: one may save work, the other has to look each time."""
+class TwoStates:
+    """The same snapshots for two states: one may save work, the other evaluates every poll in full."""
 
     def __init__(self) -> None:
         self.saving, self.thorough = SignalState(), SignalState()
         self.now = NOW
         self.saved = 0
 
-    def look(
-        self, row: Consumer, of: Stream = STREAM, heard: EventsInput = NOBODY, after: float = POLL
+    def poll(
+        self,
+        row: Consumer,
+        of: Stream = STREAM,
+        events: EventsInput = NO_WORKER,
+        after: float = POLL,
     ) -> ConsumerSignals:
         self.now += after
         snapshot = Snapshot("nats", self.now, streams=(of,), consumers=(row,))
-        for track in self.thorough._consumers.values():
-            track.until = NEVER
-        for track in self.saving._consumers.values():
-            self.saved += self.now < track.until
-        told = self.saving.update(snapshot, heard)
-        assert told == self.thorough.update(snapshot, heard)
-        return told.consumers[KEY]
+        for state in self.thorough._consumers.values():
+            state.valid_until = NEVER
+        for state in self.saving._consumers.values():
+            self.saved += self.now < state.valid_until
+        result = self.saving.update(snapshot, events)
+        assert result == self.thorough.update(snapshot, events)
+        return result.consumers[KEY]
 
 
 def test_ages_grow_and_nothing_else_changes() -> None:
-    books = Books()
-    before = told = books.look(WAITING)
+    states = TwoStates()
+    before = result = states.poll(WAITING)
     for _ in range(50):
-        before, told = told, books.look(WAITING)
-    assert told.verdict is Verdict.ACK_FLOOR_STUCK
+        before, result = result, states.poll(WAITING)
+    assert result.verdict is Verdict.ACK_FLOOR_STUCK
     for age in ("lag", "stalled", "floor_stalled"):
-        assert getattr(told, age) == pytest.approx(getattr(before, age) + POLL, abs=1e-5)
-    assert told.headroom_seconds == pytest.approx((before.headroom_seconds or 0) - POLL, abs=1e-5)
+        assert getattr(result, age) == pytest.approx(getattr(before, age) + POLL, abs=1e-5)
+    assert result.headroom_seconds == pytest.approx((before.headroom_seconds or 0) - POLL, abs=1e-5)
     still = {"lag": 0.0, "stalled": 0.0, "floor_stalled": 0.0, "headroom_seconds": 0.0}
-    assert replace(told, **still) == replace(before, **still)
+    assert replace(result, **still) == replace(before, **still)
 
 
-def test_hardly_any_look_is_a_whole_one() -> None:
-    books = Books()
+def test_hardly_any_poll_is_a_full_evaluation() -> None:
+    states = TwoStates()
     for _ in range(100):
-        books.look(WAITING)
-    assert books.saved > 90
+        states.poll(WAITING)
+    assert states.saved > 90
 
 
 @pytest.mark.parametrize("poll", [0.5, 5.0, 10.0, 15.0, 30.0, 60.0])
@@ -107,19 +111,19 @@ def test_hardly_any_look_is_a_whole_one() -> None:
 def test_a_verdict_that_time_alone_changes_comes_when_it_is_due(
     row: Consumer, verdicts: list[Verdict], poll: float
 ) -> None:
-    """`Books` holds the moment to a book that always looks."""
-    books = Books()
+    """`TwoStates` compares each poll with a full evaluation."""
+    states = TwoStates()
     seen: list[Verdict] = []
-    while books.now < NOW + 400:
-        told = books.look(row, after=poll)
-        if told.verdict is not None and (not seen or told.verdict != seen[-1]):
-            seen.append(Verdict(told.verdict))
+    while states.now < NOW + 400:
+        result = states.poll(row, after=poll)
+        if result.verdict is not None and (not seen or result.verdict != seen[-1]):
+            seen.append(Verdict(result.verdict))
     assert seen[-1] is verdicts[-1]
     assert set(seen) <= set(verdicts)
 
 
-CHANGES: list[tuple[str, Callable[[Books], object]]] = [
-    (name, lambda books, fields=fields: books.look(replace(WAITING, **fields)))
+CHANGES: list[tuple[str, Callable[[TwoStates], object]]] = [
+    (name, lambda states, fields=fields: states.poll(replace(WAITING, **fields)))
     for name, fields in {
         "a delivery": {"delivered_consumer_seq": 11},
         "a move of its position": {"delivered_stream_seq": 11},
@@ -130,100 +134,109 @@ CHANGES: list[tuple[str, Callable[[Books], object]]] = [
         "a redelivery": {"num_redelivered": 1},
         "a loss": {"stream_first_seq": 12},
         "a pause": {"paused": True},
-        "somebody who pulls": {"num_waiting": 1},
+        "a client that pulls": {"num_waiting": 1},
         "another configuration": {"config": consumer_config(max_deliver=5)},
         "another leader": {"leader": "n2"},
         "a new life": {"created": at(NOW)},
     }.items()
 ] + [
-    ("a stream that is set back", lambda books: books.look(WAITING, replace(STREAM, last_seq=15))),
-    ("a stream that loses one", lambda books: books.look(WAITING, replace(STREAM, messages=19))),
+    (
+        "a stream that is set back",
+        lambda states: states.poll(WAITING, replace(STREAM, last_seq=15)),
+    ),
+    ("a stream that loses one", lambda states: states.poll(WAITING, replace(STREAM, messages=19))),
     (
         "a stream that overwrites",
-        lambda books: books.look(WAITING, replace(STREAM, config=stream_config(kind="kv"))),
+        lambda states: states.poll(WAITING, replace(STREAM, config=stream_config(kind="kv"))),
     ),
-    ("acks that were counted", lambda books: books.look(WAITING, heard=EventsInput(acks={KEY: 4}))),
-    ("a nak that was heard", lambda books: books.look(WAITING, heard=EventsInput(naks={KEY: 1}))),
+    (
+        "acks that were counted",
+        lambda states: states.poll(WAITING, events=EventsInput(acks={KEY: 4})),
+    ),
+    (
+        "a nak that was received",
+        lambda states: states.poll(WAITING, events=EventsInput(naks={KEY: 1})),
+    ),
     (
         "a message given up",
-        lambda books: books.look(WAITING, heard=EventsInput(exhausted={KEY: frozenset({6})})),
+        lambda states: states.poll(WAITING, events=EventsInput(exhausted={KEY: frozenset({6})})),
     ),
     (
-        "a reading of the lag",
-        lambda books: books.look(
-            WAITING, heard=EventsInput(lags={KEY: LagMeasurement(6, 6, NOW - 9)})
+        "a measurement of the lag",
+        lambda states: states.poll(
+            WAITING, events=EventsInput(lags={KEY: LagMeasurement(6, 6, NOW - 9)})
         ),
     ),
     (
         "a count of what passes",
-        lambda books: books.look(
-            WAITING, heard=EventsInput(counts={KEY: FilteredCount(9, 0, 10, 4)})
+        lambda states: states.poll(
+            WAITING, events=EventsInput(counts={KEY: FilteredCount(9, 0, 10, 4)})
         ),
     ),
-    ("a clock that was set back", lambda books: books.look(WAITING, after=-400.0)),
-    ("a window that moved on", lambda books: books.look(WAITING, after=WINDOW_SECONDS)),
+    ("a clock that was set back", lambda states: states.poll(WAITING, after=-400.0)),
+    ("a window that moved on", lambda states: states.poll(WAITING, after=WINDOW_SECONDS)),
 ]
 
 
 @pytest.mark.parametrize("change", [case[1] for case in CHANGES], ids=[case[0] for case in CHANGES])
-def test_whatever_happens_is_told_at_once(change: Callable[[Books], object]) -> None:
-    books = Books()
+def test_whatever_happens_is_reported_at_once(change: Callable[[TwoStates], object]) -> None:
+    states = TwoStates()
     for _ in range(40):
-        books.look(WAITING)
-    change(books)
+        states.poll(WAITING)
+    change(states)
     for _ in range(30):
-        books.look(WAITING)
+        states.poll(WAITING)
 
 
 def test_time_in_which_nothing_waited_is_no_stall() -> None:
-    books = Books()
+    states = TwoStates()
     for _ in range(30):
-        assert books.look(replace(WAITING, num_pending=0)).stalled == 0.0
-    assert books.look(WAITING).stalled == POLL
+        assert states.poll(replace(WAITING, num_pending=0)).stalled == 0.0
+    assert states.poll(WAITING).stalled == POLL
 
 
-def test_time_in_which_nothing_was_unacked_is_no_standstill_of_the_floor() -> None:
-    books, finished = Books(), {"ack_floor_consumer_seq": 10, "ack_floor_stream_seq": 10}
+def test_time_in_which_nothing_was_unacked_is_no_stall_of_the_floor() -> None:
+    states, finished = TwoStates(), {"ack_floor_consumer_seq": 10, "ack_floor_stream_seq": 10}
     for _ in range(30):
-        books.look(replace(WAITING, num_ack_pending=0, **finished))
+        states.poll(replace(WAITING, num_ack_pending=0, **finished))
     one = replace(WAITING, delivered_consumer_seq=11, delivered_stream_seq=11, num_ack_pending=1)
-    assert books.look(replace(one, **finished)).floor_stalled == POLL
+    assert states.poll(replace(one, **finished)).floor_stalled == POLL
 
 
 def test_gaps_that_open_ahead_are_noticed() -> None:
     """The stream has gaps, but the consumer still waits for as many messages as there are ahead."""
-    books, gappy = Books(), replace(STREAM, messages=19)
+    states, gappy = TwoStates(), replace(STREAM, messages=19)
     for _ in range(30):
-        assert books.look(WAITING, gappy).redelivery_exact == 1
-    assert books.look(WAITING, replace(gappy, last_seq=25, messages=24)).redelivery_exact == 0
+        assert states.poll(WAITING, gappy).redelivery_exact == 1
+    assert states.poll(WAITING, replace(gappy, last_seq=25, messages=24)).redelivery_exact == 0
 
 
 def test_what_left_a_stream_with_gaps_leaves_a_doubt_that_is_kept() -> None:
-    books, row = Books(), replace(WAITING, num_pending=3)
+    states, row = TwoStates(), replace(WAITING, num_pending=3)
     for _ in range(30):
-        assert books.look(row, replace(STREAM, messages=18)).lost_exact == 0
-    books.look(row, replace(STREAM, messages=17))
-    assert books.look(replace(row, num_pending=10), replace(STREAM, messages=17)).lost_exact == 0
+        assert states.poll(row, replace(STREAM, messages=18)).lost_exact == 0
+    states.poll(row, replace(STREAM, messages=17))
+    assert states.poll(replace(row, num_pending=10), replace(STREAM, messages=17)).lost_exact == 0
 
 
 @pytest.mark.parametrize(
     ("counted", "seconds", "cause"),
     [
-        ({"acks": {KEY: 5}}, 60.0, Cause.NO_ANSWER),
-        ({"naks": {KEY: 3}}, 60.0, Cause.REFUSED),
+        ({"acks": {KEY: 5}}, 60.0, Cause.NO_ACK),
+        ({"naks": {KEY: 3}}, 60.0, Cause.NAK),
         ({"naks": {KEY: 3}}, 400.0, None),  # too long ago to be the cause
     ],
 )
-def test_what_was_counted_while_it_stood_still_tells_why_messages_come_again(
+def test_what_was_counted_while_it_was_unchanged_shows_why_messages_come_again(
     counted: dict[str, Any], seconds: float, cause: Cause | None
 ) -> None:
-    books, heard = Books(), EventsInput(**counted, listening=frozenset({"APP"}))
+    states, events = TwoStates(), EventsInput(**counted, listening=frozenset({"APP"}))
     for _ in range(30):
-        books.look(WAITING)
+        states.poll(WAITING)
     for _ in range(int(seconds // POLL)):
-        books.look(WAITING, heard=heard)
+        states.poll(WAITING, events=events)
     again = replace(WAITING, delivered_consumer_seq=14, num_redelivered=4)
-    assert books.look(again, heard=heard).redelivery_cause == cause
+    assert states.poll(again, events=events).redelivery_cause == cause
 
 
 NOTHING: dict[str, Any] = {}
@@ -245,8 +258,8 @@ STREAM_CHANGES = [
     {"config": stream_config(kind="kv")}, {"config": stream_config(max_messages=20)},
     {"created": at(NOW)}, {"leader": "n2"}, {"last_seq": 22, "messages": 17},
 ]  # fmt: skip
-HEARD = [
-    *[NOBODY] * 10,
+EVENTS = [
+    *[NO_WORKER] * 10,
     EventsInput(acks={KEY: 3}), EventsInput(naks={KEY: 1}), EventsInput(exhausted={KEY: frozenset({6})}),
     EventsInput(lags={KEY: LagMeasurement(5, 7, NOW - 50)}), EventsInput(listening=frozenset({"APP"})),
     EventsInput(counts={KEY: FilteredCount(12, 0, 10, 2)}),
@@ -260,17 +273,17 @@ SECONDS = [0.0, 1.0, 9.999, *[15.0] * 8, 30.0, 60.0, 299.9995, 300.0, 900.0, -20
             st.sampled_from(SECONDS),
             st.sampled_from(ROW_CHANGES),
             st.sampled_from(STREAM_CHANGES),
-            st.sampled_from(HEARD),
+            st.sampled_from(EVENTS),
         ),
         min_size=3,
         max_size=60,
     )
 )
 @settings(max_examples=200, deadline=None)
-def test_less_work_tells_the_same_whatever_the_history(
+def test_less_work_shows_the_same_whatever_the_history(
     history: list[tuple[float, dict[str, Any], dict[str, Any], EventsInput]],
 ) -> None:
-    books, row, of = Books(), WAITING, STREAM
-    for seconds, of_row, of_stream, heard in history:
+    states, row, of = TwoStates(), WAITING, STREAM
+    for seconds, of_row, of_stream, events in history:
         row, of = replace(row, **of_row), replace(of, **of_stream)
-        books.look(row, of, heard, after=seconds)
+        states.poll(row, of, events, after=seconds)

@@ -1,4 +1,4 @@
-"""A consumer that stands still is looked at again, whole, just when time alone changes its story."""
+"""An unchanged consumer is evaluated in full when time alone changes its result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from exporter.signals.results import ConsumerSignals
 from exporter.signals.verdict import Verdict
 
 KEY = ("APP", "ORDERS", "worker")
-# Often enough that what is due at one moment and what is due at the next differ by several looks.
+# Often enough that what is due at one moment and what is due at the next differ by several polls.
 POLL = 5
 STREAM = stream(
     created=at(NOW - 5000),
@@ -41,27 +41,29 @@ def caught_up(sequence: int, deliveries: int, **changes: Any) -> Consumer:
 
 @dataclass
 class Watched:
-    """One book, looked at every five seconds; what it told, by the second."""
+    """One state, polled every five seconds, and its results by second."""
 
-    book: SignalState = field(default_factory=SignalState)
-    told: dict[int, ConsumerSignals] = field(default_factory=dict)
-    saved: set[int] = field(default_factory=set)  # the seconds at which no whole look was due
+    state: SignalState = field(default_factory=SignalState)
+    result: dict[int, ConsumerSignals] = field(default_factory=dict)
+    saved: set[int] = field(default_factory=set)  # the seconds without a full evaluation
 
-    def look(self, row: Consumer, of: Stream = STREAM) -> None:
-        second = len(self.told) * POLL
-        track = self.book._consumers.get(KEY)
-        if track is not None and NOW + second < track.until:
+    def poll(self, row: Consumer, of: Stream = STREAM) -> None:
+        second = len(self.result) * POLL
+        state = self.state._consumers.get(KEY)
+        if state is not None and NOW + second < state.valid_until:
             self.saved.add(second)
         snapshot = Snapshot("nats", NOW + second, streams=(of,), consumers=(row,))
-        self.told[second] = self.book.update(snapshot).consumers[KEY]
+        self.result[second] = self.state.update(snapshot).consumers[KEY]
 
     def stand(self, row: Consumer, of: Stream = STREAM, *, until: int) -> None:
-        while len(self.told) * POLL <= until:
-            self.look(row, of)
+        while len(self.result) * POLL <= until:
+            self.poll(row, of)
 
     def last_second(self, field: str, value: object) -> int:
-        """The last one at which that was told."""
-        return max(second for second, told in self.told.items() if getattr(told, field) == value)
+        """The last second with that result."""
+        return max(
+            second for second, result in self.result.items() if getattr(result, field) == value
+        )
 
 
 # The point that a move leaves in the window is thirty seconds younger than the one before it, and
@@ -71,12 +73,12 @@ FORGOTTEN = 30 + 300
 
 def test_deliveries_are_forgotten_when_the_window_has_passed_them() -> None:
     seen = Watched()
-    seen.look(caught_up(10, 10))
+    seen.poll(caught_up(10, 10))
     seen.stand(caught_up(12, 12), until=400)
     assert seen.saved >= set(range(40, FORGOTTEN, POLL))  # else this proves nothing
     assert seen.last_second("redelivery_ratio", 0.0) == FORGOTTEN - POLL
     assert seen.last_second("verdict", Verdict.OK) == FORGOTTEN - POLL
-    assert (seen.told[FORGOTTEN].redelivery_ratio, seen.told[FORGOTTEN].verdict) == (
+    assert (seen.result[FORGOTTEN].redelivery_ratio, seen.result[FORGOTTEN].verdict) == (
         None,
         Verdict.IDLE,
     )
@@ -85,12 +87,12 @@ def test_deliveries_are_forgotten_when_the_window_has_passed_them() -> None:
 def test_a_loss_is_forgotten_when_the_window_has_passed_it() -> None:
     seen, moved = Watched(), replace(STREAM, first_seq=15, messages=6)
     waiting = caught_up(10, 10, num_pending=10, num_waiting=1)
-    seen.look(waiting)
+    seen.poll(waiting)
     lost = replace(waiting, stream_first_seq=15, num_pending=6)
     # Without a limit that may take messages it would be a purge.
     limited = replace(moved, config=None)
     seen.stand(lost, limited, until=400)
-    assert seen.told[5].lost == 4
+    assert seen.result[5].lost == 4
     assert seen.last_second("verdict", Verdict.LOSING_MESSAGES) == FORGOTTEN - POLL
 
 
@@ -102,7 +104,7 @@ OVER = ARISES + 300
 def test_a_doubt_about_redeliveries_is_over_when_the_window_has_passed_it() -> None:
     """A gap ahead: of what was delivered on the way past it only the least is known."""
     seen, gap = Watched(), replace(STREAM, messages=19)
-    seen.look(caught_up(10, 10, num_pending=9, num_waiting=1), gap)
+    seen.poll(caught_up(10, 10, num_pending=9, num_waiting=1), gap)
     seen.stand(caught_up(20, 19), gap, until=400)
     assert seen.saved >= set(range(40, OVER, POLL))
     assert seen.last_second("redelivery_exact", 0) == OVER
@@ -112,11 +114,11 @@ def test_a_doubt_about_redeliveries_is_over_when_the_window_has_passed_it() -> N
 def test_a_doubt_about_losses_is_over_when_the_window_has_passed_it() -> None:
     """A purge, while a limit might have taken some of it too."""
     seen, limited = Watched(), replace(STREAM, config=None)
-    seen.look(caught_up(10, 10, num_pending=10, num_waiting=1), limited)
+    seen.poll(caught_up(10, 10, num_pending=10, num_waiting=1), limited)
     purged = replace(limited, first_seq=15, messages=6)
     row = caught_up(14, 10, num_pending=6, num_waiting=1, stream_first_seq=15)
     seen.stand(row, purged, until=400)
-    assert seen.told[ARISES].purged == 4
+    assert seen.result[ARISES].purged == 4
     assert seen.saved >= set(range(40, OVER, POLL))
     assert seen.last_second("lost_exact", 0) == OVER
-    assert {told.redelivery_exact for told in seen.told.values()} == {1}
+    assert {result.redelivery_exact for result in seen.result.values()} == {1}

@@ -1,4 +1,4 @@
-"""Leaders differ: one that is about to go forgets, and two of them tell the same at two moments."""
+"""Leaders differ: one that is about to go forgets, and two of them show the same at two moments."""
 
 from __future__ import annotations
 
@@ -33,36 +33,36 @@ AT_WORK = consumer(
 LETS_GO = replace(AT_WORK, num_ack_pending=0)
 
 
-def told_after(*rows: Consumer) -> ConsumerSignals:
-    return told_of(*((STREAM, row) for row in rows))
+def result_after(*rows: Consumer) -> ConsumerSignals:
+    return result_of(*((STREAM, row) for row in rows))
 
 
-def told_of(*looks: tuple[Stream, Consumer]) -> ConsumerSignals:
-    book = SignalState()
+def result_of(*polls: tuple[Stream, Consumer]) -> ConsumerSignals:
+    state = SignalState()
     found = [
-        book.update(replace(snapshot(*look), taken=NOW + POLL * place))
-        for place, look in enumerate(looks)
+        state.update(replace(snapshot(*poll), taken=NOW + POLL * place))
+        for place, poll in enumerate(polls)
     ]
     return found[-1].consumers["APP", "ORDERS", "worker"]
 
 
 def test_what_a_leader_let_go_of_is_unfinished_under_the_next_one() -> None:
-    assert told_after(AT_WORK, LETS_GO).unfinished_seq == 11
-    after = told_after(AT_WORK, LETS_GO, replace(AT_WORK, leader="n2"))
+    assert result_after(AT_WORK, LETS_GO).unfinished_seq == 11
+    after = result_after(AT_WORK, LETS_GO, replace(AT_WORK, leader="n2"))
     assert after.unfinished_seq == 6
-    assert after.lag == told_after(AT_WORK, AT_WORK, AT_WORK).lag
+    assert after.lag == result_after(AT_WORK, AT_WORK, AT_WORK).lag
 
 
 def test_so_it_is_when_messages_were_sent_meanwhile() -> None:
     sent = replace(AT_WORK, delivered_consumer_seq=12, delivered_stream_seq=12, num_ack_pending=7)
-    assert told_after(AT_WORK, LETS_GO, sent).unfinished_seq == 6
+    assert result_after(AT_WORK, LETS_GO, sent).unfinished_seq == 6
 
 
 def test_what_was_finished_stays_finished_when_others_are_sent() -> None:
     """The floor lies behind for another reason: a message was given up."""
     done = replace(AT_WORK, num_ack_pending=0)
     sent = replace(done, delivered_consumer_seq=12, delivered_stream_seq=12, num_ack_pending=2)
-    assert told_after(done, done, sent).unfinished_seq == 11
+    assert result_after(done, done, sent).unfinished_seq == 11
 
 
 # What expires does so on each copy by itself, and here first on the one that the stream's leader has.
@@ -87,18 +87,18 @@ SENT_FIVE = replace(
 ALL_GONE = replace(SENT_FIVE, stream_first_seq=11, num_pending=0)
 
 
-def test_what_one_copy_drops_a_look_later_is_lost_and_not_purged() -> None:
-    later = told_of((KEPT, SENT_FIVE), (EMPTY, SENT_FIVE), (EMPTY, ALL_GONE))
+def test_what_one_copy_drops_a_poll_later_is_lost_and_not_purged() -> None:
+    later = result_of((KEPT, SENT_FIVE), (EMPTY, SENT_FIVE), (EMPTY, ALL_GONE))
     assert (later.lost, later.purged) == (5, 0)
-    at_once = told_of((KEPT, SENT_FIVE), (EMPTY, ALL_GONE))
+    at_once = result_of((KEPT, SENT_FIVE), (EMPTY, ALL_GONE))
     assert (at_once.lost, at_once.purged) == (5, 0)
 
 
 def test_a_purge_after_limits_had_their_time_is_still_a_purge() -> None:
     jumped = replace(ALL_GONE, delivered_stream_seq=10, ack_floor_stream_seq=10)
-    later = told_of((KEPT, SENT_FIVE), (EMPTY, SENT_FIVE), (EMPTY, jumped))
+    later = result_of((KEPT, SENT_FIVE), (EMPTY, SENT_FIVE), (EMPTY, jumped))
     assert (later.lost, later.purged) == (0, 5)  # by its own jump, limits or not
     plain = replace(KEPT, config=stream_config())
     emptied = replace(EMPTY, config=stream_config())
-    later = told_of((plain, SENT_FIVE), (emptied, SENT_FIVE), (emptied, ALL_GONE))
+    later = result_of((plain, SENT_FIVE), (emptied, SENT_FIVE), (emptied, ALL_GONE))
     assert (later.lost, later.purged) == (0, 5)

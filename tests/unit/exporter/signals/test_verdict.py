@@ -10,10 +10,10 @@ from support.exporter.models import NOW
 from exporter.signals.verdict import (
     Evidence,
     Verdict,
-    is_deserted,
+    has_no_worker,
+    is_ack_pending_full,
     is_falling_behind,
     is_floor_stuck,
-    is_full,
     is_idle,
     is_looping,
     is_losing,
@@ -24,10 +24,10 @@ from exporter.signals.window import Point
 
 PREDICATES = {
     "losing": is_losing,
-    "full": is_full,
+    "full": is_ack_pending_full,
     "looping": is_looping,
     "stuck": is_floor_stuck,
-    "deserted": is_deserted,
+    "deserted": has_no_worker,
     "behind": is_falling_behind,
     "idle": is_idle,
 }
@@ -52,7 +52,7 @@ def points(**series: list[int]) -> dict[str, Any]:
 
 
 def evidence(**changes: Any) -> Evidence:
-    """A pull consumer with somebody waiting, ack_wait of 30 s, nothing wrong."""
+    """A pull consumer with a client waiting, ack_wait of 30 s, nothing wrong."""
     plain: dict[str, Any] = {
         "paused": False,
         "reachable": True,
@@ -113,7 +113,7 @@ TABLE: list[tuple[str, Evidence, set[str], Verdict]] = [
         Verdict.OK,
     ),
     (
-        "no room for a new message for longer than an answer may take",
+        "no capacity for a new message for longer than an response may take",
         evidence(num_ack_pending=100, num_pending=5, no_new_seconds=31.0),
         {"full"},
         Verdict.ACK_PENDING_FULL,
@@ -207,7 +207,7 @@ TABLE: list[tuple[str, Evidence, set[str], Verdict]] = [
         Verdict.OK,
     ),
     (
-        "messages wait, nobody asks",
+        "messages wait, no client requests",
         evidence(num_pending=5, reachable=False, stalled_seconds=15.0),
         {"deserted"},
         Verdict.NO_WORKER_PULLS,
@@ -219,7 +219,7 @@ TABLE: list[tuple[str, Evidence, set[str], Verdict]] = [
         Verdict.OK,
     ),
     (
-        "a batch was taken and is being worked on: nobody needs to ask for more",
+        "a batch was taken and is being worked on: no client needs to pull more",
         evidence(num_pending=5, num_ack_pending=20, reachable=False, stalled_seconds=29.0),
         set(),
         Verdict.OK,
@@ -231,7 +231,7 @@ TABLE: list[tuple[str, Evidence, set[str], Verdict]] = [
         Verdict.NO_WORKER_PULLS,
     ),
     (
-        "somebody asks and still nothing comes: that shows in stalled_seconds",
+        "a client requests and still nothing comes: that shows in stalled_seconds",
         evidence(num_pending=5, stalled_seconds=999.0, **points(backlog=[5] * 9)),
         set(),
         Verdict.OK,
@@ -249,7 +249,7 @@ TABLE: list[tuple[str, Evidence, set[str], Verdict]] = [
         Verdict.OK,
     ),
     (
-        "one message more than at all the looks before",
+        "one message more than at all the polls before",
         evidence(num_pending=2, **points(backlog=[1] * 9 + [2], **BUSY)),
         set(),
         Verdict.OK,
@@ -303,7 +303,7 @@ def test_every_predicate_and_every_verdict_of_a_living_consumer_is_in_the_table(
         ((Verdict.NO_LEADER, Verdict.LOSING_MESSAGES), Verdict.NO_LEADER),
     ],
 )
-def test_of_several_the_worst_is_told(
+def test_of_several_the_worst_is_reported(
     verdicts: tuple[int | None, ...], expected: int | None
 ) -> None:
     assert worst(*verdicts) == expected

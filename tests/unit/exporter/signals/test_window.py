@@ -44,12 +44,12 @@ def test_the_oldest_point_is_how_it_stood_when_the_window_began() -> None:
     first, second = made.points[:2]
     began = NOW + 30 * 29 - WINDOW_SECONDS
     assert first.at <= began < second.at
-    # After a long rest the point before it still tells how it stood then.
+    # After a long rest the point before it still shows how it stood then.
     made.note(point(90_000, 99))
     assert [p.deliveries for p in made.points] == [29, 99]
 
 
-def test_a_clock_that_was_set_back_begins_anew() -> None:
+def test_a_clock_that_was_set_back_restarts() -> None:
     made = window(point(0, 1), point(60, 2), point(-500, 3))
     assert made.points == [point(-500, 3)]
 

@@ -37,8 +37,8 @@ def key(name: str) -> ConsumerKey:
     return ("APP", "ORDERS", name)
 
 
-def behind(name: str, lag: float, asked_from: int = 20) -> Lagging:
-    return Lagging(key(name), STREAM, (), asked_from, lag)
+def behind(name: str, lag: float, requested_from: int = 20) -> Lagging:
+    return Lagging(key(name), STREAM, (), requested_from, lag)
 
 
 def names(chosen: list[Lagging] | list[Countable]) -> list[str]:
@@ -72,24 +72,24 @@ def row(**changes: Any) -> Consumer:
     return consumer(**{**plain, **changes})
 
 
-def asked_from(one: Consumer, said: ConsumerSignals, kept_in: Stream = STREAM) -> int | None:
+def requested_from(one: Consumer, said: ConsumerSignals, kept_in: Stream = STREAM) -> int | None:
     signals = Signals({key(one.name): said})
     found = lagging(snapshot(kept_in, one), signals, "APP")
-    return found[0].asked_from if found else None
+    return found[0].requested_from if found else None
 
 
 def test_a_lagging_consumer_is_asked_from_its_first_unfinished_message_on() -> None:
-    assert asked_from(row(), told()) == 31
+    assert requested_from(row(), told()) == 31
 
 
 def test_what_was_acked_since_the_poll_before_is_passed_over() -> None:
     moved = row(ack_floor_stream_seq=35, ack_floor_consumer_seq=25, num_ack_pending=5)
-    assert asked_from(moved, told()) == 36
+    assert requested_from(moved, told()) == 36
 
 
 @pytest.mark.parametrize("said", [told(lag=0.0), told(lag=None), told(unfinished_seq=None)])
 def test_who_is_not_known_to_lag_is_not_asked_for(said: ConsumerSignals) -> None:
-    assert asked_from(row(), said) is None
+    assert requested_from(row(), said) is None
 
 
 @pytest.mark.parametrize(
@@ -103,16 +103,16 @@ def test_who_is_not_known_to_lag_is_not_asked_for(said: ConsumerSignals) -> None
     ],
 )
 def test_where_the_message_would_not_tell_the_truth_nothing_is_asked(one: Consumer) -> None:
-    assert asked_from(one, told()) is None
+    assert requested_from(one, told()) is None
 
 
 def test_nothing_is_asked_of_a_stream_without_a_leader() -> None:
-    assert asked_from(row(), told(), stream(up=False, reason="no_leader")) is None
+    assert requested_from(row(), told(), stream(up=False, reason="no_leader")) is None
 
 
 def test_behind_a_message_that_was_given_up_only_what_is_not_sent_yet_is_asked_for() -> None:
-    assert asked_from(row(), told(floor_exhausted=1)) is None
-    assert asked_from(row(num_ack_pending=0), told(floor_exhausted=1)) == 41
+    assert requested_from(row(), told(floor_exhausted=1)) is None
+    assert requested_from(row(num_ack_pending=0), told(floor_exhausted=1)) == 41
 
 
 @pytest.mark.parametrize(("policy", "start"), [("all", 11), ("new", None)])
@@ -121,7 +121,7 @@ def test_who_never_acked_is_asked_for_only_if_its_beginning_is_known(
 ) -> None:
     never = row(ack_floor_consumer_seq=0, ack_floor_stream_seq=0)
     one = replace(never, config=consumer_config(deliver_policy=policy))
-    assert asked_from(one, told()) == start
+    assert requested_from(one, told()) == start
 
 
 def test_all_that_lag_are_chosen_if_they_are_few_enough() -> None:
@@ -144,10 +144,10 @@ def test_the_worst_are_always_chosen_and_the_others_in_turn() -> None:
 
 def test_a_reading_stays_good_while_its_message_is_the_first_and_stored() -> None:
     kept = KeptReading(LagMeasurement(20, 25, NOW), (), STREAM)
-    assert kept.responses(behind("a", 1.0, asked_from=20))
-    assert kept.responses(behind("a", 1.0, asked_from=25))
-    assert not kept.responses(behind("a", 1.0, asked_from=26))
-    assert not kept.responses(behind("a", 1.0, asked_from=19))
+    assert kept.responses(behind("a", 1.0, requested_from=20))
+    assert kept.responses(behind("a", 1.0, requested_from=25))
+    assert not kept.responses(behind("a", 1.0, requested_from=26))
+    assert not kept.responses(behind("a", 1.0, requested_from=19))
     assert not kept.responses(replace(behind("a", 1.0), filters=("orders.eu",)))
 
 

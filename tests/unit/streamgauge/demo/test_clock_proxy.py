@@ -1,4 +1,4 @@
-"""The wrong clock of the demo moves what that server stamps since then, and nothing else."""
+"""The clock proxy shifts the later timestamps of one server, and nothing else."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_another_server_keeps_its_time() -> None:
     assert moved_body(ANSWER, WrongClock(7, "n2", SINCE)) == ANSWER
 
 
-def test_a_packed_answer_is_moved_too() -> None:
+def test_a_compressed_response_is_shifted_too() -> None:
     packed = moved_body(gzip.compress(ANSWER), WrongClock(7, "n1", SINCE))
     assert gzip.decompress(packed) == MOVED
 

@@ -1,4 +1,4 @@
-"""The invented sixty days: true to the catalogue, the same for ever, and telling what they should."""
+"""The history of the demo: valid metrics of the catalogue, reproducible, with its incidents."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_payments_will_be_full_in_about_three_weeks() -> None:
     assert purge < -3_000_000
 
 
-def test_the_audit_log_was_full_refused_and_got_more_room() -> None:
+def test_the_audit_log_was_full_rejected_and_got_a_higher_limit() -> None:
     fill = values(catalog.STREAM_FILL_RATIO, stream="AUDIT_LOG", limit="messages")
     assert np.nanmax(fill) == 1.0
     assert fill[-1] < 0.8
@@ -252,7 +252,7 @@ def test_servers_restart_crash_and_one_clock_runs_away() -> None:
     assert max(drift["n1"], drift["n2"]) < thresholds.CLOCK_OFFSET.value / 10
 
 
-def test_the_findings_are_told() -> None:
+def test_the_findings_are_recorded() -> None:
     checks = {dict(each.labels)["check"] for each in series(catalog.CONSUMER_CONFIG_FINDING)}
     assert {"max-deliver-unlimited", "no-dead-letter", "recreate-hazard"} <= checks
     assert last(catalog.STREAM_CONFIG_FINDINGS, check="abandoned-kept", stream="INVOICES") == 1
@@ -324,7 +324,7 @@ def test_an_exporter_counts_from_its_own_start() -> None:
     ("room", "lost", "pending"),
     [(None, 0, 30), (np.full(4, 20.0), 20, 10), (np.full(4, 100.0), 0, 30)],
 )
-def test_what_waits_beyond_the_room_is_lost(
+def test_pending_messages_beyond_the_limit_are_lost(
     room: Floats | None, lost: float, pending: float
 ) -> None:
     found = queue(np.full(4, 10.0), np.array([0.0, 0.0, 0.0, 10.0]), room)

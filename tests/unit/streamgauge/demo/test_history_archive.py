@@ -1,4 +1,4 @@
-"""The invented days on the disk: an archive like any other, which verifies and can be gone on with."""
+"""The history on disk: a valid archive that can be extended."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_one_file_of_a_kind_for_each_day_and_one_manifest(tmp_path: Path) -> Non
     assert {len(day.hours) for day in manifest.days.values()} == {24}
 
 
-def test_a_series_that_ends_has_a_marker_and_one_that_nobody_saw_has_none(tmp_path: Path) -> None:
+def test_a_series_that_ends_has_a_marker_and_a_missing_scrape_has_none(tmp_path: Path) -> None:
     grid = make_grid(date(2026, 11, 15), 25, STEP)
     recording = Recording(grid)
     half = np.where(grid.ago > 12.5, 5.0, np.nan)
@@ -108,7 +108,7 @@ def test_a_folder_that_is_an_archive_already_is_left_alone(
     before = sorted(tmp_path.rglob("*"))
     assert main.main(["--out", str(tmp_path), "--days", "1"]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
-        f"history: {tmp_path}: is an archive already; give a folder that is none"
+        f"history: {tmp_path}: is an archive already; choose another directory"
     )
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -121,7 +121,9 @@ def test_a_series_that_is_recorded_twice_is_refused(tmp_path: Path) -> None:
         write_archive(recording, tmp_path)
 
 
-def test_the_command_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_what_it_wrote(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     flags = ["--out", str(tmp_path), "--until", "2026-11-15", "--days", "1", "--step", "600"]
     assert main.main(flags) == 0
     told = r"[\d,]{7} samples of \d{3} series on 1 day, 0\.\d MB, in " + re.escape(str(tmp_path))
@@ -138,7 +140,7 @@ def test_the_command_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFi
         ([], "the following arguments are required: --out"),
     ],
 )
-def test_a_mistake_in_the_flags_ends_with_2(
+def test_a_wrong_flag_ends_with_2(
     flags: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = ["--out", str(tmp_path)] if flags else []

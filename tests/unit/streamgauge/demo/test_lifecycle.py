@@ -1,12 +1,12 @@
-"""What `async with` starts is closed again, however its start or its use ends."""
+"""`async with` closes what it started, however start or use end."""
 
 import pytest
 
-from streamgauge.demo.processes.lifecycle import Lifetime
+from streamgauge.demo.processes.lifecycle import Lifecycle
 
 
-class Recorded(Lifetime):
-    """Notes what is done with it; fails at its start where it is told to."""
+class Recorded(Lifecycle):
+    """Records its calls; its start fails if configured."""
 
     def __init__(self, failure: BaseException | None = None) -> None:
         self.done: list[str] = []

@@ -1,4 +1,4 @@
-"""The cache of fetched programs: whole or not at all, and fetched once."""
+"""The cache of downloaded programs: atomic, and filled once."""
 
 import sys
 import threading
@@ -51,14 +51,14 @@ def test_a_failed_fetch_leaves_nothing_and_may_be_tried_again(own_cache: Path) -
     assert visible(whole) == ["program"]
 
 
-def test_a_failed_command_is_told_in_one_line_with_its_last_words() -> None:
+def test_a_failed_command_is_reported_in_one_line_with_its_last_output() -> None:
     complain = "print('first'); print('no such package'); raise SystemExit(3)"
     with pytest.raises(ProgramMissingError) as caught:
         run([sys.executable, "-c", complain], what="tool")
     assert str(caught.value) == "tool: no such package (exit 3)"
 
 
-def test_a_system_without_apt_says_so(
+def test_a_system_without_apt_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "")

@@ -1,4 +1,4 @@
-"""Who is let in by a password, what a check costs, and that the loop turns meanwhile."""
+"""Password checks: who is allowed, what a check costs, and that it does not block the loop."""
 
 from __future__ import annotations
 

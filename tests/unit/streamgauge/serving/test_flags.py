@@ -1,4 +1,4 @@
-"""What the command lines have in common: flags and their variables, and mistakes in one line."""
+"""Flags and their variables, and errors in one line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streamgauge.serving.settings.flags import (
 from streamgauge.serving.settings.loader import SettingsError
 
 FLAGS = (
-    Flag("web-config", "web.config", "FILE", "a file"),
+    Flag("web.config.file", "web.config_file", "FILE", "a file"),
     Flag("nats", "urls", "URL", "an address", repeats=True),
     Flag("tls-first", "tls.first", "", "a switch"),
     Flag("data", "data", "DIR", "a folder", prefix="OTHER_"),
@@ -39,14 +39,19 @@ def mistake(*argv: str) -> str:
 
 
 def test_a_variable_is_the_prefix_and_the_name_in_capitals() -> None:
-    expected = ["STREAMGAUGE_WEB_CONFIG", "STREAMGAUGE_NATS", "STREAMGAUGE_TLS_FIRST", "OTHER_DATA"]
+    expected = [
+        "STREAMGAUGE_WEB_CONFIG_FILE",
+        "STREAMGAUGE_NATS",
+        "STREAMGAUGE_TLS_FIRST",
+        "OTHER_DATA",
+    ]
     assert [flag.variable for flag in FLAGS] == expected
 
 
 def test_what_was_given_is_found_by_the_name_of_its_flag() -> None:
     given = parse(["--nats", "a", "--tls-first", "--nats", "b", "--config", "c"], parser())
     assert given == {
-        "web-config": None, "nats": ["a", "b"], "tls-first": True, "data": None, "config": "c",
+        "web.config.file": None, "nats": ["a", "b"], "tls-first": True, "data": None, "config": "c",
     }  # fmt: skip
 
 
@@ -60,7 +65,7 @@ def test_what_was_given_is_found_by_the_name_of_its_flag() -> None:
         (["--tls-first=1"], "--tls-first: ignored explicit argument '1'"),
     ],
 )
-def test_a_mistake_is_one_line_that_names_the_flag(argv: list[str], said: str) -> None:
+def test_an_error_is_one_line_that_names_the_flag(argv: list[str], said: str) -> None:
     assert mistake(*argv) == said
 
 

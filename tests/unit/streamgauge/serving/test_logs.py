@@ -1,4 +1,4 @@
-"""Logs: each record one line, fields quoted when needed, a state told once."""
+"""Logs: one line per record, quoted fields, each state once."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def fail_with_a_traceback() -> None:
         log.exception("poll failed")
 
 
-def test_an_exception_is_told_by_type_and_message() -> None:
+def test_an_exception_is_logged_with_type_and_message() -> None:
     stream = logged()
 
     fail_with_a_traceback()
@@ -226,7 +226,7 @@ def test_a_wrong_format_or_level_is_refused() -> None:
         configure_logs("text", "loud")
 
 
-def test_a_state_is_told_when_it_changes_and_not_again() -> None:
+def test_a_state_is_logged_only_when_it_changes() -> None:
     stream = logged()
     states = StateLog(log)
 
@@ -248,7 +248,7 @@ def test_a_state_is_told_when_it_changes_and_not_again() -> None:
     ]
 
 
-def test_a_state_of_nothing_is_told_the_first_time() -> None:
+def test_an_empty_state_is_logged_the_first_time() -> None:
     logged()
 
     assert StateLog(log).report("a", None, logging.INFO, "no state yet") is True

@@ -1,4 +1,4 @@
-"""Secrets from files: what is read, what is refused, and that they never show themselves."""
+"""Secrets from files: reading, errors, and no output of their text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_useless_secret_file_is_an_error(
     assert str(caught.value) == f"{path}: {reason}"
 
 
-def test_a_secret_shows_itself_only_when_asked() -> None:
+def test_only_reveal_returns_a_secret() -> None:
     system = System(name="a", urls=("x",), password=Secret("hunter2"), pin="hunter2")
     secret = system.password
     assert secret is not None
@@ -62,5 +62,5 @@ def test_a_secret_shows_itself_only_when_asked() -> None:
     assert secret.reveal() == "hunter2"
     assert secret == Secret("hunter2")
     assert secret != Secret("hunter3")
-    with pytest.raises(TypeError, match="not written anywhere"):
+    with pytest.raises(TypeError, match="cannot be serialised"):
         pickle.dumps(secret)

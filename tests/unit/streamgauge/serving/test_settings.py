@@ -1,4 +1,4 @@
-"""Settings from a file and the environment: what is read, what wins, what the reference says."""
+"""Settings from a file and the environment: values, precedence, and the reference."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_a_wrong_variable_is_named(name: str, text: str, reason: str) -> None:
     assert str(caught.value) == f"environment: STREAMGAUGE_{name}: {reason}"
 
 
-def test_the_variables_of_a_kubernetes_service_are_nobodys_mistake() -> None:
+def test_the_variables_of_a_kubernetes_service_are_ignored() -> None:
     links = {
         "STREAMGAUGE_SERVICE_HOST": "10.0.0.1",
         "STREAMGAUGE_SERVICE_PORT": "7778",
@@ -205,7 +205,7 @@ def test_the_reference_lists_every_key_with_type_default_and_meaning() -> None:
     )
 
 
-def test_an_annotation_that_nobody_can_read_is_a_mistake_of_the_program() -> None:
+def test_an_unsupported_annotation_is_a_programming_error() -> None:
     @dataclass(frozen=True, kw_only=True)
     class Wrong:
         when: complex = setting(1j, "A complex number.")

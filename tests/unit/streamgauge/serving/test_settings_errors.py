@@ -1,4 +1,4 @@
-"""A mistake in a settings file: one exact line that names what and where, whatever was written."""
+"""Errors in a settings file: one exact line that names what and where."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ MISTAKES = {
         "systems[0].intervall: unknown key (did you mean interval?)",
     ),
     "missing": ("systems: [{urls: []}]", "systems[0].name: is missing, and it has no default"),
-    "no value": ("listen:", "listen: has no value (leave the key out to get its default)"),
+    "no value": ("listen:", "listen: has no value (omit the key to get its default)"),
     "no value in a list": (
         ONE_SYSTEM + "urls: [a, ~]",
-        "systems[0].urls[1]: has no value (leave the key out to get its default)",
+        "systems[0].urls[1]: has no value (omit the key to get its default)",
     ),
     "number for text": ("listen: 7778", "listen: 7778 is not text (put it in quotes)"),
     "list for text": ("listen: [a]", "listen: a list is not text"),
@@ -152,7 +152,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("text", "message"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_is_told_in_one_exact_line(
+def test_an_error_is_one_exact_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | bytes, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

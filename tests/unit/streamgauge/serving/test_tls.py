@@ -1,4 +1,4 @@
-"""TLS as the web configuration asks for it: protocols, curves, ciphers and certificates."""
+"""TLS of the web configuration: protocols, curves, ciphers and certificates."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_tls_has_safe_defaults(folder: Path) -> None:
         ("RequireAndVerifyClientCert", ssl.CERT_REQUIRED),
     ],
 )
-def test_clients_are_verified_as_asked(folder: Path, auth: str, mode: ssl.VerifyMode) -> None:
+def test_clients_are_verified_as_configured(folder: Path, auth: str, mode: ssl.VerifyMode) -> None:
     text = f"{PAIR}client_auth_type: {auth}\nclient_ca_file: authority.pem\n"
 
     context = context_of(folder, text)
@@ -62,7 +62,7 @@ def test_clients_are_verified_as_asked(folder: Path, auth: str, mode: ssl.Verify
     ]
 
 
-def test_the_protocol_is_set_as_asked(folder: Path) -> None:
+def test_the_protocol_is_set_as_configured(folder: Path) -> None:
     context = context_of(
         folder,
         PAIR
@@ -93,7 +93,7 @@ def client_context(folder: Path) -> ssl.SSLContext:
 
 
 def handshake(server: ssl.SSLContext, client: ssl.SSLContext) -> ssl.SSLObject:
-    """Both sides in memory; the client's side is given back."""
+    """Both sides in memory; returns the client's side."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends = [
         client.wrap_bio(to_client, to_server),
@@ -130,7 +130,7 @@ def test_only_the_chosen_curve_is_spoken(folder: Path, curve: str, name: str) ->
 
 
 @pytest.mark.parametrize("version", ["TLS10", "TLS11"])
-def test_old_versions_are_spoken_only_when_asked_for(folder: Path, version: str) -> None:
+def test_old_versions_are_used_only_when_configured(folder: Path, version: str) -> None:
     asked = context_of(folder, PAIR + f"min_version: {version}\n")
     not_asked = context_of(folder, PAIR)
     old = client_context(folder)
@@ -161,7 +161,7 @@ def test_only_the_chosen_cipher_suite_is_spoken(folder: Path) -> None:
         handshake(server, other)
 
 
-def test_a_client_that_offers_http2_is_told_to_speak_http1(folder: Path) -> None:
+def test_a_client_that_offers_http2_gets_http1(folder: Path) -> None:
     client = client_context(folder)
     client.set_alpn_protocols(["h2", "http/1.1"])
 

@@ -1,4 +1,4 @@
-"""Durations and sizes as people write them: read, refused, and read back."""
+"""Durations and sizes: parsing, errors, formatting."""
 
 from __future__ import annotations
 

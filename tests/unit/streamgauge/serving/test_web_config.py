@@ -1,4 +1,4 @@
-"""The web configuration file: what is taken from it, and what a reload may change."""
+"""The web configuration file: its values, and what a reload may change."""
 
 from __future__ import annotations
 
@@ -97,6 +97,6 @@ def test_a_reload_cannot_switch_tls_off(folder: Path) -> None:
         live.reload()
 
     assert (
-        str(caught.value) == f"{path}: tls_server_config: switching TLS on or off takes a restart"
+        str(caught.value) == f"{path}: tls_server_config: switching TLS on or off needs a restart"
     )
     assert live.current is before

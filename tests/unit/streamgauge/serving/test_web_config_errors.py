@@ -1,4 +1,4 @@
-"""A mistake in a web configuration file: one exact line that names what and where."""
+"""Errors in a web configuration file: one exact line that names what and where."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 UNVERIFIED = (
-    "would accept certificates that nobody has verified, which is not supported"
+    "would accept certificates without verification, which is not supported"
     " (use RequireAndVerifyClientCert)"
 )
 MISTAKES = {
@@ -35,7 +35,7 @@ MISTAKES = {
     ),
     "section without value": (
         "tls_server_config:\nbasic_auth_users: {}",
-        "tls_server_config: is empty (leave it out for plain HTTP)",
+        "tls_server_config: is empty (omit it for plain HTTP)",
     ),
     "empty TLS": (
         "tls_server_config: {}",
@@ -130,7 +130,7 @@ MISTAKES = {
     "no name allowed": (
         tls(PAIR + VERIFY + "client_allowed_sans: []"),
         "tls_server_config.client_allowed_sans: is empty, so no client could connect"
-        " (leave the key out)",
+        " (omit the key)",
     ),
     "unknown version": (
         tls(PAIR + "min_version: SSL3"),
@@ -190,7 +190,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("text", "message"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_is_told_in_one_exact_line(folder: Path, text: str, message: str) -> None:
+def test_an_error_is_one_exact_line(folder: Path, text: str, message: str) -> None:
     path = write(folder, text)
 
     with pytest.raises(SettingsError) as caught:

@@ -1,4 +1,4 @@
-"""Every check finds what it says, and nothing in the nearest configuration that is fine."""
+"""Every check finds its violation, and nothing in a configuration that just meets its condition."""
 
 from dataclasses import replace
 from typing import Any
@@ -16,20 +16,21 @@ from support.audit.cases import (
 from support.audit.contexts import (
     Case,
     KnownHistory,
-    bare_scene,
+    audit_context,
     cases_by_code,
     check_of,
+    consumer_context,
     found_by,
     half_histories,
-    looked_twice,
-    of_consumer,
-    scene,
-    stream_of,
+    minimal_context,
+    polled_twice,
+    stream_row,
     unknown_by,
 )
+from support.audit.rules import assert_rule, check_file, error_of, findings_unless_broken
 from support.exporter.models import consumer, consumer_config
 
-from exporter.audit.check import Subject
+from exporter.audit.check import Finding, Subject
 from exporter.audit.context import AuditContext
 from exporter.audit.registry import codes
 from exporter.subscription_counts import SubscriptionCounts
@@ -52,12 +53,8 @@ def test_every_check_has_its_cases() -> None:
     assert set(cases_by_code(CASES)) == codes()
 
 
-def test_there_are_as_many_checks_as_were_promised() -> None:
-    assert len(codes()) >= 70
-
-
 @each_case
-def test_it_is_found_and_its_evidence_tells_the_numbers(case: Case) -> None:
+def test_a_violation_is_found_with_evidence(case: Case) -> None:
     found = found_by(case.code, case.found)
     assert found
     assert case.evidence in found[0].evidence
@@ -65,83 +62,116 @@ def test_it_is_found_and_its_evidence_tells_the_numbers(case: Case) -> None:
 
 
 @each_case
-def test_its_nearest_neighbour_is_not_found(case: Case) -> None:
+def test_a_near_miss_is_not_found(case: Case) -> None:
     assert found_by(case.code, case.nearest) == []
 
 
-@each_case
-def test_a_finding_names_what_its_check_is_about(case: Case) -> None:
-    for one in found_by(case.code, case.found):
-        match check_of(case.code).subject:
-            case Subject.CONSUMER:
-                assert one.account
-                assert one.stream
-                assert one.consumer
-            case Subject.STREAM:
-                assert one.account
-                assert one.stream
-            case Subject.ACCOUNT:
-                assert one.account
-            case Subject.SERVER:
-                assert one.server
+def test_every_finding_names_its_subject() -> None:
+    assert_rule(
+        "a finding does not name the asset of its check",
+        (
+            check_file(case.code)
+            for case in CASES
+            for one in findings_unless_broken(case.code, case.found)
+            if not _names_subject(one, check_of(case.code).subject)
+        ),
+    )
 
 
-@each_case
-def test_of_what_is_not_known_nothing_is_found(case: Case) -> None:
-    """Rows that did not answer, and rows whose configuration was not read yet."""
-    rows = case.found.snapshot
-    silent = replace(
-        case.found,
+def _names_subject(finding: Finding, subject: Subject) -> bool:
+    match subject:
+        case Subject.CONSUMER:
+            return bool(finding.account and finding.stream and finding.consumer)
+        case Subject.STREAM:
+            return bool(finding.account and finding.stream)
+        case Subject.ACCOUNT:
+            return bool(finding.account)
+        case Subject.SERVER:
+            return bool(finding.server)
+    return True
+
+
+def test_rows_that_are_down_or_unknown_have_no_findings() -> None:
+    assert_rule(
+        "a check has findings for rows that are down and without configuration",
+        (
+            check_file(case.code)
+            for case in CASES
+            if findings_unless_broken(case.code, _all_down(case.found))
+        ),
+    )
+
+
+def _all_down(context: AuditContext) -> AuditContext:
+    rows = context.snapshot
+    return replace(
+        context,
         snapshot=type(rows)(
             system=rows.system,
             taken=rows.taken,
-            streams=tuple(_unread(row) for row in rows.streams),
-            consumers=tuple(_unread(row) for row in rows.consumers),
+            streams=tuple(_down(row) for row in rows.streams),
+            consumers=tuple(_down(row) for row in rows.consumers),
         ),
     )
-    assert found_by(case.code, silent) == []
 
 
-def _unread(row: Any) -> Any:
+def _down(row: Any) -> Any:
     return changed(row, up=False, config=None)
 
 
 @pytest.mark.parametrize(("code", "seen"), exemptions.CASES)
-def test_what_is_exempt_is_left_alone(code: str, seen: AuditContext) -> None:
+def test_exempt_assets_have_no_findings(code: str, seen: AuditContext) -> None:
     assert found_by(code, seen) == []
 
 
-@pytest.mark.parametrize("code", sorted(codes()))
-def test_no_check_stumbles_over_rows_of_which_hardly_anything_is_known(code: str) -> None:
-    bare = bare_scene()
-    for seen in (bare, looked_twice(bare, bare), looked_twice(scene(), bare)):
-        list(check_of(code).find(seen))
-    for history in (KnownHistory(), *half_histories()):
-        list(check_of(code).find(replace(bare, history=history)))
+def test_no_check_raises_for_missing_data() -> None:
+    minimal = _minimal_contexts()
+    contexts = [
+        *((code, context) for code in codes() for context in minimal),
+        *((case.code, _all_down(case.found)) for case in CASES),
+    ]
+    assert_rule(
+        "a check raises an exception for rows with minimal data or rows that are down",
+        (
+            f"{check_file(code)}: {error!r}"
+            for code, context in contexts
+            if (error := error_of(code, context)) is not None
+        ),
+    )
+
+
+def _minimal_contexts() -> list[AuditContext]:
+    minimal = minimal_context()
+    return [
+        minimal,
+        polled_twice(minimal, minimal),
+        polled_twice(audit_context(), minimal),
+        *(replace(minimal, history=one) for one in (KnownHistory(), *half_histories())),
+    ]
 
 
 @pytest.mark.parametrize("code", ["ack-wait-short", "recreate-hazard"])
-def test_what_nobody_measured_is_told_as_unknown(code: str) -> None:
-    (told,) = unknown_by(code, of_consumer())
-    assert "rollups" in told.reason
+def test_missing_measurements_are_reported_as_unknown(code: str) -> None:
+    (unknown,) = unknown_by(code, consumer_context())
+    assert "rollups" in unknown.reason
 
 
-def test_one_look_does_not_know_which_consumers_were_made_again() -> None:
+def test_a_single_poll_does_not_know_recreated_consumers() -> None:
     once = consumer_lifecycle.recreated(0)
-    (told,) = unknown_by("recreate-hazard", once)
-    assert "second look" in told.reason
-    assert unknown_by("recreate-hazard", looked_twice(once, once)) == []
+    (unknown,) = unknown_by("recreate-hazard", once)
+    assert "second poll" in unknown.reason
+    assert unknown_by("recreate-hazard", polled_twice(once, once)) == []
     assert unknown_by("recreate-hazard", replace(once, history=KnownHistory())) == []
 
 
-def test_consumers_that_servers_and_libraries_make_are_left_alone() -> None:
+def test_internal_and_ordered_consumers_have_no_findings() -> None:
     internal = consumer_config(internal=True)
     ordered = consumer_config(durable=False, ack_policy="none", memory_storage=True, kind="push")
     rows = (consumer("a", config=internal), consumer("b", config=ordered))
-    seen = scene(stream_of(max_messages=5), *rows)
-    twice = looked_twice(seen, seen)
+    seen = audit_context(stream_row(max_messages=5), *rows)
+    twice = polled_twice(seen, seen)
     about = [code for code in codes() if check_of(code).subject is Subject.CONSUMER]
-    assert len(about) > 30
+    assert about
     assert [one for code in about for one in found_by(code, twice)] == []
 
 
@@ -149,29 +179,29 @@ def test_consumers_that_servers_and_libraries_make_are_left_alone() -> None:
     ("offsets", "suspect"),
     [((2.0, 2.0), True), ((2.0,), False), ((2.0, -2.0), False), ((2.0, 2.0, 0.0), False)],
 )
-def test_our_own_clock_is_suspected_when_all_servers_are_off_alike(
+def test_the_local_clock_is_suspected_if_all_servers_are_off(
     offsets: tuple[float, ...], suspect: bool
 ) -> None:
     for one in found_by("clock", servers.clocks(*offsets)):
-        assert ("our own clock" in one.evidence) is suspect
+        assert ("local clock" in one.evidence) is suspect
 
 
-def test_whether_subscribers_could_be_seen_is_said() -> None:
-    unseen = of_consumer({"max_deliver": 5})
+def test_evidence_says_whether_subscribers_are_known() -> None:
+    unseen = consumer_context({"max_deliver": 5})
     counts = SubscriptionCounts({}, {}, {}, {}, frozenset({"APP"}))
     seen = replace(unseen, snapshot=changed(unseen.snapshot, subscriptions=counts))
-    (told,), (known,) = found_by("no-dead-letter", unseen), found_by("no-dead-letter", seen)
-    assert told.evidence.endswith("subscribers cannot be seen from here")
-    assert known.evidence.endswith("nobody subscribes to it")
+    (unknown,), (known,) = found_by("no-dead-letter", unseen), found_by("no-dead-letter", seen)
+    assert unknown.evidence.endswith("subscribers are not known")
+    assert known.evidence.endswith("no subscriber")
 
 
 def test_several_consumers_near_the_end_of_retention_are_one_finding() -> None:
     rows = [consumer(name) for name in ("a", "b", "c")]
-    seen = stream_lifecycle.of_stream(*rows, max_age_seconds=60.0, history={"worst_lag": 59.0})
+    seen = stream_lifecycle.stream_context(*rows, max_age_seconds=60.0, history={"worst_lag": 59.0})
     (one,) = found_by("retention-vs-lag", seen)
-    assert one.evidence == "a was 59s behind, max_age is 1m (and 2 more consumers)"
+    assert one.evidence == "a was 59s behind, max_age 1m (and 2 more consumers)"
 
 
-def test_ephemeral_consumers_are_mended_where_they_are_made() -> None:
-    (one,) = found_by("max-deliver-unlimited", of_consumer({"durable": False}))
+def test_evidence_of_ephemeral_consumers_names_the_client() -> None:
+    (one,) = found_by("max-deliver-unlimited", consumer_context({"durable": False}))
     assert one.evidence.endswith("; ephemeral: its client sets this")

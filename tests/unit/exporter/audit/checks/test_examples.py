@@ -1,29 +1,46 @@
-"""The evidence on the checks' page is what the checks say, of every check."""
+"""docs/checks.md: examples of evidence and complete sections."""
 
-import pytest
-from support.audit.examples import FILE, made
+from support.audit.examples import FILE, generate
+from support.audit.rules import assert_rule, check_file
 
-from exporter.audit.examples import examples, written
+from exporter.audit.examples import examples, to_tsv
 from exporter.audit.registry import codes
 from exporter.pages.reference.checks import render
 
-
-def test_the_examples_are_fresh() -> None:
-    how = "run python -m support.audit.examples in tests/, then make generate"
-    assert FILE.read_text(encoding="utf-8") == written(made()), how
+PARTS = ("Found when", "Evidence, for example", "Why it matters", "What to do")
 
 
-def test_every_check_has_one_and_its_page_shows_it() -> None:
+def section(page: str, code: str) -> str:
+    return page.partition(f"\n## {code}\n")[2].partition("\n## ")[0]
+
+
+def test_the_examples_are_up_to_date() -> None:
+    how = "run `python -m support.audit.examples` in tests/, then make generate"
+    assert FILE.read_text(encoding="utf-8") == to_tsv(generate()), how
+
+
+def test_every_check_has_an_example_on_its_page() -> None:
     assert set(examples()) == codes()
     page = render()
-    for code, evidence in examples().items():
-        section = page.partition(f"\n## {code}\n")[2].partition("\n## ")[0]
-        assert f"`{evidence}`" in section, code
+    assert_rule(
+        "the page does not show the example of the check",
+        (
+            check_file(code)
+            for code, evidence in examples().items()
+            if f"`{evidence}`" not in section(page, code)
+        ),
+    )
 
 
-@pytest.mark.parametrize("code", sorted(codes()))
-def test_a_chapter_says_what_why_and_what_to_do(code: str) -> None:
-    section = render().partition(f"\n## {code}\n")[2].partition("\n## ")[0]
-    for part in ("Found when", "Evidence, for example", "Why it matters", "What to do"):
-        assert f"- **{part}:** " in section
-    assert "```sh\nnats " in section
+def test_every_section_is_complete() -> None:
+    page = render()
+    wanted = [*(f"- **{part}:** " for part in PARTS), "```sh\nnats "]
+    assert_rule(
+        "a section of docs/checks.md is incomplete",
+        (
+            f"{check_file(code)}: {part!r} is missing"
+            for code in codes()
+            for part in wanted
+            if part not in section(page, code)
+        ),
+    )

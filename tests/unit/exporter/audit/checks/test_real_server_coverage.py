@@ -1,8 +1,8 @@
-"""Every check is shown on real servers, or it is said why not."""
+"""Every check has a test on a real server, or a reason why not."""
 
 from pathlib import Path
 
-from support.audit.model_only_checks import ON_ROWS_ONLY
+from support.audit.model_only_checks import MODEL_ONLY
 
 from exporter.audit.registry import codes
 
@@ -13,13 +13,13 @@ REAL = (
 )
 
 
-def test_each_check_is_shown_on_a_real_server_unless_it_cannot_be() -> None:
-    shown = "".join(path.read_text() for path in REAL)
-    real = {code for code in codes() if f'"{code}"' in shown}
-    assert codes() - real == set(ON_ROWS_ONLY)
+def test_every_check_is_tested_on_a_real_server() -> None:
+    text = "".join(path.read_text() for path in REAL)
+    missing = sorted(code for code in codes() if f'"{code}"' not in text)
+    where = "add a row to tests/support/audit/live/{consumer,stream}_cases.py"
+    assert missing == sorted(MODEL_ONLY), f"{where}, or a reason to model_only_checks.py"
 
 
-def test_what_is_shown_on_rows_alone_says_why() -> None:
-    assert set(ON_ROWS_ONLY) <= codes()
-    assert all(ON_ROWS_ONLY.values())
-    assert len(ON_ROWS_ONLY) < 10
+def test_checks_without_a_real_server_have_a_reason() -> None:
+    assert set(MODEL_ONLY) <= codes()
+    assert all(MODEL_ONLY.values())

@@ -1,10 +1,12 @@
-"""Every check over everything that real servers ever answered: none stumbles, none invents."""
+"""All checks on the recorded responses of real servers."""
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 import pytest
-from support.audit.contexts import KnownHistory, found_by
+from support.audit.contexts import KnownHistory
+from support.audit.rules import assert_rule, check_file, error_of, findings_unless_broken
 from support.recordings.recorded_sources import Recording, recordings, snapshot
 
 from exporter.audit.check import Finding
@@ -15,7 +17,6 @@ from exporter.exposition.histogram import Histogram
 from exporter.model import Snapshot
 
 RECORDINGS = recordings()
-each_recording = pytest.mark.parametrize("recording", RECORDINGS, ids=map(str, RECORDINGS))
 HISTORIES = ("nothing", "little", "much")
 SLOW = Histogram((0.1, 60.0), (0, 10, 1000), 1e6)
 
@@ -28,38 +29,48 @@ def history(amount: str) -> KnownHistory | None:
     return KnownHistory(dict.fromkeys((name for name in methods if name != "numbers"), number))
 
 
-def seen(recording: Recording, amount: str) -> AuditContext:
-    """At two looks, with all that could be known beside."""
+def with_history(recording: Recording, amount: str) -> AuditContext:
+    """Two polls of the recording, with all optional data."""
     rows = snapshot(recording)
-    heard = {consumer_key(row): ConsumerCounts(ack_times=SLOW) for row in rows.consumers}
-    scene = AuditContext(
+    counts = {consumer_key(row): ConsumerCounts(ack_times=SLOW) for row in rows.consumers}
+    context = AuditContext(
         snapshot=rows,
         now=rows.taken,
         history=history(amount),
-        events=EventCounts(consumers=heard) if amount == "much" else EventCounts(),
+        events=EventCounts(consumers=counts) if amount == "much" else EventCounts(),
         messages={stream_key(row): MessageSample(10, 0) for row in rows.streams},
     )
-    return replace(scene, earlier=scene, seconds=60.0)
+    return replace(context, earlier=context, seconds=60.0)
 
 
-def findings(scene: AuditContext) -> Iterator[tuple[str, Finding]]:
+def findings(context: AuditContext) -> Iterator[tuple[str, Finding]]:
     for check in all_checks():
-        for one in found_by(check.code, scene):
+        for one in findings_unless_broken(check.code, context):
             yield check.code, one
 
 
-@each_recording
-@pytest.mark.parametrize("amount", HISTORIES)
-def test_no_check_stumbles_and_all_findings_are_about_what_is_there(
-    recording: Recording, amount: str
-) -> None:
-    scene = seen(recording, amount)
-    rows = scene.snapshot
-    names = _names(rows)
-    for code, one in findings(scene):
-        found = (one.account, one.stream, one.consumer, one.server)
-        assert found in names, code
-        assert one.evidence, code
+def test_no_check_raises_on_recordings() -> None:
+    assert_rule(
+        "a check raises an exception for a recording",
+        (
+            f"{check_file(check.code)}: {error!r}"
+            for context in (with_history(*each) for each in product(RECORDINGS, HISTORIES))
+            for check in all_checks()
+            if (error := error_of(check.code, context)) is not None
+        ),
+    )
+
+
+def test_findings_on_recordings_name_existing_assets() -> None:
+    violations: list[str] = []
+    for recording, amount in product(RECORDINGS, HISTORIES):
+        context = with_history(recording, amount)
+        names = _names(context.snapshot)
+        for code, one in findings(context):
+            asset = (one.account, one.stream, one.consumer, one.server)
+            if asset not in names or not one.evidence:
+                violations.append(f"{check_file(code)}: {asset} in {recording}")
+    assert_rule("a finding has no evidence or names an asset that does not exist", violations)
 
 
 def _names(rows: Snapshot) -> set[tuple[str, str, str, str]]:
@@ -72,24 +83,28 @@ def _names(rows: Snapshot) -> set[tuple[str, str, str, str]]:
     }
 
 
-@each_recording
-def test_what_is_down_or_alone_is_not_accused(recording: Recording) -> None:
-    """Of rows without an answer nothing but their names is known."""
-    rows = snapshot(recording)
-    down = {("stream", row.account, row.name) for row in rows.streams if not row.up}
-    silent = {(row.account, row.stream, row.name) for row in rows.consumers if not row.up}
-    for code, one in findings(seen(recording, "much")):
-        assert ("stream", one.account, one.stream) not in down or one.consumer, code
-        assert (one.account, one.stream, one.consumer) not in silent, code
+def test_rows_that_are_down_have_no_findings_on_recordings() -> None:
+    violations: list[str] = []
+    for recording in RECORDINGS:
+        rows = snapshot(recording)
+        streams = {(row.account, row.name, "") for row in rows.streams if not row.up}
+        consumers = {(row.account, row.stream, row.name) for row in rows.consumers if not row.up}
+        for code, one in findings(with_history(recording, "much")):
+            if (one.account, one.stream, one.consumer) in streams | consumers:
+                violations.append(f"{check_file(code)}: {recording}")
+    assert_rule("a check has findings for rows that are down", violations)
 
 
 @pytest.mark.parametrize("source", ["account", "system", "monitor"])
-def test_the_recorded_faults_are_found(source: str) -> None:
-    """The recorded assets have some on purpose; so the tests above look at something."""
+def test_known_violations_in_recordings_are_found(source: str) -> None:
+    """The recorded assets have violations on purpose."""
     (recording,) = (
         one for one in recordings("standalone") if one.version == "2.15.1" and one.source == source
     )
-    found = {(code, one.stream, one.consumer) for code, one in findings(seen(recording, "nothing"))}
+    found = {
+        (code, one.stream, one.consumer)
+        for code, one in findings(with_history(recording, "nothing"))
+    }
     assert {
         ("max-ack-pending-unlimited", "ORDERS", "endless"),
         ("no-ack-durable", "ORDERS", "careless"),

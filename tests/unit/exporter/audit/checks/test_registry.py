@@ -1,4 +1,4 @@
-"""The checks that there are: every file one, named like it, with facts that a reader can use."""
+"""The registry: one check per file, valid declarations, selection and remedy commands."""
 
 import sys
 from collections.abc import Iterator
@@ -7,18 +7,18 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from support.audit.rules import assert_all_checks, assert_rule, check_file
 from support.nats.cli_commands import nats_cli, programs_called
 
 from exporter.audit.check import SEVERITIES, Check, CheckError, Finding, Severity, Subject
 from exporter.audit.context import AuditContext
-from exporter.audit.output.remedy_commands import commands_for
-from exporter.audit.registry import all_checks, chosen, codes, near_code, read_checks
+from exporter.audit.output.printed_commands import commands_for
+from exporter.audit.registry import all_checks, codes, load_checks, near_code, selected_checks
 
-each_check = pytest.mark.parametrize("check", all_checks(), ids=lambda check: check.code)
-LONGEST_TITLE = 70
+MAX_TITLE = 70
 
 
-def finds_nothing(scene: AuditContext) -> Iterator[Finding]:
+def finds_nothing(context: AuditContext) -> Iterator[Finding]:
     yield from ()
 
 
@@ -54,7 +54,7 @@ def written(folder: Path, name: str, code: str) -> None:
 
 def read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Check, ...]:
     monkeypatch.setitem(sys.modules, "test_audit_registry", sys.modules[__name__])
-    return read_checks(import_module("some_checks"))
+    return load_checks(import_module("some_checks"))
 
 
 def test_a_file_is_enough_to_add_a_check(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_a_file_is_enough_to_add_a_check(folder: Path, monkeypatch: pytest.Monke
     assert [check.code for check in read(folder, monkeypatch)] == ["a-first", "b-second"]
 
 
-def test_a_file_named_otherwise_than_its_code_is_refused(
+def test_a_file_name_that_differs_from_the_code_is_rejected(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written(folder, "another", "a-first")
@@ -71,7 +71,7 @@ def test_a_file_named_otherwise_than_its_code_is_refused(
         read(folder, monkeypatch)
 
 
-def test_a_file_without_a_check_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_without_a_check_is_rejected(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "empty.py").touch()
     with pytest.raises(CheckError, match=r"empty\.py has no CHECK"):
         read(folder, monkeypatch)
@@ -83,13 +83,13 @@ def test_a_file_without_a_check_is_refused(folder: Path, monkeypatch: pytest.Mon
         ({"code": "A_Check"}, "lower-case words"),
         ({"title": ""}, "title"),
         ({"title": "A sentence."}, "title"),
-        ({"meaning": "no stop"}, "whole sentences"),
-        ({"why": "Two\nlines."}, "spans lines"),
-        ({"commands": ("rm -rf /",)}, "not nats"),
+        ({"meaning": "no stop"}, "full stop"),
+        ({"why": "Two\nlines."}, "line break"),
+        ({"commands": ("rm -rf /",)}, "start with nats"),
         ({"since": "3"}, "version"),
     ],
 )
-def test_facts_that_would_mislead_are_refused(change: dict[str, object], reason: str) -> None:
+def test_invalid_declarations_are_rejected(change: dict[str, object], reason: str) -> None:
     with pytest.raises(CheckError, match=reason):
         replace(GOOD, **change)  # type: ignore[arg-type]
 
@@ -100,22 +100,33 @@ def test_the_worst_severity_comes_first() -> None:
     assert [severity.rank for severity in SEVERITIES] == [0, 1, 2]
 
 
-def test_there_are_at_least_seventy_checks_of_every_subject() -> None:
-    assert len(all_checks()) >= 70
+def test_every_subject_has_checks() -> None:
     assert {check.subject for check in all_checks()} == set(Subject)
 
 
-@each_check
-def test_every_command_is_one_that_the_nats_program_has(check: Check) -> None:
-    assert check.commands, "what to do needs a command, if only to look"
-    for command in check.commands:
-        (words,) = programs_called(command)
-        assert nats_cli().complaint(words[1:]) is None, command
+def test_every_command_is_valid_for_the_nats_cli() -> None:
+    assert_all_checks("a remedy needs a command", lambda check: bool(check.commands))
+    assert_rule(
+        "the nats CLI does not accept a command",
+        (
+            f"{check_file(check.code)}: {command}: {complaint}"
+            for check in all_checks()
+            for command in check.commands
+            if (complaint := _complaint(command)) is not None
+        ),
+    )
 
 
-@each_check
-def test_a_title_fits_on_a_line(check: Check) -> None:
-    assert len(check.title) <= LONGEST_TITLE
+def _complaint(command: str) -> str | None:
+    (words,) = programs_called(command)
+    return nats_cli().complaint(words[1:])
+
+
+def test_every_title_fits_on_a_line() -> None:
+    assert_all_checks(
+        f"a title is longer than {MAX_TITLE} characters",
+        lambda check: len(check.title) <= MAX_TITLE,
+    )
 
 
 def test_a_command_gets_the_names_of_what_it_is_for() -> None:
@@ -148,11 +159,11 @@ def test_a_word_that_is_part_of_another_stays(command: str) -> None:
 
 def test_checks_are_chosen_by_code() -> None:
     some = sorted(codes())[:3]
-    assert [check.code for check in chosen(only=some, skip=some[:1])] == [
+    assert [check.code for check in selected_checks(only=some, skip=some[:1])] == [
         check.code for check in all_checks() if check.code in some[1:]
     ]
-    assert chosen() == all_checks()
-    assert len(chosen(skip=some)) == len(all_checks()) - 3
+    assert selected_checks() == all_checks()
+    assert len(selected_checks(skip=some)) == len(all_checks()) - 3
 
 
 def test_a_misspelt_code_has_a_near_one() -> None:

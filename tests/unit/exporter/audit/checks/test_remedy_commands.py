@@ -1,4 +1,4 @@
-"""What the commands of the checks may not do to those who copy them: delete data unannounced."""
+"""Remedies warn about commands that delete data or replace settings."""
 
 import re
 import shlex
@@ -7,13 +7,12 @@ from typing import Final
 
 import pytest
 from support.audit.contexts import check_of
+from support.audit.rules import assert_all_checks
 
 from exporter.audit.check import Check
 from exporter.audit.registry import all_checks
 
-each_check = pytest.mark.parametrize("check", all_checks(), ids=lambda check: check.code)
-
-# A number that fits one asset deletes the messages of another, or lowers what was to be raised.
+# A value that fits one asset may delete the messages of another one, or lower its limit.
 DEPENDS_ON_THE_ASSET: Final = frozenset(
     {
         "--max-age", "--max-bytes", "--max-msgs", "--max-msgs-per-subject", "--max-consumers",
@@ -22,8 +21,8 @@ DEPENDS_ON_THE_ASSET: Final = frozenset(
         "--js-consumers", "--js-streams", "--js-disk", "--js-memory",
     }
 )  # fmt: skip
-NEW_STREAM: Final = "a new stream, which holds nothing yet"
-FROM_ONE: Final = "only found with one replica, so it is raised"
+NEW_STREAM: Final = "the stream is new and empty"
+FROM_ONE: Final = "the check requires one replica, so the command raises it"
 ALLOWED: Final = {
     ("no-dead-letter", "--max-age"): NEW_STREAM,
     ("max-deliver-unlimited", "--max-age"): NEW_STREAM,
@@ -31,32 +30,32 @@ ALLOWED: Final = {
     ("replicas-one", "--replicas"): FROM_ONE,
     ("replicas-memory-one", "--replicas"): FROM_ONE,
     ("sync-gap", "--replicas"): FROM_ONE,
-    ("dupe-window-clipped", "--max-age"): "only found below two minutes, so it is raised",
-    ("dupe-window-clipped", "--dupe-window"): "only found below two minutes, so it is raised",
-    ("dupe-window-off", "--dupe-window"): "only found at 0, so it is raised",
-    ("max-deliver-one", "--max-deliver"): "only found at 1, so it is raised",
+    ("dupe-window-clipped", "--max-age"): "the check requires less than two minutes",
+    ("dupe-window-clipped", "--dupe-window"): "the check requires less than two minutes",
+    ("dupe-window-off", "--dupe-window"): "the check requires 0",
+    ("max-deliver-one", "--max-deliver"): "the check requires 1",
 }
 PLACEHOLDER: Final = re.compile(r"[A-Z][A-Z_]*")
 LIMITS_THAT_DELETE: Final = re.compile(r"(stream|kv) edit .*--(max-age|max-bytes|max-msgs|ttl) ")
-# Limits of streams that delete nothing, each for its reason.
+# Checks whose commands set a limit that deletes nothing.
 DELETES_NOTHING: Final = {
-    "stream-limit-near": "the stream refuses when full",
-    "discard-new-unlimited": "the stream refuses when full",
-    "dead-letter-body-gone": "only found below a day, so it is raised",
-    "dupe-window-clipped": "only found below two minutes, so it is raised",
+    "stream-limit-near": "the stream uses discard new",
+    "discard-new-unlimited": "the stream uses discard new",
+    "dead-letter-body-gone": "the check requires less than a day, so the command raises it",
+    "dupe-window-clipped": "the check requires less than two minutes, so the command raises it",
 }
 
 
 def values(command: str) -> Iterator[tuple[str, str]]:
-    """Each flag of a command that takes one of the numbers, and what it is given."""
+    """The flags of a command whose value depends on the asset, with their values."""
     words = shlex.split(command)
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         flag, joined, value = word.partition("=")
         if flag in DEPENDS_ON_THE_ASSET:
-            yield flag, value if joined else words[place + 1]
+            yield flag, value if joined else words[index + 1]
 
 
-def with_numbers(check: Check) -> set[tuple[str, str]]:
+def fixed_values(check: Check) -> set[tuple[str, str]]:
     return {
         (check.code, flag)
         for command in check.commands
@@ -65,17 +64,23 @@ def with_numbers(check: Check) -> set[tuple[str, str]]:
     }
 
 
-@each_check
-def test_a_number_that_depends_on_the_asset_is_left_to_its_owner(check: Check) -> None:
-    assert with_numbers(check) - set(ALLOWED) == set()
+def uses(check: Check, pattern: str) -> bool:
+    return any(re.search(pattern, command) for command in check.commands)
 
 
-def test_every_number_that_is_allowed_is_there() -> None:
-    used = {found for check in all_checks() for found in with_numbers(check)}
+def test_values_that_depend_on_the_asset_are_placeholders() -> None:
+    assert_all_checks(
+        "a command sets a fixed value: use a placeholder in capitals",
+        lambda check: fixed_values(check) <= set(ALLOWED),
+    )
+
+
+def test_every_allowed_value_is_used() -> None:
+    used = {found for check in all_checks() for found in fixed_values(check)}
     assert set(ALLOWED) - used == set()
 
 
-def test_a_number_is_seen_however_it_is_given() -> None:
+def test_values_are_found_in_both_flag_forms() -> None:
     command = "nats stream edit S --max-age=7d --max-bytes 1GB --max-msgs MORE"
     assert list(values(command)) == [
         ("--max-age", "7d"),
@@ -84,49 +89,64 @@ def test_a_number_is_seen_however_it_is_given() -> None:
     ]
 
 
-@each_check
-def test_a_limit_says_that_it_deletes_what_exceeds_it(check: Check) -> None:
-    if any(LIMITS_THAT_DELETE.search(command) for command in check.commands):
-        assert check.code in DELETES_NOTHING or "deletes what exceeds it" in check.remedy
+def test_a_remedy_warns_that_a_limit_deletes_messages() -> None:
+    assert_all_checks(
+        'a command sets a limit: the remedy must say that it "deletes what exceeds it"',
+        lambda check: (
+            not any(LIMITS_THAT_DELETE.search(command) for command in check.commands)
+            or check.code in DELETES_NOTHING
+            or "deletes what exceeds it" in check.remedy
+        ),
+    )
 
 
-@each_check
-def test_whoever_removes_a_peer_is_warned_of_single_replicas(check: Check) -> None:
-    if any("peer-remove" in command for command in check.commands):
-        assert "one replica" in check.remedy
-        assert re.search(r"deletes all its messages|lose all their messages", check.remedy)
+def test_a_remedy_warns_that_peer_remove_loses_single_replicas() -> None:
+    lost = r"one replica.*(deletes all its messages|lose all their messages)"
+    assert_all_checks(
+        "a command removes a peer: the remedy must warn about streams with one replica",
+        lambda check: not uses(check, "peer-remove") or bool(re.search(lost, check.remedy)),
+    )
 
 
-@each_check
-def test_whoever_writes_metadata_is_told_that_they_replace_all(check: Check) -> None:
-    if any("--metadata" in command for command in check.commands):
-        assert "--metadata replaces them" in check.remedy
+def test_a_remedy_warns_that_metadata_is_replaced() -> None:
+    assert_all_checks(
+        'a command sets --metadata: the remedy must say "--metadata replaces them"',
+        lambda check: not uses(check, "--metadata") or "--metadata replaces them" in check.remedy,
+    )
 
 
-@each_check
-def test_a_list_of_subjects_is_said_to_replace_the_old_one(check: Check) -> None:
-    if any(re.search(r"stream edit .*--subjects", command) for command in check.commands):
-        assert "--subjects replaces the whole list" in check.remedy
+def test_a_remedy_warns_that_subjects_are_replaced() -> None:
+    text = "--subjects replaces the whole list"
+    assert_all_checks(
+        f'a command sets --subjects: the remedy must say "{text}"',
+        lambda check: not uses(check, "stream edit .*--subjects") or text in check.remedy,
+    )
 
 
-@each_check
-def test_a_copy_of_a_consumer_says_where_it_starts(check: Check) -> None:
-    for command in check.commands:
-        if "consumer copy" in command:
-            assert "after the last acknowledged sequence" in check.remedy
-            # A copy that stays ephemeral keeps its name: the consumer is changed, not made again.
-            assert ("--deliver SEQUENCE" in command) is ("--ephemeral" not in command)
+def test_a_copy_of_a_consumer_names_its_start() -> None:
+    def holds(check: Check) -> bool:
+        copies = [command for command in check.commands if "consumer copy" in command]
+        # An ephemeral copy keeps the name, so the server changes the consumer in place.
+        return not copies or (
+            "after the last acknowledged sequence" in check.remedy
+            and all(("--deliver SEQUENCE" in one) is ("--ephemeral" not in one) for one in copies)
+        )
+
+    assert_all_checks(
+        "a command copies a consumer: start it after the last acknowledged sequence", holds
+    )
 
 
-@each_check
-def test_whoever_sets_a_first_step_is_told_that_it_replaces_ack_wait(check: Check) -> None:
-    if any("--backoff-min" in command for command in check.commands):
-        assert "takes the place of ack_wait" in check.remedy
+def test_a_remedy_warns_that_the_first_backoff_step_replaces_ack_wait() -> None:
+    assert_all_checks(
+        "a command sets --backoff-min: the remedy must say that it replaces ack_wait",
+        lambda check: not uses(check, "--backoff-min") or "replaces ack_wait" in check.remedy,
+    )
 
 
 @pytest.mark.parametrize("code", ["max-deliver-unlimited", "backoff-endless"])
-def test_what_is_given_up_is_kept_before_deliveries_are_limited(code: str) -> None:
+def test_advisories_are_stored_before_deliveries_are_limited(code: str) -> None:
     first, then = check_of(code).commands
     assert "MAX_DELIVERIES" in first
     assert "--max-deliver N" in then
-    assert "given up at once" in check_of(code).remedy
+    assert "not delivered again" in check_of(code).remedy

@@ -1,4 +1,4 @@
-"""Acks, pulls and dead letters from the same looks."""
+"""Acks, pulls and dead letters from the same polls."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from exporter.subscription_counts import Counters
 
 
 def test_acks_and_pulls_follow_the_consumer() -> None:
-    book, node = PublishState(), server("n1")
+    state, node = PublishState(), server("n1")
     row = consumer(created=LONG_AGO)
-    looks: list[tuple[Counters, Counters]] = [
+    polls: list[tuple[Counters, Counters]] = [
         (((FIRST_LIFE, 100),), ((("N1", 12, "2", ""), 10),)),
         (((FIRST_LIFE, 120), (("N1", 12, "3", ""), 5)), ((("N1", 12, "2", ""), 13),)),
         (((OTHER_NODE, 7),), ((("N2", 30, "2", ""), 1),)),
     ]
-    told = [
-        book.update(counts(acks=acks, pulls=pulls), snapshot(row, node)).consumers[WORKER]
-        for acks, pulls in looks
+    result = [
+        state.update(counts(acks=acks, pulls=pulls), snapshot(row, node)).consumers[WORKER]
+        for acks, pulls in polls
     ]
-    assert told == [ConsumerReplies(0, 0), ConsumerReplies(25, 3), ConsumerReplies(32, 4)]
-    between = book.update(None, snapshot(row, node, after=60)).consumers[WORKER]
+    assert result == [ConsumerReplies(0, 0), ConsumerReplies(25, 3), ConsumerReplies(32, 4)]
+    between = state.update(None, snapshot(row, node, after=60)).consumers[WORKER]
     assert between == ConsumerReplies(32, 4)
-    assert book.update(None, snapshot(row, node, after=200)).consumers == {}
+    assert state.update(None, snapshot(row, node, after=200)).consumers == {}
 
 
 @pytest.mark.parametrize(
@@ -46,13 +46,13 @@ def test_acks_and_pulls_follow_the_consumer() -> None:
         pytest.param(None, None, id="configuration not known"),
     ],
 )
-def test_only_what_the_consumer_can_get_is_told(
+def test_only_what_the_consumer_can_get_is_reported(
     config: Any, expected: ConsumerReplies | None
 ) -> None:
-    book, node = PublishState(), server("n1")
-    book.update(None, snapshot(node))
+    state, node = PublishState(), server("n1")
+    state.update(None, snapshot(node))
     row = consumer(created=at(NOW + 5), config=config)
-    got = book.update(
+    got = state.update(
         counts(acks=((FIRST_LIFE, 3),), pulls=((OTHER_NODE, 4),)), snapshot(row, node)
     )
     assert got.consumers.get(WORKER) == expected
@@ -70,7 +70,7 @@ ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"
         pytest.param([f"{ADVISORY}.ORDERS.other"], "orders", True, 0, id="another's"),
         pytest.param([], f"{ADVISORY}.>", False, 1, id="a stream"),
         pytest.param([], "orders", True, 0, id="nobody"),
-        pytest.param([], "orders", False, None, id="nobody, but not all were seen"),
+        pytest.param([], "orders", False, None, id="no client, but not all were seen"),
     ],
 )
 def test_dead_letters_are_captured_by_a_stream_or_a_subscriber(
@@ -85,13 +85,13 @@ def test_dead_letters_are_captured_by_a_stream_or_a_subscriber(
         advisory_listeners={"APP": frozenset(listeners)},
         whole_accounts=frozenset({"APP"} if whole else ()),
     )
-    told = PublishState().update(found, snapshot(*rows)).consumers.get(WORKER)
-    assert (told.dead_letter_captured if told else None) == captured
+    result = PublishState().update(found, snapshot(*rows)).consumers.get(WORKER)
+    assert (result.dead_letter_captured if result else None) == captured
 
 
-def test_without_looks_a_stream_that_keeps_the_advisory_is_still_seen() -> None:
+def test_without_polls_a_stream_that_keeps_the_advisory_is_still_seen() -> None:
     keeper = stream(config=stream_config(subjects=(f"{ADVISORY}.ORDERS.*",)))
     finite, endless = consumer_config(max_deliver=5), consumer_config()
     rows = consumer(config=finite), consumer("patient", config=endless)
-    told = PublishState().update(None, snapshot(keeper, *rows)).consumers
-    assert told == {WORKER: ConsumerReplies(dead_letter_captured=1)}
+    result = PublishState().update(None, snapshot(keeper, *rows)).consumers
+    assert result == {WORKER: ConsumerReplies(dead_letter_captured=1)}

@@ -15,7 +15,7 @@ def test_without_the_tap_unstored_publishes_are_the_upper_bound() -> None:
     assert hits.without_tap(8) == (8, 0)
 
 
-def test_with_neither_there_is_nothing_to_say() -> None:
+def test_with_neither_there_is_nothing_to_report() -> None:
     assert DedupeHits().without_tap(None) == (None, None)
 
 
@@ -37,7 +37,7 @@ def test_an_interval_with_drops_is_not_exact() -> None:
     assert hits.with_tap(2, 1, 5) == (5, 0)
 
 
-def test_a_break_without_accounting_leaves_what_was_heard() -> None:
+def test_a_break_without_accounting_leaves_what_was_received() -> None:
     hits = DedupeHits()
     hits.with_tap(0, 0, None)
     assert hits.with_tap(2, 1, None) == (2, 0)

@@ -1,4 +1,4 @@
-"""The bounds of what was not stored: never more than the truth, and all of it after a quiet look."""
+"""The bounds of what was not stored: never more than the truth, and all of it after a quiet poll."""
 
 from __future__ import annotations
 
@@ -27,43 +27,43 @@ def test_a_new_stream_counts_from_nothing(
 ) -> None:
     bounds = UnstoredBounds()
     bounds.start_at_zero(0)
-    bounds.look(received, before)
+    bounds.observe(received, before)
     bounds.settle(received, later)
     assert bounds.unstored == unstored
 
 
-def test_what_was_there_before_the_first_look_is_not_counted() -> None:
+def test_what_was_there_before_the_first_poll_is_not_counted() -> None:
     bounds = UnstoredBounds()
-    bounds.look(0, 5_000)
+    bounds.observe(0, 5_000)
     bounds.settle(0, 5_000)
-    bounds.look(10, 5_004)
+    bounds.observe(10, 5_004)
     bounds.settle(10, 5_004)
     assert bounds.unstored == 6
 
 
-def test_a_busy_look_hides_a_part_until_a_quiet_one() -> None:
+def test_a_busy_poll_hides_a_part_until_a_quiet_one() -> None:
     bounds = UnstoredBounds()
-    bounds.look(0, 100)  # 20 more were stored by the time the counter was read
-    bounds.look(50, 165)  # 5 of 50 were refused, fewer than those 20: they stay hidden
+    bounds.observe(0, 100)  # 20 more were stored by the time the counter was read
+    bounds.observe(50, 165)  # 5 of 50 were refused, fewer than those 20: they stay hidden
     bounds.settle(50, 165)
     assert bounds.unstored == 0
-    bounds.look(60, 165)  # that look was quiet: from it on the number is exact
+    bounds.observe(60, 165)  # that poll was quiet: from it on the number is exact
     bounds.settle(60, 165)
     assert bounds.unstored == 10
 
 
 def test_it_never_falls_whatever_comes_later() -> None:
     bounds = UnstoredBounds()
-    bounds.look(0, 0)
+    bounds.observe(0, 0)
     bounds.settle(8, 3)
     bounds.settle(8, 1_000_000)
-    bounds.look(8, 1_000_000)
+    bounds.observe(8, 1_000_000)
     assert bounds.unstored == 5
 
 
-def test_two_looks_agree_on_the_smaller_number() -> None:
+def test_two_polls_agree_on_the_smaller_number() -> None:
     bounds = UnstoredBounds()
-    bounds.look(0, 0)
+    bounds.observe(0, 0)
     for lower in (0, 40, 7):
         bounds.agree(lower)
     assert bounds.unstored == 7
@@ -76,19 +76,19 @@ def test_two_looks_agree_on_the_smaller_number() -> None:
 
 def test_after_a_sequence_went_back_nothing_is_derived_from_before() -> None:
     bounds = UnstoredBounds()
-    bounds.look(0, 300)
+    bounds.observe(0, 300)
     bounds.forget_start()
     bounds.settle(100, 100)
     assert bounds.unstored == 0
-    bounds.look(100, 100)
+    bounds.observe(100, 100)
     bounds.settle(104, 101)
     assert bounds.unstored == 3
 
 
-def test_a_sequence_that_jumped_ahead_costs_one_look() -> None:
+def test_a_sequence_that_jumped_ahead_costs_one_poll() -> None:
     bounds = UnstoredBounds()
-    bounds.look(10, 10)
-    bounds.look(10, 1_000)  # a purge up to there
+    bounds.observe(10, 10)
+    bounds.observe(10, 1_000)  # a purge up to there
     bounds.settle(17, 1_004)
     assert bounds.unstored == 3
 
@@ -130,28 +130,28 @@ def test_it_is_never_more_than_the_truth_and_exact_in_the_end(script: list[Step]
         elif what == "drain":
             leader.drain(stored or 1)
         else:
-            first = look_and_settle(leader, bounds, first, stored, refused)
+            first = observe_and_settle(leader, bounds, first, stored, refused)
     for _ in range(2):
         leader.drain()
-        first = look_and_settle(leader, bounds, first, 0, 0)
+        first = observe_and_settle(leader, bounds, first, 0, 0)
         known, truth = bounds.unstored, leader.refused
         leader.publish(0, 7)
-    first = look_and_settle(leader, bounds, first, 0, 0)
+    first = observe_and_settle(leader, bounds, first, 0, 0)
     assert bounds.unstored - known == leader.refused - truth
     assert bounds.unstored <= leader.refused - (first or 0)
 
 
-def look_and_settle(
+def observe_and_settle(
     leader: Leader, bounds: UnstoredBounds, first: int | None, stored: int, refused: int
 ) -> int:
-    """Publishes come between every two requests; gives what was refused before the first look."""
+    """Publishes come between every two requests; gives what was refused before the first poll."""
     before = leader.last_seq
     leader.publish(stored, refused)
     leader.drain(refused or 1)
     if first is None:
         first = leader.refused
     received, nothing_waits = leader.received, not leader.waiting
-    bounds.look(received, before)
+    bounds.observe(received, before)
     leader.publish(refused, stored)
     leader.drain(stored or 1)
     bounds.agree(received - leader.last_seq if nothing_waits else None)

@@ -1,0 +1,51 @@
+"""Templates that alert annotations share: names of assets, and values queried on expansion."""
+
+from __future__ import annotations
+
+from alerts.queries import LOOKBACK
+from alerts.render_options import DEFAULT
+from exporter import catalog
+from exporter.metric import Metric
+from streamgauge.promql.expression import Expression
+from streamgauge.promql.literals import quoted
+from streamgauge.promql.selectors import OverTime, Selector, matchers
+
+_OWN = "%q"  # printf writes the alert's own label value here, with quotes
+
+SYSTEM = "system {{ $labels.system }}"
+ACCOUNT = "account {{ $labels.account }}, " + SYSTEM
+STREAM = "Stream {{ $labels.stream }} (" + ACCOUNT + ")"
+THE_CONSUMER = "consumer {{ $labels.consumer }} of stream {{ $labels.stream }} (" + ACCOUNT + ")"
+CONSUMER = THE_CONSUMER.replace("consumer", "Consumer", 1)
+SERVER = "Server {{ $labels.server }} (" + SYSTEM + ")"
+
+NUMBER = "{{ $value | humanize }}"
+PERCENT = "{{ $value | humanizePercentage }}"
+DURATION = "{{ $value | humanizeDuration }}"
+COUNT = '{{ $value | printf "%.0f" }}'  # increase() estimates: no fractions of a message
+
+
+def query_value(
+    value: Expression | Metric,
+    then: str,
+    otherwise: str = "",
+) -> str:
+    """A template that queries the alert's own asset when Prometheus expands the annotation.
+
+    `then` may use `{{ . | first | value }}`; `otherwise` is the text where there is no series."""
+    expression = own(value) if isinstance(value, Metric) else value
+    query = expression.render(DEFAULT).replace(quoted(_OWN), _OWN)
+    labels = [matcher.label for each in expression.all_of(Selector) for matcher in each.matchers]
+    values = " ".join(f"$labels.{label}" for label in labels)
+    other = f"{{{{ else }}}}{otherwise}" if otherwise else ""
+    return f'{{{{ with printf "{query}" {values} | query }}}}{then}{other}{{{{ end }}}}'
+
+
+def own(metric: Metric, function: str = "last_over_time", window: str = LOOKBACK) -> Expression:
+    """A metric of the alert's own asset."""
+    identity = [label for label in metric.labels if label in catalog.CONSUMER]
+    selector = Selector(metric, matchers(dict.fromkeys(identity, _OWN)))
+    return OverTime(function, selector, window).max_by()
+
+
+READ_NUMBER = "{{ . | first | value | humanize }}"

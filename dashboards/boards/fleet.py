@@ -1,0 +1,306 @@
+"""Board of all systems: is anything broken, and where to continue."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from alerts import thresholds as t
+from dashboards import external_metrics
+from dashboards.boards import fleet_servers, fleet_tables
+from dashboards.panels import event_annotations, variables
+from dashboards.panels.colours import (
+    ANY,
+    BAD,
+    INFO,
+    UNHEALTHY,
+    VERDICT_MAPPING,
+    WARN,
+    WHOLE,
+    MappedValue,
+    Step,
+    ValueMapping,
+    falling,
+    plain,
+    rising,
+)
+from dashboards.panels.limits import Limits
+from dashboards.panels.model import (
+    Board,
+    Guide,
+    Panel,
+    Query,
+    Row,
+    Stat,
+    StateTimeline,
+    Target,
+    TimeSeries,
+)
+from dashboards.panels.tiles import tile
+from dashboards.panels.variables import CONSUMER_PATH, STREAM_PATH, unhealthy_longest
+from exporter import catalog as c
+from streamgauge.promql.expression import Expression
+
+VARIABLES = (variables.JOB, variables.SYSTEM, variables.ACCOUNT)
+_q = variables.scope_of(*VARIABLES)
+_problem = partial(tile, background=True)
+_FEW = 10  # series in a graph
+_ROWS = 15  # rows in a state timeline
+_SEE_EXPORTER = "Open the board Exporter and pipeline: it lists failed requests by reason."
+
+
+def board(limits: Limits) -> Board:
+    return Board(
+        key="fleet",
+        title="Fleet",
+        description="Is anything broken in JetStream, and where to continue?",
+        variables=VARIABLES,
+        rows=(
+            Row("Is it broken?", _problems(limits)),
+            Row("Consumers", (*_consumers(limits), fleet_tables.consumers(_q, limits))),
+            Row("Streams", (*_streams(), fleet_tables.streams(_q, limits))),
+            Row("Servers", fleet_servers.servers(_q, limits)),
+            Row("Alerts", (_alert_history(),)),
+        ),
+        annotations=(event_annotations.server_restarts(_q), event_annotations.firing_alerts(_q)),
+    )
+
+
+# --- is it broken? --------------------------------------------------------------------------------
+
+
+def _problems(limits: Limits) -> tuple[Panel, ...]:
+    return (
+        _servers_missing(),
+        _streams_without_leader(),
+        _unhealthy_consumers(),
+        _messages_lost(),
+        _alerts_firing("Pages firing", "critical", rising(bad=ANY)),
+        _alerts_firing("Tickets firing", "warning", rising(warn=ANY)),
+        _age_of_the_data(limits),
+        _complete_polls(),
+        *_sizes(),
+    )
+
+
+def _servers_missing() -> Stat:
+    missing = _q.now(c.SERVERS_EXPECTED) - _q.now(c.SERVERS_RESPONDING)
+    return _problem(
+        "Servers missing", missing.sum_by(), "short",
+        Guide("Servers that did not respond to the last poll.",
+              "Anything above 0: replicas are missing, and one more may cost the quorum.",
+              "Find the server in the row Servers; check its process and its network."),
+        steps=rising(bad=ANY),
+    )  # fmt: skip
+
+
+def _streams_without_leader() -> Stat:
+    up = _q.now(c.STREAM_UP)
+    return _problem(
+        "Streams without leader", up.equals(0).count_by().or_zero(up), "short",
+        Guide("Streams without a leader.",
+              "Anything above 0: publishes and deliveries fail.",
+              "Bring the missing servers back; more than half of the replicas must be up."),
+        steps=rising(bad=ANY),
+    )  # fmt: skip
+
+
+def _unhealthy_consumers() -> Stat:
+    verdict = _q.now(c.CONSUMER_VERDICT)
+    return _problem(
+        "Unhealthy consumers", (verdict >= UNHEALTHY).count_by().or_zero(verdict), "short",
+        Guide("Consumers whose verdict is worse than ok, idle or paused.",
+              "Anything above 0 that stays. The table below lists them with their verdicts.",
+              "Open the worst one from the table Consumers."),
+        steps=rising(warn=ANY),
+    )  # fmt: skip
+
+
+def _messages_lost() -> Stat:
+    return _problem(
+        "Messages lost in 24 h", _q.increase(c.CONSUMER_LOST_MESSAGES, "1d").sum_by(), "short",
+        Guide("Messages that limits or retention removed before delivery to a consumer.",
+              "Anything above 0: that consumer never gets them.",
+              "Find the consumer in the table; raise the limits of the stream or speed it up."),
+        steps=rising(bad=ANY), decimals=0,
+    )  # fmt: skip
+
+
+def _alerts_firing(title: str, severity: str, steps: tuple[Step, ...]) -> Stat:
+    # The watchdog always fires: without it no rules are loaded, and 0 would be wrong.
+    watchdog = _q.now(
+        external_metrics.ALERTS, alertname=event_annotations.WATCHDOG, alertstate="firing"
+    )
+    return _problem(
+        title, _firing(severity).count_by().or_zero(watchdog), "short",
+        Guide(f"Firing alerts of severity {severity}.",
+              "Anything above 0. *No rules* means that Prometheus has not loaded ours.",
+              "See the row Alerts; each alert has a runbook."),
+        steps=steps, no_value="no rules",
+    )  # fmt: skip
+
+
+def _firing(severity: str) -> Expression:
+    return _q.now(
+        external_metrics.ALERTS,
+        alertname=event_annotations.ALERT_NAMES,
+        alertstate="firing",
+        severity=severity,
+    )
+
+
+def _age_of_the_data(limits: Limits) -> Stat:
+    return _problem(
+        "Age of the data", _q.least(c.SNAPSHOT_AGE_SECONDS).max_by(), "s",
+        Guide("Age of the data of the stalest system, from its freshest exporter.",
+              "More than three poll intervals: this board shows old data.",
+              _SEE_EXPORTER),
+        steps=rising(bad=limits.of(t.SNAPSHOT_AGE)), links=(Target.EXPORTER,),
+    )  # fmt: skip
+
+
+def _complete_polls() -> Stat:
+    up = _q.now(c.UP)
+    return _problem(
+        "Complete polls", up.sum_by().over(up.count_by()), "percentunit",
+        Guide("Share of the systems whose last poll was complete.",
+              "Below 100 %: some metrics are absent, and absent is not zero.",
+              _SEE_EXPORTER),
+        steps=falling(warn=WHOLE), links=(Target.EXPORTER,),
+    )  # fmt: skip
+
+
+def _sizes() -> tuple[Panel, ...]:
+    sizes: tuple[tuple[str, Expression, str, str], ...] = (
+        ("All streams", _q.now(c.STREAM_UP).count_by(), "short", "All known streams."),
+        ("All consumers", _q.now(c.STREAM_CONSUMERS).sum_by(), "short",
+         "Consumers of all streams, ephemeral ones included."),
+        ("Publish rate", _q.rate(c.STREAM_STORED_MESSAGES).sum_by(), "mps",
+         "Messages stored per second, in all streams."),
+        ("Delivery rate", _q.rate(c.CONSUMER_DELIVERIES).sum_by(), "mps",
+         "Deliveries per second to all consumers, with redeliveries."),
+        ("Messages stored", _q.now(c.STREAM_MESSAGES).sum_by(), "short",
+         "Messages in all streams, without replicas."),
+        ("Bytes stored", _q.now(c.STREAM_BYTES).sum_by(), "bytes",
+         "Size of all streams, without replicas."),
+    )  # fmt: skip
+    return tuple(_size(*each) for each in sizes)
+
+
+def _size(title: str, expr: Expression, unit: str, means: str) -> Stat:
+    guide = Guide(
+        means,
+        "A sudden step, or a rate that falls to 0: a publisher or a consumer stopped.",
+        "Compare with the hour before; find the stream in the rows below.",
+    )
+    return tile(title, expr, unit, guide, steps=plain(), width=4, height=3)
+
+
+# --- consumers ------------------------------------------------------------------------------------
+
+
+def _consumers(limits: Limits) -> tuple[Panel, ...]:
+    return (
+        TimeSeries(
+            title="Lag of the worst consumers",
+            guide=Guide(
+                f"Age of the oldest unacknowledged message; the {_FEW} worst consumers of the "
+                "shown time.",
+                "A line that only rises: the consumer does not catch up. One that nears the "
+                "max_age of the stream: messages will be lost.",
+                "Click a line and open the consumer.",
+            ),
+            queries=(Query(_q.highest(c.CONSUMER_LAG_SECONDS, _FEW), CONSUMER_PATH),),
+            unit="s",
+            links=(Target.CONSUMER, Target.STREAM),
+        ),
+        TimeSeries(
+            title="Redelivery of the worst consumers",
+            guide=Guide(
+                f"Share of redeliveries among the deliveries; the {_FEW} worst of the shown time.",
+                "Above the line: work is done twice. Near 100 %: no new messages are delivered.",
+                "Open the consumer to find the cause: late acks, naks or poison messages.",
+            ),
+            queries=(Query(_q.highest(c.CONSUMER_REDELIVERY_RATIO, _FEW), CONSUMER_PATH),),
+            unit="percentunit",
+            steps=rising(bad=limits.of(t.REDELIVERY_RATIO)),
+            soft_maximum=0.2,
+            links=(Target.CONSUMER, Target.STREAM),
+        ),
+        StateTimeline(
+            title="Verdicts of the worst consumers",
+            guide=Guide(
+                f"Verdicts of the {_ROWS} consumers that were unhealthy longest.",
+                "Red: messages are or will be lost, or nothing moves. Orange: it needs attention.",
+                "Click a bar and open the consumer; its board follows the order of the verdicts.",
+            ),
+            queries=(Query(unhealthy_longest(_q, _ROWS), CONSUMER_PATH),),
+            mapping=VERDICT_MAPPING,
+            width=24,
+            height=9,
+            links=(Target.CONSUMER,),
+        ),
+    )
+
+
+# --- streams --------------------------------------------------------------------------------------
+
+
+def _streams() -> tuple[Panel, ...]:
+    return (
+        TimeSeries(
+            title="Publish rate of the busiest streams",
+            guide=Guide(
+                f"Messages stored per second; the {_FEW} streams that grew most.",
+                "A line that falls to 0 while its publishers should publish.",
+                "Click a line and open the stream.",
+            ),
+            queries=(Query(_q.busiest(c.STREAM_STORED_MESSAGES, _FEW), STREAM_PATH),),
+            unit="mps",
+            links=(Target.STREAM, Target.PUBLISH),
+        ),
+        TimeSeries(
+            title="Delivery rate of the busiest consumers",
+            guide=Guide(
+                f"Deliveries per second; the {_FEW} consumers with most.",
+                "A line that falls to 0 while the stream still grows, or one far above the "
+                "publish rate of its stream: the same messages are redelivered.",
+                "Click a line and open the consumer.",
+            ),
+            queries=(Query(_q.busiest(c.CONSUMER_DELIVERIES, _FEW), CONSUMER_PATH),),
+            unit="mps",
+            links=(Target.CONSUMER,),
+        ),
+    )
+
+
+# --- alerts ---------------------------------------------------------------------------------------
+
+
+def _alert_history() -> StateTimeline:
+    severities = (("critical", 1), ("warning", 2), ("info", 3))
+    return StateTimeline(
+        title="Alerts over time",
+        guide=Guide(
+            "Alerts that fired in the shown time, one bar each.",
+            "A red bar is a page. One that comes and goes: a value close to its limit.",
+            "Open the runbook of the alert; its asset follows the name.",
+        ),
+        queries=tuple(_alerts_of(severity, value) for severity, value in severities),
+        about_alerts=True,
+        no_value="none fires, or no rules",
+        mapping=ValueMapping(
+            (
+                MappedValue(1, "page", BAD),
+                MappedValue(2, "ticket", WARN),
+                MappedValue(3, "info", INFO),
+            )
+        ),
+        width=24,
+        height=10,
+    )
+
+
+def _alerts_of(severity: str, value: int) -> Query:
+    about = ("alertname", "system", "stream", "consumer", "server")
+    legend = " ".join(f"{{{{{label}}}}}" for label in about)
+    return Query(_firing(severity).max_by(*about) * value, legend)

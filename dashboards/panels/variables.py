@@ -1,0 +1,68 @@
+"""Variables of the boards, each scoped by those before it, and selections of assets."""
+
+from __future__ import annotations
+
+from dashboards.panels.colours import UNHEALTHY
+from dashboards.panels.model import Variable
+from dashboards.queries import Scope, summed_over_range
+from exporter import catalog
+from exporter.metric import Metric
+from streamgauge.promql.expression import Expression
+from streamgauge.promql.selectors import select_any
+
+# One series that is always present, of each program that serves our metrics.
+_SERVED_BY = (catalog.UP, catalog.ARCHIVE_SERIES, catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS)
+
+JOB = Variable(
+    "job",
+    "Job",
+    f"label_values({select_any(*(metric.name for metric in _SERVED_BY))}, job)",
+)
+
+
+def _values(label: str, metric: Metric, *scoped_by: str) -> str:
+    return f"label_values({Scope(scoped_by).selector(metric)}, {label})"
+
+
+SYSTEM = Variable("system", "System", _values("system", catalog.UP))
+ACCOUNT = Variable("account", "Account", _values("account", catalog.STREAM_UP, "system"))
+SERVER = Variable("server", "Server", _values("server", catalog.SERVER_UP, "system"))
+_STREAM_QUERY = _values("stream", catalog.STREAM_UP, "system", "account")
+STREAM = Variable("stream", "Stream", _STREAM_QUERY)
+# Boards about one asset start with one asset, not with all.
+ONE_STREAM = Variable("stream", "Stream", _STREAM_QUERY, all_values=False)
+ONE_CONSUMER = Variable(
+    "consumer",
+    "Consumer",
+    _values("consumer", catalog.CONSUMER_UP, "system", "account", "stream"),
+    all_values=False,
+)
+
+
+def scope_of(*variables: Variable) -> Scope:
+    """Every selector has the job without a variable of the scope."""
+    return Scope(tuple(each.name for each in variables if each is not JOB))
+
+
+def discard_new(scope: Scope) -> Expression:
+    """Streams that reject new messages when full."""
+    return scope.info(catalog.STREAM_INFO, discard="new")
+
+
+def discard_old(scope: Scope) -> Expression:
+    """Streams that discard old messages when full: they are full by design."""
+    return scope.info(catalog.STREAM_INFO, discard="old")
+
+
+def unhealthy_longest(scope: Scope, count: int) -> Expression:
+    """Verdicts of the consumers that were unhealthy longest in the shown time."""
+    verdict = scope.now(catalog.CONSUMER_VERDICT)
+    return verdict.where(summed_over_range(verdict.is_at_least(UNHEALTHY)).top(count))
+
+
+# Names of series: the whole path where a board shows many systems, else a shorter one.
+STREAM_PATH = "{{system}}/{{account}}/{{stream}}"
+CONSUMER_PATH = "{{system}}/{{account}}/{{stream}}/{{consumer}}"
+CONSUMER_OF_STREAM = "{{stream}}/{{consumer}}"
+SERVER_PATH = "{{system}}/{{server}}"
+ACCOUNT_PATH = "{{system}}/{{account}}"

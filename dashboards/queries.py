@@ -1,0 +1,190 @@
+"""Queries of the boards: scoped by the board's variables, one value per identity.
+
+`max by` the labels of a metric folds the replicas of the exporter, so that two count once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from exporter import catalog
+from exporter.metric import Kind, Metric
+from streamgauge.promql import functions
+from streamgauge.promql.expression import Expression, ExpressionError, Labels
+from streamgauge.promql.selectors import (
+    TARGET,
+    ExternalSeries,
+    Matcher,
+    MatchValue,
+    OverTime,
+    Regex,
+    Selector,
+    Series,
+    identity,
+    matchers,
+    require_kind,
+)
+
+RATE_WINDOW = "$__rate_interval"
+SHOWN_RANGE = "$__range"
+_SHOWN_STEP = "$__interval"
+# Growth over less than this is mostly noise: deliveries come in batches.
+TREND_WINDOW = "15m"
+# The exporter fetches these counters about once a minute. Over the usual window of a rate they
+# would be constant and then jump; five minutes smooth them.
+FETCHED_SELDOM = (
+    catalog.STREAM_PUBLISHES_RECEIVED,
+    catalog.STREAM_PUBLISHES_UNSTORED,
+    catalog.STREAM_DEDUPE_HITS,
+    catalog.CONSUMER_ACKS,
+    catalog.CONSUMER_PULLS,
+)
+_STEADY_SECONDS = 300
+
+
+def variable_matcher(name: str, *, or_empty: bool = False) -> Matcher:
+    """The values of a board variable; `or_empty` takes in series without the label."""
+    return Matcher(name, Regex(f"|${name}" if or_empty else f"${name}"))
+
+
+_JOB = variable_matcher("job")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The labels that a board's variables choose; every selector uses those that its metric has."""
+
+    variables: Labels
+
+    # --- the present ------------------------------------------------------------------------------
+
+    def now(self, gauge: Series, /, **fixed: MatchValue) -> Expression:
+        return self._gauge(gauge, fixed).max_by(*identity(gauge))
+
+    def least(self, gauge: Series, /, **fixed: MatchValue) -> Expression:
+        """The smallest value of the replicas: the newest data, not the oldest."""
+        return self._gauge(gauge, fixed).min_by(*identity(gauge))
+
+    def info(self, info: Metric, /, *shown: str, **fixed: MatchValue) -> Expression:
+        """Its identity and the chosen labels; the value is 1."""
+        require_kind(info, Kind.INFO)
+        return self.selector(info, fixed).max_by(*identity(info), *shown)
+
+    def age(self, timestamp: Metric, /, **fixed: MatchValue) -> Expression:
+        """Seconds since the time that the metric reports."""
+        if not timestamp.name.endswith("_timestamp_seconds"):
+            raise ExpressionError(f"{timestamp.name}: is not a timestamp")
+        return functions.since(self.now(timestamp, **fixed))
+
+    def each_target(self, series: Series, /, **fixed: MatchValue) -> Expression:
+        """Replicas apart: for boards about the exporters themselves."""
+        require_kind(series, Kind.GAUGE)
+        labels = dict.fromkeys((*identity(series), *TARGET))
+        return self.selector(series, fixed, by_target=True).max_by(*labels)
+
+    # --- counters ---------------------------------------------------------------------------------
+
+    def rate(self, counter: Series, /, **fixed: MatchValue) -> Expression:
+        require_kind(counter, Kind.COUNTER)
+        if counter in FETCHED_SELDOM:
+            raise ExpressionError(f"{counter.name}: is fetched too seldom, use steady_rate")
+        return self._over_time("rate", counter, RATE_WINDOW, fixed)
+
+    def steady_rate(self, counter: Series, /, **fixed: MatchValue) -> Expression:
+        """Per second over five minutes: for what is fetched seldom, and for what it is compared to."""
+        window = f"{_STEADY_SECONDS // 60}m"
+        grown = OverTime("increase", self.selector(counter, fixed), window)
+        return (grown / _STEADY_SECONDS).max_by(*identity(counter))
+
+    def increase(
+        self, counter: Series, window: str = SHOWN_RANGE, /, **fixed: MatchValue
+    ) -> Expression:
+        return self._over_time("increase", counter, window, fixed)
+
+    def buckets(self, histogram: Metric, /, **fixed: MatchValue) -> Expression:
+        """Observations per second in each bucket, for heat maps and quantiles."""
+        require_kind(histogram, Kind.HISTOGRAM)
+        return self._over_time("rate", histogram, RATE_WINDOW, fixed, "le")
+
+    def quantile(self, share: float, histogram: Metric, /, **fixed: MatchValue) -> Expression:
+        return functions.histogram_quantile(share, self.buckets(histogram, **fixed))
+
+    # --- gauges over time -------------------------------------------------------------------------
+
+    def growth(
+        self, gauge: Series, window: str = TREND_WINDOW, /, **fixed: MatchValue
+    ) -> Expression:
+        """Change per second, by linear regression over the window."""
+        return self._over_time("deriv", gauge, window, fixed)
+
+    def average(self, gauge: Series, /, **fixed: MatchValue) -> Expression:
+        return self._over_time("avg_over_time", gauge, RATE_WINDOW, fixed)
+
+    def before(self, gauge: Metric, offset: str, /, **fixed: MatchValue) -> Expression:
+        require_kind(gauge, Kind.GAUGE)
+        return self.selector(gauge, fixed, offset=offset).max_by(*identity(gauge))
+
+    # --- ranking over the shown range: the same set of series at every step -----------------------
+
+    def peak(self, gauge: Series, /, **fixed: MatchValue) -> Expression:
+        return self._over_time("max_over_time", gauge, SHOWN_RANGE, fixed, at_end=True)
+
+    def grown(self, counter: Series, /, **fixed: MatchValue) -> Expression:
+        return self._over_time("increase", counter, SHOWN_RANGE, fixed, at_end=True)
+
+    def highest(self, gauge: Series, count: int, /) -> Expression:
+        """The present values of the series with the highest peaks."""
+        return self.now(gauge).where(self.peak(gauge).top(count))
+
+    def busiest(self, counter: Series, count: int, /) -> Expression:
+        """The rates of the series that grew most."""
+        return self.rate(counter).where(self.grown(counter).top(count))
+
+    # --- building blocks --------------------------------------------------------------------------
+
+    def selector(
+        self,
+        series: Series,
+        fixed: Mapping[str, MatchValue] | None = None,
+        *,
+        offset: str | None = None,
+        by_target: bool = False,
+    ) -> Selector:
+        wanted = (*self._variables(series, fixed or {}), *matchers(fixed or {}))
+        return Selector(series, wanted, offset, by_target)
+
+    def _variables(self, series: Series, fixed: Mapping[str, MatchValue]) -> list[Matcher]:
+        chosen = [v for v in self.variables if v in series.labels and v not in fixed]
+        if isinstance(series, ExternalSeries) and not series.scraped:
+            # An alert about the pipeline has no system; a chosen system must not hide it.
+            return [variable_matcher(name, or_empty=True) for name in chosen]
+        return [_JOB, *map(variable_matcher, chosen)]
+
+    def _gauge(self, gauge: Series, fixed: Mapping[str, MatchValue]) -> Selector:
+        require_kind(gauge, Kind.GAUGE)
+        return self.selector(gauge, fixed)
+
+    def _over_time(
+        self,
+        function: str,
+        series: Series,
+        window: str,
+        fixed: Mapping[str, MatchValue],
+        *further: str,
+        at_end: bool = False,
+    ) -> Expression:
+        samples = OverTime(function, self.selector(series, fixed), window, at_end=at_end)
+        return samples.max_by(*identity(series), *further)
+
+
+def own_targets() -> Expression:
+    """Targets that were exporters at some time of the shown range, even if they are down now.
+
+    With the job variable on All, a selector of an external metric matches every target."""
+    build = Selector(catalog.BUILD_INFO, (_JOB,), by_target=True)
+    return OverTime("max_over_time", build, SHOWN_RANGE, at_end=True).max_by(*TARGET)
+
+
+def summed_over_range(condition: Expression) -> Expression:
+    """How long a condition of 0 or 1 was true in the shown range."""
+    return OverTime("sum_over_time", condition, SHOWN_RANGE, step=_SHOWN_STEP, at_end=True)

@@ -1,0 +1,86 @@
+"""Links from a series or a table row to another board, with time range and variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dashboards.panels.model import Board, Panel, Table, Target
+from streamgauge.promql.expression import Labels
+
+_KEPT = ("datasource", "job")
+_TITLES = {
+    Target.FLEET: "Fleet",
+    Target.STREAM: "Stream ${%s}",
+    Target.CONSUMER: "Why is ${%s} stuck?",
+    Target.PUBLISH: "Publishing into ${%s}",
+    Target.CAPACITY: "Capacity and forecast",
+    Target.CLOCKS: "Clocks",
+    Target.EXPORTER: "Exporter and pipeline",
+}
+
+
+def column_title(label: str) -> str:
+    """The title of the column of a label."""
+    return label.replace("_", " ").capitalize()
+
+
+def panel_links(panel: Panel, board: Board, prefix: str) -> list[dict[str, Any]]:
+    """For the fields of the panel."""
+    if isinstance(panel, Table):
+        return []  # a table has them at the columns that name the target
+    return [
+        _link(target, _labels_of(panel), board, prefix, "__field.labels") for target in panel.links
+    ]
+
+
+def runbook_link(address: str) -> dict[str, Any]:
+    """To the runbook of the alert."""
+    url = f"{address.rstrip('/')}/${{__field.labels.alertname}}.md"
+    return {"title": "Runbook of ${__field.labels.alertname}", "url": url, "targetBlank": True}
+
+
+def row_link(target: Target, table: Table, board: Board, prefix: str) -> dict[str, Any]:
+    return _link(target, table.identity, board, prefix, "__data.fields")
+
+
+def _labels_of(panel: Panel) -> Labels:
+    """The labels that every series of the panel has."""
+    carried = [set(query.expr.labels) for query in panel.queries]
+    common = set.intersection(*carried) if carried else set()
+    return tuple(label for label in panel.queries[0].expr.labels if label in common)
+
+
+def _link(target: Target, labels: Labels, board: Board, prefix: str, place: str) -> dict[str, Any]:
+    chosen = {variable.name for variable in board.variables}
+    parameters = [f"${{{name}:queryparam}}" for name in _KEPT]  # every board has these
+    parameters += _filled(target.variables, labels, chosen, place)
+    url = f"/d/{prefix}{target.value}?{'&'.join(parameters)}&${{__url_time_range}}"
+    return {"title": _title(target, labels, place), "url": url, "targetBlank": False}
+
+
+def _filled(
+    wanted: Iterable[str], labels: Sequence[str], chosen: set[str], place: str
+) -> list[str]:
+    """From the labels of the series, else from the variables of this board."""
+    filled = []
+    for name in wanted:
+        if name in labels:
+            filled.append(f"var-{name}=${{{_field(place, name)}}}")
+        elif name in chosen:
+            filled.append(f"${{{name}:queryparam}}")
+    return filled
+
+
+def _field(place: str, label: str) -> str:
+    return f"{place}.{column_title(label) if place == '__data.fields' else label}"
+
+
+def _title(target: Target, labels: Sequence[str], place: str) -> str:
+    title = _TITLES[target]
+    if "%s" not in title:
+        return title
+    named = target.variables[-1]
+    if named not in labels:
+        return target.value.capitalize()
+    return title % _field(place, named)

@@ -1,0 +1,99 @@
+"""Tables of instant queries: one row per asset, columns named, ordered and coloured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dashboards.panels.colours import plain
+from dashboards.panels.model import Board, Column, Table
+from dashboards.rendering.fields import Json, mappings, thresholds
+from dashboards.rendering.links import column_title, row_link
+
+
+def query_letter(index: int) -> str:
+    return chr(ord("A") + index)
+
+
+def transformations(table: Table) -> list[Json]:
+    """Every query returns one frame; rows with the same labels become one."""
+    labels = (*table.identity, *table.shown_labels)
+    order = [*labels, *(_value_field(index) for index in range(len(table.columns)))]
+    titles = {label: column_title(label) for label in labels}
+    titles |= {_value_field(i): column.title for i, column in enumerate(table.columns)}
+    if len(table.columns) == 1:  # with one query Grafana omits the letter
+        order.append("Value")
+        titles["Value"] = table.columns[0].title
+    organize = {
+        "excludeByName": {"Time": True, **dict.fromkeys(_hidden(table), True)},
+        "includeByName": {},
+        "indexByName": {name: index for index, name in enumerate(order)},
+        "renameByName": titles,
+    }
+    return [{"id": "merge", "options": {}}, {"id": "organize", "options": organize}]
+
+
+def _hidden(table: Table) -> Iterator[str]:
+    """The value of an info is always 1: its labels are the columns."""
+    for index, column in enumerate(table.columns):
+        if not column.title:
+            yield _value_field(index)
+
+
+def _value_field(index: int) -> str:
+    return f"Value #{query_letter(index)}"
+
+
+def table_defaults() -> Json:
+    custom = {
+        "align": "auto",
+        "cellOptions": {"type": "auto"},
+        "filterable": True,
+        "inspect": False,
+    }
+    return {"custom": custom}
+
+
+def table_options(table: Table) -> Json:
+    return {
+        "cellHeight": "sm",
+        "frameIndex": 0,
+        "showHeader": True,
+        "sortBy": [{"displayName": table.sort_by, "desc": not table.ascending}],
+    }
+
+
+def table_overrides(table: Table, board: Board, prefix: str) -> list[Json]:
+    columns = [_override(c.title, _column_properties(c)) for c in table.columns if c.title]
+    return [*columns, *_linked(table, board, prefix)]
+
+
+def _linked(table: Table, board: Board, prefix: str) -> Iterator[Json]:
+    """The name of an asset links to its board."""
+    for target in table.links:
+        named = target.variables[-1]
+        link = row_link(target, table, board, prefix)
+        yield _override(column_title(named), iter([_property("links", [link])]))
+
+
+def _column_properties(column: Column) -> Iterator[Json]:
+    yield _property("unit", column.unit)
+    yield _property("thresholds", thresholds(column.steps or plain()))
+    if column.mapping is not None:
+        yield _property("mappings", mappings(column.mapping))
+    if column.bar:
+        yield from (_property("min", 0), _property("max", 1))
+        cell: dict[str, Any] = {"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}
+        yield _property("custom.cellOptions", cell)
+    elif column.mapping is not None or len(column.steps) > 1:
+        yield _property("custom.cellOptions", {"type": "color-text"})
+    if column.width is not None:
+        yield _property("custom.width", column.width)
+
+
+def _override(name: str, properties: Iterator[Json]) -> Json:
+    return {"matcher": {"id": "byName", "options": name}, "properties": list(properties)}
+
+
+def _property(key: str, value: object) -> Json:
+    return {"id": key, "value": value}

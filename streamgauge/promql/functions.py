@@ -1,0 +1,73 @@
+"""Functions that change labels, and times as durations."""
+
+from __future__ import annotations
+
+from streamgauge.promql.expression import (
+    Call,
+    Comparison,
+    Expression,
+    ExpressionError,
+    Number,
+    Time,
+)
+
+
+def with_label(inner: Expression, label: str, value: str) -> Expression:
+    """The same series with one more label, to distinguish them from others in one rule."""
+    if label in inner.labels:
+        raise ExpressionError(f"{label}: is a label already")
+    return Call("label_replace", inner, after=(label, value, "", ""), added=(label,))
+
+
+def copy_label(inner: Expression, old: str, new: str, pattern: str = "(.*)") -> Expression:
+    """One more label, with the value of another."""
+    if old not in inner.labels:
+        raise ExpressionError(f"{old}: there is no such label to rename")
+    return Call("label_replace", inner, after=(new, "$1", old, pattern), added=(new,))
+
+
+def rename_label(inner: Expression, old: str, new: str) -> Expression:
+    """The value of one label under another name: the origin of a mirror is a stream elsewhere."""
+    labels = (new if label == old else label for label in inner.labels)
+    return copy_label(inner, old, new).max_by(*labels)
+
+
+def above_limit(value: Expression, limit: Expression, label: str) -> Expression:
+    """`value` at or above a limit of its own; the result gets the label that names the limit."""
+    return Comparison(">=", value, limit, on=value.labels, copied=(label,))
+
+
+def below_limit(value: Expression, limit: Expression, label: str) -> Expression:
+    """`value` at or below a limit of its own; the result gets the label that names the limit."""
+    return Comparison("<=", value, limit, on=value.labels, copied=(label,))
+
+
+def histogram_quantile(quantile: float, buckets: Expression) -> Expression:
+    return Call("histogram_quantile", buckets, before=(quantile,), removed=("le",))
+
+
+def rounded(inner: Expression) -> Expression:
+    return Call("round", inner)
+
+
+def spread(inner: Expression, over: str) -> Expression:
+    """Largest minus smallest value over one label."""
+    return inner.max_without(over) - inner.min_without(over)
+
+
+def since(timestamp: Expression) -> Expression:
+    """Seconds since a time that a series reports as its value."""
+    return Time() - timestamp
+
+
+def until(timestamp: Expression) -> Expression:
+    return timestamp - Time()
+
+
+def absent(inner: Expression) -> Expression:
+    return Call("absent", inner, removed=inner.labels)
+
+
+def constant(value: float) -> Expression:
+    """One series without labels."""
+    return Call("vector", Number(value))
