@@ -1,7 +1,4 @@
-"""What one accepted request is, between the receiver, the write-ahead log and the publisher.
-
-Plain data and nothing else: no part of the archive depends on how another one works.
-"""
+"""The data of one accepted request, as the receiver, the write-ahead log and the publisher share it."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -10,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 NO_SERIES = -1
-"""The series of an opaque message that names a metric family, as 1.0 metadata does."""
+"""The series of an opaque message of a metric family, such as 1.0 metadata."""
 
 
 class OpaqueKind(IntEnum):
-    """What an opaque message is; the numbers stand in the log and never change."""
+    """The kind of an opaque message. The numbers are part of the log format and never change."""
 
     HISTOGRAM = 1
     EXEMPLAR = 2
@@ -23,41 +20,41 @@ class OpaqueKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class SeriesDefinition:
-    """One series as one sender's replica writes it; two replicas of it are two definitions."""
+    """One series of one replica; two replicas of a series are two definitions."""
 
     id: int
-    """0, 1, 2, ... in the order of first sight, for ever the same in one data folder."""
+    """0, 1, 2, ... in the order of first arrival; fixed for the life of the data folder."""
     labels: tuple[tuple[str, str], ...]
-    """The identity: sorted, unique, with ``__name__``, without the replica label."""
+    """Sorted and unique, with ``__name__``, without the replica label."""
     replica: str
-    """The value of the replica label, empty when there is none."""
+    """The value of the replica label; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A message that is kept as bytes and given back as bytes."""
+    """A message that the archive stores and returns as bytes."""
 
     kind: OpaqueKind
     series: int
-    """The series that it belongs to, or NO_SERIES."""
+    """The id of its series, or NO_SERIES."""
     time: int
-    """In milliseconds, 0 where it has none."""
+    """In milliseconds; 0 without one."""
     data: bytes
-    """The protobuf message as received; of a 2.0 request, with its symbols resolved."""
+    """The protobuf message as received; of a 2.0 request with resolved symbols."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The samples of one accepted request, column by column."""
+    """The samples of one accepted request, in columns."""
 
     sender: str
     received: int
-    """In milliseconds, by our clock."""
+    """In milliseconds, by the archive's clock."""
     series: NDArray[np.uint32]
     times: NDArray[np.int64]
     """In milliseconds."""
     values: NDArray[np.uint64]
-    """The bits of the float64, so that stale markers and the payloads of NaN survive."""
+    """The bits of the float64, so that stale markers and NaN payloads are preserved."""
     starts: NDArray[np.int64] | None
-    """The start timestamps of a 2.0 request, in milliseconds; None when it has none."""
+    """Start timestamps of a 2.0 request in milliseconds; None without them."""
     opaque: tuple[Opaque, ...] = ()

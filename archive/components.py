@@ -1,4 +1,4 @@
-"""The parts of a running archive, opened in order: what was published, the log, the receiver."""
+"""The components of a running archive: storage, write-ahead log, decoder, receiver, publisher."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from archive.ingest.quarantine import Quarantine
 from archive.ingest.receiver import Receiver
 from archive.publishing.publisher import Publisher
 from archive.remote_write.decoder import Decoder
-from archive.self_metrics import Tally, Value
+from archive.self_metrics import ReceiverCounters, Value
 from archive.settings.config import ArchiveSettings
 from archive.tables.manifest_store import read_manifest
 from archive.tables.storage import open_storage
@@ -22,21 +22,21 @@ QUARANTINE_FOLDER: Final = "quarantine"
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Components:
     wal: Wal
     publisher: Publisher
     decoder: Decoder
     receiver: Receiver
     quarantine: Quarantine
-    tally: Tally
+    counters: ReceiverCounters
 
     def values(self) -> Iterator[Value]:
-        """What /metrics says; what is unknown has no series."""
-        yield from self.tally.values()
+        """The values of /metrics; an unknown value has no series."""
+        yield from self.counters.values()
         yield Value(catalog.ARCHIVE_QUARANTINED_REQUESTS, self.quarantine.kept)
-        left = self.publisher.totals
-        yield Value(catalog.ARCHIVE_DUPLICATE_SAMPLES, left.repeated + left.conflicting)
-        for reason, count in left.reasons():
+        dropped = self.publisher.totals
+        yield Value(catalog.ARCHIVE_DUPLICATE_SAMPLES, dropped.repeated + dropped.conflicting)
+        for reason, count in dropped.reasons():
             yield Value(catalog.ARCHIVE_DROPPED_SAMPLES, count, (reason,))
         yield Value(catalog.ARCHIVE_SERIES, self.wal.series.known)
         yield Value(catalog.ARCHIVE_WAL_BYTES, self.wal.size)
@@ -48,8 +48,8 @@ class Parts:
             yield Value(when, succeeded / 1000)
 
 
-def open_parts(settings: ArchiveSettings) -> Parts:
-    """Reads what is there, so it waits for the disk. Raises what storage and log raise."""
+def open_components(settings: ArchiveSettings) -> Components:
+    """Blocks. Raises the errors of the storage and the write-ahead log."""
     storage = open_storage(settings.publish.store or settings.data)
     manifest = read_manifest(storage)
     wal = Wal.open(
@@ -58,9 +58,9 @@ def open_parts(settings: ArchiveSettings) -> Parts:
         least_segment=manifest.least_segment,
         least_series=manifest.next_series,
     )
-    tally = Tally()
+    counters = ReceiverCounters()
     decoder = Decoder(settings.limits, settings.replica_label, wal.series)
     quarantine = Quarantine(settings.data / QUARANTINE_FOLDER, settings.quarantine)
-    receiver = Receiver(decoder, wal, settings.limits, quarantine, tally)
+    receiver = Receiver(decoder, wal, settings.limits, quarantine, counters)
     publisher = Publisher(storage, wal, settings.publish)
-    return Parts(wal, publisher, decoder, receiver, quarantine, tally)
+    return Components(wal, publisher, decoder, receiver, quarantine, counters)

@@ -1,4 +1,4 @@
-"""`streamgauge archive`: from the command line to a serving process, or to one of its tools."""
+"""`streamgauge archive`: starts the server or one of the tools."""
 
 from __future__ import annotations
 

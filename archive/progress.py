@@ -1,4 +1,4 @@
-"""How far a long piece of work is: a bar on a terminal, now and then a plain line elsewhere."""
+"""Progress of a long operation: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Step = Callable[[int], None]
 
 class Progress(Protocol):
     def work(self, title: str, total: int) -> contextlib.AbstractContextManager[Step]:
-        """Call the step with how much was done since the last call."""
+        """Call the step with the amount done since the last call."""
 
 
 class NoProgress:
-    """For a server, whose log and metrics tell it."""
+    """For the server, which has logs and metrics."""
 
     @contextlib.contextmanager
     def work(self, title: str, total: int) -> Iterator[Step]:
@@ -30,7 +30,7 @@ class NoProgress:
 
 
 class ConsoleProgress:
-    """On stderr, so that stdout stays clean for what was asked for."""
+    """Writes to stderr, so that stdout holds only the result."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -50,14 +50,14 @@ class _Line:
         self._stream, self._terminal = stream, terminal
         self._title, self._total = title, total
         self._done = 0
-        self._began = self._told = time.monotonic()
+        self._began = self._shown_at = time.monotonic()
         self._shown = False
 
     def step(self, amount: int) -> None:
         self._done += amount
         now = time.monotonic()
-        if now - self._told >= (_REDRAW_SECONDS if self._terminal else _LINE_SECONDS):
-            self._told = now
+        if now - self._shown_at >= (_REDRAW_SECONDS if self._terminal else _LINE_SECONDS):
+            self._shown_at = now
             self._show(now)
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""The archive about itself: what it counts, and the text of /metrics."""
+"""The archive's own metrics: counters of the receiver, and the exposition of /metrics."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from streamgauge.serving.logs import event
 logger = logging.getLogger(__name__)
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-_MOST_SENDERS: Final = 1000
+_MAX_SENDERS: Final = 1000
 
 
 class Refused(StrEnum):
-    """Why a request is answered by a code that makes its sender drop it."""
+    """Why a request got a 4xx response, after which its sender drops it."""
 
     SIZE = "size"
     MALFORMED = "malformed"
@@ -36,7 +36,7 @@ class Refused(StrEnum):
 
 
 class Deferred(StrEnum):
-    """Why a request is answered 503, so that it comes again."""
+    """Why a request got 503, after which its sender retries."""
 
     BUSY = "busy"
     SLOW = "slow"
@@ -52,39 +52,39 @@ class Value(NamedTuple):
 
 
 @dataclass(slots=True)
-class Tally:
-    """What the receiver counts. Times in milliseconds."""
+class ReceiverCounters:
+    """Counters of the receiver. Times in milliseconds."""
 
-    answers: Counter[int] = field(default_factory=Counter)
+    responses: Counter[int] = field(default_factory=Counter)
     samples: int = 0
     histograms: int = 0
     exemplars: int = 0
     received_bytes: int = 0
     refused: Counter[Refused] = field(default_factory=Counter)
     deferred: Counter[Deferred] = field(default_factory=Counter)
-    refused_samples: Counter[str] = field(default_factory=Counter)  # by the rule, in its own words
+    refused_samples: Counter[str] = field(default_factory=Counter)  # by the text of the broken rule
     newest: dict[str, int] = field(default_factory=dict)
     _full: bool = False
 
     def count(self, sender: str, written: Written, newest: int) -> None:
-        """What was kept of a request; `newest` is the time of its newest sample, if it has any."""
+        """Counts stored data; `newest` is the time of the newest sample, if there is one."""
         self.samples += written.samples
         self.histograms += written.histograms
         self.exemplars += written.exemplars
         if written.samples:
-            self._saw(sender, newest)
+            self._note_newest(sender, newest)
 
-    def _saw(self, sender: str, newest: int) -> None:
+    def _note_newest(self, sender: str, newest: int) -> None:
         known = self.newest.get(sender)
-        if known is not None or len(self.newest) < _MOST_SENDERS:
+        if known is not None or len(self.newest) < _MAX_SENDERS:
             self.newest[sender] = newest if known is None else max(known, newest)
         elif not self._full:
             self._full = True
-            event(logger, logging.WARNING, "further senders have no metric of their own",
-                  senders=_MOST_SENDERS)  # fmt: skip
+            event(logger, logging.WARNING, "too many senders, further ones get no series",
+                  senders=_MAX_SENDERS)  # fmt: skip
 
     def values(self) -> Iterator[Value]:
-        for code, count in sorted(self.answers.copy().items()):
+        for code, count in sorted(self.responses.copy().items()):
             yield Value(catalog.ARCHIVE_REQUESTS, count, (str(code),))
         yield Value(catalog.ARCHIVE_SAMPLES, self.samples)
         yield Value(catalog.ARCHIVE_HISTOGRAMS, self.histograms)
@@ -94,7 +94,7 @@ class Tally:
             yield Value(catalog.ARCHIVE_REFUSED_REQUESTS, self.refused[refused], (refused,))
         for deferred in Deferred:
             yield Value(catalog.ARCHIVE_DEFERRED_REQUESTS, self.deferred[deferred], (deferred,))
-        # Copies: a scrape is collected in a thread, while requests come in.
+        # Copies: a scrape runs in a thread while requests arrive.
         for rule, count in list(self.refused_samples.items()):
             yield Value(catalog.ARCHIVE_REFUSED_SAMPLES, count, (rule,))
         for sender, newest in list(self.newest.items()):
@@ -102,7 +102,7 @@ class Tally:
 
 
 class SelfMetrics(Collector):
-    """Collected anew for every scrape; what is unknown has no series."""
+    """Collects at every scrape; an unknown value has no series."""
 
     def __init__(self, collect: Callable[[], Iterable[Value]]) -> None:
         self._collect = collect
@@ -111,7 +111,7 @@ class SelfMetrics(Collector):
         ProcessCollector(registry=self._registry)
 
     def text(self) -> bytes:
-        """Reads /proc, so it is not for the event loop."""
+        """Reads /proc, so do not call it on the event loop."""
         return generate_latest(self._registry)
 
     def describe(self) -> Iterable[Family]:

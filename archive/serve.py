@@ -1,4 +1,4 @@
-"""A running archive: receives, publishes in the background, and ends in order."""
+"""The archive server: receives samples, publishes in the background, shuts down in order."""
 
 from __future__ import annotations
 
@@ -10,17 +10,14 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from aiohttp import web
 
-from archive.components import Parts, open_parts
-from archive.http.app import WRITE_PATH, make_app
-from archive.http.auth import BearerTokens, protect, sender_at_once
-from archive.http.listener import QuickListener
-from archive.http.write_endpoint import WriteHandler
+from archive.components import Components, open_components
+from archive.http.app import make_app
+from archive.http.auth import BearerTokens, protect
 from archive.self_metrics import SelfMetrics
 from archive.settings.config import ArchiveSettings, is_loopback
 from archive.settings.options import Options
@@ -36,8 +33,8 @@ logger = logging.getLogger(__name__)
 PUBLISH_SECONDS: Final = 60.0
 FORGET_SECONDS: Final = 600.0
 TOKEN_SECONDS: Final = 5.0
-GOODBYE_SECONDS: Final = 5.0
-# What is remembered of series lives long; the collector need not walk it again and again.
+SHUTDOWN_SECONDS: Final = 5.0
+# The series caches are long-lived: frequent full collections would only scan them again.
 GC_THRESHOLDS: Final = (50_000, 50, 100)
 
 
@@ -56,69 +53,45 @@ class Archive:
         self._states = StateLog(logger)
         self._tasks: list[asyncio.Task[None]] = []
         self._publishing = threading.Lock()
-        self._headers_of: object = None
-        self._headers: Mapping[str, str] = {}
 
     async def run(self) -> int:
-        """Until a signal; the exit code."""
+        """Runs until a signal; returns the exit code."""
         gc.set_threshold(*GC_THRESHOLDS)
-        parts = await asyncio.to_thread(open_parts, self._settings)
+        components = await asyncio.to_thread(open_components, self._settings)
         try:
-            await self._serve(parts)
-            published = await asyncio.to_thread(self._published, parts.publisher.publish_all)
+            await self._serve(components)
+            published = await asyncio.to_thread(self._published, components.publisher.publish_all)
         finally:
-            await parts.wal.close()
+            await components.wal.close()
         return 0 if published else 1
 
-    async def _serve(self, parts: Parts) -> None:
-        app = self._app(parts)
-        # Bodies are ours to unpack: what claims another encoding is refused unread.
+    async def _serve(self, components: Components) -> None:
+        app = self._app(components)
+        # The receiver decompresses bodies, and refuses other encodings unread.
         runner = web.AppRunner(
-            app, access_log=None, shutdown_timeout=GOODBYE_SECONDS, auto_decompress=False
+            app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS, auto_decompress=False
         )
         await runner.setup()
-        listener = self._listener(parts, runner)
         try:
-            await self._listen(listener)
-            self._start_tasks(parts)
+            await self._listen(runner)
+            self._start_tasks(components)
             stopping = _stop_signal()
-            self._say_serving()
+            self._log_serving()
             await stopping.wait()
             event(logger, logging.INFO, "stopping")
         finally:
-            parts.receiver.stopping = True
-            # First the listener: requests under way must still find their log.
-            await listener.close(GOODBYE_SECONDS)
+            components.receiver.stopping = True
             await runner.cleanup()
             await self._end_tasks()
 
-    def _listener(self, parts: Parts, runner: web.AppRunner) -> QuickListener:
-        """Plain write requests come in by the short way, all others by the application."""
-        if runner.server is None:  # cannot be: it was set up
-            raise RuntimeError("no server")
-        desk = WriteHandler(
-            parts.receiver,
-            parts.tally,
-            partial(sender_at_once, self._web_config, self._tokens),
-            self._headers_now,
-            self._settings.web.route(WRITE_PATH),
-        )
-        return QuickListener(desk, runner.server)
-
-    def _headers_now(self) -> Mapping[str, str]:
-        config = self._web_config.current
-        if config is not self._headers_of:  # for every answer it would be a cost
-            self._headers_of, self._headers = config, config.headers
-        return self._headers
-
-    def _app(self, parts: Parts) -> web.Application:
+    def _app(self, components: Components) -> web.Application:
         app = make_app(
-            parts.receiver,
-            SelfMetrics(parts.values),
-            parts.tally,
+            components.receiver,
+            SelfMetrics(components.values),
+            components.counters,
             self._settings.limits.body,
-            trouble=lambda: parts.wal.unavailable,
-            sick=self._dead_task,
+            trouble=lambda: components.wal.unavailable,
+            unhealthy=self._dead_task,
             served=self._settings.web,
         )
         add_reload(app, self._settings.web, self._reload)
@@ -126,7 +99,7 @@ class Archive:
         return app
 
     async def _reload(self) -> tuple[bool, str]:
-        """Of what can change while the process runs."""
+        """Reloads the settings that can change at run time."""
         try:
             await asyncio.to_thread(self._web_config.reload)
         except SettingsError as error:
@@ -134,34 +107,38 @@ class Archive:
         await asyncio.to_thread(self._tokens.reload)
         return True, "reloaded the web configuration and the bearer tokens"
 
-    async def _listen(self, listener: QuickListener) -> None:
+    async def _listen(self, runner: web.AppRunner) -> None:
         address = self._settings.web.listen_address
         host, port = host_and_port(address)
         try:
-            await listener.start(host, port, self._web_config.ssl_context())
+            await web.TCPSite(
+                runner, host, port, ssl_context=self._web_config.ssl_context()
+            ).start()
         except OSError as error:
-            raise self._options.mistake(
+            raise self._options.configuration_error(
                 "web.listen_address", f"{address}: {_reason(error)}"
             ) from error
 
-    def _say_serving(self) -> None:
+    def _log_serving(self) -> None:
         host, port = host_and_port(self._settings.web.listen_address)
         scheme = "https" if self._web_config.current.uses_tls else "http"
         where = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
         event(logger, logging.INFO, "serving", listen=where, data=self._settings.data,
               settings=self._options.source)  # fmt: skip
         if not is_loopback(host) and not self._tokens and not self._web_config.current.users:
-            event(logger, logging.WARNING, "anybody who reaches this address can write: "
-                  "set bearer_tokens or web.config_file", listen=self._settings.web.listen_address)  # fmt: skip
+            event(logger, logging.WARNING,
+                  "no authentication, every client that reaches this address can write: "
+                  "set bearer_tokens or web.config_file",
+                  listen=self._settings.web.listen_address)  # fmt: skip
 
-    def _start_tasks(self, parts: Parts) -> None:
+    def _start_tasks(self, components: Components) -> None:
         def task(name: str, every: float, work: Callable[[], Awaitable[None]]) -> None:
             made = asyncio.create_task(_repeat(every, work), name=name)
-            made.add_done_callback(_tell_end)
+            made.add_done_callback(_log_task_end)
             self._tasks.append(made)
 
-        task("publishing", PUBLISH_SECONDS, lambda: self._publish_due(parts))
-        task("forgetting", FORGET_SECONDS, lambda: _forget(parts))
+        task("publishing", PUBLISH_SECONDS, lambda: self._publish_due(components))
+        task("forgetting", FORGET_SECONDS, lambda: _forget(components))
         if self._tokens:
             task("reading tokens", TOKEN_SECONDS, self._reload_tokens)
 
@@ -177,16 +154,16 @@ class Archive:
     async def _reload_tokens(self) -> None:
         await asyncio.to_thread(self._tokens.reload)
 
-    async def _publish_due(self, parts: Parts) -> None:
-        await asyncio.to_thread(self._published, parts.publisher.publish_due)
+    async def _publish_due(self, components: Components) -> None:
+        await asyncio.to_thread(self._published, components.publisher.publish_due)
 
     def _published(self, publish: Callable[[int], object]) -> bool:
-        """One at a time: the last one of all waits for the one that may be under way."""
+        """One at a time: the publication at shutdown waits for one in progress."""
         with self._publishing:
             try:
                 publish(_now())
-            except Exception as error:  # noqa: BLE001  whatever it is, samples must go on coming in
-                message = "publishing failed, the log keeps everything"
+            except Exception as error:  # noqa: BLE001  any error: receiving must go on
+                message = "publishing failed, the write-ahead log keeps all samples"
                 state = exception_text(error)
                 self._states.report("publishing", state, logging.ERROR, message, error=error)
                 return False
@@ -194,11 +171,11 @@ class Archive:
             return True
 
 
-def _tell_end(task: asyncio.Task[None]) -> None:
-    """None of them should end by itself; /-/healthy says so too."""
+def _log_task_end(task: asyncio.Task[None]) -> None:
+    """A background task must not end; /-/healthy reports it too."""
     error = None if task.cancelled() else task.exception()
     if error is not None:
-        event(logger, logging.ERROR, "a task ended", task=task.get_name(), error=error)
+        event(logger, logging.ERROR, "background task ended", task=task.get_name(), error=error)
 
 
 async def _repeat(every: float, work: Callable[[], Awaitable[None]]) -> None:
@@ -207,11 +184,11 @@ async def _repeat(every: float, work: Callable[[], Awaitable[None]]) -> None:
         await work()
 
 
-async def _forget(parts: Parts) -> None:
-    async with parts.receiver.turn:
-        count = await asyncio.to_thread(parts.decoder.forget_unused, _now())
+async def _forget(components: Components) -> None:
+    async with components.receiver.decoder_lock:
+        count = await asyncio.to_thread(components.decoder.forget_unused, _now())
     if count:
-        event(logger, logging.DEBUG, "series that nobody sends any more", count=count)
+        event(logger, logging.DEBUG, "evicted idle series", count=count)
 
 
 def _stop_signal() -> asyncio.Event:
@@ -219,14 +196,18 @@ def _stop_signal() -> asyncio.Event:
 
     def stop() -> None:
         if stopping.is_set():
-            # Whoever asks twice does not want to wait; everything is in the log.
-            event(logger, logging.WARNING, "ended without publishing, the log keeps everything")
+            # A second signal exits at once; the write-ahead log keeps all samples.
+            event(
+                logger,
+                logging.WARNING,
+                "exiting without publishing, the write-ahead log keeps all samples",
+            )
             os._exit(1)
         stopping.set()
 
     def reload() -> None:
-        event(logger, logging.INFO, "nothing to reload: the web configuration and the tokens are "
-              "followed, other settings take a restart")  # fmt: skip
+        event(logger, logging.INFO, "nothing to reload: changes of the web configuration and the "
+              "tokens apply without it, other settings need a restart")  # fmt: skip
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
@@ -239,7 +220,7 @@ def _now() -> int:
 
 
 def _reason(error: OSError) -> str:
-    """asyncio wraps the system's words in a sentence that repeats the address."""
+    """The system's error text; asyncio adds a sentence that repeats the address."""
     if isinstance(error, socket.gaierror) or error.errno is None:
         return error.strerror or str(error)
     return os.strerror(error.errno)

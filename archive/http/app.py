@@ -1,4 +1,4 @@
-"""HTTP: the write endpoint, /metrics, and what looks after the process."""
+"""The HTTP application: write endpoint, /metrics, health and readiness."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Final
 
 from aiohttp import web
 
+from archive.http.write_endpoint import WriteEndpoint
 from archive.ingest.receiver import Receiver
-from archive.self_metrics import CONTENT_TYPE, SelfMetrics, Tally
+from archive.self_metrics import CONTENT_TYPE, ReceiverCounters, SelfMetrics
 from archive.settings.config import WebSettings
 from streamgauge.serving.settings.server import ServerSettings
 from streamgauge.serving.web.routes import add_redirect_to_prefix
@@ -18,22 +19,22 @@ WRITE_PATH: Final = "/api/v1/write"
 DEFAULT_WEB: Final = WebSettings()
 _ROUTES: Final = (
     ("POST", WRITE_PATH, "Prometheus remote write, 1.0 and 2.0"),
-    ("GET", "/-/healthy", "200 while it works"),
-    ("GET", "/-/ready", "200 while samples are taken in"),
+    ("GET", "/-/healthy", "200 while the process is healthy"),
+    ("GET", "/-/ready", "200 while it accepts samples"),
 )
 
 
 def make_app(
     receiver: Receiver,
     metrics: SelfMetrics,
-    tally: Tally,
-    most_body: int,
+    counters: ReceiverCounters,
+    max_body: int,
     trouble: Callable[[], str],
-    sick: Callable[[], str],
+    unhealthy: Callable[[], str],
     served: ServerSettings = DEFAULT_WEB,
 ) -> web.Application:
-    """`trouble` says why no samples are taken in, `sick` why the process should be replaced."""
-    app = web.Application(client_max_size=most_body)
+    """`trouble` is why no samples are accepted, `unhealthy` why the process needs a restart."""
+    app = web.Application(client_max_size=max_body)
     write_path, metrics_path = served.route(WRITE_PATH), served.route(served.telemetry_path)
     index_text = _index(served)
 
@@ -45,17 +46,18 @@ def make_app(
         return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE})
 
     async def healthy(_: web.Request) -> web.Response:
-        return _state(sick(), "healthy")
+        return _state(unhealthy(), "healthy")
 
     async def ready(_: web.Request) -> web.Response:
         return _state("stopping" if receiver.stopping else trouble(), "ready")
 
     async def count(request: web.Request, response: web.StreamResponse) -> None:
-        # Here and not in the handler: refusals at the door are answers too.
+        # Not in the handler: authentication errors are responses too.
         if request.path == write_path:
-            tally.answers[response.status] += 1
+            counters.responses[response.status] += 1
 
-    app.router.add_post(write_path, receiver.write)
+    endpoint = WriteEndpoint(receiver, counters, max_body)
+    app.router.add_post(write_path, endpoint.handle)
     app.router.add_get(served.route("/"), index)
     app.router.add_get(metrics_path, own_metrics)
     app.router.add_get(served.route("/-/healthy"), healthy)

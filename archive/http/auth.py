@@ -1,4 +1,4 @@
-"""Who may come in: users of the web configuration file, and senders with a bearer token."""
+"""Authentication: users of the web configuration file, and senders with a bearer token."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import hmac
 import logging
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from archive.ingest.receiver import SENDER
 from streamgauge.serving.logs import StateLog
 from streamgauge.serving.settings.loader import Secret, SettingsError, read_secret
 from streamgauge.serving.web.basic_auth import credentials
@@ -18,14 +18,16 @@ from streamgauge.serving.web.live_config import LiveWebConfig
 
 logger = logging.getLogger(__name__)
 
-_CHALLENGE = 'Bearer realm="streamgauge"'
+SENDER: Final = "sender"
+"""Request key under which the middleware stores the sender's name."""
+_CHALLENGE: Final = 'Bearer realm="streamgauge"'
 
 
 class BearerTokens:
-    """The tokens by the name of their sender; the files are followed."""
+    """Bearer tokens by the name of their sender; `reload` reads the files again."""
 
     def __init__(self, files: Mapping[str, Path]) -> None:
-        """Reads the files: blocks, and raises SettingsError."""
+        """Blocks. Raises SettingsError."""
         self._files = files
         self._tokens = _read(files)
         self._states = StateLog(logger)
@@ -34,54 +36,43 @@ class BearerTokens:
         return bool(self._tokens)
 
     def sender_of(self, header: str | None) -> str | None:
-        """Whose token an Authorization header carries."""
+        """The sender whose token is in the Authorization header."""
         scheme, _, token = (header or "").partition(" ")
         if scheme.lower() != "bearer":
             return None
         given, found = token.strip().encode(), None
-        # All of them are compared, so that the time tells nothing.
+        # Compares all of them, so that the time reveals nothing.
         for name, secret in self._tokens.items():
             if hmac.compare_digest(given, secret.reveal().encode()):
                 found = name
         return found
 
     def reload(self) -> None:
-        """Reads the files again; a faulty one leaves the old tokens in force and is logged."""
+        """Reads the files again. After an error, which is logged, the old tokens stay valid."""
         try:
             tokens = _read(self._files)
         except SettingsError as error:
-            self._states.report("files", str(error), logging.ERROR, "bearer tokens kept as they were",
+            self._states.report("files", str(error), logging.ERROR, "cannot reload bearer tokens, the old ones stay valid",
                                 reason=str(error))  # fmt: skip
             return
         if tokens != self._tokens:
-            self._states.report("files", "", logging.INFO, "bearer tokens read again")
+            self._states.report("files", "", logging.INFO, "bearer tokens reloaded")
         self._states.forget("files")
         self._tokens = tokens
 
 
 def protect(app: web.Application, web_config: LiveWebConfig, tokens: BearerTokens) -> None:
-    """TLS' headers and users by the web configuration; a token is as good as a user."""
+    """Applies the web configuration; a token grants the same access as a user."""
     web_config.protect(app)
     users_only = app.middlewares.pop(0)
-    app.middlewares.insert(0, _door(users_only, web_config, tokens))
+    app.middlewares.insert(0, _authentication(users_only, web_config, tokens))
 
 
-def sender_at_once(
-    web_config: LiveWebConfig, tokens: BearerTokens, header: str | None
-) -> str | None:
-    """The sender's name by its token, "" where anybody may come in, None when it takes a closer look.
-
-    A password takes one: it is compared with its hash, in a thread.
-    """
-    sender = tokens.sender_of(header) if tokens else None
-    if sender is not None:
-        return sender
-    return None if tokens or web_config.current.users else ""
-
-
-def _door(users_only: Middleware, web_config: LiveWebConfig, tokens: BearerTokens) -> Middleware:
+def _authentication(
+    users_only: Middleware, web_config: LiveWebConfig, tokens: BearerTokens
+) -> Middleware:
     @web.middleware
-    async def let_in(request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def authenticate(request: web.Request, handler: Handler) -> web.StreamResponse:
         header = request.headers.get("Authorization")
         sender = tokens.sender_of(header) if tokens else None
         if sender is not None:
@@ -90,13 +81,13 @@ def _door(users_only: Middleware, web_config: LiveWebConfig, tokens: BearerToken
         if web_config.current.users:
             user = credentials(header)
             if user is not None:
-                request[SENDER] = user[0]  # looked at only behind the door
+                request[SENDER] = user[0]  # used only after authentication
             return await users_only(request, handler)
         if tokens:
             raise web.HTTPUnauthorized(headers={"WWW-Authenticate": _CHALLENGE})
         return await handler(request)
 
-    return let_in
+    return authenticate
 
 
 def _read(files: Mapping[str, Path]) -> dict[str, Secret]:

@@ -1,58 +1,92 @@
-"""Where plain write requests come to the receiver without aiohttp: the same door, the same answers."""
+"""The aiohttp handler of POST /api/v1/write: checks headers and size, reads the body."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from typing import Final
 
-from archive.http.app import WRITE_PATH
-from archive.http.negotiation import About, UnsupportedError, version_of
-from archive.http.request_head import Head
-from archive.http.response import Answer
-from archive.http.response_writer import AnswerWriter
-from archive.ingest.receiver import UNKNOWN, Receiver
-from archive.remote_write.v1.connection_cursor import Line
-from archive.self_metrics import Tally
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
 
-SenderOf = Callable[[str | None], str | None]
+from archive.http.auth import SENDER
+from archive.ingest.negotiation import RequestInfo, UnsupportedError, version_of
+from archive.ingest.receiver import Receiver
+from archive.ingest.response import WriteResponse
+from archive.remote_write.v1.connection_cursor import ConnectionCursor
+from archive.self_metrics import Deferred, ReceiverCounters, Refused
+
+UNKNOWN: Final = "unknown"
+# A stalled sender must not hold its share of `limits.waiting`.
+BODY_SECONDS: Final = 30.0
+_FEW_CURSORS: Final = 64
 
 
-class WriteHandler:
-    """Only what needs no second thought is admitted; refusals at the door are aiohttp's to tell."""
-
-    def __init__(
-        self,
-        receiver: Receiver,
-        tally: Tally,
-        sender_of: SenderOf,
-        headers: Callable[[], Mapping[str, str]],
-        path: str = WRITE_PATH,
-    ) -> None:
-        """`sender_of` knows whose an Authorization header is: "" anybody's, None when in doubt."""
-        self.request_line = f"POST {path} HTTP/1.1".encode()
+class WriteEndpoint:
+    def __init__(self, receiver: Receiver, counters: ReceiverCounters, max_body: int) -> None:
         self._receiver = receiver
-        self._tally = tally
-        self._sender_of = sender_of
-        self._writer = AnswerWriter(headers)
+        self._counters = counters
+        self._max_body = max_body
+        self._cursors: dict[RequestHandler, ConnectionCursor] = {}
+        self._max_cursors = _FEW_CURSORS
 
-    def admit(self, head: Head, peer: str) -> About | None:
-        sender = self._sender_of(head.authorization)
-        if sender is None:
-            return None
+    async def handle(self, request: web.Request) -> web.Response:
+        response = await self._write(request)
+        return web.Response(
+            status=response.code, text=response.text or None, headers=response.headers or None
+        )
+
+    async def _write(self, request: web.Request) -> WriteResponse:
         try:
-            version = version_of(head.content_type, head.content_encoding)
-        except UnsupportedError:
-            return None
-        if not self._receiver.hold(head.size):
-            return None
-        return About(version, sender or peer or UNKNOWN, head.user_agent)
+            info = _request_info(request)
+        except UnsupportedError as error:
+            self._counters.refused[Refused.ENCODING] += 1
+            return WriteResponse(415, str(error))
+        receiver, max_body = self._receiver, self._max_body
+        too_large = f"the body is larger than {max_body} bytes"
+        size = max_body if request.content_length is None else request.content_length
+        if size > max_body:
+            return receiver.refuse(info, Refused.SIZE, too_large)
+        if receiver.stopping:
+            return receiver.defer(info, Deferred.STOPPING, "stopping")
+        if not receiver.hold(size):
+            return receiver.busy(info, Deferred.BUSY, "too many requests are in flight")
+        try:
+            return await receiver.receive_soon(info, await _body(request), self._cursor(request))
+        except web.HTTPRequestEntityTooLarge:
+            return receiver.refuse(info, Refused.SIZE, too_large)
+        except TimeoutError:
+            return receiver.busy(info, Deferred.SLOW, "the body did not arrive in time")
+        except Exception as error:  # noqa: BLE001  any error of the connection
+            return await receiver.failed(info, error)
+        finally:
+            receiver.release(size)
 
-    def release(self, size: int) -> None:
-        self._receiver.release(size)
+    def _cursor(self, request: web.Request) -> ConnectionCursor:
+        """The cursor of the request's connection."""
+        connection = request.protocol
+        cursor = self._cursors.get(connection)
+        if cursor is None:
+            if len(self._cursors) >= self._max_cursors:
+                self._drop_closed()
+            cursor = self._cursors[connection] = ConnectionCursor()
+        return cursor
 
-    def receive(self, about: About, body: bytes, line: Line) -> asyncio.Future[Answer]:
-        return self._receiver.receive_soon(about, body, line)
+    def _drop_closed(self) -> None:
+        """aiohttp's connections cannot be weakly referenced and report no close."""
+        self._cursors = {each: cursor for each, cursor in self._cursors.items() if each.connected}
+        self._max_cursors = max(_FEW_CURSORS, 2 * len(self._cursors))
 
-    def written(self, answer: Answer) -> bytes:
-        self._tally.answers[answer.code] += 1
-        return self._writer.written(answer)
+
+def _request_info(request: web.Request) -> RequestInfo:
+    """Raises UnsupportedError."""
+    headers = request.headers
+    version = version_of(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
+    sender = request.get(SENDER) or request.remote or UNKNOWN
+    return RequestInfo(version, sender, headers.get("User-Agent", ""))
+
+
+async def _body(request: web.Request) -> bytes:
+    if request.content.is_eof():  # the body arrived with the headers
+        return await request.read()
+    async with asyncio.timeout(BODY_SECONDS):
+        return await request.read()

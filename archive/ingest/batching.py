@@ -1,7 +1,7 @@
-"""Plain requests that come at about the same time: decoded as one, and kept as one.
+"""Batches plain requests that arrive together: one decoding and one log append for all of them.
 
-A request of 500 samples costs as much again as its samples do. What is not plain, or is refused in
-any part, is looked at by itself: its answer must speak of nothing else.
+At 500 samples a request, the fixed cost of a request is as large as that of its samples. A request
+that is not plain, or that is refused in part, is received alone, so that its response covers only it.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
 from archive.batch import Batch
-from archive.http.negotiation import About
-from archive.http.response import NOTHING, Answer, durable
-from archive.remote_write.decoder import QUICK_SIZE, Decoder, Version
+from archive.ingest.negotiation import RequestInfo
+from archive.ingest.response import NOTHING, WriteResponse, durable
+from archive.remote_write.decoder import INLINE_SIZE, Decoder, Version
 from archive.remote_write.result import Decoded
-from archive.remote_write.v1.connection_cursor import Line
-from archive.self_metrics import Tally
+from archive.remote_write.v1.connection_cursor import ConnectionCursor
+from archive.self_metrics import ReceiverCounters
 from archive.wal.group_commit import Done
 
-_KEPT: Final = durable(Version.V1, NOTHING)
+_DURABLE: Final = durable(Version.V1, NOTHING)
 
 
 class Log(Protocol):
@@ -31,88 +31,92 @@ class Log(Protocol):
 
 
 class Request(NamedTuple):
-    about: About
+    info: RequestInfo
     body: bytes
-    line: Line
+    cursor: ConnectionCursor
     size: int
-    """Of the body when it is unpacked."""
-    answer: asyncio.Future[Answer]
+    """Bytes of the decompressed body."""
+    response: asyncio.Future[WriteResponse]
 
 
-class Others(Protocol):
-    """Who takes requests one by one."""
+class SingleReceiver(Protocol):
+    """Receives requests one by one."""
 
-    def receive(self, about: About, body: bytes, line: Line) -> Coroutine[Any, Any, Answer]: ...
+    def receive(
+        self, info: RequestInfo, body: bytes, cursor: ConnectionCursor
+    ) -> Coroutine[Any, Any, WriteResponse]: ...
 
-    def failed(self, about: About, error: Exception) -> Coroutine[Any, Any, Answer]: ...
+    def failed(self, info: RequestInfo, error: Exception) -> Coroutine[Any, Any, WriteResponse]: ...
 
 
-class Together:
+class RequestBatcher:
     """Belongs to one event loop."""
 
     def __init__(
         self,
         decoder: Decoder,
         log: Log,
-        tally: Tally,
-        others: Others,
+        counters: ReceiverCounters,
+        singles: SingleReceiver,
         now: Callable[[], int],
-        turn: asyncio.Lock,
+        decoder_lock: asyncio.Lock,
     ) -> None:
-        """`turn` is held by whoever uses the decoder elsewhere; `now` is in milliseconds."""
+        """`decoder_lock` guards other uses of the decoder; `now` is in milliseconds."""
         self._decoder = decoder
         self._log = log
-        self._tally = tally
-        self._others = others
+        self._counters = counters
+        self._singles = singles
         self._now = now
-        self._turn = turn
+        self._decoder_lock = decoder_lock
         self._waiting: deque[Request] = deque()
-        self._tasks: set[asyncio.Task[Answer]] = set()
+        self._tasks: set[asyncio.Task[WriteResponse]] = set()
 
-    def join(self, about: About, body: bytes, size: int, line: Line) -> asyncio.Future[Answer]:
-        """For requests of 1.0 that are quick. Never raises, and neither does what it returns."""
+    def join(
+        self, info: RequestInfo, body: bytes, size: int, cursor: ConnectionCursor
+    ) -> asyncio.Future[WriteResponse]:
+        """For small 1.0 requests. Never raises, and neither does the future."""
         loop = asyncio.get_running_loop()
         if not self._waiting:
-            # Not at once: others that are ready in this turn of the loop come along.
-            loop.call_soon(self._take)
-        answer: asyncio.Future[Answer] = loop.create_future()
-        self._waiting.append(Request(about, body, line, size, answer))
-        return answer
+            # Requests that are ready in this loop iteration join the batch.
+            loop.call_soon(self._process)
+        response: asyncio.Future[WriteResponse] = loop.create_future()
+        self._waiting.append(Request(info, body, cursor, size, response))
+        return response
 
-    def _take(self) -> None:
-        requests = self._portion()
+    def _process(self) -> None:
+        requests = self._next_batch()
         if self._waiting:
-            asyncio.get_running_loop().call_soon(self._take)
-        decoded = self._decoded(requests)
+            asyncio.get_running_loop().call_soon(self._process)
+        decoded = self._decode(requests)
         if decoded is None:
             for each in requests:
-                self._leave(each, self._others.receive(each.about, each.body, each.line))
+                self._start_single(each, self._singles.receive(each.info, each.body, each.cursor))
             return
         try:
             self._log.append_soon(decoded.batch, partial(self._finish, requests, decoded))
-        except Exception as error:  # noqa: BLE001  whatever it is, the sender must come again
+        except Exception as error:  # noqa: BLE001  any error: the sender must retry
             self._fail(requests, error)
 
-    def _portion(self) -> list[Request]:
-        """Of one sender, and no more than can be decoded between two other things."""
+    def _next_batch(self) -> list[Request]:
+        """Requests of one sender, at most INLINE_SIZE bytes together."""
         requests = [self._waiting.popleft()]
-        sender, size = requests[0].about.sender, requests[0].size
-        while self._waiting and self._waiting[0].about.sender == sender:
-            if size + self._waiting[0].size > QUICK_SIZE:
+        sender, size = requests[0].info.sender, requests[0].size
+        while self._waiting and self._waiting[0].info.sender == sender:
+            if size + self._waiting[0].size > INLINE_SIZE:
                 break
             size += self._waiting[0].size
             requests.append(self._waiting.popleft())
         return requests
 
-    def _decoded(self, requests: Sequence[Request]) -> Decoded | None:
-        """None when they cannot be taken as one; whoever takes them one by one says why."""
-        if self._turn.locked():
+    def _decode(self, requests: Sequence[Request]) -> Decoded | None:
+        """None when they cannot be decoded as one; receiving them one by one reports why."""
+        if self._decoder_lock.locked():
             return None
-        bodies, lines = [each.body for each in requests], [each.line for each in requests]
-        sender = requests[0].about.sender
+        bodies, cursors = [each.body for each in requests], [each.cursor for each in requests]
+        sender = requests[0].info.sender
         try:
-            decoded = self._decoder.decode_together(bodies, lines, sender, self._now())
-        except Exception:  # noqa: BLE001  it will fail again, alone, and that is told
+            decoded = self._decoder.decode_batch(bodies, cursors, sender, self._now())
+        except Exception:  # noqa: BLE001  it fails again when received alone, with a response
             return None
         return None if decoded is None or decoded.empty else decoded
 
@@ -122,29 +126,29 @@ class Together:
         if failure is not None:
             self._fail(requests, failure)
             return
-        self._tally.received_bytes += sum(len(each.body) for each in requests)
-        self._tally.count(requests[0].about.sender, decoded.written, decoded.newest)
+        self._counters.received_bytes += sum(len(each.body) for each in requests)
+        self._counters.count(requests[0].info.sender, decoded.written, decoded.newest)
         for each in requests:
-            _answer(each, _KEPT)
+            _respond(each, _DURABLE)
 
     def _fail(self, requests: Sequence[Request], error: Exception) -> None:
         for each in requests:
-            self._tally.received_bytes += len(each.body)
-            self._leave(each, self._others.failed(each.about, error))
+            self._counters.received_bytes += len(each.body)
+            self._start_single(each, self._singles.failed(each.info, error))
 
-    def _leave(self, request: Request, work: Coroutine[Any, Any, Answer]) -> None:
+    def _start_single(self, request: Request, work: Coroutine[Any, Any, WriteResponse]) -> None:
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)  # the loop itself would let it go
-        task.add_done_callback(partial(self._left, request))
+        self._tasks.add(task)  # the loop keeps only a weak reference
+        task.add_done_callback(partial(self._single_done, request))
 
-    def _left(self, request: Request, task: asyncio.Task[Answer]) -> None:
+    def _single_done(self, request: Request, task: asyncio.Task[WriteResponse]) -> None:
         self._tasks.discard(task)
-        if task.cancelled() or task.exception() is not None:  # neither should be
-            request.answer.cancel()
+        if task.cancelled() or task.exception() is not None:  # neither is expected
+            request.response.cancel()
         else:
-            _answer(request, task.result())
+            _respond(request, task.result())
 
 
-def _answer(request: Request, answer: Answer) -> None:
-    if not request.answer.done():  # its connection is gone
-        request.answer.set_result(answer)
+def _respond(request: Request, response: WriteResponse) -> None:
+    if not request.response.done():  # done: the connection was closed
+        request.response.set_result(response)

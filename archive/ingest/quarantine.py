@@ -1,4 +1,4 @@
-"""Requests that can never be stored, put aside for a person: a bounded folder, the oldest go first."""
+"""Keeps refused requests in a bounded folder for inspection; the oldest are deleted first."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ FACTS = ".json"
 
 
 class Quarantine:
-    """Each request is its body as it came and a JSON file that says why it was refused."""
+    """Each request is two files: the body as received, and JSON with the reason of the refusal."""
 
-    def __init__(self, folder: Path, most: int) -> None:
-        """`most` bytes in all; 0 keeps nothing."""
+    def __init__(self, folder: Path, max_bytes: int) -> None:
+        """Keeps at most `max_bytes` in total; 0 keeps nothing."""
         self.kept = 0
-        """Requests put aside since the start."""
+        """Requests written since the start."""
         self._folder = folder
-        self._most = most
+        self._max_bytes = max_bytes
         self._number = 0
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._states = StateLog(logger)
 
     def put(self, body: bytes, received: int, facts: Mapping[str, str | int]) -> bool:
-        """Waits for the disk; a fault of it is logged and nothing more, for nothing is lost."""
-        if len(body) > self._most:
+        """Blocks. A disk error is only logged: no acknowledged sample is affected."""
+        if len(body) > self._max_bytes:
             return False
-        with self._turn:
+        with self._lock:
             try:
                 self._write(body, received, facts)
-                self._make_room()
+                self._delete_oldest()
             except OSError as error:
                 self._states.report(
-                    "disk", str(error), logging.ERROR, "a refused request is not kept", error=error
+                    "disk", str(error), logging.ERROR, "cannot keep a refused request", error=error
                 )
                 return False
             self._states.forget("disk")
@@ -49,19 +49,19 @@ class Quarantine:
 
     def _write(self, body: bytes, received: int, facts: Mapping[str, str | int]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        moment = datetime.fromtimestamp(received / 1000, UTC)
+        received_at = datetime.fromtimestamp(received / 1000, UTC)
         self._number += 1
-        stem = f"{moment:%Y%m%dT%H%M%S}.{received % 1000:03}Z-{self._number:06}"
-        text = json.dumps({"received": moment.isoformat(), **facts}, indent=2) + "\n"
+        stem = f"{received_at:%Y%m%dT%H%M%S}.{received % 1000:03}Z-{self._number:06}"
+        text = json.dumps({"received": received_at.isoformat(), **facts}, indent=2) + "\n"
         (self._folder / f"{stem}{BODY}").write_bytes(body)
         (self._folder / f"{stem}{FACTS}").write_text(text, encoding="utf-8")
 
-    def _make_room(self) -> None:
+    def _delete_oldest(self) -> None:
         files = sorted(
             path for path in self._folder.iterdir() if path.suffix in (BODY, FACTS)
-        )  # by name, and so by age
+        )  # names begin with the time
         sizes = {path: path.stat().st_size for path in files}
-        over = sum(sizes.values()) - self._most
+        over = sum(sizes.values()) - self._max_bytes
         for path in files:
             if over <= 0:
                 return

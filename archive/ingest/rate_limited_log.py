@@ -1,4 +1,4 @@
-"""Log lines about requests: each kind at most once a minute, for senders come by the thousand."""
+"""A log that writes each kind of event at most once a minute."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Final
 from streamgauge.serving.logs import event
 
 _MINUTE: Final = 60.0
-_MOST_KINDS: Final = 100
+_MAX_KINDS: Final = 100
 
 
-class MinuteLog:
-    """Every request is counted by a metric; the log tells which ones there are."""
+class RateLimitedLog:
+    """A metric counts every request; the log shows one example of each kind."""
 
     def __init__(self, logger: logging.Logger, clock: Callable[[], float] = time.monotonic) -> None:
         self._logger = logger
         self._clock = clock
         self._minute = 0
-        self._said: set[Hashable] = set()
+        self._logged: set[Hashable] = set()
 
-    def say(self, kind: Hashable, level: int, message: str, /, **fields: object) -> None:
+    def log(self, kind: Hashable, level: int, message: str, /, **fields: object) -> None:
         minute = int(self._clock() // _MINUTE)
         if minute != self._minute:
             self._minute = minute
-            self._said.clear()
-        if kind in self._said or len(self._said) >= _MOST_KINDS:
+            self._logged.clear()
+        if kind in self._logged or len(self._logged) >= _MAX_KINDS:
             return
-        self._said.add(kind)
+        self._logged.add(kind)
         event(self._logger, level, message, **fields)

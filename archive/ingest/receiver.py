@@ -1,6 +1,6 @@
-"""One remote-write request from its headers to its answer: 204 only when every byte is durable.
+"""Receives remote-write requests: 204 only when every sample is durable.
 
-400 is for what can never succeed; whatever is our own trouble is 503, so that it comes again.
+400 means that a retry cannot succeed. Every fault of the archive is 503, so that the sender retries.
 """
 
 from __future__ import annotations
@@ -9,32 +9,24 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable
-from typing import Final, Protocol
-
-from aiohttp import web
+from typing import Protocol
 
 from archive.batch import Batch, SeriesDefinition
-from archive.http.negotiation import About, UnsupportedError, version_of
-from archive.http.response import NOTHING, Answer, durable, later, refused
-from archive.ingest.batching import Together
+from archive.ingest.batching import RequestBatcher
+from archive.ingest.negotiation import RequestInfo
 from archive.ingest.quarantine import Quarantine
-from archive.ingest.rate_limited_log import MinuteLog
-from archive.remote_write.decoder import QUICK_SIZE, Decoder, Version
+from archive.ingest.rate_limited_log import RateLimitedLog
+from archive.ingest.response import NOTHING, WriteResponse, durable, later, refused
+from archive.remote_write.decoder import INLINE_SIZE, Decoder, Version
 from archive.remote_write.protobuf import MalformedError
 from archive.remote_write.result import Decoded, Written
-from archive.remote_write.v1.connection_cursor import Line
-from archive.self_metrics import Deferred, Refused, Tally
+from archive.remote_write.v1.connection_cursor import ConnectionCursor
+from archive.self_metrics import Deferred, ReceiverCounters, Refused
 from archive.settings.limits import Limits
 from archive.wal.errors import WalUnavailableError
 from archive.wal.group_commit import Done
 
 logger = logging.getLogger(__name__)
-
-SENDER: Final = "sender"
-"""Where the door leaves the name of whoever it let in."""
-UNKNOWN: Final = "unknown"
-# A sender that fell silent must not keep its share of what may be under way.
-BODY_SECONDS: Final = 30.0
 
 
 class Log(Protocol):
@@ -47,22 +39,27 @@ class Log(Protocol):
 
 class Receiver:
     def __init__(
-        self, decoder: Decoder, log: Log, limits: Limits, quarantine: Quarantine, tally: Tally
+        self,
+        decoder: Decoder,
+        log: Log,
+        limits: Limits,
+        quarantine: Quarantine,
+        counters: ReceiverCounters,
     ) -> None:
-        self.turn = asyncio.Lock()
-        """Whoever uses the decoder holds it."""
+        self.decoder_lock = asyncio.Lock()
+        """Hold it while you use the decoder."""
         self.stopping = False
         self._decoder = decoder
         self._log = log
         self._limits = limits
         self._quarantine = quarantine
-        self._tally = tally
+        self._counters = counters
         self._waiting = 0
-        self._say = MinuteLog(logger)
-        self._together = Together(decoder, log, tally, self, _now, self.turn)
+        self._log_limited = RateLimitedLog(logger)
+        self._batcher = RequestBatcher(decoder, log, counters, self, _now, self.decoder_lock)
 
     def hold(self, size: int) -> bool:
-        """Room for a body of this size, to be given back by `release`; False when there is none."""
+        """Reserves memory for a body until `release`; False when the limit is reached."""
         if self.stopping or size > self._limits.body:
             return False
         if self._waiting + size > self._limits.waiting:
@@ -73,140 +70,106 @@ class Receiver:
     def release(self, size: int) -> None:
         self._waiting -= size
 
-    async def write(self, request: web.Request) -> web.Response:
-        """The handler of POST /api/v1/write."""
-        answer = await self._write(request)
-        return web.Response(
-            status=answer.code, text=answer.text or None, headers=answer.headers or None
-        )
-
-    def receive_soon(self, about: About, body: bytes, line: Line) -> asyncio.Future[Answer]:
-        """The answer to come; as long as the requests of a connection are plain, with others."""
-        if line.plain and about.version is Version.V1:
+    def receive_soon(
+        self, info: RequestInfo, body: bytes, cursor: ConnectionCursor
+    ) -> asyncio.Future[WriteResponse]:
+        """A future of the response. Plain requests of a connection are batched with others."""
+        if cursor.plain and info.version is Version.V1:
             size = self._decoder.size_of(body)
-            if size is not None and size <= QUICK_SIZE:
-                return self._together.join(about, body, size, line)
-        return asyncio.get_running_loop().create_task(self.receive(about, body, line))
+            if size is not None and size <= INLINE_SIZE:
+                return self._batcher.join(info, body, size, cursor)
+        return asyncio.get_running_loop().create_task(self.receive(info, body, cursor))
 
-    async def receive(self, about: About, body: bytes, line: Line | None = None) -> Answer:
-        """Never raises: a fault of our own must not cost the sender a sample."""
+    async def receive(
+        self, info: RequestInfo, body: bytes, cursor: ConnectionCursor | None = None
+    ) -> WriteResponse:
+        """Never raises: an internal error becomes 503, and the sender retries."""
         try:
-            return await self._receive(about, body, line)
-        except Exception as error:  # noqa: BLE001  whatever it is, it is ours
-            return await self.failed(about, error)
+            return await self._receive(info, body, cursor)
+        except Exception as error:  # noqa: BLE001  any error is an internal one here
+            return await self.failed(info, error)
 
-    async def _write(self, request: web.Request) -> Answer:
-        about = _about(request)
-        if isinstance(about, Answer):
-            self._tally.refused[Refused.ENCODING] += 1
-            return about
-        most = self._limits.body
-        size = most if request.content_length is None else request.content_length
-        if size > most:
-            return self._refused(about, Refused.SIZE, f"the body is larger than {most} bytes")
-        if self.stopping:
-            return self._later(about, Deferred.STOPPING, "stopping")
-        if not self.hold(size):
-            return self._busy(about, Deferred.BUSY, "too many requests are under way")
-        try:
-            return await self.receive(about, await _body(request))
-        except web.HTTPRequestEntityTooLarge:
-            return self._refused(about, Refused.SIZE, f"the body is larger than {most} bytes")
-        except TimeoutError:
-            return self._busy(about, Deferred.SLOW, "the body did not arrive in time")
-        except Exception as error:  # noqa: BLE001  of the connection
-            return await self.failed(about, error)
-        finally:
-            self.release(size)
-
-    async def _receive(self, about: About, body: bytes, line: Line | None) -> Answer:
+    async def _receive(
+        self, info: RequestInfo, body: bytes, cursor: ConnectionCursor | None
+    ) -> WriteResponse:
         now = _now()
-        self._tally.received_bytes += len(body)
+        self._counters.received_bytes += len(body)
         try:
-            decoded = await self._decode(about, body, now, line)
+            decoded = await self._decode(info, body, now, cursor)
         except MalformedError as error:
-            await self._put_aside(about, body, now, str(error))
-            return self._refused(about, Refused.MALFORMED, str(error))
+            await self._quarantine_request(info, body, now, str(error))
+            return self.refuse(info, Refused.MALFORMED, str(error))
         if not decoded.empty:
             await self._log.append((), decoded.batch)
-            self._tally.count(about.sender, decoded.written, decoded.newest)
+            self._counters.count(info.sender, decoded.written, decoded.newest)
         if not decoded.refusals:
-            return durable(about.version, decoded.written)
+            return durable(info.version, decoded.written)
         refusals = decoded.refusals
-        self._tally.refused_samples.update(refusals.counts)
-        await self._put_aside(about, body, now, str(refusals))
-        return self._refused(about, Refused.PARTS, str(refusals), decoded.written,
+        self._counters.refused_samples.update(refusals.counts)
+        await self._quarantine_request(info, body, now, str(refusals))
+        return self.refuse(info, Refused.PARTS, str(refusals), decoded.written,
                              rules=tuple(refusals.counts))  # fmt: skip
 
-    async def _decode(self, about: About, body: bytes, now: int, line: Line | None) -> Decoded:
-        request = (about.version, body, about.sender, now, line)
-        async with self.turn:
-            if (self._decoder.size_of(body) or 0) <= QUICK_SIZE:
+    async def _decode(
+        self, info: RequestInfo, body: bytes, now: int, cursor: ConnectionCursor | None
+    ) -> Decoded:
+        request = (info.version, body, info.sender, now, cursor)
+        async with self.decoder_lock:
+            if (self._decoder.size_of(body) or 0) <= INLINE_SIZE:
                 return self._decoder.decode(*request)
-            # A large one takes its time, which other connections need not wait for.
+            # A thread, so that other connections do not wait for a large request.
             return await asyncio.to_thread(self._decoder.decode, *request)
 
-    async def _put_aside(self, about: About, body: bytes, now: int, reason: str) -> None:
+    async def _quarantine_request(
+        self, info: RequestInfo, body: bytes, now: int, reason: str
+    ) -> None:
         facts = {
-            "sender": about.sender,
-            "version": about.version.value,
+            "sender": info.sender,
+            "version": info.version.value,
             "reason": reason,
             "bytes": len(body),
-            "user_agent": about.user_agent,
+            "user_agent": info.user_agent,
         }
         await asyncio.to_thread(self._quarantine.put, body, now, facts)
 
-    def _refused(
+    def refuse(
         self,
-        about: About,
+        info: RequestInfo,
         kind: Refused,
         reason: str,
         written: Written = NOTHING,
         rules: tuple[str, ...] = (),
-    ) -> Answer:
-        """Told once a minute for each sender, and for each set of rules that are broken."""
-        self._tally.refused[kind] += 1
-        sender = about.sender
+    ) -> WriteResponse:
+        """Logs once a minute for each sender and set of broken rules."""
+        self._counters.refused[kind] += 1
+        sender = info.sender
         news = (sender, kind, rules)
-        self._say.say(news, logging.WARNING, "refused", sender=sender, reason=reason)
-        return refused(about.version, reason, written)
+        self._log_limited.log(
+            news, logging.WARNING, "request refused", sender=sender, reason=reason
+        )
+        return refused(info.version, reason, written)
 
-    def _busy(self, about: About, kind: Deferred, reason: str) -> Answer:
-        self._say.say(reason, logging.WARNING, "put off", reason=reason, bytes=self._waiting)
-        return self._later(about, kind, reason)
+    def busy(self, info: RequestInfo, kind: Deferred, reason: str) -> WriteResponse:
+        self._log_limited.log(
+            reason, logging.WARNING, "request deferred", reason=reason, bytes=self._waiting
+        )
+        return self.defer(info, kind, reason)
 
-    def _later(self, about: About, kind: Deferred, reason: str) -> Answer:
-        self._tally.deferred[kind] += 1
-        return later(about.version, reason)
+    def defer(self, info: RequestInfo, kind: Deferred, reason: str) -> WriteResponse:
+        self._counters.deferred[kind] += 1
+        return later(info.version, reason)
 
-    async def failed(self, about: About, error: Exception) -> Answer:
-        """What was to be kept is not."""
-        # What was taken for stored may not be: metadata must be let through again.
-        async with self.turn:
+    async def failed(self, info: RequestInfo, error: Exception) -> WriteResponse:
+        """The response to a request that could not be stored."""
+        # Metadata of this request may not be durable: accept it again.
+        async with self.decoder_lock:
             self._decoder.forget_metadata()
         if isinstance(error, WalUnavailableError):
-            return self._later(about, Deferred.DISK, str(error))  # the log has said so in ours
-        kind, sender = (about.sender, type(error)), about.sender
-        self._say.say(kind, logging.ERROR, "a request failed", sender=sender, error=error)
-        return self._later(about, Deferred.FAULT, "internal error, see the log of the archive")
-
-
-def _about(request: web.Request) -> About | Answer:
-    headers = request.headers
-    try:
-        version = version_of(headers.get("Content-Type", ""), headers.get("Content-Encoding", ""))
-    except UnsupportedError as error:
-        return Answer(415, str(error))
-    sender = request.get(SENDER) or request.remote or UNKNOWN
-    return About(version, sender, headers.get("User-Agent", ""))
+            return self.defer(info, Deferred.DISK, str(error))  # the write-ahead log has logged it
+        kind, sender = (info.sender, type(error)), info.sender
+        self._log_limited.log(kind, logging.ERROR, "request failed", sender=sender, error=error)
+        return self.defer(info, Deferred.FAULT, "internal error, see the log of the archive")
 
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
-
-
-async def _body(request: web.Request) -> bytes:
-    if request.content.is_eof():  # it came with its headers: nothing to wait for
-        return await request.read()
-    async with asyncio.timeout(BODY_SECONDS):
-        return await request.read()

@@ -1,4 +1,4 @@
-"""Small files become large ones: a day that is over gets one file of each table, series one file."""
+"""Compaction: merges the files of a finished day per table, and the series files."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from archive.tables.schema import DAY_MS, HOURLY, OPAQUE, OPAQUE_SCHEMA, SAMPLES
 from archive.tables.series import SeriesRegistry, read_series, write_series
 from archive.tables.storage import Storage
 
-# So many files of new series may lie about; each is read at every start.
+# Maximum number of series files; each is read at every start.
 SERIES_FILES: Final = 24
 
 
 def scattered_days(manifest: Manifest, now: int, delay: int) -> list[str]:
-    """Days that are over, and whose files are not yet merged. `delay` as for publication."""
+    """Finished days with files to merge. `delay` as for publication."""
     return [
         name
         for name, day in manifest.days.items()
@@ -33,7 +33,7 @@ def scattered_days(manifest: Manifest, now: int, delay: int) -> list[str]:
 def compact_day(
     storage: Storage, manifest: Manifest, name: str, now: int, progress: Progress | None = None
 ) -> Manifest:
-    """The next manifest, in which each table of the day is one file, or one in parts."""
+    """The next manifest, in which each table of the day is one file, or parts of one."""
     stamp, day = new_stamp(manifest), manifest.days[name]
     ranks = SeriesRegistry(storage, manifest.series).ranks()
     parts: dict[str, tuple[FileEntry, ...]] = {}
@@ -46,7 +46,7 @@ def compact_day(
 
 
 def compact_series(storage: Storage, manifest: Manifest, now: int) -> Manifest | None:
-    """None while there are few files."""
+    """None when there are few files."""
     if len(manifest.series) <= SERIES_FILES:
         return None
     table = read_series(storage, manifest.series).combine_chunks()
@@ -78,5 +78,5 @@ def _is_scattered(day: DayEntry) -> bool:
 
 
 def _differ(files: Sequence[FileEntry]) -> bool:
-    """Parts of one file hold the same hours."""
+    """Whether the files cover different hours; parts of one file cover the same."""
     return len({entry.hours for entry in files}) > 1

@@ -1,4 +1,4 @@
-"""Writing targets: merged rows go into files of bounded size, with their span of time."""
+"""Writes the merged rows of a target into files of bounded size."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from archive.tables.parquet_files import TableFile, new_file
 from archive.tables.schema import HOUR_MS
 from archive.tables.storage import Storage
 
-# Of a day, at two samples a minute, about a quarter of a gigabyte.
+# About 250 MB for a day at two samples a minute.
 PART_ROWS: Final = 2_000_000
 
 
 class TargetWriter:
-    """Takes sorted tables and cuts the files; `entries` is complete after `close`."""
+    """Splits sorted tables into files; `entries` is complete after `close`."""
 
     def __init__(self, storage: Storage, target: Target, stamp: str) -> None:
         self.target = target
@@ -43,9 +43,9 @@ class TargetWriter:
         self._file = self._open = None
 
     def abandon(self, error: BaseException) -> None:
-        """What was begun must not appear under its name."""
+        """Discards the open file."""
         if self._open is not None:
-            with contextlib.suppress(Exception):  # the first error is the one to tell
+            with contextlib.suppress(Exception):  # the first error is raised
                 self._open.__exit__(type(error), error, error.__traceback__)
         self._file = self._open = None
 
@@ -61,7 +61,7 @@ class TargetWriter:
 def target_writers(
     storage: Storage, targets: Iterable[Target], stamp: str
 ) -> Iterator[list[TargetWriter]]:
-    """All of them open at once; complete when the block has ended well."""
+    """All writers open at once; complete when the block ends without error."""
     writers = [TargetWriter(storage, target, stamp) for target in targets]
     try:
         yield writers
@@ -74,7 +74,7 @@ def target_writers(
 
 
 def _span(table: Table) -> tuple[int, int]:
-    """The first and the last time of the rows; to the hour where they have no finer one."""
+    """The first and the last time of the rows; hours for tables without times."""
     hours = hours_of(one_array(table, "hour"))
     if "ts" not in table.column_names:
         return int(hours.min()), int(hours.max()) + HOUR_MS - 1

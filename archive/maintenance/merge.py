@@ -1,7 +1,4 @@
-"""Several sorted files and fresh rows become one sorted file, a range of series at a time.
-
-Memory is that of one range, however large the files are.
-"""
+"""Merges sorted files and new rows, one range of series at a time, in bounded memory."""
 
 from __future__ import annotations
 
@@ -17,8 +14,8 @@ from archive.tables.chunk_decoder import hours_of, one_array
 from archive.tables.sample_columns import Int64s
 from archive.tables.schema import HOUR_MS
 
-# Large row groups compress best; the files of single hours have small ones, because all of a
-# day's are open at once when they are merged.
+# Large row groups compress best. Files of single hours have small ones, because compaction opens
+# all files of a day at once.
 DAY_GROUP_ROWS: Final = 30_000
 HOUR_GROUP_ROWS: Final = 2_048
 EVERY_RANK: Final = (NO_RANK, 1 << 40)
@@ -32,10 +29,10 @@ def merged(
     group_rows: int,
     within: tuple[int, int] = EVERY_RANK,
 ) -> Iterator[Table]:
-    """Tables in the order of rank and hour; a fresh row replaces the old one of its series and hour.
+    """Tables sorted by rank and hour; a new row replaces the old one of its series and hour.
 
-    All rows are of one day, and `ranks` gives each series its place. Only ranks from the first
-    of `within` to before the second are looked at.
+    All rows are of one day, `ranks` is the rank of each series. Reads only the ranks of `within`,
+    whose end is exclusive.
     """
     cursors = [*old, *([] if fresh is None else [fresh])]
     for low, high in ranges(cursors, group_rows, within):
@@ -47,7 +44,7 @@ def merged(
 
 
 def row_keys(table: Table, ranks: Int64s) -> Int64s:
-    """One number for a row's series and hour, in the order of the files."""
+    """A sort key of each row: series rank and hour."""
     hours = hours_of(one_array(table, "hour")) // HOUR_MS % 24
     keys: Int64s = (ranks_of(table, ranks) << _HOUR_BITS) | hours
     return keys
@@ -56,7 +53,7 @@ def row_keys(table: Table, ranks: Int64s) -> Int64s:
 def ranges(
     cursors: Sequence[Cursor], group_rows: int, within: tuple[int, int]
 ) -> Iterable[tuple[int, int]]:
-    """Ranges of ranks with about `group_rows` rows in each of them."""
+    """Ranges of ranks with about `group_rows` rows each."""
     parts = [_part(cursor.ranks, within) for cursor in cursors]
     every = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
     if len(every) == 0:

@@ -1,4 +1,4 @@
-"""Which days are deleted: by age and by size, never the newest one, never one that is open. Pure."""
+"""Retention: days to delete by age and size, but never the newest or an open one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from archive.tables.manifest import Manifest
 from archive.tables.schema import DAY_MS, day_time
 
 
-def doomed_days(manifest: Manifest, settings: RetentionSettings, now: int, delay: int) -> list[str]:
-    """Oldest first. A day is open until `delay` after its end, when its last hour is published."""
+def expired_days(
+    manifest: Manifest, settings: RetentionSettings, now: int, delay: int
+) -> list[str]:
+    """Oldest first. A day is open until `delay` after its end."""
     names = sorted(manifest.days)
     over = [name for name in names[:-1] if now >= day_time(name) + DAY_MS + delay]
     aged = [name for name in over if _is_aged(name, settings, now)]

@@ -1,4 +1,4 @@
-"""One target while it is written: its old rows, fresh ones that replace them, and its new files."""
+"""Rewrites one target: merges its old rows with new ones into new files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Rewrite:
 
     @property
     def result(self) -> tuple[Target, list[FileEntry]]:
-        """Complete when the block of `rewriting` has ended."""
+        """Complete after the block of `rewriting`."""
         return self.target, self._writer.entries
 
     def add(
@@ -33,9 +33,9 @@ class Rewrite:
         within: tuple[int, int] = EVERY_RANK,
         seen: Callable[[Table], None] | None = None,
     ) -> None:
-        """Writes the old and the fresh rows of a range of ranks; ranges come in their order.
+        """Writes the old and new rows of a range of ranks; call it with ascending ranges.
 
-        `fresh` is by hour; hours of other targets are passed over. `seen` gets what is written.
+        `fresh` is by hour; hours of other targets are ignored. `seen` is called with each table.
         """
         tables = [table for hour, table in fresh.items() if hour in self.target.hours]
         cursor = MemoryCursor(in_order(pa.concat_tables(tables), ranks), ranks) if tables else None

@@ -1,4 +1,4 @@
-"""Which files a publication has to write anew: hours that share their files are written together."""
+"""The files that a publication rewrites: hours that share files are written together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from archive.tables.schema import HOUR_MS, day_folder, day_name
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """New files of one table: the old ones that they replace, and all hours they will hold."""
+    """New files of one table: the files that they replace, and their hours."""
 
     table: str
     old: tuple[FileEntry, ...]
@@ -29,7 +29,7 @@ class Target:
 
 
 def targets(table: str, files: Sequence[FileEntry], hours: Iterable[int]) -> list[Target]:
-    """For fresh rows of these hours of one day, given the day's files."""
+    """The targets for new rows of these hours of one day, given the files of the day."""
     found: dict[tuple[FileEntry, ...], set[int]] = {}
     lone: list[int] = []
     for hour in sorted(hours):
@@ -48,7 +48,7 @@ def targets(table: str, files: Sequence[FileEntry], hours: Iterable[int]) -> lis
 def replaced(
     files: Sequence[FileEntry], written: Iterable[tuple[Target, Sequence[FileEntry]]]
 ) -> tuple[FileEntry, ...]:
-    """A day's files after some targets were written."""
+    """The files of a day after these targets were written."""
     kept, new = list(files), list[FileEntry]()
     for target, entries in written:
         kept = [entry for entry in kept if entry not in target.old]

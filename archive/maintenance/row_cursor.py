@@ -1,4 +1,4 @@
-"""Sorted rows that can be taken a range of series at a time, from a file or from memory."""
+"""Cursors over sorted rows, in a file or in memory, by ranges of series."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from archive.tables.manifest import FileEntry
 from archive.tables.sample_columns import Int64s
 from archive.tables.storage import Storage
 
-# Rows that belong to no series come first: 1.0 metadata names a family.
+# Rows without a series come first: 1.0 metadata of a family.
 NO_RANK = -1
 
 
@@ -22,7 +22,7 @@ class Cursor(Protocol):
     ranks: Int64s
 
     def take(self, first: int, end: int) -> Table:
-        """The rows with these numbers."""
+        """The rows from `first` to before `end`."""
 
 
 class MemoryCursor:
@@ -35,7 +35,7 @@ class MemoryCursor:
 
 
 class FileCursor:
-    """Reads the column of series at once and row groups when they are needed, one at a time."""
+    """Reads the series column at once, and row groups on demand, one at a time."""
 
     def __init__(self, file: pq.ParquetFile, ranks: Int64s) -> None:
         self._file = file

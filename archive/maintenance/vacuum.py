@@ -1,4 +1,4 @@
-"""Files that nobody needs: replaced ones after their grace, and what a crash left behind."""
+"""Deletes files without use: replaced ones after the grace period, and leftovers of a crash."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from archive.tables.storage import TEMPORARY, Storage
 
 
 def unnamed_files(storage: Storage, manifest: Manifest) -> list[str]:
-    """Files in the archive's folders that the manifest neither names nor has retired."""
+    """Files in the archive's folders that are neither in the manifest nor retired."""
     named = {entry.path for entry in manifest.files()} | {each.path for each in manifest.retired}
     return [
         stored.path
@@ -23,9 +23,9 @@ def unnamed_files(storage: Storage, manifest: Manifest) -> list[str]:
 
 
 def delete_unnamed(storage: Storage, manifest: Manifest, log: str) -> int:
-    """Only for the owner of that log: to it an unnamed file of its own is a broken-off publication.
+    """Deletes files of interrupted publications of this log. Call it only as the owner of the log.
 
-    Whose files others are nobody knows here; they stay, and `verify` names them.
+    Other unnamed files have an unknown owner: they stay, and `verify` reports them.
     """
     ours = re.compile(rf"(?:^|-)\d{{10}}-{log[:LOG_DIGITS]}[0-9a-f]{{4}}(?:-\d+)?\.parquet$")
     doomed = [path for path in unnamed_files(storage, manifest) if ours.search(_name(path))]
@@ -39,7 +39,7 @@ def _name(path: str) -> str:
 
 
 def delete_retired(storage: Storage, manifest: Manifest, now: int, grace: int) -> Manifest:
-    """The manifest without those that were deleted; it goes out with the next publication."""
+    """The manifest without the deleted files; the next publication writes it."""
     doomed = {each.path for each in manifest.retired if now - each.since >= grace}
     for path in sorted(doomed):
         storage.delete(path)

@@ -1,4 +1,4 @@
-"""What is in the hours that a publication writes, counted while the rows go by."""
+"""Counts the content of the hours of a day while their rows are written."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MINUTES = 60
 _HOURS = 24
 
 
-class HourTally:
-    """For rows of `samples/` of one day; gives the manifest's entries of their hours."""
+class HourCounter:
+    """Counts rows of `samples/` of one day; builds the manifest entries of their hours."""
 
     def __init__(self, day: int) -> None:
         self._day = day
@@ -45,7 +45,7 @@ class HourTally:
 
 
 def minutes_of(entry: HourEntry) -> list[bool]:
-    """For each minute of the hour, whether there is a sample in it."""
+    """For each minute of the hour, whether it has a sample."""
     bits = int(entry.minutes, 16)
     return [bool(bits >> minute & 1) for minute in range(MINUTES)]
 

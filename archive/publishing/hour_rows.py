@@ -1,4 +1,4 @@
-"""One hour's samples as rows: what came new is folded into what was published of it before."""
+"""The rows of one hour: merges new samples into the published ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from archive.publishing.deduplication import Folded, fold_hour
+from archive.publishing.deduplication import Deduplicated, deduplicate_hour
 from archive.tables.arrow import Table, pa, pq
 from archive.tables.chunk_decoder import hours_of, one_array, samples_of, value_lists
 from archive.tables.chunk_encoder import cut, rows
@@ -24,11 +24,11 @@ _KEY = ("metric", "series", "hour")
 
 @dataclass(frozen=True, slots=True)
 class FreshHour:
-    """Whole rows of the series that were touched; they replace the published ones."""
+    """Complete rows of the changed series; they replace the published ones."""
 
     rows: Table
-    folded: Folded
-    changed: Int32s  # series whose last value is another one now, or whose first it is
+    deduplicated: Deduplicated
+    changed: Int32s  # series whose last value is new or changed
 
 
 def fresh_hour(
@@ -36,28 +36,28 @@ def fresh_hour(
     samples: Samples,
     replicas: Sequence[str],
     published: Table,
-    book: SeriesRegistry,
+    registry: SeriesRegistry,
     history: HourlyHistory,
 ) -> FreshHour:
-    """`published` are the touched series' rows as they were; `history` learns the new statistics."""
+    """`published` are the old rows of the series; adds the new statistics to `history`."""
     old, old_replicas = samples_of(published)
     names = sorted({"", *replicas, *old_replicas})
-    folded = fold_hour(
+    deduplicated = deduplicate_hour(
         joined([_renamed(old, old_replicas, names), _renamed(samples, replicas, names)]),
-        book.ranks(),
+        registry.ranks(),
     )
-    chunks = cut(folded.samples)
-    table = rows(chunks, book.metrics(chunks.series), names)
+    chunks = cut(deduplicated.samples)
+    table = rows(chunks, registry.metrics(chunks.series), names)
     found = statistics(chunks.values, chunks.counts, history.before(hour, chunks.series))
     before = history.hour(hour).of(chunks.series)
     history.add(hour, hourly_rows(table.select(_KEY), found))
     now = np.where(found.count > 0, found.last, np.nan)
     same = (now == before) | (np.isnan(now) & np.isnan(before))
-    return FreshHour(table, folded, chunks.series[~same])
+    return FreshHour(table, deduplicated, chunks.series[~same])
 
 
 def refresh_statistics(hour: int, published: Table, history: HourlyHistory) -> None:
-    """After what came before them changed: the same chunks, another step into them."""
+    """Recomputes the statistics of unchanged chunks after the value before them changed."""
     values, counts = value_lists(published)
     numbers = one_array(published, "series").to_numpy()
     found = statistics(values, counts, history.before(hour, numbers))
@@ -65,7 +65,7 @@ def refresh_statistics(hour: int, published: Table, history: HourlyHistory) -> N
 
 
 def read_chunks(storage: Storage, files: Sequence[FileEntry], hour: int, series: Int32s) -> Table:
-    """The published rows of these series in this hour; row groups without any are not read."""
+    """The published rows of these series in this hour; skips row groups without any."""
     parts = [SAMPLES_SCHEMA.empty_table()]
     for entry in files:
         if hour not in entry.hours:

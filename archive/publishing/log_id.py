@@ -1,4 +1,4 @@
-"""Which log a manifest's `covered` speaks of: segments of another one may have the same numbers."""
+"""The id of a log, which separates its segment numbers from those of another log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAME: Final = "log-id"
 
 
 def log_id(folder: Path, *, create: bool) -> str:
-    """The name that this log was given once; "" when it has none and must not get one."""
+    """The id of the log; "" without one when `create` is false."""
     place = folder / NAME
     if place.exists():
         return place.read_text().strip()

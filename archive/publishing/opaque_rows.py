@@ -1,4 +1,4 @@
-"""What is kept as bytes: rows of `opaque/` from the log, each message once."""
+"""Rows of `opaque/`: messages stored as bytes, without duplicates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def opaque_table(rows: Sequence[OpaqueRow]) -> Table:
 def merged_opaque(
     old: Sequence[Cursor], fresh: Table, ranks: Int64s, within: tuple[int, int] = EVERY_RANK
 ) -> Iterator[Table]:
-    """In the order of series and time. A sender repeats what was not acknowledged, and metadata."""
+    """Sorted by series and time. Senders repeat metadata and unacknowledged messages."""
     order = pa.array(np.argsort(ranks_of(fresh, ranks), kind="stable"))
     cursors = [*old, MemoryCursor(fresh.take(order), ranks)]
     for low, high in ranges(cursors, GROUP_ROWS, within):

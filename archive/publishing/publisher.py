@@ -1,6 +1,6 @@
-"""From the write-ahead log to Parquet: which hours are due, and what follows their publication.
+"""Publishes the write-ahead log as Parquet: due hours, then compaction and retention.
 
-Everything here waits for disks and counts samples, so it runs beside the event loop, in a thread.
+Everything here blocks, so it runs in a thread.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from functools import partial
 from typing import Protocol
 
 from archive.maintenance.compaction import compact_day, compact_series, scattered_days
-from archive.maintenance.retention import doomed_days, without_days
+from archive.maintenance.retention import expired_days, without_days
 from archive.maintenance.vacuum import delete_retired, delete_unnamed
 from archive.progress import NoProgress, Progress
-from archive.publishing.day_publication import DayPublication, Left
+from archive.publishing.day_publication import DayPublication, DroppedSamples
 from archive.publishing.log_id import log_id
-from archive.publishing.pending_segments import Waiting
-from archive.publishing.series_ids import KnownSeries, SeriesNumbers
+from archive.publishing.pending_segments import PendingSegments
+from archive.publishing.series_ids import SeriesDefinitions, SeriesIdMap
 from archive.settings.publishing import PublishSettings
 from archive.tables.arrow import pa
 from archive.tables.manifest import Manifest
@@ -34,10 +34,10 @@ logger = logging.getLogger(__name__)
 
 
 class SegmentLog(Protocol):
-    """What publication needs of the write-ahead log."""
+    """The methods of the write-ahead log that publication uses."""
 
     @property
-    def series(self) -> KnownSeries: ...
+    def series(self) -> SeriesDefinitions: ...
     def seal(self) -> Segment | None: ...
     def sealed_segments(self) -> list[Segment]: ...
     def remove(self, segments: Sequence[Segment]) -> None: ...
@@ -45,7 +45,7 @@ class SegmentLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What one call did."""
+    """The result of one call."""
 
     hours: int = 0
     samples: int = 0
@@ -54,7 +54,7 @@ class Published:
 
 
 class Publisher:
-    """The one writer of an archive. A call that fails may be repeated: nothing is done twice."""
+    """The single writer of an archive. A failed call can be repeated safely."""
 
     def __init__(
         self,
@@ -65,48 +65,48 @@ class Publisher:
         *,
         owns_log: bool = True,
     ) -> None:
-        """Without `owns_log` nothing is written beside the segments."""
-        self.totals = Left()
+        """Without `owns_log` nothing is written to the log folder."""
+        self.totals = DroppedSamples()
         self.last_success: int | None = None
         self._storage, self._wal, self._settings = storage, wal, settings
         self._progress, self._owns_log = progress or NoProgress(), owns_log
-        self._waiting = Waiting()
+        self._pending = PendingSegments()
         self._manifest: Manifest | None = None
-        self._book: SeriesRegistry | None = None
-        self._numbers: SeriesNumbers | None = None
+        self._registry: SeriesRegistry | None = None
+        self._numbers: SeriesIdMap | None = None
         self._sealed_until = 0
         self._errors: list[StorageError] = []
-        self._unclean = True  # who knows how the last one ended
-        self._log = ""  # known when there is a segment of it
-        self._turn = threading.Lock()  # the last publication may begin while one is under way
+        self._unclean = True  # the last process may have left files
+        self._log = ""  # set with the first segment
+        self._lock = threading.Lock()  # the publication at shutdown may overlap another one
 
     def publish_due(self, now: int) -> Published:
-        """Hours that ended long enough ago, what came late to others, and then the housekeeping."""
+        """Publishes hours that are due and late samples, then compacts and deletes old days."""
         return self._guarded(now, everything=False)
 
     def publish_all(self, now: int) -> Published:
-        """The whole log, hours that are still open too: for an orderly end."""
+        """Publishes the whole log, with open hours, for a clean shutdown."""
         return self._guarded(now, everything=True)
 
     def _guarded(self, now: int, *, everything: bool) -> Published:
-        with self._turn:
+        with self._lock:
             try:
                 done = self._publish(now, everything=everything)
             except BaseException:
                 self._forget()
                 raise
             finally:
-                pa.default_memory_pool().release_unused()  # it is an hour until the next one
+                pa.default_memory_pool().release_unused()  # the next publication is an hour away
             self.last_success = now
             return done
 
     def _forget(self) -> None:
-        """What was prepared in memory is not published: begin again from what is."""
-        self._manifest = self._book = self._numbers = None
+        """Discards the state in memory; the next call reads the published state."""
+        self._manifest = self._registry = self._numbers = None
         self._unclean = True
 
     def _attempt(self, work: Callable[[], int]) -> int:
-        """A day whose files are damaged must not keep the others from being published."""
+        """Continues after an error: a day with damaged files must not block other days."""
         try:
             return work()
         except StorageError as error:
@@ -118,8 +118,8 @@ class Publisher:
         self._errors = []
         before = self._loaded().publication
         self._seal(now, everything=everything)
-        self._waiting.look_into(self._wal.sealed_segments())
-        due = self._waiting.due(self._of_log(), None if everything else now, self._delay)
+        self._pending.scan(self._wal.sealed_segments())
+        due = self._pending.due(self._of_log(), None if everything else now, self._delay)
         samples = self._publish_days(due, now)
         self._remove_published()
         compacted = 0 if everything else self._compact(now)
@@ -136,8 +136,8 @@ class Publisher:
         return self._manifest
 
     def _of_log(self) -> Manifest:
-        """The manifest as far as it speaks of this log; its own broken-off files are deleted."""
-        segments = self._waiting.segments
+        """The manifest for this log; deletes files of an interrupted publication."""
+        segments = self._pending.segments
         if segments:
             self._log = log_id(segments[0].path.parent, create=self._owns_log)
         elif not self._log:
@@ -146,13 +146,13 @@ class Publisher:
         if self._unclean and self._owns_log:
             garbage = delete_unnamed(self._storage, manifest, self._log)
             if garbage:
-                event(logger, logging.WARNING, "deleted files of a broken-off publication",
+                event(logger, logging.WARNING, "deleted files of an interrupted publication",
                       archive=str(self._storage), files=garbage)  # fmt: skip
             self._unclean = False
         return manifest
 
     def _seal(self, now: int, *, everything: bool) -> None:
-        """Once for each hour that becomes due; the log also cuts by itself at full hours."""
+        """Once for each hour that becomes due; the log also seals at each full hour."""
         due_until = (now - self._delay) // HOUR_MS
         if everything or due_until > self._sealed_until:
             self._wal.seal()
@@ -161,7 +161,7 @@ class Publisher:
     def _publish_days(self, due: Mapping[str, Sequence[int]], now: int) -> int:
         published = 0
         hours = [hour for each in due.values() for hour in each]
-        total = self._waiting.samples(self._waiting.shares(self._of_log(), hours))
+        total = self._pending.samples(self._pending.sources(self._of_log(), hours))
         with self._progress.work("publishing", total) as step:
             for each in due.values():
                 done = self._attempt(partial(self._publish_day, each, now))
@@ -170,35 +170,35 @@ class Publisher:
         return published
 
     def _publish_day(self, hours: Sequence[int], now: int) -> int:
-        manifest, waiting = self._of_log(), self._waiting
-        shares = waiting.shares(manifest, hours)
-        expected = waiting.samples(shares)
-        book, numbers = self._series(manifest)
+        manifest, pending = self._of_log(), self._pending
+        sources = pending.sources(manifest, hours)
+        expected = pending.samples(sources)
+        registry, numbers = self._series(manifest)
         publication = DayPublication(
-            self._storage, manifest, book, numbers, shares, self._settings.batch_samples
+            self._storage, manifest, registry, numbers, sources, self._settings.batch_samples
         )
-        self._commit(publication.run(now, expected, waiting.upto(), waiting.oldest()))
-        book.settle(self._loaded().series)
-        self.totals.add(publication.left)
+        self._commit(publication.run(now, expected, pending.upto(), pending.oldest()))
+        registry.settle(self._loaded().series)
+        self.totals.add(publication.dropped)
         event(logger, logging.INFO, "published", day=day_name(hours[0]), hours=len(hours),
               samples=expected, publication=manifest.publication + 1)  # fmt: skip
         return expected
 
-    def _series(self, manifest: Manifest) -> tuple[SeriesRegistry, SeriesNumbers]:
-        if self._book is None or self._numbers is None:
-            self._book = SeriesRegistry(self._storage, manifest.series)
-            self._numbers = SeriesNumbers(self._wal.series, self._book)
-        return self._book, self._numbers
+    def _series(self, manifest: Manifest) -> tuple[SeriesRegistry, SeriesIdMap]:
+        if self._registry is None or self._numbers is None:
+            self._registry = SeriesRegistry(self._storage, manifest.series)
+            self._numbers = SeriesIdMap(self._wal.series, self._registry)
+        return self._registry, self._numbers
 
     def _commit(self, manifest: Manifest) -> None:
         write_manifest(self._storage, manifest)
         self._manifest = manifest
 
     def _remove_published(self) -> None:
-        done = self._waiting.done(self._of_log())
-        misplaced = self._waiting.misplaced(done)
+        done = self._pending.done(self._of_log())
+        misplaced = self._pending.misplaced(done)
         if misplaced:
-            event(logger, logging.ERROR, "dropped samples whose time no day can hold",
+            event(logger, logging.ERROR, "dropped samples with a time outside 1970 to 9998",
                   samples=misplaced)  # fmt: skip
         self.totals.misplaced += misplaced
         if done:
@@ -210,7 +210,7 @@ class Publisher:
         merged = compact_series(self._storage, self._loaded(), now)
         if merged is not None:
             self._commit(merged)
-            self._book = self._numbers = None  # they know the files that are gone now
+            self._registry = self._numbers = None  # they refer to replaced files
         return done
 
     def _compact_day(self, name: str, now: int) -> int:
@@ -219,7 +219,7 @@ class Publisher:
         return 1
 
     def _retain(self, now: int) -> int:
-        names = doomed_days(self._loaded(), self._settings.retention, now, self._delay)
+        names = expired_days(self._loaded(), self._settings.retention, now, self._delay)
         if names:
             self._commit(without_days(self._loaded(), names, now))
             event(logger, logging.INFO, "deleted days", days=len(names), until=names[-1])

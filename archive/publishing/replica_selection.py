@@ -1,4 +1,4 @@
-"""Which replica of a highly available pair an hour is told by, and who fills its gaps. Pure."""
+"""Selects one replica of a highly available pair per hour; other replicas fill its gaps."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ import numpy as np
 from archive.tables.sample_columns import Floats, Int32s, Int64s, Samples, run_lengths, run_starts
 from archive.tables.schema import HOUR_MS
 
-# A neighbour this many times the usual distance away leaves a gap that another replica may fill.
+# A distance of this many usual intervals is a gap, which another replica may fill.
 GAP_INTERVALS: Final = 1.5
-# Two series are further apart in one key than any reach within an hour.
+# Keys of two series are further apart than any distance within an hour.
 _KEY_BITS: Final = 24
 
 
 def one_replica(samples: Samples, rank: Int64s) -> Samples:
-    """Of each series the replica with the most samples, and others only where it has a gap.
+    """For each series the replica with the most samples, and others only in its gaps.
 
-    Two replicas are there so that one may fail: what only the other one saw is not thrown away.
-    `samples` are of one hour, in the order of rank, replica and time; the result of rank and time.
+    `samples` are of one hour, sorted by rank, replica and time; the result by rank and time.
     """
     runs = run_starts(rank, samples.replica)
     series = run_starts(rank[runs])
@@ -31,12 +30,12 @@ def one_replica(samples: Samples, rank: Int64s) -> Samples:
     chosen = np.flatnonzero(place == 0)  # one run for each series, in their order
     reach = _reach(samples.times, runs[chosen], lengths[chosen])[series_of_run]
     kept = _filled(_keys(samples, rank), np.repeat(place, lengths), np.repeat(reach, lengths))
-    told_by = samples.replica[runs[chosen]][series_of_run]
-    return _renamed(samples, np.repeat(told_by, lengths)).take(kept)
+    selected = samples.replica[runs[chosen]][series_of_run]
+    return _renamed(samples, np.repeat(selected, lengths)).take(kept)
 
 
 def _places(series: Int64s, lengths: Int64s, firsts: Int64s) -> Int64s:
-    """Each run's place among those of its series: most samples first, then the first name."""
+    """The order of the replicas of a series: most samples first, then by name."""
     order = np.lexsort((-lengths, series))
     places = np.empty(len(lengths), np.int64)
     places[order] = np.arange(len(lengths)) - firsts[series[order]]
@@ -44,7 +43,7 @@ def _places(series: Int64s, lengths: Int64s, firsts: Int64s) -> Int64s:
 
 
 def _filled(keys: Int64s, places: Int64s, reach: Floats) -> Int64s:
-    """The samples to keep: all of the chosen run, then of the next one what lies in a gap, ..."""
+    """The samples to keep: all of the first replica, then those of the next in gaps, and so on."""
     kept = np.flatnonzero(places == 0)
     for place in range(1, int(places.max()) + 1):
         others = np.flatnonzero(places == place)
@@ -55,7 +54,7 @@ def _filled(keys: Int64s, places: Int64s, reach: Floats) -> Int64s:
 
 
 def _distance(keys: Int64s, others: Int64s) -> Int64s:
-    """To the nearest of the others, which are sorted and not empty."""
+    """The distance to the nearest of `others`, which are sorted and not empty."""
     after = np.minimum(np.searchsorted(others, keys), len(others) - 1)
     before = np.maximum(after - 1, 0)
     nearest: Int64s = np.minimum(np.abs(others[after] - keys), np.abs(keys - others[before]))
@@ -63,7 +62,7 @@ def _distance(keys: Int64s, others: Int64s) -> Int64s:
 
 
 def _reach(times: Int64s, starts: Int64s, lengths: Int64s) -> Floats:
-    """One and a half times the usual distance of two samples; 0 where there is only one."""
+    """GAP_INTERVALS times the median interval; 0 for a single sample."""
     reach = np.zeros(len(starts))
     for length in np.unique(lengths[lengths > 1]):
         same = np.flatnonzero(lengths == length)

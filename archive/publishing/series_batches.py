@@ -1,4 +1,4 @@
-"""A day's fresh samples, in portions of series that fit into memory."""
+"""Splits the new samples of a day into batches of series that fit into memory."""
 
 from __future__ import annotations
 
@@ -8,47 +8,47 @@ from itertools import pairwise
 import numpy as np
 
 from archive.maintenance.merge import EVERY_RANK
-from archive.publishing.series_ids import SeriesNumbers
-from archive.publishing.wal_reader import Gathered, Share, count_series, gather
+from archive.publishing.series_ids import SeriesIdMap
+from archive.publishing.wal_reader import Gathered, SegmentHours, count_series, gather
 from archive.tables.sample_columns import Int32s, Int64s, Mask
 from archive.tables.series import SeriesRegistry
 
 Within = tuple[int, int]
 
 
-def portions(
-    shares: Sequence[Share],
-    numbers: SeriesNumbers,
-    book: SeriesRegistry,
+def series_batches(
+    sources: Sequence[SegmentHours],
+    numbers: SeriesIdMap,
+    registry: SeriesRegistry,
     expected: int,
     limit: int,
 ) -> Iterable[tuple[Within, Gathered]]:
-    """Ranges of ranks and what the segments say of them.
+    """Ranges of ranks, each with its rows of the segments.
 
-    When this returns the book knows all series: a new one would move the ranks of others.
+    On return the registry contains all series: a new one would change the ranks of others.
     """
     if expected <= limit:
-        return [(EVERY_RANK, gather(shares, numbers))]
-    counts = count_series(shares, numbers)
-    ranks = book.ranks()
+        return [(EVERY_RANK, gather(sources, numbers))]
+    counts = count_series(sources, numbers)
+    ranks = registry.ranks()
     bounds = _bounds(counts, ranks, limit)
     return (
-        (within, gather(shares, numbers, _chooser(ranks, within))) for within in pairwise(bounds)
+        (within, gather(sources, numbers, _chooser(ranks, within))) for within in pairwise(bounds)
     )
 
 
 def _bounds(counts: Int64s, ranks: Int64s, limit: int) -> list[int]:
-    """Ranks to cut at; a single series of more than the limit is a portion of its own."""
+    """Bounds of the batches; a series above the limit is a batch of its own."""
     by_rank = np.zeros(len(ranks), np.int64)
     by_rank[ranks[: len(counts)]] = counts
-    portion = np.cumsum(by_rank) // limit
-    cuts = np.flatnonzero(portion[1:] != portion[:-1]) + 1
+    batch = np.cumsum(by_rank) // limit
+    cuts = np.flatnonzero(batch[1:] != batch[:-1]) + 1
     return [EVERY_RANK[0], *cuts.tolist(), EVERY_RANK[1]]
 
 
 def _chooser(ranks: Int64s, within: Within) -> Callable[[Int32s], Mask]:
     def chosen(series: Int32s) -> Mask:
-        """What has no series belongs to the first portion."""
+        """Rows without a series belong to the first batch."""
         rank = np.where(series < 0, EVERY_RANK[0], ranks[series])
         here: Mask = (rank >= within[0]) & (rank < within[1])
         return here

@@ -1,4 +1,4 @@
-"""The log's numbers for series, turned into the archive's."""
+"""Maps series ids of the log to those of the archive."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _UNSEEN = -1
 _LOST = -2
 
 
-class KnownSeries(Protocol):
+class SeriesDefinitions(Protocol):
     def definition(self, series: int) -> SeriesDefinition: ...
 
 
-class SeriesNumbers:
-    """Grows as new ones are seen."""
+class SeriesIdMap:
+    """Adds new series on demand."""
 
-    def __init__(self, known: KnownSeries, book: SeriesRegistry) -> None:
-        self._known, self._book = known, book
+    def __init__(self, known: SeriesDefinitions, registry: SeriesRegistry) -> None:
+        self._known, self._registry = known, registry
         self._numbers = np.full(0, _UNSEEN, np.int32)
         self._replicas = np.zeros(0, np.int32)
         self.replica_names = [""]
 
     def translate(self, series: NDArray[np.uint32]) -> tuple[Int32s, Int32s]:
-        """Number and replica of each; the number is negative where the definition is lost."""
+        """Archive id and replica of each; the id is negative when the definition is lost."""
         if len(series) == 0:
             return np.empty(0, np.int32), np.empty(0, np.int32)
         self._grow(int(series.max()) + 1)
@@ -47,7 +47,7 @@ class SeriesNumbers:
         except KeyError:
             self._numbers[series] = _LOST
             return
-        self._numbers[series] = self._book.number(definition.labels)
+        self._numbers[series] = self._registry.number(definition.labels)
         if definition.replica not in self.replica_names:
             self.replica_names.append(definition.replica)
         self._replicas[series] = self.replica_names.index(definition.replica)

@@ -1,4 +1,4 @@
-"""Samples out of the log's sealed segments, by hour, in the archive's own numbers for series."""
+"""Reads samples of sealed segments by hour, with the series ids of the archive."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive.batch import NO_SERIES, Batch, Opaque
-from archive.publishing.series_ids import SeriesNumbers
+from archive.publishing.series_ids import SeriesIdMap
 from archive.tables.sample_columns import NO_START, Int32s, Int64s, Mask, Samples, distinct, joined
 from archive.tables.schema import HOUR_MS, LATEST_TIME, hour_start
 from archive.wal.segment import Segment
 from archive.wal.segment_reader import read_segment
 
-# Requests are small: so many samples are looked at together.
+# Requests are small, so they are processed in blocks.
 _BLOCK_SAMPLES: Final = 100_000
 
 Wanted = Callable[[Int32s], Mask]
@@ -24,15 +24,15 @@ Wanted = Callable[[Int32s], Mask]
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """How many samples and opaque messages of each hour a segment holds."""
+    """The number of samples and opaque messages of a segment by hour."""
 
     hours: Mapping[int, int]
-    misplaced: int  # times before 1970 or after 9998: no day can hold them
+    misplaced: int  # times before 1970 or after 9998
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """The hours for which a segment is still to be published; the others it has are done."""
+class SegmentHours:
+    """A segment with its unpublished hours."""
 
     segment: Segment
     hours: frozenset[int]
@@ -47,11 +47,11 @@ class OpaqueRow:
 
 @dataclass(slots=True)
 class Gathered:
-    """What the segments say about some hours."""
+    """The rows of some hours from the segments."""
 
     samples: dict[int, Samples] = field(default_factory=dict)
     opaque: list[OpaqueRow] = field(default_factory=list)
-    unknown: int = 0  # samples whose series' definition is lost
+    unknown: int = 0  # samples of series with a lost definition
 
 
 def contents_of(segment: Segment) -> Contents:
@@ -67,31 +67,31 @@ def contents_of(segment: Segment) -> Contents:
 
 
 def gather(
-    shares: Sequence[Share], numbers: SeriesNumbers, wanted: Wanted | None = None
+    sources: Sequence[SegmentHours], numbers: SeriesIdMap, wanted: Wanted | None = None
 ) -> Gathered:
-    """In the order of acknowledgement. `wanted` chooses among the archive's numbers."""
+    """In the order of acknowledgement. `wanted` filters by the archive's ids."""
     found = Gathered()
     parts: list[Samples] = []
-    for share in shares:
-        for block in _blocks([share.segment]):
-            samples = _samples(block, share.hours, numbers)
+    for source in sources:
+        for block in _blocks([source.segment]):
+            samples = _samples(block, source.hours, numbers)
             mine = wanted(samples.series) if wanted else np.ones(len(samples), np.bool_)
             known = samples.series >= 0
             found.unknown += int(np.count_nonzero(mine & ~known))
             parts.append(samples.take(mine & known))
-            found.opaque += _opaque_rows(block, share.hours, numbers, wanted)
+            found.opaque += _opaque_rows(block, source.hours, numbers, wanted)
     found.samples = _by_hour(joined(parts))
     return found
 
 
-def count_series(shares: Sequence[Share], numbers: SeriesNumbers) -> Int64s:
-    """How many samples and messages each of the archive's numbers has."""
+def count_series(sources: Sequence[SegmentHours], numbers: SeriesIdMap) -> Int64s:
+    """Samples and messages of each series, by the archive's id."""
     counts = np.zeros(0, np.int64)
-    for share in shares:
-        for block in _blocks([share.segment]):
-            rows = _opaque_rows(block, share.hours, numbers, None)
+    for source in sources:
+        for block in _blocks([source.segment]):
+            rows = _opaque_rows(block, source.hours, numbers, None)
             opaque = [row.series for row in rows if row.series is not None]
-            series = _samples(block, share.hours, numbers).series
+            series = _samples(block, source.hours, numbers).series
             found = np.bincount(np.concatenate((series[series >= 0], np.array(opaque, np.int32))))
             size = max(len(counts), len(found))
             counts = np.pad(counts, (0, size - len(counts)))
@@ -101,7 +101,7 @@ def count_series(shares: Sequence[Share], numbers: SeriesNumbers) -> Int64s:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Some requests, one behind the other; opaque messages with the hour that they belong to."""
+    """Concatenated requests; opaque messages with their hour."""
 
     series: NDArray[np.uint32]
     times: Int64s
@@ -142,8 +142,8 @@ def _block(batches: Sequence[Batch]) -> _Block:
     )
 
 
-def _samples(block: _Block, hours: frozenset[int], numbers: SeriesNumbers) -> Samples:
-    """Those of these hours; a negative number where the definition is lost."""
+def _samples(block: _Block, hours: frozenset[int], numbers: SeriesIdMap) -> Samples:
+    """Samples of these hours; a negative id when the definition is lost."""
     chosen = _placed(block.times) & np.isin(
         block.times // HOUR_MS, [hour // HOUR_MS for hour in hours]
     )
@@ -153,7 +153,7 @@ def _samples(block: _Block, hours: frozenset[int], numbers: SeriesNumbers) -> Sa
 
 
 def _by_hour(samples: Samples) -> dict[int, Samples]:
-    """Each hour's samples, still in the order of acknowledgement."""
+    """The samples of each hour, in the order of acknowledgement."""
     hours = samples.times // HOUR_MS
     every, _ = distinct(hours)
     if len(every) == 1:
@@ -167,13 +167,13 @@ def _placed(times: Int64s) -> Mask:
 
 
 def _opaque_hour(opaque: Opaque, batch: Batch) -> int:
-    """What has no time of its own, or one that no day can hold, counts when it came."""
+    """The hour of the message's time; without a valid time, of its arrival."""
     has_time = 0 < opaque.time <= LATEST_TIME
     return hour_start(opaque.time if has_time else batch.received)
 
 
 def _opaque_rows(
-    block: _Block, hours: frozenset[int], numbers: SeriesNumbers, wanted: Wanted | None
+    block: _Block, hours: frozenset[int], numbers: SeriesIdMap, wanted: Wanted | None
 ) -> list[OpaqueRow]:
     rows = []
     for message, hour in block.opaque:

@@ -1,4 +1,4 @@
-"""From the body of a request to what can be stored: either version, one request at a time."""
+"""Decodes the body of a write request, remote write 1.0 or 2.0."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from enum import Enum
 from typing import Final
 
 from archive.remote_write.protobuf import MalformedError
-from archive.remote_write.request_accumulator import Intake
+from archive.remote_write.request_accumulator import RequestAccumulator
 from archive.remote_write.result import Decoded
 from archive.remote_write.snappy import Unpacker
-from archive.remote_write.v1.connection_cursor import Line
+from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.remote_write.v1.decoder import DecoderV1
-from archive.remote_write.v1.warm_start import KnownBefore
+from archive.remote_write.v1.warm_start import WarmStart
 from archive.remote_write.v2.decoder import DecoderV2
 from archive.series.labels import LabelRules
-from archive.series.live import LiveSeries, SeriesNumbers
+from archive.series.live import LiveSeries, SeriesIds
 from archive.settings.limits import Limits
 
-QUICK_SIZE: Final = 4 << 20
-"""Unpacked bytes that can be decoded between two other things; a usual request has one or two MiB.
+INLINE_SIZE: Final = 4 << 20
+"""Decompressed bytes up to which a request is decoded on the event loop; most have one or two MiB.
 
-Read field by field, as only a hostile one is, that much still takes less than two seconds.
+The worst case is a crafted request that is read field by field: less than two seconds at this size.
 """
 
 
@@ -31,64 +31,69 @@ class Version(Enum):
 
 
 class Decoder:
-    """Not for two threads at once: it learns from every request."""
+    """Not thread-safe: every request updates its caches."""
 
-    def __init__(self, limits: Limits, replica_label: str, numbers: SeriesNumbers) -> None:
+    def __init__(self, limits: Limits, replica_label: str, numbers: SeriesIds) -> None:
         self.live = LiveSeries(numbers, limits.live_series)
         self._limits = limits
         self._rules = LabelRules.of(limits, replica_label)
         self._unpacker = Unpacker(limits.decoded)
-        self._v1 = DecoderV1(KnownBefore(numbers, self._rules, self.live))
+        self._v1 = DecoderV1(WarmStart(numbers, self._rules, self.live))
         self._v2 = DecoderV2()
-        self._line = Line()
+        self._cursor = ConnectionCursor()
 
     def size_of(self, body: bytes) -> int | None:
-        """Unpacked; None when it is no such body, or announces too much."""
+        """The decompressed size; None when the body is not snappy or exceeds the limit."""
         try:
             return self._unpacker.size_of(body)
         except MalformedError:
             return None
 
     def decode(
-        self, version: Version, body: bytes, sender: str, now: int, line: Line | None = None
+        self,
+        version: Version,
+        body: bytes,
+        sender: str,
+        now: int,
+        cursor: ConnectionCursor | None = None,
     ) -> Decoded:
-        """`now` in milliseconds. Raises MalformedError when it is no such request.
+        """`now` in milliseconds. Raises MalformedError when the body is not a write request.
 
-        `line` is that of the connection; those without one share one.
+        `cursor` belongs to the connection; requests without one share a cursor.
         """
         memory, (size,) = self._unpacker.unpack((body,))
-        intake = Intake(self._limits, self._rules, self.live, now)
+        accumulator = RequestAccumulator(self._limits, self._rules, self.live, now)
         if version is Version.V1:
-            self._v1.decode(memory, size, intake, line or self._line)
+            self._v1.decode(memory, size, accumulator, cursor or self._cursor)
         else:
-            self._v2.decode(memory, size, intake)
-        return intake.finish(sender)
+            self._v2.decode(memory, size, accumulator)
+        return accumulator.finish(sender)
 
-    def decode_together(
-        self, bodies: Sequence[bytes], lines: Sequence[Line], sender: str, now: int
+    def decode_batch(
+        self, bodies: Sequence[bytes], cursors: Sequence[ConnectionCursor], sender: str, now: int
     ) -> Decoded | None:
-        """Requests of 1.0 as if they were one; None when they must be taken one by one."""
-        intake = Intake(self._limits, self._rules, self.live, now)
+        """Decodes 1.0 requests as one; None when they must be decoded one by one."""
+        accumulator = RequestAccumulator(self._limits, self._rules, self.live, now)
         try:
             memory, ends = self._unpacker.unpack(bodies)
-            plain = self._v1.decode_plain(memory, ends, lines, intake)
+            plain = self._v1.decode_plain(memory, ends, cursors, accumulator)
         except MalformedError:
             return None
-        if not plain or intake.refusals:
+        if not plain or accumulator.refusals:
             return None
-        return intake.finish(sender)
+        return accumulator.finish(sender)
 
     def forget_metadata(self) -> None:
-        """Call it when a request could not be stored: its metadata must come again."""
+        """Call it when a request could not be stored, so that its metadata is accepted again."""
         self._v1.metadata.clear()
         self._v2.metadata.clear()
-        self._v2.known.forget_metadata()
+        self._v2.cache.forget_metadata()
 
     def forget_unused(self, now: int) -> int:
-        """Drops what is remembered of series that nobody sends any more; tells how many."""
+        """Evicts series without recent samples from the caches; returns how many."""
         alive = self.live.alive(now)
-        return self._v1.table.forget(alive) + self._v2.known.forget(alive)
+        return self._v1.table.forget(alive) + self._v2.cache.forget(alive)
 
     @property
     def remembered(self) -> int:
-        return len(self._v1.table) + len(self._v2.known)
+        return len(self._v1.table) + len(self._v2.cache)

@@ -1,4 +1,4 @@
-"""Labels of 1.0 requests from their bytes; what was read once is not decoded again."""
+"""Reads the labels of 1.0 requests, with a cache of decoded labels."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from archive.series.labels import Label, read_text
 LABEL_TAG: Final = 0x0A
 _NAME: Final = 1
 _VALUE: Final = 2
-_MOST_REMEMBERED: Final = 200_000
+_MAX_CACHED: Final = 200_000
 
 
 def end_of_labels(buffer: Buffer, at: int, stop: int) -> int:
-    """Where the labels at the beginning of a series end; they are not looked into."""
+    """The end of the labels at the start of a series; does not parse them."""
     while at < stop and buffer[at] == LABEL_TAG:
         length = buffer[at + 1]
         at += 2
@@ -25,7 +25,7 @@ def end_of_labels(buffer: Buffer, at: int, stop: int) -> int:
 
 
 def read_label(buffer: Buffer, start: int, stop: int) -> Label:
-    """RefusedError when it is not UTF-8."""
+    """Raises RefusedError when it is not UTF-8."""
     name = value = b""
     for field in read_fields(buffer, start, stop):
         if field.number == _NAME:
@@ -38,16 +38,16 @@ def read_label(buffer: Buffer, start: int, stop: int) -> Label:
 
 
 class LabelReader:
-    """Remembers single labels by their bytes: most series share most of theirs."""
+    """Caches single labels by their bytes: most series share most of their labels."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, Label] = {}
 
-    def read(self, raw: bytes, most: int) -> list[Label]:
-        """The labels in `raw`; of too many only one more than `most`."""
+    def read(self, raw: bytes, max_labels: int) -> list[Label]:
+        """The labels in `raw`; stops one label after `max_labels`."""
         labels: list[Label] = []
         known, at, stop = self._known, 0, len(raw)
-        while at < stop and len(labels) <= most:
+        while at < stop and len(labels) <= max_labels:
             start, length = at + 2, raw[at + 1]
             if length >= 0x80:
                 length, start = read_varint(raw, at + 1, stop)
@@ -57,7 +57,7 @@ class LabelReader:
         return labels
 
     def _learn(self, message: bytes) -> Label:
-        if len(self._known) >= _MOST_REMEMBERED:
+        if len(self._known) >= _MAX_CACHED:
             self._known.clear()
         label = self._known[message] = read_label(message, 0, len(message))
         return label

@@ -1,4 +1,4 @@
-"""The small messages of remote write: label, sample, exemplar, metadata. Both versions. Pure."""
+"""The small messages of remote write 1.0 and 2.0: label, sample, exemplar, metadata."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from archive.remote_write.protobuf import (
 from archive.series.labels import Label, RefusedError, not_utf_8, read_text
 
 Symbols = Sequence[str | None]
-"""The table of symbols of a 2.0 request; None for those that are not UTF-8."""
+"""The symbol table of a 2.0 request; None for a symbol that is not UTF-8."""
 
 
 class Sample(NamedTuple):
     time: int
     bits: int
-    start: int  # 0: not told
+    start: int  # 0: absent
 
 
 class Exemplar(NamedTuple):
-    """`data` is the message in its 1.0 form, which carries its labels with it."""
+    """`data` is the message in its 1.0 form, which contains the labels."""
 
     time: int
     data: bytes
 
 
 class Metadata(NamedTuple):
-    """`data` is a 1.0 MetricMetadata; in 2.0, where the series names it, without a family."""
+    """`data` is a 1.0 MetricMetadata; without a family in 2.0, where it belongs to a series."""
 
     family: str
     data: bytes
@@ -63,7 +63,7 @@ def read_sample(buffer: Buffer, start: int, stop: int) -> Sample:
 
 
 def read_exemplar(buffer: Buffer, start: int, stop: int) -> Exemplar:
-    """Of 1.0. Read whole, so that what is kept can be read again."""
+    """Of 1.0. Checks the whole message, so that the stored bytes are readable."""
     time = 0
     for field in read_fields(buffer, start, stop):
         if field.number == 1:
@@ -77,7 +77,7 @@ def read_exemplar(buffer: Buffer, start: int, stop: int) -> Exemplar:
 
 
 def read_exemplar_by_symbols(buffer: Buffer, start: int, stop: int, symbols: Symbols) -> Exemplar:
-    """Of 2.0, written anew in the 1.0 form."""
+    """Of 2.0, rewritten in the 1.0 form."""
     references: list[int] = []
     bits = time = 0
     for field in read_fields(buffer, start, stop):
@@ -94,7 +94,7 @@ def read_exemplar_by_symbols(buffer: Buffer, start: int, stop: int, symbols: Sym
 
 
 def read_metadata(buffer: Buffer, start: int, stop: int) -> Metadata:
-    """Of 1.0, where it names its family by itself."""
+    """Of 1.0, where the message names its family."""
     family = ""
     for field in read_fields(buffer, start, stop):
         if field.number == 1:
@@ -109,7 +109,7 @@ def read_metadata(buffer: Buffer, start: int, stop: int) -> Metadata:
 def read_metadata_by_symbols(
     buffer: Buffer, start: int, stop: int, symbols: Symbols
 ) -> Metadata | None:
-    """Of 2.0, written anew in the 1.0 form; None when it says nothing."""
+    """Of 2.0, rewritten in the 1.0 form; None when it is empty."""
     kind = help_text = unit = 0
     for field in read_fields(buffer, start, stop):
         if field.number in (1, 3, 4):
@@ -131,7 +131,7 @@ def write_label(label: Label) -> bytes:
 
 
 def pairs_of(references: Sequence[int], symbols: Symbols) -> list[Label]:
-    """Names and values by their numbers in the table of symbols."""
+    """Label names and values by their references into the symbol table."""
     if len(references) % 2:
         raise RefusedError("references of labels that are not in pairs")
     texts = [symbol(reference, symbols) for reference in references]

@@ -1,4 +1,4 @@
-"""Native histograms: kept as they came, but only when their numbers agree with each other. Pure."""
+"""Native histograms: stored as received, after a consistency check of their fields."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Span(NamedTuple):
 
 @dataclass(slots=True)
 class _Side:
-    """The buckets of one sign: where they are, and how much is in them."""
+    """The buckets of one sign: spans and counts."""
 
     name: str
     spans: list[Span] = field(default_factory=list)
@@ -67,8 +67,8 @@ class _Side:
 
 
 @dataclass(slots=True)
-class _Told:
-    """What a histogram says of itself, as far as it can contradict itself."""
+class _HistogramFields:
+    """The fields of a histogram that the consistency check needs."""
 
     floating: bool = False
     count: float = 0
@@ -82,43 +82,43 @@ class _Told:
 
 
 def read_histogram(buffer: Buffer, start: int, stop: int) -> Histogram:
-    """MalformedError when it is none, RefusedError when it contradicts itself."""
-    told = _Told()
+    """Raises MalformedError for other bytes, RefusedError for inconsistent fields."""
+    fields = _HistogramFields()
     for each in read_fields(buffer, start, stop):
-        _take(told, buffer, each)
-    _check(told)
-    return Histogram(told.time, bytes(buffer[start:stop]))
+        _read_field(fields, buffer, each)
+    _check(fields)
+    return Histogram(fields.time, bytes(buffer[start:stop]))
 
 
-def _take(told: _Told, buffer: Buffer, each: Field) -> None:
+def _read_field(fields: _HistogramFields, buffer: Buffer, each: Field) -> None:
     number = each.number
     if number in (_COUNT, _ZERO, _SCHEMA, _TIME, _START, 14):
         expect(each, VARINT, "a number of a histogram")
     elif number in (_FLOAT_COUNT, _FLOAT_ZERO, _SUM, _ZERO_WIDTH):
         expect(each, FIXED64, "a number of a histogram")
     if number == _COUNT:
-        told.count = each.value
+        fields.count = each.value
     elif number == _FLOAT_COUNT:
-        told.count, told.floating = double(buffer, each.start), True
+        fields.count, fields.floating = double(buffer, each.start), True
     elif number == _SUM:
-        told.sum = double(buffer, each.start)
+        fields.sum = double(buffer, each.start)
     elif number == _SCHEMA:
-        told.schema = zigzag(each.value)
+        fields.schema = zigzag(each.value)
     elif number == _ZERO:
-        told.zero = each.value
+        fields.zero = each.value
     elif number == _FLOAT_ZERO:
-        told.zero = double(buffer, each.start)
+        fields.zero = double(buffer, each.start)
     elif number == _TIME:
-        told.time = signed(each.value)
+        fields.time = signed(each.value)
     elif number == _CUSTOM_VALUES:
-        told.custom += packed_doubles(buffer, each, "the custom values of a histogram")
+        fields.custom += packed_doubles(buffer, each, "the custom values of a histogram")
     else:
-        _take_buckets(told, buffer, each)
+        _read_buckets(fields, buffer, each)
 
 
-def _take_buckets(told: _Told, buffer: Buffer, each: Field) -> None:
-    side = told.negative if each.number <= 10 else told.positive
-    place = each.number - (8 if side is told.negative else 11)
+def _read_buckets(fields: _HistogramFields, buffer: Buffer, each: Field) -> None:
+    side = fields.negative if each.number <= 10 else fields.positive
+    place = each.number - (8 if side is fields.negative else 11)
     if place == 0:
         expect(each, LENGTH, "a span of a histogram")
         side.spans.append(_read_span(buffer, each.start, each.stop))
@@ -139,25 +139,25 @@ def _read_span(buffer: Buffer, start: int, stop: int) -> Span:
     return Span(offset, length)
 
 
-def _check(told: _Told) -> None:
-    if told.schema == CUSTOM_BUCKETS:
-        _check_custom(told)
-    elif told.custom:
+def _check(fields: _HistogramFields) -> None:
+    if fields.schema == CUSTOM_BUCKETS:
+        _check_custom(fields)
+    elif fields.custom:
         raise RefusedError("a histogram with custom values and another schema")
-    total = told.negative.total() + told.positive.total() + told.zero
-    if told.floating:
-        return  # rounding may take a little from either side
-    # Observations of NaN are counted and are in no bucket.
-    if total > told.count or (total != told.count and not math.isnan(told.sum)):
+    total = fields.negative.total() + fields.positive.total() + fields.zero
+    if fields.floating:
+        return  # sums of floats are not exact
+    # NaN observations are counted and are in no bucket.
+    if total > fields.count or (total != fields.count and not math.isnan(fields.sum)):
         raise RefusedError("a histogram whose count is not that of its buckets")
 
 
-def _check_custom(told: _Told) -> None:
-    if told.zero or not told.negative.empty:
+def _check_custom(fields: _HistogramFields) -> None:
+    if fields.zero or not fields.negative.empty:
         raise RefusedError("a histogram with custom buckets and others beside them")
-    bounds = [*told.custom, math.inf]
+    bounds = [*fields.custom, math.inf]
     if not all(low < high for low, high in pairwise(bounds)):
         raise RefusedError("a histogram whose custom values do not rise")
-    used = sum(span.offset + span.length for span in told.positive.spans)
+    used = sum(span.offset + span.length for span in fields.positive.spans)
     if used > len(bounds):
         raise RefusedError("a histogram with more custom buckets than custom values")

@@ -1,6 +1,6 @@
-"""Protocol Buffers as bytes: varints and fields, read strictly. No schema belongs here.
+"""The Protocol Buffers wire format: varints and fields, without a schema.
 
-What the standard lets a reader skip is skipped; what cannot be read raises MalformedError.
+Readers skip unknown fields, as the standard allows, and raise MalformedError for everything else.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LENGTH: Final = 2
 FIXED32: Final = 5
 
 _WORD: Final = (1 << 64) - 1
-_MOST_VARINT_BITS: Final = 63  # ten bytes of seven bits
+_MAX_VARINT_BITS: Final = 63  # ten bytes of seven bits
 _SIZES: Final = {FIXED64: 8, FIXED32: 4}
 _DOUBLE: Final = struct.Struct("<d")
 _BITS: Final = struct.Struct("<Q")
@@ -24,11 +24,11 @@ Buffer = bytes | bytearray
 
 
 class MalformedError(Exception):
-    """Bytes that are no message of the kind that they claim to be; nothing of them is kept."""
+    """The bytes are not a message of the announced kind; nothing of them is stored."""
 
 
 class Field(NamedTuple):
-    """One field: a number for varints, else the place of its content in the buffer."""
+    """One field: the value of a varint, or the position of the content in the buffer."""
 
     number: int
     wire: int
@@ -38,7 +38,7 @@ class Field(NamedTuple):
 
 
 def read_varint(buffer: Buffer, at: int, stop: int) -> tuple[int, int]:
-    """The number and where it ends; 64 bits, as every reader of the format cuts it."""
+    """The number, cut to 64 bits as in every implementation, and its end."""
     value = shift = 0
     while at < stop:
         byte = buffer[at]
@@ -47,7 +47,7 @@ def read_varint(buffer: Buffer, at: int, stop: int) -> tuple[int, int]:
         if byte < 0x80:
             return value & _WORD, at
         shift += 7
-        if shift > _MOST_VARINT_BITS:
+        if shift > _MAX_VARINT_BITS:
             raise MalformedError("a number is longer than ten bytes")
     raise MalformedError("the message ends inside a number")
 
@@ -80,7 +80,7 @@ def expect(field: Field, wire: int, name: str) -> None:
 
 
 def double_bits(buffer: Buffer, at: int) -> int:
-    """The bits of a float64, so that no payload of a NaN is lost."""
+    """The bits of a float64, so that NaN payloads are preserved."""
     bits: int = _BITS.unpack_from(buffer, at)[0]
     return bits
 
@@ -91,17 +91,17 @@ def double(buffer: Buffer, at: int) -> float:
 
 
 def signed(value: int) -> int:
-    """An int64 that came as a varint."""
+    """An int64 from its varint."""
     return value - (1 << 64) if value >> 63 else value
 
 
 def zigzag(value: int) -> int:
-    """A sint32 or sint64 that came as a varint."""
+    """A sint32 or sint64 from its varint."""
     return (value >> 1) ^ -(value & 1)
 
 
 def packed_varints(buffer: Buffer, field: Field, name: str) -> Iterator[int]:
-    """The numbers of a repeated field, packed or one by one: readers must take both."""
+    """The numbers of a repeated field, packed or not: readers must accept both."""
     if field.wire == VARINT:
         yield field.value
         return
@@ -134,15 +134,15 @@ def write_varint(value: int) -> bytes:
 
 
 def write_message(number: int, content: bytes) -> bytes:
-    """A field that carries bytes: text or another message."""
+    """A length-delimited field: text or a message."""
     return write_varint(number << 3 | LENGTH) + write_varint(len(content)) + content
 
 
 def write_number(number: int, value: int) -> bytes:
-    """Nothing for zero, as the format has it."""
+    """Empty for zero, the default value."""
     return write_varint(number << 3 | VARINT) + write_varint(value) if value else b""
 
 
 def write_bits(number: int, bits: int) -> bytes:
-    """A float64 by its bits; nothing for zero."""
+    """A float64 by its bits; empty for zero."""
     return write_varint(number << 3 | FIXED64) + _BITS.pack(bits) if bits else b""

@@ -1,4 +1,4 @@
-"""Gathers what one request brings, by the rules that hold for both versions."""
+"""Collects the samples of one request under the rules of both versions."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ _FUTURE: Final = "a time too far in the future"
 _NEGATIVE: Final = "a time before 1970"
 
 
-class Intake:
-    """Gathers one request. `now` and all times are in milliseconds."""
+class RequestAccumulator:
+    """Collects one request. `now` and all times are in milliseconds."""
 
     def __init__(self, limits: Limits, rules: LabelRules, live: LiveSeries, now: int) -> None:
         self.limits = limits
         self.now = now
         self._rules = rules
         self._live = live
-        # However far ahead a sample may be: no day of the archive can hold a later one.
+        # The archive has no day for later times, whatever the limit.
         self._latest = min(now + round(limits.future * 1000), LATEST_TIME)
         self.restart()
 
     def restart(self) -> None:
-        """As if nothing had been read yet."""
+        """Discards everything collected so far."""
         self.refusals = Refusals()
         self._rows: list[Rows] = []
         self._single: list[tuple[int, Sample]] = []
@@ -57,7 +57,7 @@ class Intake:
         return self._live.identify(self._rules.identify(labels), self.now)
 
     def count(self, parts: int) -> None:
-        """Called while reading, so that a request that is too large is not read to its end."""
+        """Called while reading, so that reading stops at a request over the limit."""
         self._parts += parts
         if self._parts > self.limits.samples:
             raise MalformedError(f"the request holds more than {self.limits.samples} samples")
@@ -71,14 +71,13 @@ class Intake:
         self.refusals.add(reason, count, lambda: shown(labels))
 
     def refuse_known(self, reason: str, series: int, count: int) -> None:
-        """Of a series that has a number already."""
+        """Of a series that already has an id."""
         self.refusals.add(reason, count, lambda: shown(self._live.labels_of(series)))
 
     def add_rows(self, rows: Rows, *, refused: bool) -> None:
-        """Plain ones, whose times are not negative: those take another number of bytes.
+        """Adds plain rows, whose times are not negative: a negative time is encoded in more bytes.
 
-        Where some are `refused` the rows of series that may not be stored are left out; whoever
-        found it has said so.
+        `refused`: drop the rows of refused series; the caller has recorded the refusals.
         """
         newest = _newest(rows)
         if refused or newest > self._latest:
@@ -88,7 +87,7 @@ class Intake:
         self._newest = max(self._newest, newest)
 
     def take(self, message: SeriesMessage) -> int:
-        """Adds a series that was read whole; its number, or REFUSED."""
+        """Adds a series that was read field by field; returns its id, or REFUSED."""
         series = self._identify_whole(message)
         if series == REFUSED:
             return REFUSED
@@ -168,5 +167,5 @@ class Intake:
 
 
 def _newest(rows: Rows) -> int:
-    """0 when there are none. What `max` does, without the words around it: requests are small."""
+    """0 without rows. `reduce` has less overhead than `max`, which counts for small requests."""
     return int(np.maximum.reduce(rows.times, initial=0))

@@ -1,4 +1,4 @@
-"""What came out of a request: what is taken, what is refused and why. Plain data."""
+"""The result of decoding a request: accepted data, refusals and their reasons."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from archive.remote_write.native_histogram import Histogram
 from archive.series.labels import Label
 
 REFUSED: Final = -1
-"""In a column of series numbers: this row's series may not be stored."""
-_TOLD_REASONS: Final = 3
+"""In a column of series ids: the series of this row is refused."""
+_MAX_REASONS: Final = 3
 
 
 @dataclass(slots=True)
 class SeriesMessage:
-    """One series of a request, read whole; the labels are as they came."""
+    """One series of a request, read field by field; labels as received."""
 
     labels: list[Label] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     histograms: list[Histogram] = field(default_factory=list)
     exemplars: list[Exemplar] = field(default_factory=list)
     metadata: Metadata | None = None
-    fault: str = ""  # why all of it is refused
-    refused: list[str] = field(default_factory=list)  # why single parts of it are
+    fault: str = ""  # why the whole series is refused
+    refused: list[str] = field(default_factory=list)  # why single samples or messages are refused
 
     @property
     def parts(self) -> int:
@@ -38,7 +38,7 @@ class SeriesMessage:
 
 @dataclass(slots=True)
 class Refusals:
-    """How many of what, and the first of each kind by name."""
+    """Counts by reason, with the first series of each."""
 
     counts: dict[str, int] = field(default_factory=dict)
     examples: dict[str, str] = field(default_factory=dict)
@@ -52,13 +52,13 @@ class Refusals:
         return bool(self.counts)
 
     def __str__(self) -> str:
-        """One line for the sender's log, which shows only its beginning."""
-        told = [
+        """One line for the sender's log, which may truncate it."""
+        reasons = [
             f"{count} x {reason} (first: {self.examples[reason]})"
-            for reason, count in list(self.counts.items())[:_TOLD_REASONS]
+            for reason, count in list(self.counts.items())[:_MAX_REASONS]
         ]
-        more = len(self.counts) - len(told)
-        return "refused " + ", ".join(told) + (f", and {more} more reasons" if more else "")
+        more = len(self.counts) - len(reasons)
+        return "refused " + ", ".join(reasons) + (f", and {more} more reasons" if more else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +70,13 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A request, ready for the log. Empty when nothing of it can be kept."""
+    """A request, ready for the write-ahead log. Empty when nothing of it can be stored."""
 
     batch: Batch
     written: Written
     refusals: Refusals
     newest: int
-    """The time of its newest sample, if it has any."""
+    """The time of the newest sample, if there is one."""
 
     @property
     def empty(self) -> bool:
@@ -85,7 +85,7 @@ class Decoded:
 
 @dataclass(slots=True)
 class Rows:
-    """Samples, column by column; the same order in each."""
+    """Samples in parallel columns."""
 
     series: NDArray[np.int64]
     times: NDArray[np.int64]
@@ -93,7 +93,7 @@ class Rows:
     starts: NDArray[np.int64] | None = None
 
     def put(self, places: slice | Sequence[int], others: Rows) -> None:
-        """These in the place of what is there; they have no starts."""
+        """Overwrites rows with others that have no start timestamps."""
         self.series[places], self.times[places] = others.series, others.times
         self.bits[places] = others.bits
 

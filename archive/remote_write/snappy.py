@@ -1,4 +1,4 @@
-"""The snappy block format, as remote write uses it: the size is looked at before anything grows."""
+"""Decompresses snappy blocks; checks the announced size before allocating memory."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import cramjam
 from archive.remote_write.protobuf import MalformedError, read_varint
 
 SLACK = 64
-"""Bytes behind the content that a reader of whole words may touch."""
-_KEPT = 4 << 20
+"""Padding behind the content for readers of 8-byte words."""
+_BUFFER_SIZE = 4 << 20
 
 
 class Unpacker:
-    """Unpacks one body after the other, usually into the same memory."""
+    """Decompresses bodies, usually into the same buffer."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept = bytearray(_KEPT + SLACK)
+    def __init__(self, max_size: int) -> None:
+        self._max_size = max_size
+        self._buffer = bytearray(_BUFFER_SIZE + SLACK)
 
     def unpack(self, bodies: Sequence[bytes]) -> tuple[bytearray, list[int]]:
-        """One behind the other: the memory, and where each ends; good until the next call."""
+        """Decompresses back to back: the buffer and the end of each body; valid until the next call."""
         ends = list(accumulate(map(self.size_of, bodies)))
-        memory = self._kept if ends[-1] <= _KEPT else bytearray(ends[-1] + SLACK)
+        memory = self._buffer if ends[-1] <= _BUFFER_SIZE else bytearray(ends[-1] + SLACK)
         begin = 0
         for body, end in zip(bodies, ends, strict=True):
             _unpack(body, memoryview(memory)[begin:end])
@@ -32,13 +32,13 @@ class Unpacker:
         return memory, ends
 
     def size_of(self, body: bytes) -> int:
-        """What the body says it unpacks to; refused when that is more than we take."""
+        """The announced decompressed size. Raises MalformedError above the limit."""
         try:
             size, _ = read_varint(body, 0, min(len(body), 5))
         except MalformedError:
             raise MalformedError("the body is no snappy block: it has no size") from None
-        if size > self._most:
-            raise MalformedError(f"the body unpacks to {size} bytes, more than {self._most}")
+        if size > self._max_size:
+            raise MalformedError(f"the body unpacks to {size} bytes, more than {self._max_size}")
         return size
 
 

@@ -1,4 +1,4 @@
-"""Many places of a buffer read at once: whole words by numpy, and the times that stand in them."""
+"""Reads 8-byte words and varint timestamps at many positions of a buffer with numpy."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Words = NDArray[np.uint64]
 Places = NDArray[np.int64]
 
 WORD: Final = 8
-"""Bytes of it."""
+"""Bytes of a word."""
 TIME_SIZE: Final = 6
-"""Bytes of a time in milliseconds as a varint, from the year 1971 to 2109."""
+"""Bytes of a varint time in milliseconds, for the years 1971 to 2109."""
 
-# A word that ends with the tag of a field and a varint of six bytes; the first byte is anything.
+# Mask of a word that ends with a field tag and a varint of six bytes; the first byte is free.
 _TAG_AND_TIME: Final = np.uint64(0x80_80_80_80_80_80_FF_00)
 _CONTINUED: Final = 0x00_80_80_80_80_80_00_00
-# The six groups of seven bits, then three of fourteen, as they move together.
+# Masks to join six groups of seven bits, first to three groups of fourteen.
 _EVEN: Final = np.uint64(0x00_7F_00_7F_00_7F)
 _ODD: Final = np.uint64(0x7F_00_7F_00_7F_00)
 _PAIRS: Final = tuple(np.uint64(0x3FFF << 16 * place) for place in range(3))
@@ -29,7 +29,7 @@ _ONE, _TWO, _FOUR, _SIXTEEN = (np.uint64(count) for count in (1, 2, 4, 16))
 
 
 def words_of(buffer: Buffer) -> Words:
-    """A word beginning at every byte; the last ones need bytes to spare behind the content."""
+    """A word at every byte offset; the buffer needs padding behind the content."""
     return np.ndarray((len(buffer) - 7,), _LITTLE, buffer=buffer, strides=(1,))
 
 
@@ -50,7 +50,7 @@ def end_in_time(words: Words, tag: int) -> NDArray[np.bool_]:
 
 
 def time_in(word: int) -> int:
-    """What `times_in` finds, of one word."""
+    """`times_in` for one word."""
     time = 0
     for group in range(TIME_SIZE):
         time |= (word >> 8 * group + 16 & 0x7F) << 7 * group
@@ -58,5 +58,5 @@ def time_in(word: int) -> int:
 
 
 def ends_in_time(word: int, tag: int) -> bool:
-    """What `end_in_time` tells, of one word."""
+    """`end_in_time` for one word."""
     return word & int(_TAG_AND_TIME) == _CONTINUED | tag << 8

@@ -1,6 +1,6 @@
-"""Labels as an identity: checked, sorted, without the replica label. Pure.
+"""The canonical label set of a series: validated, sorted, without the replica label.
 
-A series that breaks a rule is refused by itself; the rest of its request is kept.
+A series that breaks a rule is refused alone; the rest of its request is stored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Labels = tuple[Label, ...]
 
 
 class RefusedError(Exception):
-    """Why a series or a part of it can never be stored; the text names the rule."""
+    """A series, sample or message cannot be stored; the text names the broken rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class LabelRules:
-    """What a label set must be like; `replica` is the label that is folded away, or empty."""
+    """The rules of a label set; `replica` is the label to remove, or empty."""
 
-    most: int
-    most_bytes: int
+    max_labels: int
+    max_bytes: int
     replica: str
 
     @classmethod
@@ -44,9 +44,9 @@ class LabelRules:
         return cls(limits.labels, limits.label_bytes, replica)
 
     def identify(self, given: Sequence[Label]) -> Identity:
-        """The labels in canonical form. Unsorted ones are sorted: some senders do not."""
-        if len(given) > self.most:
-            raise RefusedError(f"more than {self.most} labels")
+        """The canonical labels. Sorts them, because some senders do not."""
+        if len(given) > self.max_labels:
+            raise RefusedError(f"more than {self.max_labels} labels")
         named = dict(given)
         if len(named) != len(given):
             raise RefusedError("a label is given twice")
@@ -56,11 +56,11 @@ class LabelRules:
         if not named.get(NAME):
             raise RefusedError("no metric name")
         if "" in named.values():
-            # A label without a value is the same as no label: Prometheus' data model says so.
+            # In Prometheus' data model an empty label is the same as no label.
             named = {name: value for name, value in named.items() if value}
         labels = tuple(sorted(named.items()))
-        if sum(map(len, chain.from_iterable(labels))) > self.most_bytes:
-            raise RefusedError(f"more than {self.most_bytes} characters of labels")
+        if sum(map(len, chain.from_iterable(labels))) > self.max_bytes:
+            raise RefusedError(f"more than {self.max_bytes} characters of labels")
         return Identity(labels, replica)
 
 
@@ -76,7 +76,7 @@ def not_utf_8() -> NoReturn:
 
 
 def shown(labels: Sequence[Label]) -> str:
-    """The series for a message to people: on one line, cut when long."""
+    """The series for a log or error message: one line, truncated."""
     first = labels[:_SHOWN_LABELS]
     metric = next((value for name, value in first if name == NAME), "")
     rest = ",".join(f'{name}="{value}"' for name, value in first if name != NAME)

@@ -1,4 +1,4 @@
-"""Which series are alive: seen within two hours. Bounds the new ones, and what is remembered."""
+"""Live series: those with samples in the last two hours. Enforces `limits.live_series`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from archive.series.labels import Identity, Label, Labels, RefusedError
 
 LIVE_MILLISECONDS: Final = 2 * 3_600_000
 _RECOUNT_MILLISECONDS: Final = 10_000
-_FIRST_ROOM: Final = 1024
+_INITIAL_CAPACITY: Final = 1024
 
 
-class SeriesNumbers(Protocol):
-    """The numbers of all series ever seen; the write-ahead log's table is one."""
+class SeriesIds(Protocol):
+    """The ids of all series; the write-ahead log's series table implements it."""
 
     def __len__(self) -> int: ...
 
@@ -33,27 +33,27 @@ class SeriesNumbers(Protocol):
 
 
 class LiveSeries:
-    """Numbers for series, as long as not too many are alive. Times in milliseconds."""
+    """Assigns series ids up to the limit of live series. Times in milliseconds."""
 
-    def __init__(self, numbers: SeriesNumbers, most: int) -> None:
+    def __init__(self, numbers: SeriesIds, max_series: int) -> None:
         self._numbers = numbers
-        self._most = most
-        self._seen: NDArray[np.int64] = np.zeros(_FIRST_ROOM, np.int64)
+        self._max_series = max_series
+        self._seen: NDArray[np.int64] = np.zeros(_INITIAL_CAPACITY, np.int64)
         self._counted = 0
         self._counted_at = -_RECOUNT_MILLISECONDS
 
     @property
-    def room(self) -> int:
-        """Label sets that may be remembered: one series may come with its labels in any order."""
-        return 2 * self._most
+    def cache_limit(self) -> int:
+        """Maximum cached label sets: a series may arrive with labels in several orders."""
+        return 2 * self._max_series
 
     def identify(self, identity: Identity, now: int) -> int:
-        """Raises RefusedError for a new one when there is no room."""
+        """Raises RefusedError for a new series above the limit."""
         found = self._numbers.find(identity.labels, identity.replica)
         if found is not None:
             return found
-        if len(self._numbers) >= self._most and self._recounted(now) >= self._most:
-            raise RefusedError(f"more than {self._most} live series (limits.live_series)")
+        if len(self._numbers) >= self._max_series and self._recounted(now) >= self._max_series:
+            raise RefusedError(f"more than {self._max_series} live series (limits.live_series)")
         self._counted += 1
         return self._numbers.identify(identity.labels, identity.replica)
 
@@ -62,24 +62,24 @@ class LiveSeries:
 
     def mark(self, series: NDArray[np.int64], now: int) -> None:
         if len(self._numbers) > len(self._seen):
-            room = np.zeros(max(2 * len(self._seen), len(self._numbers)), np.int64)
-            room[: len(self._seen)] = self._seen
-            self._seen = room
+            cache_limit = np.zeros(max(2 * len(self._seen), len(self._numbers)), np.int64)
+            cache_limit[: len(self._seen)] = self._seen
+            self._seen = cache_limit
         self._seen[series] = now
 
     def seen(self, first: int, end: int) -> int:
-        """How many of these numbers were seen since the start."""
+        """How many of these ids had samples since the start."""
         return int(np.count_nonzero(self._seen[first:end]))
 
     def alive(self, now: int) -> NDArray[np.bool_]:
-        """By number; those behind the end are not alive."""
+        """By series id; ids beyond the end are not alive."""
         return self._seen > now - LIVE_MILLISECONDS
 
     def count(self, now: int) -> int:
         return int(np.count_nonzero(self.alive(now)))
 
     def _recounted(self, now: int) -> int:
-        """Not for every new series: a flood of them must not make each one dear."""
+        """Recounts at most every ten seconds, so that many new series stay cheap."""
         if now - self._counted_at >= _RECOUNT_MILLISECONDS:
             self._counted, self._counted_at = self.count(now), now
         return self._counted

@@ -1,6 +1,6 @@
-"""The series that this data folder knows: their numbers, and their labels in little memory.
+"""The series table of a data folder: ids and labels, in little memory.
 
-A name and value is kept once however many series have it; a series is the numbers of its pairs.
+Each pair of label name and value is stored once; a series is the list of its pair ids.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from archive.batch import SeriesDefinition
 Pair = tuple[str, str]
 Labels = tuple[Pair, ...]
 
-# No label has an empty name, so the replica can stand among the pairs under it.
+# Labels have no empty names, so this name marks the replica among the pairs.
 _REPLICA = ""
 _HOLE = b""
 
 
 class SeriesConflictError(ValueError):
-    """One number for two series, or numbers out of order."""
+    """One id for two series, or ids out of order."""
 
 
 class SeriesTable:
-    """Only grows. One thread adds; others may read what was there when they began."""
+    """Append-only. One thread adds; other threads may read existing entries."""
 
     def __init__(self) -> None:
         self._pairs: list[Pair] = []
@@ -33,12 +33,12 @@ class SeriesTable:
         self._ids: dict[bytes, int] = {}
 
     def __len__(self) -> int:
-        """The number that the next new series gets."""
+        """The id of the next new series."""
         return len(self._keys)
 
     @property
     def known(self) -> int:
-        """How many series there are: numbers that were skipped are none."""
+        """The number of series, without skipped ids."""
         return len(self._ids)
 
     def find(self, labels: Labels, replica: str = "") -> int | None:
@@ -51,13 +51,13 @@ class SeriesTable:
         return self._ids.get(_key(known))
 
     def identify(self, labels: Labels, replica: str = "") -> int:
-        """The number of this series; a new one when it was never seen."""
+        """The id of this series; a new id for a new series."""
         key = _key([self._pair_number(pair) for pair in ((_REPLICA, replica), *labels)])
         found = self._ids.get(key)
         return self._add(key) if found is None else found
 
     def definition(self, series: int) -> SeriesDefinition:
-        """KeyError when there is none of that number."""
+        """Raises KeyError for an unknown id."""
         key = self._keys[series] if 0 <= series < len(self._keys) else _HOLE
         if not key:
             raise KeyError(series)
@@ -70,7 +70,7 @@ class SeriesTable:
                 yield self.definition(series)
 
     def adopt(self, definitions: Iterable[SeriesDefinition]) -> None:
-        """Take over what was numbered elsewhere; what is known already is only compared."""
+        """Adds series with given ids; checks those that are present."""
         for each in definitions:
             if each.id > len(self._keys):
                 raise SeriesConflictError(f"series {each.id} before series {len(self._keys)}")
@@ -80,9 +80,9 @@ class SeriesTable:
             self._adopt(each.id, key)
 
     def adopt_rows(self, ids: list[int], rows: list[bytes]) -> None:
-        """The same for many at once, where numbers may be missing because they were lost.
+        """`adopt` for many series, where ids may be missing because they were lost.
 
-        A row is made of numbers that `pair_numbers` gave.
+        A row consists of ids from `pair_numbers`.
         """
         if ids and self._are_new(ids, rows):
             self.skip_to(ids[0])
@@ -93,7 +93,7 @@ class SeriesTable:
             self._adopt(series, key)
 
     def _are_new(self, ids: list[int], rows: list[bytes]) -> bool:
-        """As they are at a start, which is where many come at once."""
+        """The common case at a start, where many series are loaded at once."""
         in_a_row = ids == list(range(ids[0], ids[0] + len(ids)))
         distinct = len(set(rows)) == len(rows)
         return ids[0] >= len(self) and in_a_row and distinct and self._ids.keys().isdisjoint(rows)
@@ -102,7 +102,7 @@ class SeriesTable:
         return [self._pair_number(pair) for pair in pairs]
 
     def rows(self, first: int, end: int) -> tuple[list[int], list[bytes]]:
-        """Numbers and rows of the series from `first` to before `end`, without the skipped."""
+        """Ids and rows of the series from `first` to before `end`, without skipped ids."""
         ids = [series for series in range(first, end) if self._keys[series]]
         return ids, [self._keys[series] for series in ids]
 
@@ -110,7 +110,7 @@ class SeriesTable:
         return [self._pairs[number] for number in numbers]
 
     def skip_to(self, series: int) -> None:
-        """Numbers that were given away but are not known any more must never be given again."""
+        """Skips ids that were assigned and lost: they must never be assigned again."""
         self._keys.extend([_HOLE] * (series - len(self._keys)))
 
     def _adopt(self, series: int, key: bytes) -> None:
@@ -127,14 +127,14 @@ class SeriesTable:
     def _add(self, key: bytes) -> int:
         series = len(self._keys)
         self._ids[key] = series
-        # Last, because the writer of the log takes everything that stands in the list.
+        # Last, because the log writer takes everything in the list.
         self._keys.append(key)
         return series
 
     def _pair_number(self, pair: Pair) -> int:
         number = self._pair_numbers.get(pair)
         if number is None:
-            # What cannot be written must fail here, for one series, and not later for a group.
+            # A label that cannot be encoded must fail here for one series, not later for a group.
             for text in pair:
                 text.encode()
             number = len(self._pairs)

@@ -1,4 +1,4 @@
-"""The archive's settings: what may stand in its file, checked by the time anything runs."""
+"""The archive's settings and their validation."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class ArchiveSettings:
     web: WebSettings = setting(WebSettings(), "The HTTP server: remote write and metrics.")
     bearer_tokens: Mapping[str, Path] = setting(
         {},
-        "Senders by name, each with the file that holds its bearer token. A token is as good as a user of the web configuration file.",
+        "Senders by name, each with the file of its bearer token. A token grants the same access as a user of the web configuration file.",
     )
     replica_label: str = setting(
         "__replica__",
-        "Label that tells the replicas of a highly available pair apart: it leaves the identity of a series, and one replica is chosen per series and hour. Empty: none.",
+        "Label that distinguishes the replicas of a highly available pair. The archive removes it from the series and selects one replica per series and hour. Empty: none.",
     )
     quarantine: Size = setting(
         64 * 1024**2,
-        "Most bytes of refused requests kept in DATA/quarantine for a person to look at; the oldest go first, 0B keeps none.",
+        "Maximum size of the refused requests kept in DATA/quarantine for inspection; the oldest are deleted first, 0B keeps none.",
         minimum=0,
     )
-    limits: Limits = setting(Limits(), "How much one request may ask for.")
+    limits: Limits = setting(Limits(), "Limits of requests and senders.")
     wal: WalSettings = setting(WalSettings(), "The write-ahead log.")
-    publish: PublishSettings = setting(PublishSettings(), "From the log to Parquet.")
+    publish: PublishSettings = setting(PublishSettings(), "Publication of the log as Parquet.")
     log: LogSettings = setting(LogSettings(), "The log on stderr.")
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ class ArchiveSettings:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it."""
+    """Whether only this host can reach it."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -1,6 +1,6 @@
-"""Where the archive's settings come from: the file, then the environment, then flags.
+"""Loads the archive's settings from the file, then the environment, then flags.
 
-A mistake is told in the words of whoever made it: the file and key, the variable or the flag.
+A configuration error names its origin: the file and key, the variable or the flag.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from streamgauge.serving.settings.loader import (
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """One setting that did not come from the file, and how an error calls whoever said it."""
+class _Override:
+    """One setting from the environment or a flag, and how an error names its origin."""
 
     key: str
     value: object = field(repr=False)
@@ -41,7 +41,7 @@ class _Said:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was said on the command line and in the environment."""
+    """The command line and the environment."""
 
     config: Path | None
     flags: Mapping[str, str | None]
@@ -52,27 +52,27 @@ class Options:
         return str(self.config) if self.config else "flags and defaults"
 
     def load(self) -> ArchiveSettings:
-        """Reads the file, so it blocks; raises SettingsError."""
-        said = list(self._said())
+        """Reads the file: blocks, and raises SettingsError."""
+        overrides = list(self._overrides())
         mapping = merge(
             load_yaml(self.config) if self.config else {},
             self._variables(),
-            *(each.as_mapping() for each in said),
+            *(each.as_mapping() for each in overrides),
         )
         try:
             settings = build(ArchiveSettings, mapping, self._where)
         except SettingsError as error:
             if error.file != self._where:
                 raise
-            raise self.mistake(error.key, error.reason) from error
+            raise self.configuration_error(error.key, error.reason) from error
         return _beside(settings, self.config.parent if self.config else Path())
 
-    def mistake(self, key: str, reason: str) -> SettingsError:
-        """An error about a setting, in the words of whoever set it."""
-        # The last word counts, so the last one who spoke made the mistake.
-        for said in reversed(list(self._said())):
-            if said.key == key:
-                return SettingsError(*said.place, reason)
+    def configuration_error(self, key: str, reason: str) -> SettingsError:
+        """An error that names where the setting came from."""
+        # The last override applies, so it is the origin of the error.
+        for override in reversed(list(self._overrides())):
+            if override.key == key:
+                return SettingsError(*override.place, reason)
         if self.config is None:
             for flag in FLAGS:
                 if flag.key == key:
@@ -84,19 +84,19 @@ class Options:
         return str(self.config) if self.config else "settings"
 
     def _variables(self) -> dict[str, object]:
-        """Settings without a flag of their own: STREAMGAUGE_ARCHIVE_LIMITS__SERIES."""
+        """Settings without a flag, such as STREAMGAUGE_ARCHIVE_LIMITS__SERIES."""
         ours = (*(flag.variable for flag in FLAGS), CONFIG_VARIABLE)
         return environment_overrides(ArchiveSettings, self.environ, PREFIX, other=ours)
 
-    def _said(self) -> Iterator[_Said]:
+    def _overrides(self) -> Iterator[_Override]:
         for flag in FLAGS:
             text = variable_text(self.environ, flag.variable)
             if text is not None:
-                yield _Said(flag.key, flag.from_text(text), (ENVIRONMENT, flag.variable))
+                yield _Override(flag.key, flag.from_text(text), (ENVIRONMENT, flag.variable))
         for flag in FLAGS:
             value = self.flags.get(flag.name)
             if value is not None:
-                yield _Said(flag.key, flag.absolute(value), (flag.text, ""))
+                yield _Override(flag.key, flag.absolute(value), (flag.text, ""))
 
 
 def read_options(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
@@ -105,7 +105,7 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
 
 
 def _beside(settings: ArchiveSettings, folder: Path) -> ArchiveSettings:
-    """Relative paths in the file are relative to the file, wherever the archive was started."""
+    """Resolves relative paths of the file against the folder of the file."""
     web = settings.web
     return replace(
         settings,

@@ -1,4 +1,4 @@
-"""How large the write-ahead log lets a segment and a group become, and what it leaves free."""
+"""Settings of the write-ahead log."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from streamgauge.serving.settings.loader import Duration, Size, setting
 class WalSettings:
     segment_size: Size = setting(
         128 * 1024**2,
-        "Size at which a segment of the write-ahead log is closed; it also is at each full hour.",
+        "Size at which a segment of the write-ahead log is closed; it is also closed at each full hour.",
         minimum=4096,
     )
     reserve: Size = setting(
         256 * 1024**2,
-        "Free space on the disk below which samples are refused for the time being (503), so that publishing still has room to work.",
+        "Free disk space below which requests get 503, so that publishing has space to work.",
         minimum=0,
     )
-    retry: Duration = setting(
-        1.0, "Time after which a disk that failed is tried again.", minimum=0.01
-    )
+    retry: Duration = setting(1.0, "Time until the next attempt after a disk error.", minimum=0.01)

@@ -1,4 +1,4 @@
-"""The one door to pyarrow, which carries no types: everybody else imports it from here."""
+"""pyarrow for the archive. pyarrow has no type stubs, so only this module imports it directly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 __all__ = ["Array", "FileSystem", "Table", "pa", "pafs", "pc", "pq"]
 
-# For the reader's eye: to the type checker these are all Any.
+# For readers only: the type checker sees Any.
 Table: TypeAlias = Any
 Array: TypeAlias = Any
 FileSystem: TypeAlias = Any

@@ -1,4 +1,4 @@
-"""Rows of `samples/` back to samples, bit by bit."""
+"""Decodes rows of `samples/` to samples without loss."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from archive.tables.schema import STALE_BITS
 
 
 def samples_of(table: Table) -> tuple[Samples, list[str]]:
-    """The samples of some rows, row by row and in the order of time, and the replicas' names."""
+    """The samples of the rows, in row and time order, and the replica names."""
     columns = {name: one_array(table, name) for name in table.column_names}
     replica, replicas = _codes(columns["replica"])
     counts, stale_counts = _lengths(columns["ts"]), _lengths(columns["stale"])
-    # Values first, markers behind them: that is the order in which the columns are read.
+    # Values first, then stale markers, in the order of the columns.
     row = np.concatenate(
         [np.repeat(np.arange(len(replica)), each) for each in (counts, stale_counts)]
     )
@@ -34,7 +34,7 @@ def samples_of(table: Table) -> tuple[Samples, list[str]]:
 
 
 def value_lists(table: Table) -> tuple[Floats, Int64s]:
-    """All values of some rows, and how many belong to each row."""
+    """All values of the rows, and the number of values of each row."""
     columns = {name: one_array(table, name) for name in ("ts", "scale", "iv", "fv")}
     counts = _lengths(columns["ts"])
     return _value_bits(columns, counts).view(np.float64), counts
@@ -46,9 +46,9 @@ def hours_of(column: Array) -> Int64s:
 
 
 def one_array(table: Table, name: str) -> Array:
-    """The whole column in one piece, names as codes."""
+    """The whole column as one array; strings are dictionary-encoded."""
     column = table.column(name)
-    if pa.types.is_string(column.type):  # whoever wrote the file kept no dictionary
+    if pa.types.is_string(column.type):  # a file of another writer, without a dictionary
         column = column.dictionary_encode()
     if pa.types.is_dictionary(column.type):
         column = column.unify_dictionaries()
@@ -56,7 +56,7 @@ def one_array(table: Table, name: str) -> Array:
 
 
 def _codes(column: Array) -> tuple[Int32s, list[str]]:
-    """Codes into a list of names whose first is the empty one."""
+    """Codes into a list of names that begins with the empty name."""
     names = column.dictionary.to_pylist()
     ordered = ["", *(name for name in names if name)]
     place = np.array([ordered.index(name) for name in names], np.int32)

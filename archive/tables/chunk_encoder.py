@@ -1,4 +1,4 @@
-"""One row per series and hour: how samples become the columns of `samples/`."""
+"""Encodes samples as rows of `samples/`: one row per series and hour."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from archive.tables.schema import HOUR_MS, SAMPLES_SCHEMA, STALE_BITS
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """Samples cut into chunks: the values of all of them in a row, stale markers apart."""
+    """Samples in chunks: the concatenated values of all chunks, stale markers separately."""
 
-    series: Int32s  # one entry per chunk, as the next five
+    series: Int32s  # one entry per chunk, like the next five
     hours: Int64s
     replica: Int32s
-    counts: Int64s  # of values, which is 0 where there are only stale markers
+    counts: Int64s  # values; 0 for a chunk of stale markers only
     stale_counts: Int64s
     has_starts: Mask
-    times: Int64s  # one entry per value, as the next two
+    times: Int64s  # one entry per value, like the next two
     bits: Bits
     starts: Int64s | None
-    stale_times: Int64s  # one entry per marker
+    stale_times: Int64s  # one entry per stale marker
 
     @property
     def values(self) -> Floats:
@@ -46,7 +46,7 @@ class Chunks:
 
 
 def cut(samples: Samples) -> Chunks:
-    """`samples` are in the order of series, hour and time; a chunk has one replica."""
+    """`samples` are sorted by series, hour and time; a chunk has one replica."""
     hours = samples.times - samples.times % HOUR_MS
     firsts = run_starts(samples.series, hours)
     stale = samples.bits == np.uint64(STALE_BITS)
@@ -70,7 +70,7 @@ def cut(samples: Samples) -> Chunks:
 
 
 def rows(chunks: Chunks, metrics: Array, replicas: Sequence[str]) -> Table:
-    """The table of SAMPLES_SCHEMA; `metrics` has the name of each chunk's metric."""
+    """A table of SAMPLES_SCHEMA; `metrics` is the metric name of each chunk."""
     scales = _scales(chunks)
     whole = scales != NOT_DECIMAL
     each_whole = np.repeat(whole, chunks.counts)
@@ -95,7 +95,7 @@ def rows(chunks: Chunks, metrics: Array, replicas: Sequence[str]) -> Table:
 
 
 def _scales(chunks: Chunks) -> Int64s:
-    """An empty chunk counts as whole numbers: an empty list needs no floats."""
+    """The scale of each chunk; 0 for an empty one."""
     scales = np.zeros(len(chunks), np.int64)
     filled = chunks.counts > 0
     starts = np.concatenate(([0], np.cumsum(chunks.counts)))[:-1][filled]
@@ -118,7 +118,7 @@ def _start_lists(chunks: Chunks) -> Array:
 
 
 def _lists(name: str, items: Array, counts: Int64s, present: Mask | None = None) -> Array:
-    """A list column; a row that is not present is null and owns none of the items."""
+    """A list column; a row that is not present is null and has no items."""
     owned = counts if present is None else np.where(present, counts, 0)
     offsets = np.concatenate(([0], np.cumsum(owned))).astype(np.int32)
     mask = None if present is None else pa.array(~present)

@@ -1,4 +1,4 @@
-"""Which values are whole numbers after a shift of the decimal point, with nothing lost."""
+"""Finds values that are integers after a decimal shift, without loss."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _POWERS: Floats = np.array([10.0**scale for scale in range(MAX_SCALE + 1)])
 
 
 def decimal_scales(values: Floats, starts: Int64s) -> Int64s:
-    """The least scale of each run that keeps every bit of it, or NOT_DECIMAL.
+    """The smallest lossless scale of each chunk, or NOT_DECIMAL.
 
-    `starts` are the beginnings of the runs; no run is empty.
+    `starts` are the first positions of the chunks; no chunk is empty.
     """
     if len(starts) == 0:
         return np.empty(0, np.int64)
@@ -32,17 +32,17 @@ def decimal_scales(values: Floats, starts: Int64s) -> Int64s:
 
 
 def shifted(values: Floats, scales: Int64s) -> Int64s:
-    """The whole numbers that stand for the values; `scales` has one entry per value."""
+    """The integers that encode the values; `scales` has one entry per value."""
     return np.rint(values * _POWERS[scales]).astype(np.int64)
 
 
 def unshifted(whole: Int64s, scales: Int64s) -> Floats:
-    """What a reader does: one division of two exact numbers, correctly rounded."""
+    """Decodes like a reader: one correctly rounded division of two exact numbers."""
     return whole / _POWERS[scales]
 
 
 def _confirmed(values: Floats, starts: Int64s, scales: Int64s) -> Int64s:
-    """A value that fits at its own scale may be too large at the scale of its neighbours."""
+    """Checks again: a value that fits its own scale may overflow at the scale of its chunk."""
     each = np.repeat(scales, np.diff(np.append(starts, len(values))))
     moved = np.flatnonzero(each > 0)
     if len(moved) == 0:
@@ -57,11 +57,11 @@ def _is_exact(values: Floats, scale: int) -> Mask:
 
 
 def _round_trips(values: Floats, power: Floats | np.float64) -> Mask:
-    with np.errstate(over="ignore"):  # the largest floats times a power: not whole, and said so
+    with np.errstate(over="ignore"):  # an overflow is not an integer, and is rejected below
         whole = np.rint(values * power)
     small = np.abs(whole) <= MAX_WHOLE
     whole[~small] = 0
-    # By way of integers, as a reader does: that is where minus zero would lose its sign.
+    # Through integers, like a reader, which detects the lost sign of minus zero.
     back = whole.astype(np.int64) / power
     same: Mask = back.view(np.uint64) == np.ascontiguousarray(values).view(np.uint64)
     return small & same

@@ -1,4 +1,4 @@
-"""What `hourly/` says about neighbouring hours: the value before a chunk, and who comes after it."""
+"""Values of neighbouring hours from `hourly/`: the one before a chunk, and the chunks after it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from archive.tables.schema import HOUR_MS, HOURLY_SCHEMA, LOOKBACK_HOURS, day_na
 from archive.tables.storage import Storage
 
 _COLUMNS: Final = ("series", "hour", "last")
-# About 100 MB. A scan goes back or forth over a day, hour by hour.
+# About 100 MB. A scan covers at most a day before or after.
 _ROWS_HELD: Final = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class LastValues:
-    """Of one hour: the series that have a number in it, sorted, and their last one."""
+    """The last value of each series of one hour; series are sorted."""
 
     series: Int32s
     last: Floats
@@ -31,7 +31,7 @@ class LastValues:
         return len(self.series)
 
     def of(self, wanted: Int32s) -> Floats:
-        """NaN for a series that has none here."""
+        """NaN for a series without a value."""
         if len(self.series) == 0:
             return np.full(len(wanted), np.nan)
         place = np.minimum(np.searchsorted(self.series, wanted), len(self.series) - 1)
@@ -39,17 +39,17 @@ class LastValues:
 
 
 class HourlyHistory:
-    """The published hours, overlaid with those that this publication is about to write."""
+    """The published hours, overlaid with those of the current publication."""
 
     def __init__(self, storage: Storage, manifest: Manifest) -> None:
         self._storage = storage
         self._manifest = manifest
         self._fresh: dict[int, list[Table]] = {}
-        self._files: dict[str, Table] = {}  # oldest first, as the next
+        self._files: dict[str, Table] = {}  # oldest first, like the next
         self._hours: dict[int, LastValues] = {}
 
     def add(self, hour: int, rows: Table) -> None:
-        """Rows of HOURLY_SCHEMA that replace the published ones of their series in this hour."""
+        """Adds rows of HOURLY_SCHEMA that replace the published rows of their series in this hour."""
         self._fresh.setdefault(hour, []).append(rows)
         self._hours.pop(hour, None)
 
@@ -63,14 +63,14 @@ class HourlyHistory:
     def hour(self, hour: int) -> LastValues:
         if hour not in self._hours:
             self._hours[hour] = self._last_values(hour)
-            _let_go(self._hours)
+            _evict(self._hours)
         return self._hours[hour]
 
     def _last_values(self, hour: int) -> LastValues:
         published = [
             self._read(entry.path, hour) for entry in self._day(hour).hourly if hour in entry.hours
         ]
-        # What comes later counts: a published row that a fresh one replaces is overwritten.
+        # Later rows win: a new row replaces the published one.
         table = pa.concat_tables(
             [HOURLY_SCHEMA.empty_table().select(_COLUMNS), *published]
             + [each.select(_COLUMNS) for each in self._fresh.get(hour, ())]
@@ -78,7 +78,7 @@ class HourlyHistory:
         return _last_values(table)
 
     def before(self, hour: int, series: Int32s) -> Floats:
-        """The newest number of each series in the hours before, NaN where there is none."""
+        """The newest value of each series in the hours before; NaN without one."""
         found = np.full(len(series), np.nan)
         for earlier in range(hour - HOUR_MS, hour - (LOOKBACK_HOURS + 1) * HOUR_MS, -HOUR_MS):
             missing = np.flatnonzero(np.isnan(found))
@@ -89,7 +89,7 @@ class HourlyHistory:
         return found
 
     def followers(self, hour: int, series: Int32s) -> dict[int, Int32s]:
-        """For each later hour, the series whose next number after `hour` is in it."""
+        """For each later hour, the series whose next value after `hour` is in it."""
         found: dict[int, Int32s] = {}
         for later in range(hour + HOUR_MS, hour + (LOOKBACK_HOURS + 1) * HOUR_MS, HOUR_MS):
             if len(series) == 0:
@@ -110,19 +110,19 @@ class HourlyHistory:
     def _read(self, path: str, hour: int) -> Table:
         if path not in self._files:
             self._files[path] = read_table(self._storage, path, _COLUMNS)
-            _let_go(self._files)
+            _evict(self._files)
         table = self._files[path]
         return table.filter(pa.array(hours_of(one_array(table, "hour")) == hour))
 
 
-def _let_go(held: dict[Any, Any]) -> None:
-    """The oldest first, but never the newest."""
+def _evict(held: dict[Any, Any]) -> None:
+    """Evicts the oldest entries, but never the newest."""
     while len(held) > 1 and sum(map(len, held.values())) > _ROWS_HELD:
         del held[next(iter(held))]
 
 
 def _last_values(table: Table) -> LastValues:
-    """Chunks without a number are no neighbours: one has to look further."""
+    """Skips chunks without a value, since the search must go on behind them."""
     series = one_array(table, "series").to_numpy()
     last = one_array(table, "last").fill_null(np.nan).to_numpy(zero_copy_only=False)
     order = np.argsort(series, kind="stable")

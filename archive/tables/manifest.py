@@ -1,6 +1,6 @@
-"""The manifest: which files are the archive, what is in them, and which part of the log they hold.
+"""The manifest: the files of the archive, their content, and the published part of the log.
 
-Values that never change; a publication makes a new one from the old one.
+Immutable; a publication derives a new manifest from the old one.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from archive.tables.schema import FORMAT_VERSION
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileEntry:
-    """One Parquet file as it must be found."""
+    """One Parquet file, with its expected size and checksum."""
 
     path: str
     size: int
     sha256: str
     rows: int
-    hours: tuple[int, ...] = ()  # the starts of the hours in it, in milliseconds; of days' files
+    hours: tuple[int, ...] = ()  # start of each hour in it, in milliseconds; for files of a day
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HourEntry:
-    """What is published of one hour, over all files."""
+    """The published content of one hour, over all files."""
 
     samples: int
     series: int
     minutes: str  # hexadecimal; bit n is set when the n-th minute of the hour has a sample
-    published: int  # when it was last written, in milliseconds
+    published: int  # time of the last write, in milliseconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class DayEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Covered:
-    """The log's segments whose samples of one hour are published: up to this one, created by then."""
+    """The last log segment of which one hour is published, and its creation time."""
 
     segment: int
     created: int
@@ -61,7 +61,7 @@ class Covered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retired:
-    """A file that no reader should open any more; it is deleted when its grace is over."""
+    """A replaced file; it is deleted after the grace period."""
 
     path: str
     since: int
@@ -73,10 +73,10 @@ class Manifest:
     publication: int = 0
     written: int = 0
     next_series: int = 0
-    least_segment: int = 0  # the log must never again use a lower number
+    least_segment: int = 0  # the log must not use lower numbers again
     series: tuple[FileEntry, ...] = ()
     days: Mapping[str, DayEntry] = field(default_factory=dict)
-    log: str = ""  # the log that `covered` speaks of
+    log: str = ""  # the id of the log that `covered` refers to
     covered: Mapping[int, Covered] = field(default_factory=dict)  # by the hour's start
     retired: tuple[Retired, ...] = ()
 
@@ -86,20 +86,20 @@ class Manifest:
             yield from day.files()
 
     def holds(self, hour: int, segment: int, created: int) -> bool:
-        """Whether a segment's samples of this hour are published.
+        """Whether the samples of a segment in this hour are published.
 
-        A segment that is younger than those which were published is not one of them, whatever its
-        number: then the log has lost its memory and counts anew.
+        A segment newer than the published ones is not covered, whatever its number: the log was
+        lost and has restarted its numbers.
         """
         known = self.covered.get(hour)
         return known is not None and segment <= known.segment and created <= known.created
 
     def of_log(self, log: str) -> Manifest:
-        """What is covered of another log says nothing about this one."""
+        """The manifest for this log; `covered` of another log does not apply."""
         return self if self.log == log else replace(self, log=log, covered={})
 
     def after(self, now: int, **changes: object) -> Manifest:
-        """The next publication; files that it does not name any more are retired."""
+        """The next manifest; files that it no longer contains are retired."""
         new: Manifest = replace(self, publication=self.publication + 1, written=now, **changes)  # type: ignore[arg-type]
         named = {entry.path for entry in new.files()}
         gone = [entry.path for entry in self.files() if entry.path not in named]
@@ -113,6 +113,6 @@ class Manifest:
 def covered_after(
     old: Mapping[int, Covered], hours: Iterable[int], upto: Covered, oldest: int
 ) -> dict[int, Covered]:
-    """`oldest` is the lowest segment that still exists: what only speaks of gone ones is dropped."""
+    """Merges; drops entries of segments below `oldest`, the lowest one that exists."""
     merged = {**old, **dict.fromkeys(hours, upto)}
     return {hour: each for hour, each in sorted(merged.items()) if each.segment >= oldest}

@@ -1,4 +1,4 @@
-"""Manifests on disk: the one with the highest number is the archive. Written last, read first."""
+"""Reads and writes manifests in storage; the highest number is the current one."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from archive.tables.manifest import Manifest
 from archive.tables.schema import FORMAT_VERSION, MANIFEST, manifest_path, manifest_publication
 from archive.tables.storage import Storage, Stored
 
-# Earlier manifests say what was replaced when; more than these nobody asks for.
+# Earlier manifests, kept as a history of replaced files.
 KEPT_MANIFESTS: Final = 20
 LOG_DIGITS: Final = 8
 
 
 class ManifestError(Exception):
-    """The manifest cannot be read or must not be replaced; one line, with the place."""
+    """The manifest cannot be read or must not be replaced; one line with the path."""
 
 
 class _Sealed(msgspec.Struct, frozen=True):
-    """The file: the manifest's own bytes and their checksum."""
+    """The file: the manifest as raw JSON and its checksum."""
 
     sha256: str
     manifest: msgspec.Raw
@@ -33,13 +33,13 @@ class _Version(msgspec.Struct, frozen=True):
 
 
 def read_manifest(storage: Storage) -> Manifest:
-    """The newest one; an empty one where nothing was ever published."""
+    """The newest manifest; an empty one before the first publication."""
     newest = _newest(storage)
     return Manifest() if newest is None else _read(storage, manifest_path(newest))
 
 
 def write_manifest(storage: Storage, manifest: Manifest) -> None:
-    """The publication itself. From here on readers see the new files."""
+    """Publishes: from here on readers see the new files."""
     newest = _newest(storage) or 0
     if newest != manifest.publication - 1:
         raise ManifestError(
@@ -50,10 +50,10 @@ def write_manifest(storage: Storage, manifest: Manifest) -> None:
 
 
 def new_stamp(manifest: Manifest) -> str:
-    """What the names of the next publication's files have in common, and no others ever had.
+    """A unique part of the file names of the next publication.
 
-    Two that publish into one store by mistake must not write under one name, nor take the
-    unfinished files of the other for rubbish: so it names the log that the samples come from.
+    It contains the id of the log. If two archives publish to one store by accident, their files
+    have different names, and neither deletes unfinished files of the other.
     """
     log = (manifest.log or "0" * LOG_DIGITS)[:LOG_DIGITS]
     return f"{manifest.publication + 1:010d}-{log}{secrets.token_hex(2)}"

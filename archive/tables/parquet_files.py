@@ -1,4 +1,4 @@
-"""Parquet files of the archive: written with the right encodings and a checksum, and read back."""
+"""Reads and writes the Parquet files of the archive, with encodings and checksum."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from archive.tables.storage import Storage
 
 _DELTA: Final = "DELTA_BINARY_PACKED"
 _SPLIT: Final = "BYTE_STREAM_SPLIT"
-# Two percent smaller than by 3, for some hundredths of a CPU second a million samples.
+# Two percent smaller than level 3, for a few hundredths of a CPU second per million samples.
 _ZSTD_LEVEL: Final = 9
 
 _ENCODINGS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
@@ -56,12 +56,12 @@ _DICTIONARIES: Final = {
     SERIES: ["metric", "labels.key_value.key", "labels.key_value.value"],
 }
 _HAS_BLOOM: Final = "bloom_filter_options" in inspect.signature(pq.ParquetWriter).parameters
-# A row group holds few metrics, since rows are sorted by them.
+# A row group has few metrics, since rows are sorted by metric.
 _BLOOM: Final = {"bloom_filter_options": {"metric": {"ndv": 128, "fpp": 0.01}}}
 
 
 class _Hashing:
-    """A sink that knows the size and checksum of what went through it."""
+    """A sink that computes size and checksum."""
 
     closed = False
 
@@ -69,24 +69,24 @@ class _Hashing:
         self._sink = sink
         self._hash = hashlib.sha256()
         self.size = 0
-        self.deaf = False
+        self.discarding = False
 
     def write(self, data: Any) -> int:
-        if not self.deaf:
+        if not self.discarding:
             self._hash.update(data)
             self.size += len(data)
             self._sink.write(data)
         return len(data)
 
     def flush(self) -> None:
-        """The sink is synced as a whole when it is complete."""
+        """Does nothing: the complete file is synced."""
 
     def hexdigest(self) -> str:
         return self._hash.hexdigest()
 
 
 class TableFile:
-    """A file being written; each table given to `write` becomes a row group."""
+    """A file being written; each `write` adds a row group."""
 
     def __init__(self, path: str, table: str, sink: Any, hours: Sequence[int]) -> None:
         self._path, self._table, self._hours = path, table, tuple(hours)
@@ -96,7 +96,7 @@ class TableFile:
         self.rows = 0
 
     def write(self, table: Table, span: tuple[int, int] | None = None) -> None:
-        """`span` are the first and the last time in it."""
+        """`span` is the first and the last time of the rows."""
         if table.num_rows == 0:
             return
         self._writer.write_table(table, row_group_size=table.num_rows)
@@ -119,8 +119,8 @@ class TableFile:
         )
 
     def abandon(self) -> None:
-        """The library insists on writing a footer; nobody listens any more."""
-        self._sink.deaf = True
+        """Closes the writer, and discards the footer that it writes."""
+        self._sink.discarding = True
         self._writer.close()
 
 
@@ -128,7 +128,7 @@ class TableFile:
 def new_file(
     storage: Storage, path: str, table: str, hours: Sequence[int] = ()
 ) -> Iterator[TableFile]:
-    """The file is under its name when the block has ended; call `finish` within it."""
+    """The file gets its name when the block ends; call `finish` within it."""
     with storage.create(path) as sink:
         file = TableFile(path, table, sink, hours)
         try:

@@ -1,4 +1,4 @@
-"""Samples on their way to Parquet: parallel columns, and the runs of equal series in them."""
+"""Samples as parallel columns, and helpers for runs of equal keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEAR = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """One entry per sample; `series` counts in the archive's own numbers, not in the log's."""
+    """One entry per sample; `series` are ids of the archive, not of the log."""
 
     series: Int32s
     replica: Int32s  # index into the list of replica names, 0 is ""
@@ -49,7 +49,7 @@ def empty_samples() -> Samples:
 
 
 def joined(parts: Sequence[Samples]) -> Samples:
-    """One after the other, in the order given: what comes later was acknowledged later."""
+    """Concatenates in the given order, which is the order of acknowledgement."""
     parts = [part for part in parts if len(part)]
     if len(parts) == 1:
         return parts[0]
@@ -73,7 +73,7 @@ def _joined_starts(parts: Sequence[Samples]) -> Int64s | None:
 
 
 def run_starts(*keys: NDArray[np.generic]) -> Int64s:
-    """Where a new run of equal keys begins."""
+    """The first positions of runs of equal keys."""
     size = len(keys[0])
     if size == 0:
         return np.empty(0, np.int64)
@@ -89,7 +89,7 @@ def run_lengths(starts: Int64s, size: int) -> Int64s:
 
 
 def distinct(numbers: Int64s | Int32s) -> tuple[list[int], list[int]]:
-    """Each number once, in order, and how often it comes; made for few that lie near each other."""
+    """Distinct numbers in order, and their counts; fast for a small range of numbers."""
     if len(numbers) == 0:
         return [], []
     low, high = int(numbers.min()), int(numbers.max())

@@ -1,6 +1,6 @@
-"""The archive's layout for whoever reads it: version, folders, columns and the rules of reading.
+"""The format of the archive: version, folders, table schemas and paths.
 
-Needs pyarrow alone, so that the rollups can carry it to a cluster. FORMAT.md says the same in words.
+Depends only on pyarrow, so that the rollups can ship it to Spark workers. FORMAT.md documents it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 import pyarrow as pa  # type: ignore[import-untyped]
 
 FORMAT_VERSION: Final = 1
-# Keys of the Parquet key-value metadata; times are milliseconds since 1970, as decimal text.
+# Keys of the Parquet metadata; times are milliseconds since 1970 as decimal text.
 META_FORMAT: Final = b"streamgauge.format"
 META_TABLE: Final = b"streamgauge.table"
 META_MIN_TIME: Final = b"streamgauge.min_time_ms"
@@ -23,22 +23,22 @@ HOURLY: Final = "hourly"
 OPAQUE: Final = "opaque"
 SERIES: Final = "series"
 MANIFEST: Final = "manifest"
-# Beside these in the data folder; see WAL.md.
+# Next to these in the data folder; see WAL.md.
 WAL: Final = "wal"
 
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 86_400_000
-# The last millisecond of the year 9998: the archive holds days from 1970 to there. Publication
-# looks a day ahead, and dates end with the year 9999.
+# The last millisecond of the year 9998: the archive has days from 1970 to then. Publication
+# reads one day ahead, and datetime ends with the year 9999.
 LATEST_TIME: Final = 253_370_764_799_999
-# A counter's step into an hour is counted from its newest earlier sample, at most this far back.
+# The increase into an hour starts at the newest earlier sample, at most this far back.
 LOOKBACK_HOURS: Final = 24
 
-# Prometheus marks with this NaN that a series has ended; no arithmetic produces it.
+# Prometheus' stale marker: a NaN that no arithmetic produces.
 STALE_BITS: Final = 0x7FF0_0000_0000_0002
-# 10 ** scale is exact far beyond this; nine digits are nanoseconds written in seconds.
+# Nine digits represent nanoseconds in seconds; 10 ** scale is exact.
 MAX_SCALE: Final = 9
-# Whole numbers up to here are all float64 values, so the list of integers loses nothing.
+# All integers up to here are exact float64 values, so integer lists are lossless.
 MAX_WHOLE: Final = 2**53
 
 _TIME: Final = pa.timestamp("ms", tz="UTC")
@@ -104,7 +104,7 @@ SCHEMAS: Final = {
 
 
 def hour_start(time: int) -> int:
-    """The start of the hour (UTC) that this time is in; both in milliseconds."""
+    """The start of the hour (UTC) of a time; both in milliseconds."""
     return time - time % HOUR_MS
 
 
@@ -113,7 +113,7 @@ def day_start(time: int) -> int:
 
 
 def day_name(time: int) -> str:
-    """The day (UTC) of a time in milliseconds, as folders and the manifest name it."""
+    """The day (UTC) of a time in milliseconds, as in folder names and the manifest."""
     return f"{datetime.fromtimestamp(time // 1000, UTC):%Y-%m-%d}"
 
 
@@ -131,15 +131,15 @@ def manifest_path(publication: int) -> str:
 
 
 def manifest_publication(name: str) -> int | None:
-    """The number in a manifest's file name; the one with the highest number is the archive."""
+    """The number in a manifest's file name; the highest one is current."""
     stem, dot, ending = name.rpartition("/")[2].partition(".")
     return int(stem) if dot and ending == "json" and stem.isdecimal() else None
 
 
 def manifest_files(data: bytes) -> dict[str, dict[str, list[str]]]:
-    """The files that a manifest names: by table, then by day; `series` has the one day "".
+    """The files of a manifest by table and day; `series` has the single day "".
 
-    ValueError when a newer program wrote it. The checksum is not looked at: `verify` does.
+    Raises ValueError for a newer format. Does not check the checksum: `verify` does.
     """
     inner = json.loads(data)["manifest"]
     if inner["format"] > FORMAT_VERSION:

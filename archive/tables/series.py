@@ -1,6 +1,6 @@
-"""The archive's own numbers for series, kept in `series/`: known ones found, new ones given.
+"""The archive's series ids, stored in `series/`: finds ids and assigns new ones.
 
-The log's numbers are another matter: a log may be lost, and its replicas are numbered apart.
+They differ from the ids of the log: a log may be lost, and has separate ids for replicas.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NAME_LABEL = "__name__"
 
 
 def fingerprint(labels: Labels) -> bytes:
-    """128 bits that stand for a label set in every archive. 0xFF and 0xFE are in no UTF-8 text."""
+    """A 128-bit hash of a label set, equal in every archive. UTF-8 contains no 0xFF and 0xFE."""
     text = b"".join(name.encode() + b"\xfe" + value.encode() + b"\xff" for name, value in labels)
     return hashlib.blake2b(text, digest_size=16).digest()
 
@@ -35,9 +35,9 @@ def metric_of(labels: Labels) -> str:
 
 
 class SeriesRegistry:
-    """What one publication knows of series; thrown away when that publication fails.
+    """The series of an archive during publication; discarded when a publication fails.
 
-    Between publications it keeps a few bytes of each; fingerprints are read when one is needed.
+    It keeps a few bytes per series; fingerprints are read only when needed.
     """
 
     def __init__(self, storage: Storage, files: Sequence[FileEntry]) -> None:
@@ -59,7 +59,7 @@ class SeriesRegistry:
         return self._next
 
     def number(self, labels: Labels) -> int:
-        """The series' number, a new one at first sight."""
+        """The id of a series; a new id for a new series."""
         mark = fingerprint(labels)
         if self._found is None:
             self._found = _fingerprints(self._storage, self._files)
@@ -69,7 +69,7 @@ class SeriesRegistry:
         return found
 
     def ranks(self) -> Int64s:
-        """The place of each number in the order of metric and number, in which files are sorted."""
+        """The rank of each id in the sort order of the files: metric, then id."""
         if self._ranks is None or len(self._ranks) < self._next:
             order = np.empty(len(self._names), np.int64)
             order[np.argsort(np.array([name.encode() for name in self._names], object))] = (
@@ -88,7 +88,7 @@ class SeriesRegistry:
         return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(self._names, pa.string()))
 
     def new_rows(self) -> Table:
-        """What this publication has to add to `series/`."""
+        """The new rows of `series/`."""
         numbers = [number for number, _, _ in self._new]
         return pa.table(
             {
@@ -103,7 +103,7 @@ class SeriesRegistry:
         )
 
     def settle(self, files: Sequence[FileEntry]) -> None:
-        """The new rows are published now, in the last of these files."""
+        """Call it when the new rows are published, in the last of these files."""
         self._files, self._found = files, None
         self._new.clear()
 

@@ -1,6 +1,6 @@
-"""Where published files are: one small set of operations over a folder or an object store.
+"""Storage of published files: a local folder or an object store.
 
-A file appears whole and durable under its name, or not at all.
+A file appears complete and durable under its name, or not at all.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ TEMPORARY: Final = ".tmp-"
 
 
 class StorageError(Exception):
-    """A file of the archive could not be read or written; one line, with the place."""
+    """A file of the archive could not be read or written; one line with the path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One file, by its path within the archive."""
+    """One file; the path is relative to the archive."""
 
     path: str
     size: int
 
 
 class Storage:
-    """`folder` is set where the file system is this machine's: there renames and syncs are needed."""
+    """`folder` is set for a local file system, which needs rename and sync."""
 
     def __init__(self, filesystem: FileSystem, base: str, folder: Path | None = None) -> None:
         self._files = filesystem
@@ -48,10 +48,10 @@ class Storage:
 
     @contextlib.contextmanager
     def create(self, path: str) -> Iterator[Any]:
-        """A sink for the file's bytes; the file is there when the block has ended well."""
-        with self._told("write", path):
+        """A sink for the file's bytes; the file exists when the block ends without error."""
+        with self._wrap_errors("write", path):
             if self._folder is None:
-                # An object appears when its upload is completed; a broken one never does.
+                # An object appears when its upload completes, and never after a failure.
                 with self._upload(self._at(path)) as sink:
                     yield sink
                 return
@@ -66,25 +66,28 @@ class Storage:
             sink.write(data)
 
     def read(self, path: str) -> bytes:
-        with self._told("read", path), self._files.open_input_stream(self._at(path)) as source:
+        with (
+            self._wrap_errors("read", path),
+            self._files.open_input_stream(self._at(path)) as source,
+        ):
             data: bytes = source.read()
             return data
 
     @contextlib.contextmanager
     def open(self, path: str) -> Iterator[Any]:
-        """For random access, as Parquet readers need it."""
-        with self._told("read", path), self._files.open_input_file(self._at(path)) as source:
+        """For random access, which Parquet readers need."""
+        with self._wrap_errors("read", path), self._files.open_input_file(self._at(path)) as source:
             yield source
 
     def delete(self, path: str) -> None:
-        """What is gone already is as good as deleted."""
-        with self._told("delete", path), contextlib.suppress(FileNotFoundError):
+        """A missing file is not an error."""
+        with self._wrap_errors("delete", path), contextlib.suppress(FileNotFoundError):
             self._files.delete_file(self._at(path))
 
     def list(self, folder: str) -> list[Stored]:
-        """Every file below a folder, temporary ones too; nothing when there is no such folder."""
+        """Every file below a folder, with temporary ones; empty without the folder."""
         selector = pafs.FileSelector(self._at(folder), recursive=True, allow_not_found=True)
-        with self._told("list", folder):
+        with self._wrap_errors("list", folder):
             found = self._files.get_file_info(selector)
         return sorted(
             (
@@ -98,7 +101,7 @@ class Storage:
     def _upload(self, path: str) -> Any:
         try:
             return self._files.open_output_stream(path)
-        except FileNotFoundError:  # a store that has real folders, unlike most
+        except FileNotFoundError:  # a store with real folders
             self._files.create_dir(path.rpartition("/")[0], recursive=True)
             return self._files.open_output_stream(path)
 
@@ -106,7 +109,7 @@ class Storage:
         return f"{self._base}/{path}" if self._base else path
 
     @contextlib.contextmanager
-    def _told(self, verb: str, path: str) -> Iterator[None]:
+    def _wrap_errors(self, verb: str, path: str) -> Iterator[None]:
         try:
             yield
         except (OSError, pa.ArrowException) as error:
@@ -115,7 +118,7 @@ class Storage:
 
 
 def open_storage(place: str | Path) -> Storage:
-    """A folder of this machine, which is made if need be, or an address of an object store."""
+    """A local folder, created if necessary, or the address of an object store."""
     text = str(place)
     if "://" not in text or text.startswith("file://"):
         folder = Path(text.removeprefix("file://")).absolute()
@@ -129,13 +132,13 @@ def open_storage(place: str | Path) -> Storage:
 
 
 def shown(place: str | Path) -> str:
-    """Without the key and secret that an address may carry."""
+    """The address without credentials."""
     return re.sub(r"//[^/@]*@", "//***@", str(place))
 
 
 @contextlib.contextmanager
 def _scratch(final: Path) -> Iterator[Any]:
-    """A file of another name, which takes the final one when it is whole and on the disk."""
+    """A temporary file, renamed to the final name when it is complete and durable."""
     scratch = final.with_name(TEMPORARY + final.name)
     try:
         with scratch.open("wb") as sink:
@@ -144,14 +147,14 @@ def _scratch(final: Path) -> Iterator[Any]:
             os.fsync(sink.fileno())
         scratch.rename(final)
     except BaseException:
-        # On a full disk the half file would be in the way of everything else.
+        # On a full disk an incomplete file would waste space.
         with contextlib.suppress(OSError):
             scratch.unlink(missing_ok=True)
         raise
 
 
 def _make_folder(folder: Path, root: Path) -> None:
-    """A new folder is durable only when its parent knows of it on the disk."""
+    """Creates folders and syncs their parents, which makes them durable."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for each in missing:

@@ -1,4 +1,4 @@
-"""An archive as it would be: what is written goes to a scratch folder, the archive is not touched."""
+"""An overlay over an archive: writes go to a scratch folder, the archive is unchanged."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A whole archive for reading: what is published and, as if it were, what waits in the log.
+"""A read-only view of an archive: the published data, and the log as if it were published.
 
-The server may be running: nothing is changed, locked or deleted.
+The server may be running: the view changes, locks and deletes nothing.
 """
 
 from __future__ import annotations
@@ -23,45 +23,45 @@ from archive.tables.storage import Storage, open_storage, shown
 from archive.tables.storage_overlay import OverlayStorage
 from archive.wal.recovery import Recovery, recover
 from archive.wal.segment import Segment
-from archive.wal.series_checkpoint import SeriesFile
+from archive.wal.series_checkpoint import SeriesCheckpoint
 
 _ATTEMPTS = 5
 
 
 class ArchiveMissingError(Exception):
-    """There is no archive at that place."""
+    """There is no archive at this address."""
 
 
 @dataclass(frozen=True, slots=True)
 class WalFolder:
-    """The log's folder as it is found, by somebody who does not own it."""
+    """The log folder, read without owning it."""
 
     path: Path
     series: SeriesTable
     recovery: Recovery
 
     def seal(self) -> Segment | None:
-        """The open segment is read as far as it is whole."""
+        """Does nothing: the open segment is read up to its last complete record."""
         return None
 
     def sealed_segments(self) -> list[Segment]:
         return self.recovery.segments
 
     def remove(self, segments: Sequence[Segment]) -> None:
-        """It stays: only its owner may remove anything."""
+        """Does nothing: only the owner of the log removes segments."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    archive: Storage  # as it is
-    storage: Storage  # with the log's samples in it, as the manifest is
+    archive: Storage  # the stored archive
+    storage: Storage  # with the samples of the log, like `manifest`
     manifest: Manifest
-    published: Manifest  # as it is
+    published: Manifest  # the stored manifest
     wal: WalFolder | None
 
     @property
-    def waiting(self) -> int:
-        """Samples that are in the log alone, repeated ones counted once."""
+    def pending(self) -> int:
+        """Samples that are only in the log, without duplicates."""
         whole, done = (
             sum(day.sample_count for day in each.days.values())
             for each in (self.manifest, self.published)
@@ -71,7 +71,7 @@ class View:
 
 @contextlib.contextmanager
 def open_view(place: str, wal: str | None, progress: Progress) -> Iterator[View]:
-    """`place` is a folder or an address; `wal` the log's folder when it is not in it."""
+    """`place` is a folder or an address; `wal` is the log folder if it is elsewhere."""
     storage = open_storage(place)
     folder = _wal_folder(storage, wal)
     with tempfile.TemporaryDirectory(prefix="streamgauge-") as scratch:
@@ -79,9 +79,9 @@ def open_view(place: str, wal: str | None, progress: Progress) -> Iterator[View]
             overlay = OverlayStorage(storage, Path(scratch) / str(attempt))
             try:
                 view = _view(storage, overlay, folder, progress)
-            except FileNotFoundError:  # the server published a segment while we read it
+            except FileNotFoundError:  # the server removed a segment during the read
                 view = None
-            # What the server published meanwhile is in neither half of what we have.
+            # Data that the server published meanwhile is in neither part of the view.
             if view is not None and view.published == read_manifest(storage):
                 break
         else:
@@ -97,7 +97,7 @@ def _view(
     if folder is None:
         return View(storage, storage, published, published, None)
     table = SeriesTable()
-    wal = WalFolder(folder, table, recover(folder, table, SeriesFile(folder)))
+    wal = WalFolder(folder, table, recover(folder, table, SeriesCheckpoint(folder)))
     with _quiet():
         publisher = Publisher(overlay, wal, PublishSettings(), progress, owns_log=False)
         publisher.publish_all(published.written)
@@ -120,7 +120,7 @@ def _check_there(view: View, place: str) -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """The log lines of a publication that does not happen would only confuse."""
+    """Disables the log of the publisher, since nothing is really published."""
     ours = logging.getLogger("archive.publishing.publisher")
     before, ours.disabled = ours.disabled, True
     try:

@@ -1,4 +1,4 @@
-"""Words of the command line as values, and values as people read them."""
+"""Parses command line arguments, and formats times and sizes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 from archive.tools.errors import ToolError
 from streamgauge.serving.settings.durations import parse_duration
 
-TIME_HELP = "2026-01-31, 2026-01-31T12:00 (UTC unless it says otherwise) or seconds since 1970"
+TIME_HELP = "2026-01-31, 2026-01-31T12:00 (UTC without an offset) or seconds since 1970"
 
 
 def add_place(parser: ArgumentParser) -> None:
     parser.add_argument(
         "place", metavar="DIR", help="the data folder, or an address like s3://bucket/prefix"
     )
-    parser.add_argument("--wal", metavar="FOLDER", help="the log's folder, when it is not DIR/wal")
+    parser.add_argument("--wal", metavar="FOLDER", help="the log folder, if it is not DIR/wal")
 
 
 def add_span(parser: ArgumentParser) -> None:
@@ -38,7 +38,7 @@ def milliseconds(text: str, flag: str) -> int:
 
 
 def span(since: str | None, until: str | None, default: tuple[int, int]) -> tuple[int, int]:
-    """From the first millisecond to before the second."""
+    """Start and exclusive end in milliseconds."""
     first = default[0] if since is None else milliseconds(since, "--from")
     end = default[1] if until is None else milliseconds(until, "--to")
     if end <= first:

@@ -1,4 +1,4 @@
-"""`streamgauge archive inspect|verify|import|export|compact`: the tools beside the server."""
+"""`streamgauge archive inspect|verify|import|export|compact`: the command line tools."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _INPUT_ERRORS = (ToolError, ArchiveMissingError, ManifestError, StorageError, Wa
 
 
 def main(argv: Sequence[str]) -> int:
-    """0 when all is well, 1 when a check found something, 2 when it could not be done."""
+    """Returns 0 on success, 1 when a check found faults, 2 on an error."""
     try:
-        words = parser().parse_args(argv)
-        code: int = import_module(TOOLS[words.command].module).run(words, ConsoleProgress())
+        args = parser().parse_args(argv)
+        code: int = import_module(TOOLS[args.command].module).run(args, ConsoleProgress())
     except _INPUT_ERRORS as error:
         sys.stderr.write(f"streamgauge: {one_line(str(error))}\n")
         return 2
     except BrokenPipeError:
-        # Whoever read it has seen enough; without this Python would complain at its exit.
+        # The reader closed the pipe; without this Python reports an error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:

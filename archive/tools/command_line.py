@@ -45,19 +45,17 @@ def parser() -> ArgumentParser:
 def _add_inspect_arguments(parser: ArgumentParser) -> None:
     add_place(parser)
     parser.add_argument(
-        "--gap", default="5m", metavar="TIME", help="least time without a sample (default 5m)"
+        "--gap", default="5m", metavar="TIME", help="minimum length of a gap (default 5m)"
     )
     parser.add_argument(
-        "--by", metavar="LABEL", help="also hours that are missing for a value of this label"
+        "--by", metavar="LABEL", help="also show missing hours for each value of this label"
     )
-    parser.add_argument("--json", action="store_true", help="the same for programs")
+    parser.add_argument("--json", action="store_true", help="JSON output")
 
 
 def _add_verify_arguments(parser: ArgumentParser) -> None:
     add_place(parser)
-    parser.add_argument(
-        "--quick", action="store_true", help="checksums alone, no look into the rows"
-    )
+    parser.add_argument("--quick", action="store_true", help="checksums only, without the rows")
 
 
 def _add_import_arguments(parser: ArgumentParser) -> None:
@@ -65,24 +63,26 @@ def _add_import_arguments(parser: ArgumentParser) -> None:
         "place", metavar="DIR", help="the data folder, or http://HOST:PORT of a running archive"
     )
     parser.add_argument(
-        "--store", metavar="ADDRESS", help="where the Parquet files are, when not in DIR"
+        "--store", metavar="ADDRESS", help="address of the Parquet files, if they are not in DIR"
     )
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--prometheus", metavar="URL", help="a server, like http://127.0.0.1:9090")
+    source.add_argument(
+        "--prometheus", metavar="URL", help="a server, such as http://127.0.0.1:9090"
+    )
     source.add_argument("--openmetrics", metavar="FILE", help="a text file; - is standard input")
     source.add_argument(
-        "--opaque", metavar="FILE", help="what export --opaque wrote, native histograms among it"
+        "--opaque", metavar="FILE", help="a file of export --opaque, with native histograms"
     )
     parser.add_argument(
         "--via", choices=["remote-read", "query"],
-        help="how to ask the server (default: remote read where it has it, which is exact)",
+        help="API of the server (default: remote read if it has it, which is exact)",
     )  # fmt: skip
     parser.add_argument(
         "--match", action="append", default=[], metavar="SELECTOR",
-        help="only these series of the server, like 'up{job=\"nats\"}'; may be given again",
+        help="only these series of the server, like 'up{job=\"nats\"}'; repeatable",
     )  # fmt: skip
     add_span(parser)
-    parser.add_argument("--replica-label", default="", metavar="LABEL", help="label to leave out")
+    parser.add_argument("--replica-label", default="", metavar="LABEL", help="label to remove")
     parser.add_argument("--user", metavar="NAME", help="user name at the server")
     parser.add_argument("--password-file", metavar="FILE", help="file that holds the password")
     parser.add_argument("--token-file", metavar="FILE", help="file that holds a bearer token")
@@ -93,9 +93,9 @@ def _add_export_arguments(parser: ArgumentParser) -> None:
     add_span(parser)
     parser.add_argument(
         "--match", action="append", default=[], metavar="SELECTOR",
-        help="only these series, like 'up{job=\"nats\"}'; may be given again",
+        help="only these series, like 'up{job=\"nats\"}'; repeatable",
     )  # fmt: skip
-    parser.add_argument("--output", metavar="FILE", help="instead of standard output")
+    parser.add_argument("--output", metavar="FILE", help="output file (default: standard output)")
     parser.add_argument(
         "--opaque", metavar="FILE",
         help="also native histograms, exemplars and metadata, as JSON lines with base64",
@@ -105,14 +105,14 @@ def _add_export_arguments(parser: ArgumentParser) -> None:
 def _add_compact_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("place", metavar="DIR", help="the data folder")
     parser.add_argument(
-        "--store", metavar="ADDRESS", help="where the Parquet files are, when not in DIR"
+        "--store", metavar="ADDRESS", help="address of the Parquet files, if they are not in DIR"
     )
 
 
 TOOLS: Final = {
     "inspect": Tool(
         "archive.tools.inspecting.inspect_command",
-        "what an archive holds: days, series, bytes per sample, gaps",
+        "show days, series, bytes per sample and gaps of an archive",
         "Shows the days of an archive, the bytes per sample, and where samples are missing. "
         "It reads the write-ahead log too, so the newest minutes are included.",
         _add_inspect_arguments,
@@ -135,7 +135,7 @@ TOOLS: Final = {
     ),
     "export": Tool(
         "archive.tools.exporting.export_command",
-        "write an archive as OpenMetrics text",
+        "export an archive as OpenMetrics text",
         "Writes an archive, or some of its series, as OpenMetrics text, with the samples of the "
         "write-ahead log. OpenMetrics has no stale markers, so they are dropped; --opaque keeps "
         "what else OpenMetrics cannot express.",

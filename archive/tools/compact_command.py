@@ -1,5 +1,4 @@
-"""Publish everything that waits in the log and merge the files of days that are over, at once. The
-server does both by itself when they are due; this is for a folder that no server uses."""
+"""`streamgauge archive compact`: publishes the log and merges the files of finished days."""
 
 from __future__ import annotations
 
@@ -20,11 +19,11 @@ from archive.tools.archive_view import ArchiveMissingError
 from archive.wal.write_ahead_log import Wal
 
 
-def run(words: Namespace, progress: Progress) -> int:
-    storage = open_storage(words.store or words.place)
-    folder = Path(words.place) / WAL
+def run(args: Namespace, progress: Progress) -> int:
+    storage = open_storage(args.store or args.place)
+    folder = Path(args.place) / WAL
     if read_manifest(storage).publication == 0 and not folder.is_dir():
-        raise ArchiveMissingError(f"{words.place}: there is no archive here (no manifest, no log)")
+        raise ArchiveMissingError(f"{args.place}: there is no archive here (no manifest, no log)")
     least = max(read_manifest(storage).least_segment, 1)
     wal = Wal.open(folder, WalSettings(), least_segment=least)
     try:

@@ -1,5 +1,5 @@
-"""What is wrong with what the user asked of a tool."""
+"""Errors of the tools."""
 
 
 class ToolError(Exception):
-    """One line that names what and where."""
+    """An input error: one line that names the flag or file and the cause."""

@@ -1,6 +1,6 @@
-"""The two opaque messages that OpenMetrics can say: metadata of a family, and exemplars.
+"""The two opaque messages with an OpenMetrics form: metadata of a family, and exemplars.
 
-Just enough of protobuf to read and write them; a field that is not known is passed over.
+A minimal protobuf reader and writer for them; it ignores unknown fields.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Final
 
 from archive.tables.series import Labels
 
-# prometheus.MetricMetadata.MetricType, in the words of OpenMetrics.
+# prometheus.MetricMetadata.MetricType by OpenMetrics name.
 TYPES: Final = (
     "unknown", "counter", "gauge", "histogram", "gaugehistogram", "summary", "info", "stateset",
 )  # fmt: skip
 
 
 class MessageError(ValueError):
-    """The bytes are not such a message."""
+    """The bytes are not a valid message."""
 
 
 @dataclass(frozen=True, slots=True)

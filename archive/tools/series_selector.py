@@ -1,4 +1,4 @@
-"""Series chosen as Prometheus does it: `metric{label="value",other=~"regular expression"}`."""
+"""Parses Prometheus series selectors, such as `metric{label="value",other=~"regex"}`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Matcher:
     value: str
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """A label that is not there is empty, and a regular expression covers the whole value."""
+        """A missing label counts as empty; a regular expression must match the whole value."""
         found = labels.get(self.label, "")
         if self.operator in ("=", "!="):
             return (found == self.value) is (self.operator == "=")
@@ -43,17 +43,17 @@ class Selector:
 def parse_selector(text: str) -> Selector:
     whole = _SELECTOR.fullmatch(text)
     if whole is None or not text.strip():
-        raise _mistake(text)
+        raise _invalid(text)
     name, inside = whole.groups()
     matchers = [Matcher(NAME_LABEL, "=", name)] if name else []
     matchers += _inside(inside or "", text)
     if not matchers:
-        raise ToolError(f"--match: {text!r} chooses nothing (leave it out to take everything)")
+        raise ToolError(f"--match: {text!r} selects nothing (omit --match to select everything)")
     return Selector(text, tuple(matchers))
 
 
 def chosen(labels: Mapping[str, str], selectors: Iterable[Selector]) -> bool:
-    """By any of them; by all when there are none."""
+    """Whether any selector matches; True without selectors."""
     every = tuple(selectors)
     return not every or any(selector.matches(labels) for selector in every)
 
@@ -65,7 +65,7 @@ def _inside(inside: str, text: str) -> list[Matcher]:
         if one is None:
             if not inside[place:].strip():
                 break
-            raise _mistake(text)
+            raise _invalid(text)
         found.append(_matcher(one, text))
         place = one.end()
     return found
@@ -78,10 +78,10 @@ def _matcher(one: re.Match[str], text: str) -> Matcher:
             re.compile(value)
         except re.error as error:
             raise ToolError(
-                f"--match: {text!r}: {value!r} is no regular expression: {error}"
+                f"--match: {text!r}: {value!r} is not a regular expression: {error}"
             ) from error
     return Matcher(one[1], one[2], value)
 
 
-def _mistake(text: str) -> ToolError:
-    return ToolError(f'--match: {text!r} is no selector (write it like up{{job="nats"}})')
+def _invalid(text: str) -> ToolError:
+    return ToolError(f'--match: {text!r} is not a selector (write it like up{{job="nats"}})')

@@ -1,28 +1,22 @@
-"""What the write-ahead log raises.
-
-WalError
-+ WalUnavailableError   nothing was kept: the disk is full, read-only or broken; try again later
-+ WalLockedError        another process has this folder
-+ WalFormatError        a file that a newer version wrote
-"""
+"""The exceptions of the write-ahead log."""
 
 from __future__ import annotations
 
 
 class WalError(Exception):
-    """Anything that the write-ahead log raises."""
+    """Base class."""
 
 
 class WalUnavailableError(WalError):
-    """Nothing of this request was kept, and the sender must repeat it.
+    """Nothing was stored, because the disk is full, read-only or broken: the sender must retry.
 
-    It does not happen by the request's own fault, so it is never a reason to drop it.
+    The request is not the cause, so it must never be dropped for it.
     """
 
 
 class WalLockedError(WalError):
-    """Two writers in one folder would overwrite each other."""
+    """Another process uses this folder."""
 
 
 class WalFormatError(WalError):
-    """Not damage: what is there is whole, but we do not know how to read it."""
+    """An intact file of an unknown format version."""

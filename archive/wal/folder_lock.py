@@ -1,4 +1,4 @@
-"""One writer per folder: a lock that ends with the process, however that ends."""
+"""A lock for one writer per folder, released when the process ends."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Final
 from archive.wal.errors import WalLockedError
 
 NAME: Final = "lock"
-# The kernel's lock is one of processes: it would let this process in twice.
+# The kernel's lock is per process: it does not exclude a second lock in this process.
 _held: Final[set[Path]] = set()
 
 
 class FolderLock:
-    """Not inherited by a forked child, so a child that lives on does not keep the folder."""
+    """Forked children do not inherit it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.resolve()
@@ -46,6 +46,6 @@ class FolderLock:
         return f"process {process}" if process else "an unknown process"
 
     def _sign(self) -> None:
-        with contextlib.suppress(OSError):  # a full disk: the lock holds without its signature
+        with contextlib.suppress(OSError):  # a full disk: the lock holds without the process id
             os.ftruncate(self._descriptor, 0)
             os.write(self._descriptor, f"{os.getpid()}\n".encode())

@@ -1,4 +1,4 @@
-"""Bytes that are on the disk when a call returns, and the few calls that it takes."""
+"""File operations that are durable when they return."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 _PRIVATE = 0o640
-# What a system says that has no call for both.
+# Errors of systems without a call that writes and syncs.
 _NO_SUCH_CALL = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def create_file(path: Path) -> int:
-    """A descriptor of a new file; FileExistsError when there is one."""
+    """The descriptor of a new file. Raises FileExistsError."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE)
 
 
 def append_file(path: Path, parts: Sequence[bytes]) -> None:
-    """Behind what it holds already. After an OSError nobody knows what it holds."""
+    """Appends and syncs. After an OSError the content is undefined."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         write_at(descriptor, parts, os.fstat(descriptor).st_size)
@@ -28,7 +28,7 @@ def append_file(path: Path, parts: Sequence[bytes]) -> None:
 
 
 def write_at(descriptor: int, parts: Sequence[bytes], offset: int) -> None:
-    """A disk that is nearly full takes a part and refuses the rest at the next call only."""
+    """Repeats short writes: a nearly full disk reports its error only at the next call."""
     written = os.pwritev(descriptor, parts, offset)
     if written == sum(map(len, parts)):
         return
@@ -38,9 +38,9 @@ def write_at(descriptor: int, parts: Sequence[bytes], offset: int) -> None:
 
 
 def write_through(descriptor: int, parts: Sequence[bytes], offset: int) -> bool:
-    """Bytes and sync in one call; False, and nothing is written, where there is none for both.
+    """Writes and syncs in one call; False, with nothing written, where the system has no such call.
 
-    A thread that waits for the disk gives its turn away at each call, and gets it back late.
+    Every blocking call releases the GIL and gets it back late, so one call is faster than two.
     """
     flags = getattr(os, "RWF_DSYNC", None)
     if flags is None:
@@ -52,7 +52,7 @@ def write_through(descriptor: int, parts: Sequence[bytes], offset: int) -> bool:
             return False
         raise
     if written < sum(map(len, parts)):
-        write_at(descriptor, parts, offset)  # it says why
+        write_at(descriptor, parts, offset)  # raises the reason
         sync_data(descriptor)
     return True
 
@@ -62,7 +62,7 @@ def sync_data(descriptor: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Without it a new, renamed or removed name may not survive a loss of power."""
+    """Makes new, renamed and removed names in the folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -71,7 +71,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def replace_file(path: Path, parts: Iterable[bytes]) -> None:
-    """All of it under that name, or what was there before."""
+    """Replaces the file atomically."""
     temporary = path.with_name(path.name + ".new")
     temporary.unlink(missing_ok=True)
     descriptor = create_file(temporary)

@@ -1,4 +1,4 @@
-"""Group commit: one group is on its way to the disk, and what arrives meanwhile is the next."""
+"""Group commit: while one group is written, arriving batches form the next group."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from archive.batch import Batch
 from archive.wal.errors import WalUnavailableError
 from archive.wal.kernel_sync import KernelSync
 from archive.wal.segment_log import Prepared
-from archive.wal.slow_sync import Watch
+from archive.wal.slow_sync import SlowTimer
 from streamgauge.serving.logs import StateLog, event
 
 logger = logging.getLogger(__name__)
 
-# A group is built in memory; what waits beyond this many samples is the group after it.
+# A group is built in memory; batches beyond this many samples wait for the next group.
 MAX_GROUP_SAMPLES = 200_000
-# So long for a sync is slow; the next ones are a thread's, and after a while it is tried again.
+# A sync that takes longer is slow: a thread syncs the next groups, for SLOW_AGAIN_SECONDS.
 SLOW_SECONDS = 0.25
 SLOW_AGAIN_SECONDS = 60.0
 
@@ -44,45 +44,45 @@ class Log(Protocol):
 
 
 Done = Callable[[Exception | None], None]
-"""Told when a batch is durable, or why it is not."""
+"""Called when a batch is durable, or with the reason why it is not."""
 
 
-class _Waiting(NamedTuple):
+class _Pending(NamedTuple):
     batch: Batch
     done: Done
-    is_gone: Callable[[], bool]
+    is_cancelled: Callable[[], bool]
 
 
 class _Group(NamedTuple):
-    waiting: list[_Waiting]
+    pending: list[_Pending]
     prepared: Prepared | None
-    """None when that is left to the thread."""
+    """None when the thread prepares it."""
 
     @property
     def batches(self) -> list[Batch]:
-        return [each.batch for each in self.waiting]
+        return [each.batch for each in self.pending]
 
 
-class _UnderWay(NamedTuple):
-    """A group that the kernel syncs."""
+class _InFlight(NamedTuple):
+    """A group that the kernel is syncing."""
 
-    waiting: list[_Waiting]
+    pending: list[_Pending]
     prepared: Prepared
     began: float
-    watch: Watch
+    timer: SlowTimer
 
 
 class GroupCommit:
-    """Belongs to one event loop. A group that needs no more of the disk is synced by the kernel.
+    """Belongs to one event loop. The kernel syncs a group that fits the allocated space.
 
-    Others, and all of them while the disk is slow, are for a thread, for they may take long. A
-    plain one and not an executor: a hop there and back costs half as much.
+    A thread writes the other groups, and all groups while the disk is slow, because that may
+    block. It is a plain thread, because an executor costs twice as much for each group.
     """
 
     def __init__(self, log: Log, retry: float) -> None:
         self._disk = log
         self._retry = retry
-        self._queue: deque[_Waiting] = deque()
+        self._queue: deque[_Pending] = deque()
         self._groups: SimpleQueue[_Group | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._kernel: KernelSync | None = None
@@ -93,52 +93,54 @@ class GroupCommit:
         self._retry_at = 0.0
         self._closed = False
         self.unavailable = ""
-        """Why nothing can be kept at the moment; empty when all is well."""
+        """Why the log cannot store anything now; empty when it can."""
 
     async def append(self, batch: Batch) -> None:
-        """Returns when it is durable. Cancelled, it may be kept or not, like any lost answer."""
+        """Returns when the batch is durable. A cancelled batch may be stored or not."""
         durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.append_soon(batch, partial(_answer, durable), durable.done)
+        self.append_soon(batch, partial(_resolve, durable), durable.done)
         await durable
 
-    def append_soon(self, batch: Batch, done: Done, is_gone: Callable[[], bool] = bool) -> None:
-        """The same for who does not wait. Who `is_gone` before his turn is not written."""
-        if self._closed:  # nobody would ever write it
+    def append_soon(
+        self, batch: Batch, done: Done, is_cancelled: Callable[[], bool] = bool
+    ) -> None:
+        """Calls `done` instead of waiting. Skips a batch that `is_cancelled` before its group starts."""
+        if self._closed:  # it would never be written
             raise WalUnavailableError("the write-ahead log is closed")
         if self.unavailable and time.monotonic() < self._retry_at:
             raise WalUnavailableError(self.unavailable)
-        self._queue.append(_Waiting(batch, done, is_gone))
+        self._queue.append(_Pending(batch, done, is_cancelled))
         if self._idle.is_set():
             self._idle.clear()
-            # Not at once: others that are ready in this turn of the loop join the group.
+            # Batches that are ready in this loop iteration join the group.
             asyncio.get_running_loop().call_soon(self._start_next)
 
     async def close(self) -> None:
-        """After what is on its way."""
+        """Waits for the groups in flight."""
         self._closed = True
         await self._idle.wait()
         if self._thread is not None:
             self._groups.put(None)
             await asyncio.to_thread(self._thread.join)
-        self._leave_kernel()
+        self._close_kernel()
 
     def _start_next(self) -> None:
-        waiting = self._next_group()
-        if not waiting:
+        pending = self._next_group()
+        if not pending:
             self._idle.set()
             return
         if self._thread is None:
             self._begin()
-        prepared = self._prepared_now(waiting)
+        prepared = self._prepared_now(pending)
         try:
-            left = prepared is not None and self._left_to_kernel(waiting, prepared)
-        except Exception as error:  # whatever it is: nobody may wait for ever
+            started = prepared is not None and self._start_kernel_sync(pending, prepared)
+        except Exception as error:  # any error: no caller may wait forever
             if not isinstance(error, WalUnavailableError):
-                logger.exception("a group of requests could not be written")
-            asyncio.get_running_loop().call_soon(self._finished, waiting, error)
+                logger.exception("cannot write a group of requests")
+            asyncio.get_running_loop().call_soon(self._finished, pending, error)
         else:
-            if not left:
-                self._groups.put(_Group(waiting, prepared))
+            if not started:
+                self._groups.put(_Group(pending, prepared))
 
     def _begin(self) -> None:
         loop = asyncio.get_running_loop()
@@ -147,72 +149,72 @@ class GroupCommit:
         try:
             self._kernel = KernelSync(loop)
         except OSError as error:
-            self._say_thread(error)
+            self._log_thread_fallback(error)
 
-    def _prepared_now(self, waiting: Sequence[_Waiting]) -> Prepared | None:
-        batches = [each.batch for each in waiting]
+    def _prepared_now(self, pending: Sequence[_Pending]) -> Prepared | None:
+        batches = [each.batch for each in pending]
         try:
             return self._disk.prepare(batches) if self._disk.is_small(batches) else None
-        except Exception:  # noqa: BLE001  it fails again in the thread, which tells those who wait
+        except Exception:  # noqa: BLE001  it fails again in the thread, which reports it
             return None
 
-    def _next_group(self) -> list[_Waiting]:
-        group: list[_Waiting] = []
+    def _next_group(self) -> list[_Pending]:
+        group: list[_Pending] = []
         samples = 0
         while self._queue and samples < MAX_GROUP_SAMPLES:
-            waiting = self._queue.popleft()
-            if waiting.is_gone():  # cancelled: nobody waits for it, and it will come again
+            pending = self._queue.popleft()
+            if pending.is_cancelled():  # the sender will retry it
                 continue
-            group.append(waiting)
-            samples += len(waiting.batch.series)
+            group.append(pending)
+            samples += len(pending.batch.series)
         return group
 
-    def _left_to_kernel(self, waiting: list[_Waiting], prepared: Prepared) -> bool:
+    def _start_kernel_sync(self, pending: list[_Pending], prepared: Prepared) -> bool:
         began = time.monotonic()
         if self._kernel is None or began < self._slow_until:
             return False
         descriptor = self._disk.begin(prepared)
         if descriptor is None:
             return False
-        watch = Watch(SLOW_SECONDS, self._is_slow)
+        timer = SlowTimer(SLOW_SECONDS, self._is_slow)
         if time.monotonic() - began >= SLOW_SECONDS:
             self._is_slow()
-        under_way = _UnderWay(waiting, prepared, began, watch)
+        in_flight = _InFlight(pending, prepared, began, timer)
         try:
-            self._kernel.start(descriptor, partial(self._synced, under_way))
+            self._kernel.start(descriptor, partial(self._synced, in_flight))
         except OSError as error:
-            watch.end()
+            timer.end()
             self._disk.give_up()
-            self._leave_kernel()
-            self._say_thread(error)
+            self._close_kernel()
+            self._log_thread_fallback(error)
             return False
         return True
 
-    def _say_thread(self, reason: OSError) -> None:
-        message = "the kernel does not sync by itself here, a thread waits for it"
+    def _log_thread_fallback(self, reason: OSError) -> None:
+        message = "no kernel sync on this system, a thread syncs instead"
         event(logger, logging.INFO, message, reason=reason)
 
-    def _synced(self, group: _UnderWay, error: OSError | None) -> None:
-        group.watch.end()
-        if self._slow_until > group.began:  # it was slow with this one; its minute begins now
+    def _synced(self, group: _InFlight, error: OSError | None) -> None:
+        group.timer.end()
+        if self._slow_until > group.began:  # this sync was slow: restart the period
             self._is_slow()
         elif self._slow_until:
             self._slow_until = 0.0
-            self._log.report("speed", "", logging.INFO, "the disk is quick again")
+            self._log.report("speed", "", logging.INFO, "disk is no longer slow")
         failure: Exception | None = None
         try:
             self._disk.end(group.prepared, error)
-        except Exception as raised:  # noqa: BLE001  it must reach whoever waits
+        except Exception as raised:  # noqa: BLE001  reported to the callers
             failure = raised
-        self._finished(group.waiting, failure)
+        self._finished(group.pending, failure)
 
     def _is_slow(self) -> None:
-        """A disk that is slow may come to be so slow that writing waits, which the loop must not."""
+        """On a slow disk even a write may block, which the event loop must not do."""
         self._slow_until = time.monotonic() + SLOW_AGAIN_SECONDS
-        told = f"more than {SLOW_SECONDS} s"
-        self._log.report("speed", "slow", logging.WARNING, "the disk is slow", sync=told)
+        limit = f"more than {SLOW_SECONDS} s"
+        self._log.report("speed", "slow", logging.WARNING, "disk is slow", sync=limit)
 
-    def _leave_kernel(self) -> None:
+    def _close_kernel(self) -> None:
         if self._kernel is not None:
             self._kernel.close()
             self._kernel = None
@@ -220,43 +222,47 @@ class GroupCommit:
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         while (group := self._groups.get()) is not None:
             failure = self._attempt(group)
-            with contextlib.suppress(RuntimeError):  # a closed loop: nobody waits any more
-                loop.call_soon_threadsafe(self._finished, group.waiting, failure)
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(self._finished, group.pending, failure)
 
     def _attempt(self, group: _Group) -> Exception | None:
         try:
             self._disk.write(group.prepared or self._disk.prepare(group.batches))
         except WalUnavailableError as error:
             return error
-        except Exception as error:  # ours: it must reach whoever waits, and end nothing else
-            logger.exception("a group of requests could not be written")
+        except Exception as error:  # an internal error: report it to the callers and go on
+            logger.exception("cannot write a group of requests")
             return error
         return None
 
-    def _finished(self, group: list[_Waiting], failure: Exception | None) -> None:
+    def _finished(self, group: list[_Pending], failure: Exception | None) -> None:
         if isinstance(failure, WalUnavailableError):
             self._failed(failure)
         elif failure is None and self.unavailable:
             self.unavailable = ""
-            self._log.report("disk", "", logging.INFO, "samples are kept again")
-        for waiting in group:
+            self._log.report("disk", "", logging.INFO, "write-ahead log is available again")
+        for pending in group:
             try:
-                waiting.done(failure)
-            except Exception:  # of one of them: the others must be told all the same
-                logger.exception("a request that was written is not answered")
-        # After what this has put in motion: senders that are answered first send meanwhile.
+                pending.done(failure)
+            except Exception:  # of one caller: the others must be called too
+                logger.exception("cannot report a written request to its caller")
+        # Later in the loop: senders that get their response now may join the next group.
         asyncio.get_running_loop().call_soon(self._start_next)
 
     def _failed(self, error: WalUnavailableError) -> None:
         self.unavailable = str(error)
         self._retry_at = time.monotonic() + self._retry
         self._log.report(
-            "disk", self.unavailable, logging.ERROR, "samples cannot be kept", error=error
+            "disk",
+            self.unavailable,
+            logging.ERROR,
+            "write-ahead log is unavailable, requests get 503",
+            error=error,
         )
 
 
-def _answer(durable: asyncio.Future[None], failure: Exception | None) -> None:
-    if durable.done():  # cancelled while it was being written
+def _resolve(durable: asyncio.Future[None], failure: Exception | None) -> None:
+    if durable.done():  # cancelled while it was written
         return
     if failure is None:
         durable.set_result(None)

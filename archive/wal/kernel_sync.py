@@ -1,7 +1,7 @@
-"""A sync that no thread waits for: the kernel does it, and tells the event loop when it is done.
+"""Asynchronous fdatasync by Linux AIO, without a waiting thread.
 
-A thread that comes back from the disk takes the interpreter from whoever decodes, for every group
-of requests; that was the larger part of what a small request cost.
+A thread that returns from a sync takes the GIL from the decoder, for every group of requests. That
+was most of the cost of a small request.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 try:
     from caio import linux_aio
-except ImportError:  # another system, or none that it was built for: a thread waits there
+except ImportError:  # not available on this system: a thread syncs instead
     linux_aio = None  # type: ignore[assignment]
 
 Done = Callable[[OSError | None], None]
@@ -26,16 +26,16 @@ class KernelSync:
     """One sync at a time, for one event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Raises OSError where there is none to be had."""
+        """Raises OSError where the system has none."""
         if linux_aio is None:
             raise OSError("no caio")
         with _as_os_errors():
             self._context = linux_aio.Context(max_requests=1)
         self._loop = loop
-        loop.add_reader(self._context.fileno, self._look)
+        loop.add_reader(self._context.fileno, self._poll)
 
     def start(self, descriptor: int, done: Done) -> None:
-        """Syncs the data of a file. `done` must not raise. Raises OSError when it does not begin."""
+        """Syncs the data of a file. `done` must not raise. Raises OSError when it cannot start."""
 
         def finished(result: int) -> None:
             done(_error(result))
@@ -45,26 +45,26 @@ class KernelSync:
             operation.set_callback(finished)
             taken = self._context.submit(operation)
         if taken != 1:
-            raise OSError("the kernel took no sync")
+            raise OSError("the kernel did not accept the sync")
 
     def close(self) -> None:
         self._loop.remove_reader(self._context.fileno)
 
-    def _look(self) -> None:
-        with contextlib.suppress(BlockingIOError):  # it was counted by an earlier look
+    def _poll(self) -> None:
+        with contextlib.suppress(BlockingIOError):  # an earlier poll consumed the event
             self._context.poll()
         self._context.process_events()
 
 
 def _error(result: int) -> OSError | None:
-    """What the kernel says of a sync: 0, or the negative number of an error, told without its sign."""
+    """The result of a sync: 0 or a negative error number, which caio returns as unsigned."""
     number = result - 2 * _SIGN if result >= _SIGN else result
     return OSError(-number, os.strerror(-number)) if number else None
 
 
 @contextlib.contextmanager
 def _as_os_errors() -> Iterator[None]:
-    """The library has errors of many kinds for what the kernel refuses, and none of them is one."""
+    """Converts the many exception types of the library to OSError."""
     try:
         yield
     except Exception as error:

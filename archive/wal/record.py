@@ -1,4 +1,4 @@
-"""A group of requests as the bytes of one record, and back; what they mean is told in WAL.md."""
+"""Encodes and decodes a group of requests as one record; WAL.md specifies the format."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Number = TypeVar("Number", np.uint32, np.int64, np.uint64)
 
 @dataclass(frozen=True, slots=True)
 class WalRecord:
-    """One request as it is read back, and the series that are defined right before it.
+    """One request as read from the log, and the series definitions before it.
 
-    These may be used by every request from here on, and belong to whichever named them first.
+    This request and all later ones may use these definitions.
     """
 
     batch: Batch
@@ -37,12 +37,12 @@ class WalRecord:
 
     @property
     def definitions(self) -> tuple[SeriesDefinition, ...]:
-        """Made when they are asked for: who has the table does not need them."""
+        """Decoded on access: a reader with a series table does not need them."""
         return unpack_definitions(self.packed) if self.packed else ()
 
 
 class RecordError(ValueError):
-    """Bytes whose checksum is right and that are no record all the same."""
+    """The checksum is right, but the bytes are not a valid record."""
 
 
 class _Request(msgspec.Struct, array_like=True, frozen=True):
@@ -70,7 +70,7 @@ class _Group(msgspec.Struct, array_like=True, frozen=True):
     opaque: _Opaque | None
 
 
-# What comes of bytes that are no record: all that decoding them can raise.
+# Everything that decoding invalid bytes can raise.
 _NONSENSE = (ValueError, OverflowError, msgspec.MsgspecError, cramjam.DecompressionError)
 
 _encoder = msgspec.msgpack.Encoder()
@@ -78,7 +78,7 @@ _decoder = msgspec.msgpack.Decoder(_Group)
 
 
 def encode_group(definitions: Definitions | None, batches: Sequence[Batch]) -> bytes:
-    """The definitions count as the first request's."""
+    """The definitions belong to the first request."""
     starts = [batch.starts for batch in batches if batch.starts is not None]
     group = _Group(
         [_request(batch) for batch in batches],
@@ -93,7 +93,7 @@ def encode_group(definitions: Definitions | None, batches: Sequence[Batch]) -> b
 
 
 def decode_group(data: bytes | memoryview) -> Iterator[WalRecord]:
-    """The requests of a group in their order. Raises RecordError before the first or never."""
+    """The requests of a group in order. Raises RecordError only before the first one."""
     try:
         group = _decode(data)
         columns = _Columns(group)
@@ -105,7 +105,7 @@ def decode_group(data: bytes | memoryview) -> Iterator[WalRecord]:
 
 
 def decode_definitions(data: bytes | memoryview) -> Definitions | None:
-    """Only the definitions of a group, still packed."""
+    """Only the packed definitions of a group."""
     try:
         return _decode(data).definitions
     except _NONSENSE as error:
@@ -127,7 +127,7 @@ def _request(batch: Batch) -> _Request:
 
 
 class _Columns:
-    """The columns of a group, whole; every request is a range of each."""
+    """The columns of a group; every request is a range of each."""
 
     def __init__(self, group: _Group) -> None:
         samples = sum(request.samples for request in group.requests)

@@ -1,7 +1,4 @@
-"""Columns of numbers as bytes that compress well: steps between neighbours, byte by byte.
-
-Neighbours of one request are alike, so most bytes of their differences are the same.
-"""
+"""Encodes columns of numbers for compression: deltas in zigzag form, split into byte planes."""
 
 from __future__ import annotations
 
@@ -13,10 +10,10 @@ _BYTES = 8
 
 
 class Column(msgspec.Struct, array_like=True, frozen=True):
-    """Whole numbers. Without `planes` they go up by `step` from `first` on.
+    """Integers. Without `planes`: an arithmetic sequence from `first` with `step`.
 
-    With them: the zigzag form of the differences, first all lowest bytes, then all second ones,
-    `step` of them; the upper bytes that are zero in all of them are left out.
+    With them: zigzag deltas as `step` byte planes, lowest bytes first. Upper planes that are
+    zero are omitted.
     """
 
     first: int
@@ -25,7 +22,7 @@ class Column(msgspec.Struct, array_like=True, frozen=True):
 
 
 NOTHING = Column(0, 0)
-"""No numbers at all."""
+"""An empty column."""
 
 
 def pack_column(numbers: NDArray[np.int64]) -> Column:
@@ -34,7 +31,7 @@ def pack_column(numbers: NDArray[np.int64]) -> Column:
     first = int(numbers[0])
     if len(numbers) == 1:
         return Column(first, 0)
-    # A difference that does not fit wraps round, and wraps back when it is added up again.
+    # A delta that overflows wraps around, and the sum wraps back.
     steps = numbers[1:] - numbers[:-1]
     step = int(steps[0])
     if step == steps[-1] and not np.count_nonzero(steps != step):
@@ -56,7 +53,7 @@ def unpack_column(column: Column, count: int) -> NDArray[np.int64]:
 
 
 def pack_bits(bits: NDArray[np.uint64]) -> bytes:
-    """Values that are no neighbours in any sense: only their bytes are put together."""
+    """Values without useful deltas: only split into byte planes."""
     return _split(bits, _BYTES)
 
 

@@ -1,4 +1,4 @@
-"""Definitions of series as bytes: each pair of name and value once, series as rows of pairs."""
+"""Encodes series definitions: each label pair once, series as rows of pair positions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Definitions(msgspec.Struct, array_like=True, frozen=True):
     count: int
     ids: Column
     widths: Column
-    """How many pairs each series has, the replica included."""
+    """Pairs of each series, with the replica."""
     cells: Column
-    """Places in `pairs`, row after row; the first of a row is the replica, under no name."""
+    """Positions in `pairs`, row after row; the first of a row is the replica, with an empty name."""
     pairs: list[str]
     """Name, value, name, value, ..."""
 
@@ -39,7 +39,7 @@ def pack_definitions(table: SeriesTable, first: int, end: int) -> Definitions:
 
 
 def check_definitions(packed: Definitions) -> None:
-    """ValueError when they contradict themselves; afterwards unpacking cannot fail."""
+    """Raises ValueError when they are inconsistent; afterwards unpacking cannot fail."""
     _numbers(packed)
     _pairs(packed)
 
@@ -55,7 +55,7 @@ def unpack_definitions(packed: Definitions) -> tuple[SeriesDefinition, ...]:
 
 
 def load_definitions(packed: Definitions, table: SeriesTable) -> None:
-    """Into the table without making an object of each label: the start with a million series."""
+    """Loads them without an object per label, for a fast start with a million series."""
     ids, bounds, cells = _numbers(packed)
     numbers = np.array(table.pair_numbers(_pairs(packed)), np.uint32)
     blob = numbers[cells].tobytes()
@@ -64,7 +64,7 @@ def load_definitions(packed: Definitions, table: SeriesTable) -> None:
 
 
 def _numbers(packed: Definitions) -> tuple[list[int], list[int], NDArray[np.int64]]:
-    """The ids, where each row begins and ends, and the cells of all rows."""
+    """The ids, the bounds of the rows, and the cells of all rows."""
     ids = unpack_column(packed.ids, packed.count)
     widths = unpack_column(packed.widths, packed.count)
     if packed.count and int(widths.min()) < 1:

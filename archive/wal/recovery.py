@@ -1,6 +1,6 @@
-"""What a folder of the log holds when nobody writes to it: its segments and its series.
+"""Recovers the segments and the series of a log folder.
 
-Nothing here writes. A segment is read up to the first byte that is wrong; that is the recovery.
+Never writes. Reads a segment up to the first invalid byte.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from archive.wal.segment import (
     segment_paths,
 )
 from archive.wal.segment_reader import SegmentFrames
-from archive.wal.series_checkpoint import SeriesFile
+from archive.wal.series_checkpoint import SeriesCheckpoint
 from archive.wal.tail_check import Ending, EndingKind
 
-# Segments are removed about once an hour, so a second look finds things at rest.
+# Segments are removed about once an hour, so a second attempt usually succeeds.
 _ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """The end of a segment that cannot be read."""
+    """The unreadable end of a segment."""
 
     path: Path
     ending: Ending
@@ -43,22 +43,22 @@ class Dropped:
 
 @dataclass(slots=True)
 class Recovery:
-    """What was found; `faults` are lines for the log."""
+    """The result; `faults` are lines for the log."""
 
     segments: list[Segment] = field(default_factory=list)
     empty: list[Path] = field(default_factory=list)
-    """Segments without a single record, and nothing lost in them."""
+    """Segments without records, and without damage."""
     dropped: list[Dropped] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     next_segment: int = 1
 
 
-def recover(folder: Path, table: SeriesTable, file: SeriesFile) -> Recovery:
-    """Fills the table; a segment whose definitions it has already is not read."""
-    # In this order: a segment that another process removes in between is in the file by then.
+def recover(folder: Path, table: SeriesTable, checkpoint: SeriesCheckpoint) -> Recovery:
+    """Fills the table; skips segments whose definitions are already in it."""
+    # In this order: when another process removes a segment, the checkpoint already covers it.
     paths = segment_paths(folder)
-    found = Recovery(faults=file.load(table))
-    found.next_segment = max([file.next_segment, *(number + 1 for number in paths)])
+    found = Recovery(faults=checkpoint.load(table))
+    found.next_segment = max([checkpoint.next_segment, *(number + 1 for number in paths)])
     headers = [_header(path) for path in paths.values()]
     for place, (number, path) in enumerate(paths.items()):
         header, after = headers[place], _first_known(headers[place + 1 :])
@@ -74,11 +74,11 @@ def recover(folder: Path, table: SeriesTable, file: SeriesFile) -> Recovery:
 
 
 def read_series(folder: Path) -> SeriesTable:
-    """The series of a folder that another process may be writing to."""
+    """The series of a folder that another process may use."""
     for _ in range(_ATTEMPTS):
         table = SeriesTable()
-        with contextlib.suppress(FileNotFoundError):  # removed while we were reading
-            recover(folder, table, SeriesFile(folder))
+        with contextlib.suppress(FileNotFoundError):  # removed during the read
+            recover(folder, table, SeriesCheckpoint(folder))
             return table
     raise WalError(f"{folder}: its files are removed faster than they can be read")
 
@@ -103,7 +103,7 @@ def _scan(found: Recovery, segment: Segment, table: SeriesTable) -> None:
 
 
 def _header(path: Path) -> SegmentHeader | None:
-    """None when it is damaged."""
+    """None for a damaged header."""
     try:
         return read_header(path)
     except BrokenHeaderError:

@@ -1,4 +1,4 @@
-"""What a segment file of the log is: its name, its header, and the frame around each record."""
+"""The format of a segment file: name, header, and the frame of a record."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from archive.wal.errors import WalFormatError
 
 VERSION = 1
 SUFFIX = ".wal"
-_MAGIC = b"SGWAL\r\n"  # a copy that changes the ends of lines does not pass for whole
+_MAGIC = b"SGWAL\r\n"  # detects copies with converted line endings
 _HEADER = struct.Struct("<7sBQQqI")
 _FRAME = struct.Struct("<III")
 _NAME = re.compile(rf"([0-9]{{10}}){re.escape(SUFFIX)}")
 HEADER_BYTES = _HEADER.size
 FRAME_BYTES = _FRAME.size
 END_MARK = b"\xff"
-# Far above what a group can be; a length beyond it is no length.
+# Far above the size of a group: a larger length is invalid.
 MAX_RECORD = 1 << 30
 
 
 class BrokenHeaderError(ValueError):
-    """The first bytes of a file are not what a segment begins with."""
+    """The file does not begin with a valid segment header."""
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentHeader:
     number: int
     first_series: int
-    """All series with a lower number are defined in what came before this segment."""
+    """All series with a lower id are defined before this segment."""
     created: int
-    """In milliseconds, by our clock; no record of it was received earlier."""
+    """In milliseconds, by the archive's clock; no record of it is older."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment file; its number is its place in the log, and is never given again."""
+    """A segment file. Its number is its position in the log, and is never reused."""
 
     path: Path
     number: int
     size: int
-    """In bytes, as far as the file is durable."""
+    """Durable bytes."""
     created: int
 
 
@@ -52,13 +52,13 @@ def segment_path(folder: Path, number: int) -> Path:
 
 
 def segment_number(path: Path) -> int | None:
-    """None for a file that is no segment."""
+    """None for other files."""
     found = _NAME.fullmatch(path.name)
     return int(found[1]) if found else None
 
 
 def segment_paths(folder: Path) -> dict[int, Path]:
-    """All segment files of the folder, oldest first; none when there is no folder."""
+    """All segment files of the folder, oldest first; empty without the folder."""
     if not folder.is_dir():
         return {}
     numbered = ((segment_number(path), path) for path in folder.iterdir())
@@ -71,7 +71,7 @@ def pack_header(header: SegmentHeader) -> bytes:
 
 
 def unpack_header(data: bytes) -> SegmentHeader:
-    """BrokenHeaderError on damage; WalFormatError on a whole header of another version."""
+    """Raises BrokenHeaderError on damage, WalFormatError for another format version."""
     if len(data) < HEADER_BYTES:
         raise BrokenHeaderError("ends inside its header")
     magic, version, number, first_series, created, checksum = _HEADER.unpack_from(data)
@@ -88,10 +88,10 @@ def read_header(path: Path) -> SegmentHeader:
 
 
 def framed(record: bytes) -> tuple[bytes, bytes, bytes]:
-    """A record in its frame: length, checksum of the record, checksum of these two; an end mark.
+    """The frame of a record: length, checksum, checksum of these two, record, end mark.
 
-    With a checksum of its own a length can be believed, and by the mark a record that was not
-    written to its end is told from one that was damaged later.
+    The second checksum validates the length. The end mark distinguishes an incomplete write
+    from later damage.
     """
     head = struct.pack("<II", len(record), zlib.crc32(record))
     return head + struct.pack("<I", zlib.crc32(head)), record, END_MARK
@@ -102,7 +102,7 @@ def framed_size(record: bytes) -> int:
 
 
 def unframe(head: bytes) -> tuple[int, int] | None:
-    """Length and checksum of the record, None when these bytes are no head of a frame."""
+    """Length and checksum of the record; None for an invalid frame."""
     if len(head) < FRAME_BYTES:
         return None
     length, checksum, own = _FRAME.unpack(head)

@@ -1,6 +1,6 @@
-"""The log as a chain of segments: groups go to its end, sealed segments leave at its beginning.
+"""The log as a sequence of segments: appends to the last one, removes published ones.
 
-Everything blocks, and everything may be called by any thread.
+All methods block and are thread-safe.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from archive.wal.recovery import Recovery
 from archive.wal.segment import Segment, SegmentHeader
 from archive.wal.segment_reader import check_segment
 from archive.wal.segment_writer import SegmentWriter
-from archive.wal.series_checkpoint import SeriesFile
+from archive.wal.series_checkpoint import SeriesCheckpoint
 from archive.wal.tail_check import EndingKind
 from streamgauge.serving.logs import event
 from streamgauge.serving.settings.sizes import format_size
@@ -32,7 +32,7 @@ from streamgauge.serving.settings.sizes import format_size
 logger = logging.getLogger(__name__)
 
 DAMAGED_SUFFIX = ".damaged"
-# Samples, messages and new series: about as long as a large request takes to be decoded.
+# Samples, messages and new series. Preparing as many takes as long as decoding a large request.
 SMALL_GROUP = 10_000
 _HOUR = 3_600_000
 
@@ -40,7 +40,7 @@ _HOUR = 3_600_000
 class _Sealed(NamedTuple):
     segment: Segment
     next_series: int
-    """It defines no series with this number or a higher one."""
+    """It defines no series with this id or a higher one."""
 
 
 class Prepared(NamedTuple):
@@ -48,9 +48,9 @@ class Prepared(NamedTuple):
 
     record: bytes
     received: int
-    """When its first request came, in milliseconds."""
+    """When its first request was received, in milliseconds."""
     next_series: int
-    """Series with a lower number are defined when it is written."""
+    """Series with a lower id are defined once it is written."""
 
 
 class SegmentLog:
@@ -59,20 +59,20 @@ class SegmentLog:
         folder: Path,
         settings: WalSettings,
         series: SeriesTable,
-        file: SeriesFile,
+        checkpoint: SeriesCheckpoint,
         recovery: Recovery,
     ) -> None:
         self._folder = folder
         self._settings = settings
         self._series = series
-        self._file = file
+        self._checkpoint = checkpoint
         self._defined = len(series)
         self._next = recovery.next_segment
         self._sealed = {each.number: _Sealed(each, len(series)) for each in recovery.segments}
         self._open: SegmentWriter | None = None
         self._lock = threading.Lock()
-        # Of its own: saving the table may take a while, and appending must not wait for it.
-        self._file_lock = threading.Lock()
+        # A separate lock: appending must not wait for a slow save of the table.
+        self._checkpoint_lock = threading.Lock()
 
     @property
     def size(self) -> int:
@@ -81,27 +81,27 @@ class SegmentLog:
 
     @property
     def oldest(self) -> int | None:
-        """When the oldest record still here was received, in milliseconds; None without any."""
+        """When the oldest record of the log was received, in milliseconds; None when empty."""
         return min((segment.created for segment in self._segments()), default=None)
 
     def is_small(self, batches: Sequence[Batch]) -> bool:
-        """Whether a group can be prepared between two other things."""
+        """Whether a group is small enough to be prepared on the event loop."""
         samples = sum(len(batch.series) for batch in batches)
         messages = sum(len(batch.opaque) for batch in batches)
         return samples + messages + len(self._series) - self._defined <= SMALL_GROUP
 
     def prepare(self, batches: Sequence[Batch]) -> Prepared:
-        """A group as the bytes of a record: with every definition that is not durable yet.
+        """Encodes a group as a record, with all definitions that are not durable yet.
 
-        Whoever brought these: a group that failed takes its own along, and a later one may count
-        on them. So a group is prepared when the one before it is written, or has failed.
+        These include the definitions of a failed group, which later groups may use. Therefore
+        prepare a group only after the group before it was written or has failed.
         """
         end = len(self._series)
         new = pack_definitions(self._series, self._defined, end) if end > self._defined else None
         return Prepared(encode_group(new, batches), batches[0].received, end)
 
     def write(self, prepared: Prepared) -> None:
-        """Durable when it returns; WalUnavailableError when nothing of the group is kept."""
+        """Durable when it returns. Raises WalUnavailableError when nothing was stored."""
         try:
             with self._lock:
                 self._append(prepared.record, prepared.received)
@@ -110,15 +110,15 @@ class SegmentLog:
             raise self._unavailable(error) from error
 
     def begin(self, prepared: Prepared) -> int | None:
-        """Writes what needs no more of the disk: the descriptor that is to be synced by the caller.
+        """Writes a group that fits the allocated space; returns the descriptor to sync.
 
-        Until `end` or `give_up` nobody else gets at the log. None when it is a case for `write`.
-        Raises WalUnavailableError as that does.
+        Holds the lock of the log until `end` or `give_up`. None when `write` must be used.
+        Raises WalUnavailableError.
         """
         if not self._lock.acquire(blocking=False):
             return None
         writer = self._open
-        if writer is None or not self._has_room(writer, prepared):
+        if writer is None or not self._fits(writer, prepared):
             self._lock.release()
             return None
         try:
@@ -131,7 +131,7 @@ class SegmentLog:
             raise
 
     def end(self, prepared: Prepared, error: OSError | None) -> None:
-        """The sync is done; WalUnavailableError when it failed."""
+        """Call it after the sync. Raises WalUnavailableError when it failed."""
         writer = self._open
         try:
             if error is not None:
@@ -144,11 +144,11 @@ class SegmentLog:
             self._lock.release()
 
     def give_up(self) -> None:
-        """There was no sync: what was written counts as not written."""
+        """Call it when the sync did not start: the group counts as not written."""
         self._lock.release()
 
     def seal(self) -> Segment | None:
-        """Close the open segment so that it can be published; None when there is nothing in it."""
+        """Closes the open segment for publication; None when it is empty."""
         with self._lock:
             sealed = self._seal()
         self._save_series()
@@ -160,12 +160,14 @@ class SegmentLog:
             return [self._sealed[number].segment for number in sorted(self._sealed)]
 
     def remove(self, segments: Iterable[Segment]) -> None:
-        """For what was published. WalUnavailableError when the disk does not let us."""
+        """Removes published segments. Raises WalUnavailableError."""
         with self._lock:
-            doomed = [self._sealed[each.number] for each in segments if each.number in self._sealed]
+            removed = [
+                self._sealed[each.number] for each in segments if each.number in self._sealed
+            ]
         try:
-            self._secure(doomed)
-            for segment, _ in doomed:
+            self._save_definitions(removed)
+            for segment, _ in removed:
                 _remove(segment)
                 with self._lock:
                     del self._sealed[segment.number]
@@ -173,19 +175,22 @@ class SegmentLog:
         except OSError as error:
             raise self._unavailable(error) from error
 
-    def _secure(self, doomed: list[_Sealed]) -> None:
-        """What they define must outlive them, and so must the numbers that they had.
+    def _save_definitions(self, removed: list[_Sealed]) -> None:
+        """Saves the definitions and the numbers of segments before their removal.
 
-        Where that is so already nothing is written: on a full disk removing must still work.
+        Writes only if necessary, so that removal works on a full disk.
         """
-        series = max((each.next_series for each in doomed), default=0)
-        with self._file_lock:
-            if self._file.covered < series or self._file.next_segment <= self._last_of(doomed):
-                self._file.save(self._series, self._defined, self._next)
+        series = max((each.next_series for each in removed), default=0)
+        with self._checkpoint_lock:
+            if (
+                self._checkpoint.covered < series
+                or self._checkpoint.next_segment <= self._highest_of(removed)
+            ):
+                self._checkpoint.save(self._series, self._defined, self._next)
 
-    def _last_of(self, doomed: list[_Sealed]) -> int:
-        """The number that nothing would tell any more; 0 while a later segment tells it."""
-        numbers = {each.segment.number for each in doomed}
+    def _highest_of(self, removed: list[_Sealed]) -> int:
+        """The highest number that only these segments record; 0 while a later segment exists."""
+        numbers = {each.segment.number for each in removed}
         rest = [each.number for each in self._segments() if each.number not in numbers]
         last = max(numbers, default=0)
         return 0 if last < max(rest, default=0) else last
@@ -199,17 +204,17 @@ class SegmentLog:
         return WalUnavailableError(f"{self._folder}: {error.strerror or error}")
 
     def _check_space(self) -> None:
-        """Publishing is what frees space, and it needs some to do so."""
+        """Publishing frees space, and needs some for its own work."""
         status = os.statvfs(self._folder)
         free = status.f_bavail * status.f_frsize
         if free < self._settings.reserve:
             reserve = format_size(self._settings.reserve)
-            raise WalUnavailableError(f"{self._folder}: less than {reserve} are free (the reserve)")
+            raise WalUnavailableError(f"{self._folder}: less than {reserve} free (wal.reserve)")
 
     def _append(self, record: bytes, received: int) -> None:
         if self._open is not None and self._is_full(self._open.segment, received):
             self._seal()
-        if self._open is None or not self._open.has_room(record):
+        if self._open is None or not self._open.fits(record):
             self._check_space()
         writer = self._open or self._begin(received)
         try:
@@ -219,15 +224,15 @@ class SegmentLog:
             raise
 
     def _drop(self, writer: SegmentWriter | None) -> None:
-        """After a failed write or sync nothing may follow in the same segment."""
+        """Closes the segment: after a failed write or sync nothing may follow in it."""
         self._open = None
         if writer is not None:
             writer.close()
             self._keep(writer)
 
-    def _has_room(self, writer: SegmentWriter, prepared: Prepared) -> bool:
+    def _fits(self, writer: SegmentWriter, prepared: Prepared) -> bool:
         is_full = self._is_full(writer.segment, prepared.received)
-        return not is_full and writer.has_room(prepared.record)
+        return not is_full and writer.fits(prepared.record)
 
     def _is_full(self, segment: Segment, received: int) -> bool:
         other_hour = segment.created // _HOUR != received // _HOUR
@@ -240,7 +245,7 @@ class SegmentLog:
                 self._folder, SegmentHeader(number, self._defined, received)
             )
         except FileExistsError:
-            self._next += 1  # left behind by an attempt that could not even be undone
+            self._next += 1  # left by an attempt that could not be undone
             raise
         self._next += 1
         self._open = writer
@@ -254,30 +259,30 @@ class SegmentLog:
         return self._keep(writer)
 
     def _keep(self, writer: SegmentWriter) -> Segment | None:
-        """Among the sealed, or nowhere when there is nothing in it."""
+        """Adds it to the sealed segments, or deletes it when it is empty."""
         if writer.is_empty:
-            with contextlib.suppress(OSError):  # left behind, it is removed at the next start
+            with contextlib.suppress(OSError):  # removed at the next start
                 writer.path.unlink()
             return None
         self._sealed[writer.segment.number] = _Sealed(writer.segment, self._defined)
         return writer.segment
 
     def _save_series(self) -> None:
-        """Early, for a fast start; `remove` insists on it."""
+        """Saves early, for a fast start; `remove` requires it."""
         try:
-            with self._file_lock:
-                if self._file.covered < self._defined:
-                    self._file.save(self._series, self._defined, self._next)
+            with self._checkpoint_lock:
+                if self._checkpoint.covered < self._defined:
+                    self._checkpoint.save(self._series, self._defined, self._next)
         except OSError as error:
-            event(logger, logging.WARNING, "the table of series could not be saved", error=error)
+            event(logger, logging.WARNING, "cannot save the series table", error=error)
 
 
 def _remove(segment: Segment) -> None:
-    """A damaged one is put aside: what nobody could read may still be worth something."""
+    """Deletes a segment; renames a damaged one, so that its data can be examined."""
     try:
         ending = check_segment(segment.path)
     except FileNotFoundError:
-        return  # as far as we came the last time
+        return  # removed by an earlier attempt
     if ending.kind is not EndingKind.DAMAGED:
         segment.path.unlink()
         return
@@ -286,7 +291,7 @@ def _remove(segment: Segment) -> None:
     event(
         logger,
         logging.ERROR,
-        "a damaged segment of the write-ahead log is put aside",
-        file=str(aside),
+        "damaged segment of the write-ahead log renamed",
+        checkpoint=str(aside),
         damage=str(ending),
     )

@@ -1,6 +1,6 @@
-"""Reading a segment: the records of its good beginning, and why it ends where it does.
+"""Reads the valid records of a segment, and reports how it ends.
 
-Nothing here writes, so a segment may be read while the server appends to it.
+Never writes, so a segment may be read while the server appends to it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from archive.wal.tail_check import Ending, EndingKind, ending_at
 
 
 class SegmentFrames:
-    """The records of a segment, packed as they are; `ending` is known after the last one."""
+    """The encoded records of a segment; `ending` is set after the last one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -40,18 +40,18 @@ class SegmentFrames:
         return self._ending
 
     def __iter__(self) -> Iterator[bytes]:
-        """From the beginning, each time."""
+        """Starts at the beginning each time."""
         self.offset, self._ending = 0, None
         with self.path.open("rb") as file:
             if not self._read_header(file):
                 return
             while (record := self._next(file)) is not None:
                 yield record
-                # Only now, so that a record that its reader refuses does not count as good.
+                # After the yield, so that a record that the reader refuses does not count as valid.
                 self.offset = file.tell()
 
     def refuse(self, reason: str) -> None:
-        """End here: the record just given has a right checksum and makes no sense."""
+        """Ends here: the last record has a valid checksum and invalid content."""
         with self.path.open("rb") as file:
             self._ending = ending_at(file, self.offset, self.offset, reason)
 
@@ -59,7 +59,7 @@ class SegmentFrames:
         try:
             self.header = unpack_header(file.read(HEADER_BYTES))
         except BrokenHeaderError:
-            # Even one that was written whole is of no use before the first record.
+            # Even a complete header is useless without a record.
             self._ending = ending_at(file, 0, HEADER_BYTES + 1, "has a damaged header")
             return False
         except WalFormatError as error:
@@ -68,13 +68,13 @@ class SegmentFrames:
         return True
 
     def _next(self, file: BinaryIO) -> bytes | None:
-        """None at the end of what is good; why it ends is in `ending` then."""
+        """None at the end of the valid records; then `ending` has the reason."""
         begin = self.offset
-        told = unframe(file.read(FRAME_BYTES))
-        if told is None:
+        frame = unframe(file.read(FRAME_BYTES))
+        if frame is None:
             self._ending = ending_at(file, begin, begin + FRAME_BYTES + 1, "has a damaged length")
             return None
-        length, checksum = told
+        length, checksum = frame
         record, mark = file.read(length), file.read(len(END_MARK))
         if mark != END_MARK or zlib.crc32(record) != checksum:
             end = begin + FRAME_BYTES + length + len(END_MARK)
@@ -84,7 +84,7 @@ class SegmentFrames:
 
 
 class SegmentReader:
-    """Iterates over a segment's requests once; afterwards `ending` tells what was not read."""
+    """Iterates over the requests of a segment once; afterwards `ending` is set."""
 
     def __init__(self, path: Path) -> None:
         self._frames = SegmentFrames(path)
@@ -116,7 +116,7 @@ def read_segment(path: Path) -> SegmentReader:
 
 
 def check_segment(path: Path) -> Ending:
-    """How a segment ends, by its checksums alone."""
+    """How a segment ends; checks only the checksums."""
     frames = SegmentFrames(path)
     for _ in frames:
         pass

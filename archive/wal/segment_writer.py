@@ -1,4 +1,4 @@
-"""Writing a segment: appended to by the process that made it, and by no later one."""
+"""Writes a segment. Only the process that created a segment appends to it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from archive.wal.segment import (
     segment_path,
 )
 
-# Space that is made ready ahead, with blank bytes that are really written: a sync of bytes that
-# take the place of others need not wait for the file system's journal, and with it for everybody
-# else's changes.
+# Space allocated ahead by writing zero bytes. Overwriting allocated bytes does not change file
+# system metadata, so a sync does not wait for the journal and the writes of other processes.
 _BLANK_BYTES = 256 * 1024
 
 
@@ -35,7 +34,7 @@ class SegmentWriter:
 
     @classmethod
     def create(cls, folder: Path, header: SegmentHeader) -> SegmentWriter:
-        """The header becomes durable with the first record, its name at once."""
+        """The name is durable at once, the header with the first record."""
         path = segment_path(folder, header.number)
         descriptor = fsync.create_file(path)
         try:
@@ -43,7 +42,7 @@ class SegmentWriter:
             fsync.sync_folder(folder)
         except OSError:
             os.close(descriptor)
-            with contextlib.suppress(OSError):  # the error that counts is on its way
+            with contextlib.suppress(OSError):  # the first error is raised
                 path.unlink()
             raise
         return cls(path, header, descriptor)
@@ -58,36 +57,36 @@ class SegmentWriter:
         return self._durable == HEADER_BYTES
 
     def write(self, record: bytes) -> int:
-        """What it has room for, not durable yet: the descriptor to sync before `settle`.
+        """Writes into the allocated space; returns the descriptor to sync before `settle`.
 
-        After an OSError, of this or of the sync, only `close` may follow.
+        After an OSError of the write or the sync, call only `close`.
         """
         fsync.write_at(self._descriptor, framed(record), self._durable)
         return self._descriptor
 
     def settle(self, record: bytes) -> None:
-        """What was written has been synced."""
+        """Call it after the sync of a written record."""
         self._durable += framed_size(record)
 
     def append(self, record: bytes) -> None:
-        """Durable when it returns. After an OSError only `close` may follow.
+        """Durable when it returns. After an OSError call only `close`.
 
-        A second attempt to sync would lie: the kernel forgets what it could not write.
+        A second sync could succeed wrongly: the kernel drops pages that it could not write.
         """
         parts = framed(record)
-        end, has_room = self._durable + framed_size(record), self.has_room(record)
-        if not has_room or not fsync.write_through(self._descriptor, parts, self._durable):
-            if has_room or not self._prepare(parts, end):
+        end, fits = self._durable + framed_size(record), self.fits(record)
+        if not fits or not fsync.write_through(self._descriptor, parts, self._durable):
+            if fits or not self._prepare(parts, end):
                 fsync.write_at(self._descriptor, parts, self._durable)
             fsync.sync_data(self._descriptor)
         self._durable = end
 
-    def has_room(self, record: bytes) -> bool:
-        """Whether it takes no more of the disk than the segment has already."""
+    def fits(self, record: bytes) -> bool:
+        """Whether the record fits the allocated space."""
         return self._durable + framed_size(record) <= self._prepared
 
     def _prepare(self, parts: Sequence[bytes], end: int) -> bool:
-        """Writes them with blank space behind; False when the disk has no room for so much."""
+        """Writes them and allocates space behind; False when the disk is too full for that."""
         try:
             fsync.write_at(self._descriptor, [*parts, bytes(_BLANK_BYTES)], self._durable)
         except OSError as error:
@@ -98,12 +97,12 @@ class SegmentWriter:
         return True
 
     def close(self) -> None:
-        """What is durable stays. What follows it is cut off where the disk lets us.
+        """Truncates the file to its durable bytes, if the disk permits.
 
-        Where not: blank space does no harm, and a record that failed is read as if it had been
-        acknowledged; the sender repeats it, and it counts once.
+        Otherwise zero bytes do no harm, and a failed record is read as if it were acknowledged:
+        the sender retries it, and publication removes the duplicate.
         """
         with contextlib.suppress(OSError):
             os.ftruncate(self._descriptor, self._durable)
-        with contextlib.suppress(OSError):  # everything that counts was synced
+        with contextlib.suppress(OSError):  # all records are synced
             os.close(self._descriptor)

@@ -1,6 +1,6 @@
-"""The table of series on the disk: what the removed segments defined, twice.
+"""The series table on disk, in two copies: the definitions of removed segments.
 
-Without it nobody knows what the numbers in the log mean, so one damaged copy must not matter.
+Without it the series ids in the log have no labels, hence the second copy.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from archive.wal.segment_reader import SegmentFrames
 from archive.wal.tail_check import Ending, EndingKind
 
 NAMES: Final = ("series.0", "series.1")
-# So many make one record: enough to share most pairs, few enough to stay small in memory.
+# Series per record: enough to share most label pairs, few enough to limit memory.
 _SERIES_A_RECORD: Final = 65_536
-# So many small ones are made few large ones, or the start would become slow over the years.
-_MOST_RECORDS: Final = 1_000
+# Above this many records they are rewritten as few large ones, for a fast start.
+_MAX_RECORDS: Final = 1_000
 _HEADER: Final = pack_header(SegmentHeader(0, 0, 0))
 
 
-class _Checkpoint(msgspec.Struct, array_like=True, frozen=True):
+class _CheckpointRecord(msgspec.Struct, array_like=True, frozen=True):
     next_segment: int
     next_series: int
     definitions: Definitions
 
 
-_decoder = msgspec.msgpack.Decoder(_Checkpoint)
+_decoder = msgspec.msgpack.Decoder(_CheckpointRecord)
 
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """What one of the files holds; no file is an empty one."""
+    """The content of one file; empty when the file is missing."""
 
     path: Path
     payloads: list[bytes]
@@ -50,18 +50,18 @@ class _Copy:
         return self.ending is None or self.ending.kind is EndingKind.CLEAN
 
 
-class SeriesFile:
+class SeriesCheckpoint:
     def __init__(self, folder: Path) -> None:
         self._paths = tuple(folder / name for name in NAMES)
         self.covered = 0
-        """All series with a lower number are in the file."""
+        """All series with a lower id are in the file."""
         self.next_segment = 1
-        """All segments with a lower number were begun; they may be gone."""
+        """All segments with a lower number were started; they may be removed."""
         self.records = 0
         self._can_append = False
 
     def load(self, table: SeriesTable) -> list[str]:
-        """Fills the table from the better copy; tells what is wrong with which. Writes nothing."""
+        """Fills the table from the better copy; returns faults. Never writes."""
         copies = [_read(path) for path in self._paths]
         best = max(copies, key=lambda copy: len(copy.payloads))
         faults = [f"{copy.path} {copy.ending}" for copy in copies if not copy.is_whole]
@@ -79,13 +79,13 @@ class SeriesFile:
         return faults
 
     def save(self, table: SeriesTable, end: int, next_segment: int) -> None:
-        """Durable when it returns: every series below `end`. On an OSError nothing has changed."""
+        """Saves every series below `end`, durable on return. After an OSError nothing has changed."""
         if end <= self.covered and next_segment <= self.next_segment:
             return
-        appends = self._can_append and self.records < _MOST_RECORDS
+        appends = self._can_append and self.records < _MAX_RECORDS
         records = list(_records(table, self.covered if appends else 0, end, next_segment))
         write = fsync.append_file if appends else _replace
-        # Until both are written they differ, and after a failed sync they may lie.
+        # Until both are written they differ, and after a failed sync their content is undefined.
         self._can_append = False
         for path in self._paths:
             write(path, records)
@@ -111,11 +111,11 @@ def _read(path: Path) -> _Copy:
 
 
 def _records(table: SeriesTable, first: int, end: int, next_segment: int) -> Iterator[bytes]:
-    """At least one, so that the number of the next segment is always told."""
+    """At least one record, which holds the number of the next segment."""
     for begin in range(first, max(end, first + 1), _SERIES_A_RECORD):
         until = min(begin + _SERIES_A_RECORD, end)
         part = pack_definitions(table, begin, until)
-        plain = msgspec.msgpack.encode(_Checkpoint(next_segment, until, part))
+        plain = msgspec.msgpack.encode(_CheckpointRecord(next_segment, until, part))
         yield b"".join(framed(bytes(cramjam.lz4.compress_block(plain))))
 
 

@@ -1,4 +1,4 @@
-"""Tells when something is not over after a while, and not merely unheard of by a busy event loop."""
+"""A timer for slow syncs that a busy event loop does not trigger."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-# Until the loop has heard everything that was there when the time was up.
-_MOMENT: Final = 0.001
+# Time for the loop to process the events that were pending at the timeout.
+_GRACE: Final = 0.001
 
 
-class Watch:
+class SlowTimer:
     def __init__(self, seconds: float, late: Callable[[], None]) -> None:
         """Calls `late` unless `end` is called before."""
         self._loop = asyncio.get_running_loop()
         self._late = late
-        self._timer = self._loop.call_later(seconds, self._listen)
+        self._timer = self._loop.call_later(seconds, self._recheck)
 
     def end(self) -> None:
         self._timer.cancel()
 
-    def _listen(self) -> None:
-        """A loop may be late itself: what is over already is told in the turn that has just begun."""
-        self._timer = self._loop.call_later(_MOMENT, self._late)
+    def _recheck(self) -> None:
+        """The loop itself may be late: process pending events before the sync counts as slow."""
+        self._timer = self._loop.call_later(_GRACE, self._late)

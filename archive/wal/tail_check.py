@@ -1,4 +1,4 @@
-"""Why the good beginning of a segment ends where it does: its end, a torn write, or damage."""
+"""How the valid part of a segment ends: cleanly, in a torn write, or by damage."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ _BLOCK = 1 << 20
 
 class EndingKind(StrEnum):
     CLEAN = "clean"
-    """Nothing follows the last record, or only space that was made ready for more."""
+    """Nothing follows the last record, or only allocated space."""
     TORN = "torn"
-    """The last record was not written to its end, so it was never acknowledged."""
+    """The last record is incomplete, so it was never acknowledged."""
     DAMAGED = "damaged"
-    """Something follows that was written whole and cannot be read."""
+    """A complete record follows and cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
     kind: EndingKind
     offset: int
-    """Where the good beginning ends, in bytes."""
+    """The end of the valid part, in bytes."""
     dropped: int = 0
-    """How many bytes follow it; blank ones at the end of the file do not count."""
+    """Bytes behind it, without zero bytes at the end of the file."""
     reason: str = ""
 
     def __str__(self) -> str:
         if self.kind is EndingKind.CLEAN:
-            return f"whole ({self.offset} bytes)"
+            return f"intact ({self.offset} bytes)"
         return f"{self.reason} at byte {self.offset}: {self.dropped} bytes after it are not read"
 
 
 def ending_at(file: BinaryIO, offset: int, expected_end: int, reason: str) -> Ending:
-    """What is at `offset` cannot be read; were it written whole it would reach `expected_end`.
+    """Classifies an unreadable record at `offset` that would end at `expected_end`.
 
-    The last byte of a whole record is not blank, and a write comes from front to back.
+    The last byte of a complete record is not zero, and writes go from front to back.
     """
     dropped = _written_after(file, offset)
     if not dropped:
@@ -47,7 +47,7 @@ def ending_at(file: BinaryIO, offset: int, expected_end: int, reason: str) -> En
 
 
 def _written_after(file: BinaryIO, offset: int) -> int:
-    """Bytes from there to the last one that is not blank."""
+    """Bytes from `offset` to the last byte that is not zero."""
     file.seek(offset)
     written = seen = 0
     while block := file.read(_BLOCK):

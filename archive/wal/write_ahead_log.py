@@ -1,4 +1,4 @@
-"""The front door of the write-ahead log: what was appended to it outlives this process."""
+"""The write-ahead log: durable storage of requests until they are published."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from archive.wal.group_commit import Done, GroupCommit
 from archive.wal.recovery import Recovery, recover
 from archive.wal.segment import Segment
 from archive.wal.segment_log import SegmentLog
-from archive.wal.series_checkpoint import SeriesFile
+from archive.wal.series_checkpoint import SeriesCheckpoint
 from archive.wal.tail_check import EndingKind
 from streamgauge.serving.logs import event
 
@@ -26,9 +26,9 @@ logger = logging.getLogger(__name__)
 
 
 class Wal:
-    """`append` and `series.identify` are for the event loop's thread, the rest for any.
+    """Call `append` and `series.identify` only on the event loop, the rest on any thread.
 
-    `seal` and `remove` wait for the disk, so they are not for the event loop.
+    `seal` and `remove` block, so do not call them on the event loop.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class Wal:
     def open(
         cls, folder: Path, settings: WalSettings, *, least_segment: int = 1, least_series: int = 0
     ) -> Wal:
-        """Takes the folder and reads what is in it. Waits for the disk.
+        """Locks and reads the folder. Blocks.
 
-        `least_segment` and `least_series` are the first numbers that what was published has not
-        used: without them a log that was lost would give the same numbers to other things.
+        `least_segment` and `least_series` are the first numbers that the published data has not
+        used. Without them a lost log would assign the same numbers again.
         Raises WalLockedError, WalUnavailableError or WalFormatError.
         """
         try:
@@ -78,30 +78,30 @@ class Wal:
         least_segment: int,
         least_series: int,
     ) -> Wal:
-        series, file = SeriesTable(), SeriesFile(folder)
-        recovery = recover(folder, series, file)
+        series, checkpoint = SeriesTable(), SeriesCheckpoint(folder)
+        recovery = recover(folder, series, checkpoint)
         recovery.next_segment = max(recovery.next_segment, least_segment)
         series.skip_to(least_series)
-        _tell(folder, recovery, series)
+        _log_recovery(folder, recovery, series)
         for path in recovery.empty:
             path.unlink(missing_ok=True)
-        log = SegmentLog(folder, settings, series, file, recovery)
+        log = SegmentLog(folder, settings, series, checkpoint, recovery)
         return cls(lock, log, series, recovery, settings.retry)
 
     async def append(self, definitions: Iterable[SeriesDefinition], batch: Batch) -> None:
-        """Returns when the batch is on the disk, and the definitions of its series before it.
+        """Returns when the batch and the definitions of its series are durable.
 
-        WalUnavailableError: nothing is kept, the sender must come again. Definitions of series
-        that `series.identify` numbered need not be given: the log writes what it has not yet.
+        After a WalUnavailableError nothing is stored, and the sender must retry. Definitions of
+        series with an id of `series.identify` are written automatically.
         """
         self.series.adopt(definitions)
         _check(batch, len(self.series))
         await self._commit.append(batch)
 
     def append_soon(self, batch: Batch, done: Done) -> None:
-        """The same for who does not wait: `done` is told when it is on the disk, or why not.
+        """Calls `done` when the batch is durable, or with the error.
 
-        Where that is known at once it raises as `append` does, and `done` is told nothing.
+        An immediate error is raised instead, as in `append`, and `done` is not called.
         """
         _check(batch, len(self.series))
         self._commit.append_soon(batch, done)
@@ -125,18 +125,18 @@ class Wal:
 
     @property
     def unavailable(self) -> str:
-        """Why nothing can be kept at the moment; empty when all is well."""
+        """Why the log cannot store anything now; empty when it can."""
         return self._commit.unavailable
 
     async def close(self) -> None:
-        """After the last append: seals what is open and lets the folder go."""
+        """Call it after the last append. Seals the open segment and unlocks the folder."""
         await self._commit.close()
         await asyncio.to_thread(self._log.seal)
         self._lock.release()
 
 
 def _check(batch: Batch, series: int) -> None:
-    """A mistake of ours must fail here, for one request, and not spoil the log."""
+    """An internal error must fail here for one request, not damage the log."""
     columns = (batch.series, batch.times, batch.values, batch.starts)
     lengths = {len(column) for column in columns if column is not None}
     if len(lengths) > 1:
@@ -146,13 +146,18 @@ def _check(batch: Batch, series: int) -> None:
         raise ValueError(f"series {highest} is not defined")
 
 
-def _tell(folder: Path, recovery: Recovery, series: SeriesTable) -> None:
+def _log_recovery(folder: Path, recovery: Recovery, series: SeriesTable) -> None:
     for fault in recovery.faults:
-        event(logger, logging.ERROR, "the table of series is damaged", fault=fault)
+        event(logger, logging.ERROR, "series table of the write-ahead log is damaged", fault=fault)
     for dropped in recovery.dropped:
         torn = dropped.ending.kind is EndingKind.TORN
         level = logging.WARNING if torn else logging.ERROR
-        event(logger, level, f"the end of a segment is {dropped.ending.kind}", segment=str(dropped))
+        event(
+            logger,
+            level,
+            f"end of a write-ahead log segment is {dropped.ending.kind}",
+            segment=str(dropped),
+        )
     event(
         logger,
         logging.INFO,

@@ -1,4 +1,4 @@
-"""A day of what consumers report, generated: counters, gauges, times and flags, twelve of each."""
+"""Generated samples of a day: twelve metrics per consumer, counters, gauges, times and flags."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Draw = Callable[[np.random.Generator, int], Values]
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """`values` has a row for each series and a column for each scrape."""
+    """`values` has a row per series and a column per scrape."""
 
     labels: list[Labels]
     values: Values
@@ -36,7 +36,7 @@ class Mix:
         return self.values.size
 
     def scrapes(self) -> Iterator[tuple[int, Values]]:
-        """At :07 of each half minute, as Prometheus spreads its targets; aligned, as it writes them."""
+        """At :07 of each half minute, as Prometheus spreads and aligns its scrapes."""
         for place in range(self.values.shape[1]):
             yield self.start + 7_123 + place * STEP_MS, np.ascontiguousarray(self.values[:, place])
 
@@ -64,7 +64,7 @@ def _labels(metric: str, consumer: int) -> Labels:
 
 
 def _load(random: np.random.Generator, size: int) -> Values:
-    """Messages a scrape: a level of its own, a day's curve, bursts."""
+    """Messages per scrape: a base rate with a daily curve and noise."""
     level = random.lognormal(3, 1.5)
     curve = 1 + 0.5 * np.sin(np.linspace(0, 2 * np.pi, size))
     return random.poisson(level * curve).astype(np.float64)
@@ -96,7 +96,7 @@ def _seconds(random: np.random.Generator, size: int) -> Values:
     return (random.gamma(2, random.lognormal(0, 1), size)).round(3)
 
 
-def _moment(random: np.random.Generator, size: int) -> Values:
+def _last_event(random: np.random.Generator, size: int) -> Values:
     """When something last happened, to the millisecond."""
     times = (_START + 7_123 + np.arange(size) * STEP_MS) / 1000
     return (times - random.exponential(2, size)).round(3)
@@ -121,7 +121,7 @@ METRICS: Final[dict[str, Draw]] = {
     "waiting_pulls": _few,
     "max_ack_pending": _constant,
     "lag_seconds": _seconds,
-    "last_ack_timestamp_seconds": _moment,
+    "last_ack_timestamp_seconds": _last_event,
     "pull_ratio": _ratio,
     "stalled": _flag,
 }

@@ -1,6 +1,6 @@
-"""Samples a second into the archive, beside Prometheus and VictoriaMetrics, with the same requests.
+"""Ingestion rate of the archive, Prometheus and VictoriaMetrics, with the same requests.
 
-Ours answers when the bytes are on the disk; the other two do not wait for it.
+The archive responds when the samples are durable; the other two do not wait for the disk.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from streamgauge.demo.processes.program_cache import (
 from streamgauge.demo.processes.programs import prometheus
 
 CONSUMERS: Final = 2_000
-ROUNDS: Final = 48  # about a second; with 12 single runs scatter more
+ROUNDS: Final = 48  # about a second; results vary more with 12
 MEMORY_CONSUMERS: Final = 20_000
 _HEAD: Final = (
     "POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/x-protobuf\r\n"
@@ -57,7 +57,7 @@ class Cost:
     peak: int
 
     def best(self, other: Cost) -> Cost:
-        """Of two runs: whatever else the machine did, it only made one of them slower."""
+        """The better of two runs: other load on the machine only makes a run slower."""
         wall, cpu = min(self.wall, other.wall), min(self.cpu, other.cpu)
         return Cost(self.samples, wall, cpu, max(self.peak, other.peak))
 
@@ -84,22 +84,24 @@ def receivers() -> list[Receiver]:
     return found
 
 
-async def compare(loads: Sequence[Load], repeat: int, turns: int) -> None:
-    """One table for each kind of load; every receiver begins with an empty folder."""
-    everybody = receivers()
+async def compare(
+    loads: Sequence[Load], repeat: int, round_count: int, *, others: bool = True
+) -> None:
+    """One table per load; every receiver starts with an empty folder."""
+    compared = receivers() if others else [OURS]
     for load in loads:
-        first_time = (time.time_ns() // 1_000_000) - (turns + 1) * INTERVAL_MS
-        rounds = list(load.rounds(first_time, turns + 1))
+        first_time = (time.time_ns() // 1_000_000) - (round_count + 1) * INTERVAL_MS
+        rounds = list(load.rounds(first_time, round_count + 1))
         costs: dict[str, Cost] = {}
-        for _ in range(repeat):  # in turn, so that a busy minute meets all of them
-            for each in everybody:
+        for _ in range(repeat):  # interleaved, so that other load affects all receivers
+            for each in compared:
                 cost = await _measure(each, load, rounds)
                 costs[each.name] = costs.get(each.name, cost).best(cost)
         _show(load, costs)
 
 
 async def memory() -> None:
-    """What a live series costs our receiver, with 20 labels."""
+    """Memory of the archive per live series with 20 labels."""
     load = Load(MEMORY_CONSUMERS, 20, 2_000, 1)
     now = time.time_ns() // 1_000_000 - 3 * INTERVAL_MS
     with tempfile.TemporaryDirectory() as folder:
@@ -110,8 +112,8 @@ async def memory() -> None:
             small = Load(100, 20, 1_200, 1)
             await _send(OURS, port, list(small.rounds(now, 1)))
             before = _resident(process.pid)
-            for turn in load.rounds(now, 2):
-                await _send(OURS, port, [turn])
+            for bodies in load.rounds(now, 2):
+                await _send(OURS, port, [bodies])
             grown = _resident(process.pid) - before
     print(f"\n  {load.series:,} live series with 20 labels: {grown / load.series:.0f} bytes each")
 
@@ -121,7 +123,7 @@ async def _measure(receiver: Receiver, load: Load, rounds: Rounds) -> Cost:
         port = free_port()
         async with child(*receiver.command(Path(folder), port)) as process:
             await until_ready(receiver, port)
-            await _send(receiver, port, rounds[:1])  # new series are another matter
+            await _send(receiver, port, rounds[:1])  # new series are not measured
             cpu, started = cpu_seconds(process.pid), time.perf_counter()
             await _send(receiver, port, rounds[1:])
             wall = time.perf_counter() - started
@@ -130,8 +132,8 @@ async def _measure(receiver: Receiver, load: Load, rounds: Rounds) -> Cost:
 
 
 async def _send(receiver: Receiver, port: int, rounds: Rounds) -> None:
-    """Each connection sends its own series, one request after the other."""
-    queues = [[body for turn in rounds for body in turn[at]] for at in range(len(rounds[0]))]
+    """Each connection sends its own series, one request at a time."""
+    queues = [[body for each in rounds for body in each[at]] for at in range(len(rounds[0]))]
     faults: list[str] = []
     threads = [
         threading.Thread(target=_send_all, args=(receiver.path, port, queue, faults))
@@ -161,7 +163,7 @@ def connected(port: int) -> socket.socket:
 
 
 def post(connection: socket.socket, path: str, body: bytes) -> str:
-    """What is wrong with the answer; empty when nothing is."""
+    """The error response; empty on success."""
     connection.sendall(_HEAD.format(path=path, size=len(body)).encode() + body)
     response = connection.recv(65536)
     fine = response.startswith((b"HTTP/1.1 204", b"HTTP/1.1 200"))
@@ -217,7 +219,7 @@ def _victoria_command(program: Path) -> Callable[[Path, int], Sequence[str]]:
 
 
 def victoria_metrics() -> Path:
-    """Debian's; ProgramMissingError where it cannot be had."""
+    """The Debian package. Raises ProgramMissingError."""
     return cached("debian-victoria-metrics", _fetch_victoria) / "usr/bin/victoria-metrics"
 
 
@@ -252,17 +254,23 @@ def main() -> None:
     parser.add_argument("--labels", type=int, nargs="+", default=[8, 20])
     parser.add_argument("--requests", type=int, nargs="+", default=[2000, 500], metavar="SAMPLES")
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 4])
-    parser.add_argument("--repeat", type=int, default=3, help="the best of so many runs counts")
+    parser.add_argument(
+        "--repeat", type=int, default=3, help="number of runs, of which the best counts"
+    )
+    parser.add_argument(
+        "--only-ours", action="store_true", help="without Prometheus and VictoriaMetrics"
+    )
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="samples of each series")
-    words = parser.parse_args()
+    args = parser.parse_args()
     loads = [
-        Load(words.consumers, labels, size, connections)
-        for size in words.requests
-        for connections in words.connections
-        for labels in words.labels
+        Load(args.consumers, labels, size, connections)
+        for size in args.requests
+        for connections in args.connections
+        for labels in args.labels
     ]
-    asyncio.run(compare(loads, words.repeat, words.rounds))
-    asyncio.run(memory())
+    asyncio.run(compare(loads, args.repeat, args.rounds, others=not args.only_ours))
+    if not args.only_ours:
+        asyncio.run(memory())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Remote-write requests for the archive's measurements: consumers with twelve metrics every 30 s."""
+"""Remote-write requests for the benchmarks: consumers with twelve metrics every 30 s."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STREAM_CONSUMERS = 10
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The same series in each round, a sample of each; labels 8 or 20 of them."""
+    """Each round has one sample of every series; `labels` is 8 or 20."""
 
     consumers: int
     labels: int
@@ -27,11 +27,11 @@ class Load:
         return self.consumers * METRICS
 
     def rounds(self, first_time: int, count: int) -> Iterator[list[list[bytes]]]:
-        """For each round the request bodies of each connection, in their order."""
+        """For each round, the request bodies of each connection in order."""
         shards = self._shards()
-        for turn in range(count):
-            time = first_time + turn * INTERVAL_MS
-            yield [self._requests(shard, turn, time) for shard in shards]
+        for round_number in range(count):
+            time = first_time + round_number * INTERVAL_MS
+            yield [self._requests(shard, round_number, time) for shard in shards]
 
     def _shards(self) -> list[list[bytes]]:
         labels = [
@@ -41,10 +41,12 @@ class Load:
         ]
         return [labels[start :: self.connections] for start in range(self.connections)]
 
-    def _requests(self, shard: Sequence[bytes], turn: int, time: int) -> list[bytes]:
-        # Where a request begins moves from round to round, as it does in a sender's queue.
-        shift = turn * 137 % len(shard)
-        parts = [_series(labels, _value(place, turn), time) for place, labels in enumerate(shard)]
+    def _requests(self, shard: Sequence[bytes], round_number: int, time: int) -> list[bytes]:
+        # The first series of a request shifts between rounds, as in a sender's queue.
+        shift = round_number * 137 % len(shard)
+        parts = [
+            _series(labels, _value(place, round_number), time) for place, labels in enumerate(shard)
+        ]
         parts = parts[shift:] + parts[:shift]
         return [
             bytes(cramjam.snappy.compress_raw(b"".join(parts[at : at + self.per_request])))
@@ -52,14 +54,14 @@ class Load:
         ]
 
 
-def _value(place: int, turn: int) -> float:
-    """Counters that grow, gauges that move, some that stay at zero."""
+def _value(place: int, round_number: int) -> float:
+    """Growing counters, changing gauges, and constant zeros."""
     kind = place % 6
     if kind < 3:
-        return float(place * 1000 + turn * (place % 50))
+        return float(place * 1000 + round_number * (place % 50))
     if kind == 3:
         return 0.0
-    return float((place * 7919 + turn * 104_729) % 1000) / (1 if kind == 4 else 10)
+    return float((place * 7919 + round_number * 104_729) % 1000) / (1 if kind == 4 else 10)
 
 
 def _label_bytes(consumer: int, metric: int, count: int) -> bytes:

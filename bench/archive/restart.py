@@ -1,6 +1,6 @@
-"""How soon the archive is itself again after a restart: to its first answer, and the first round.
+"""Restart of the archive: time until it is ready, and the speed of the first rounds.
 
-A receiver that has to learn its series anew answers slowly for a while, and senders fall behind.
+After a restart the series caches are empty; slow responses would make senders fall behind.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ async def measure(load: Load) -> None:
         command = OURS.command(Path(folder), port)
         async with child(*command) as process:
             await until_ready(OURS, port)
-            told = [("new series", await _round(process.pid, port, rounds[0]))]
-            told.append(("known series", await _round(process.pid, port, rounds[1])))
+            measured = [("new series", await _round(process.pid, port, rounds[0]))]
+            measured.append(("known series", await _round(process.pid, port, rounds[1])))
             process.kill()
             await process.wait()
         started = time.perf_counter()
         async with child(*command) as process:
             await until_ready(OURS, port)
             ready = time.perf_counter() - started
-            told.append(("the first after a kill", await _round(process.pid, port, rounds[2])))
-            told.append(("the one after it", await _round(process.pid, port, rounds[3])))
+            measured.append(("first after a kill", await _round(process.pid, port, rounds[2])))
+            measured.append(("second after a kill", await _round(process.pid, port, rounds[3])))
     title = f"a round of {load.series:,} series, {load.labels} labels, {load.per_request} a request"
-    header = ("", "takes", "k/s", "k/CPU-s", "an answer", "the slowest")
-    show(title, header, [each.cells(name, load.series) for name, each in told])
+    header = ("", "takes", "k/s", "k/CPU-s", "response", "slowest")
+    show(title, header, [each.cells(name, load.series) for name, each in measured])
     print(f"  ready to receive {seconds(ready)} after the start")
 
 
@@ -96,8 +96,8 @@ def main() -> None:
     parser.add_argument("--series", type=int, default=SERIES)
     parser.add_argument("--labels", type=int, default=20)
     parser.add_argument("--connections", type=int, default=4)
-    words = parser.parse_args()
-    load = Load(words.series // METRICS, words.labels, 2_000, words.connections)
+    args = parser.parse_args()
+    load = Load(args.series // METRICS, args.labels, 2_000, args.connections)
     asyncio.run(measure(load))
 
 

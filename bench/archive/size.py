@@ -1,6 +1,6 @@
-"""Bytes per sample: our Parquet beside the blocks of Prometheus and the storage of VictoriaMetrics.
+"""Bytes per sample of the archive, Prometheus and VictoriaMetrics.
 
-The same generated samples go into all three; every store is measured after it has compacted.
+All three store the same generated samples and are measured after compaction.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ async def compare(consumers: int = 100) -> None:
     ]
     show(
         f"bytes on disk: {mix.series:,} series, a day at 30 s, {mix.samples:,} samples",
-        ("store", "bytes", "B/sample", "ours beside it"),
+        ("store", "bytes", "B/sample", "ours / theirs"),
         rows,
     )
 
 
 async def _ours(mix: Mix, folder: Path) -> int:
-    """By way of the log and the publisher, the day compacted, hourly statistics included."""
+    """Through the log and the publisher; compacted, with hourly statistics."""
     wal = await asyncio.to_thread(Wal.open, folder / "wal", WalSettings())
     numbers = np.array([wal.series.identify(labels) for labels in mix.labels], np.uint32)
     for at, values in mix.scrapes():
@@ -86,7 +86,7 @@ async def _ours(mix: Mix, folder: Path) -> int:
 
 
 async def _prometheus(mix: Mix, folder: Path) -> int | None:
-    """A snapshot: head and blocks as blocks, without the log."""
+    """A snapshot: head and blocks as blocks, without the WAL."""
     programs = await asyncio.to_thread(prometheus)
     if programs is None:
         return None
@@ -136,7 +136,7 @@ async def _victoria(mix: Mix, folder: Path) -> int | None:
 
 
 async def _settled(folder: Path) -> None:
-    """A merge goes on behind the answer: wait until nothing shrinks any more."""
+    """The merge continues after the response: waits until the size is stable."""
     sizes = [-1, _size(folder)]
     while sizes[-1] != sizes[-2]:
         await asyncio.sleep(3)
@@ -171,7 +171,7 @@ async def _send(session: aiohttp.ClientSession, url: str, mix: Mix) -> None:
 
 
 class _Template:
-    """A request whose values and times are put in by numpy: only they differ between scrapes."""
+    """A request in which numpy replaces the values and times of each scrape."""
 
     def __init__(self, first: int, labels: list[Labels]) -> None:
         body, places = bytearray(), []
@@ -215,14 +215,14 @@ def _size(folder: Path) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.archive.size", description=__doc__)
     parser.add_argument("--consumers", type=int, default=100, help="12 series each (default 100)")
-    parser.add_argument("--keep", metavar="DIR", help="leave our archive there to look at")
-    words = parser.parse_args()
-    if words.keep:
-        shutil.rmtree(words.keep, ignore_errors=True)
-        size = asyncio.run(_ours(mix := make_mix(words.consumers), Path(words.keep)))
+    parser.add_argument("--keep", metavar="DIR", help="keep the archive in this folder")
+    args = parser.parse_args()
+    if args.keep:
+        shutil.rmtree(args.keep, ignore_errors=True)
+        size = asyncio.run(_ours(mix := make_mix(args.consumers), Path(args.keep)))
         print(f"  {size / mix.samples:.3f} B/sample, every {STEP_MS // 1000} s")
         return
-    asyncio.run(compare(words.consumers))
+    asyncio.run(compare(args.consumers))
 
 
 if __name__ == "__main__":

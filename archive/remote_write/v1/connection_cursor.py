@@ -1,22 +1,22 @@
-"""One connection of a sender: where its last request ended is where its next one should begin."""
+"""The position of a connection in the span cache, where its next request is expected to begin."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from archive.remote_write.v1.span_cache import Run
+from archive.remote_write.v1.span_cache import CachedSpan
 
 
-class Line:
-    """Nothing but a guess, so requests of different senders may share one."""
+class ConnectionCursor:
+    """A prediction only: a wrong cursor costs time, not correctness, so it may be shared."""
 
-    __slots__ = ("growing", "plain", "row", "run")
+    __slots__ = ("growing", "plain", "row", "span")
 
     def __init__(self) -> None:
-        self.run = Run((), np.empty(0, np.int64))
-        """The run that was read last, and the row behind what was read of it."""
+        self.span = CachedSpan((), np.empty(0, np.int64))
+        """The span that matched last; `row` is the first row behind the match."""
         self.row = 0
-        self.growing = Run((), np.empty(0, np.int64))
-        """The run that takes in new series."""
+        self.growing = CachedSpan((), np.empty(0, np.int64))
+        """The span to which new series are appended."""
         self.plain = True
-        """Whether the last request was nothing but plain samples, and all of them were kept."""
+        """Whether the last request had only plain samples and none was refused."""

@@ -1,6 +1,6 @@
-"""Remote write 1.0: a sender repeats itself, so each series is looked for where it was before.
+"""Decodes remote write 1.0. Predicts the series of a request from earlier requests.
 
-What a prediction does not cover, or what is no plain sample, is read by the rules, one by one.
+Series that were not predicted, and messages that are not plain samples, are read field by field.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ import numpy as np
 
 from archive.batch import NO_SERIES
 from archive.remote_write.messages import Metadata
-from archive.remote_write.metadata_cache import MetadataMemory
+from archive.remote_write.metadata_cache import MetadataCache
 from archive.remote_write.protobuf import MalformedError
-from archive.remote_write.request_accumulator import Intake
+from archive.remote_write.request_accumulator import RequestAccumulator
 from archive.remote_write.result import Rows, SeriesMessage, concatenated
-from archive.remote_write.v1.connection_cursor import Line
-from archive.remote_write.v1.label_cache import VALUED, ZERO, Slot, SlotTable
+from archive.remote_write.v1.connection_cursor import ConnectionCursor
+from archive.remote_write.v1.label_cache import VALUED, ZERO, LabelCache, Slot
 from archive.remote_write.v1.request_walk import NotPlainError, Walk, is_out_of_order, walk_request
 from archive.remote_write.v1.series import read_message, read_messages
-from archive.remote_write.v1.span_cache import TIME_TAG, Run
-from archive.remote_write.v1.warm_start import KnownBefore
+from archive.remote_write.v1.span_cache import TIME_TAG, CachedSpan
+from archive.remote_write.v1.warm_start import WarmStart
 from archive.remote_write.varint_vector import WORD, Words, end_in_time, times_in, words_of
 from archive.series.labels import Label, RefusedError
 
-# The first three bytes of a sample: tag, length, tag of what it begins with.
+# The first three bytes of a sample: tag, length, tag of its first field.
 _START: Final = np.uint64(0xFFFFFF)
 _VALUED_START: Final = np.uint64(0x09_10_12)
 _ZERO_START: Final = np.uint64(0x10_07_12)
@@ -35,90 +35,100 @@ _NOT_PLAIN: Final = (NotPlainError, RefusedError, MalformedError, IndexError)
 
 
 class DecoderV1:
-    def __init__(self, known: KnownBefore) -> None:
-        self.table = SlotTable()
-        self._known = known
-        self.metadata = MetadataMemory()
-        self._labels = known.labels
+    def __init__(self, warm_start: WarmStart) -> None:
+        self.table = LabelCache()
+        self._warm_start = warm_start
+        self.metadata = MetadataCache()
+        self._labels = warm_start.labels
 
-    def decode(self, memory: bytearray, size: int, intake: Intake, line: Line) -> None:
-        """Fills the intake; raises MalformedError, and then nothing of the request counts."""
-        walk, line.plain = Walk(), False
-        self._known.look_back()
+    def decode(
+        self,
+        memory: bytearray,
+        size: int,
+        accumulator: RequestAccumulator,
+        cursor: ConnectionCursor,
+    ) -> None:
+        """Fills the accumulator. After a MalformedError discard it."""
+        walk, cursor.plain = Walk(), False
+        self._warm_start.update_lookahead()
         try:
-            walk_request(memory, 0, size, self.table, self._known, line, walk)
-            messages = self._take_rows(memory, walk, intake)
+            walk_request(memory, 0, size, self.table, self._warm_start, cursor, walk)
+            messages = self._take_rows(memory, walk, accumulator)
         except _NOT_PLAIN:
-            intake.restart()
-            messages = read_messages(memory, size, intake)
+            accumulator.restart()
+            messages = read_messages(memory, size, accumulator)
         else:
-            line.plain = not walk.others and not intake.refusals
+            cursor.plain = not walk.others and not accumulator.refusals
         finally:
             self._discard_new(walk)
         for message in messages:
-            self._take(message, intake)
+            self._take(message, accumulator)
 
     def decode_plain(
-        self, memory: bytearray, ends: Sequence[int], lines: Sequence[Line], intake: Intake
+        self,
+        memory: bytearray,
+        ends: Sequence[int],
+        cursors: Sequence[ConnectionCursor],
+        accumulator: RequestAccumulator,
     ) -> bool:
-        """Requests one behind the other as one, if they hold nothing but plain samples.
+        """Decodes adjacent requests as one when they have only plain samples.
 
-        False when not, and then nothing of them counts.
+        After False discard the accumulator.
         """
         walk, begin = Walk(), 0
-        self._known.look_back()
+        self._warm_start.update_lookahead()
         try:
-            for end, line in zip(ends, lines, strict=True):
-                walk_request(memory, begin, end, self.table, self._known, line, walk)
+            for end, cursor in zip(ends, cursors, strict=True):
+                walk_request(memory, begin, end, self.table, self._warm_start, cursor, walk)
                 begin = end
-            return not walk.others and not self._take_rows(memory, walk, intake)
+            return not walk.others and not self._take_rows(memory, walk, accumulator)
         except _NOT_PLAIN:
             return False
         finally:
             self._discard_new(walk)
 
     def _take_rows(
-        self, memory: bytearray, walk: Walk, intake: Intake
+        self, memory: bytearray, walk: Walk, accumulator: RequestAccumulator
     ) -> list[SeriesMessage | Metadata]:
-        """Takes the plain rows; what remains is given back."""
+        """Adds the plain rows; returns the other messages."""
         rows = self._rows(memory, walk)
-        labels = [self._labels.read(raw, intake.limits.labels) for raw, _ in walk.new]
-        others = self._read_others(memory, walk, intake)
-        refused = self._settle(walk, rows, labels, intake)
-        intake.add_rows(rows, refused=refused)
+        labels = [self._labels.read(raw, accumulator.limits.labels) for raw, _ in walk.new]
+        others = self._read_others(memory, walk, accumulator)
+        refused = self._settle(walk, rows, labels, accumulator)
+        accumulator.add_rows(rows, refused=refused)
         return others
 
     def _discard_new(self, walk: Walk) -> None:
-        """One that is neither kept nor discarded would match next time, and has no number."""
+        """Discards staged slots: they would match the next request, and have no series id."""
         for slot in walk.new.values():
             if not slot.kept:
                 self.table.discard(slot)
 
     def _rows(self, memory: bytearray, walk: Walk) -> Rows:
-        """All plain rows, in their order."""
+        """All plain rows, in request order."""
         if walk.new:
             self.table.fill(list(walk.new.values()))
-        told = [Rows(each.indices, each.times, each.bits) for _, each in walk.stretches]
+        matched = [Rows(each.indices, each.times, each.bits) for _, each in walk.matches]
         if not walk.singles:
-            return told[0] if len(told) == 1 else concatenated(told)
+            return matched[0] if len(matched) == 1 else concatenated(matched)
         rows = Rows(
             np.empty(walk.rows, np.int64),
             np.empty(walk.rows, np.int64),
             np.empty(walk.rows, np.uint64),
         )
-        for (first, _), stretch in zip(walk.stretches, told, strict=True):
-            rows.put(slice(first, first + len(stretch.series)), stretch)
-        rows.put(walk.single_rows, self._proved(words_of(memory), walk))
+        for (first, _), match in zip(walk.matches, matched, strict=True):
+            rows.put(slice(first, first + len(match.series)), match)
+        rows.put(walk.single_rows, self._verified(words_of(memory), walk))
         return rows
 
-    def _proved(self, words: Words, walk: Walk) -> Rows:
-        """The single rows, if they are what the walk took them for."""
+    def _verified(self, words: Words, walk: Walk) -> Rows:
+        """The single rows, after a check of their bytes. Raises NotPlainError."""
         table = self.table
         index = np.array([slot.index for slot in walk.singles], np.int64)
         place = np.array(walk.single_places, np.int64)
         begin = words[place] & _START
         valued = begin == _VALUED_START
-        header = words[place - table.spans[index]] & table.masks[index]
+        header = words[place - table.prefix_sizes[index]] & table.masks[index]
         endings = words[place + np.where(valued, VALUED - WORD, ZERO - WORD)]
         right = header == np.where(valued, table.valued[index], table.zero[index])
         right &= valued | (begin == _ZERO_START)
@@ -128,54 +138,58 @@ class DecoderV1:
         return Rows(index, times_in(endings), np.where(valued, words[place + 3], np.uint64(0)))
 
     def _read_others(
-        self, memory: bytearray, walk: Walk, intake: Intake
+        self, memory: bytearray, walk: Walk, accumulator: RequestAccumulator
     ) -> list[SeriesMessage | Metadata]:
-        intake.count(walk.rows)
-        intake.count_series(walk.rows + len(walk.others))
-        read = [read_message(memory, *other, intake) for other in walk.others]
+        accumulator.count(walk.rows)
+        accumulator.count_series(walk.rows + len(walk.others))
+        read = [read_message(memory, *other, accumulator) for other in walk.others]
         return [message for message in read if message is not None]
 
-    def _settle(self, walk: Walk, rows: Rows, labels: list[list[Label]], intake: Intake) -> bool:
-        """Gives new label sets their numbers, and the rows those of their slots.
+    def _settle(
+        self, walk: Walk, rows: Rows, labels: list[list[Label]], accumulator: RequestAccumulator
+    ) -> bool:
+        """Assigns series ids to new label sets and to the rows.
 
-        True when some are refused.
+        True when series are refused.
         """
         index, table = rows.series, self.table
-        room = 2 * intake.limits.live_series  # one series may come with its labels in any order
+        capacity = (
+            2 * accumulator.limits.live_series
+        )  # a series may arrive with labels in several orders
         refused: list[tuple[Slot, list[Label], str]] = []
         for slot, given in zip(walk.new.values(), labels, strict=True):
             try:
-                table.ids[slot.index] = intake.identify(given)
+                table.ids[slot.index] = accumulator.identify(given)
             except RefusedError as error:
                 refused.append((slot, given, str(error)))
             else:
-                if len(table) < room:
+                if len(table) < capacity:
                     table.keep(slot)
         if refused:
             counts = np.bincount(index, minlength=max(slot.index for slot, _, _ in refused) + 1)
             for slot, given, reason in refused:
-                intake.refuse(reason, given, int(counts[slot.index]))
-        rows.series = table.ids[index]  # before the runs change, whose column it may be
+                accumulator.refuse(reason, given, int(counts[slot.index]))
+        rows.series = table.ids[index]  # before the spans change: it may be their column
         if is_out_of_order(walk, len(refused)):
             _remember_order(walk, rows)
         return bool(refused)
 
-    def _take(self, message: SeriesMessage | Metadata, intake: Intake) -> None:
+    def _take(self, message: SeriesMessage | Metadata, accumulator: RequestAccumulator) -> None:
         if isinstance(message, SeriesMessage):
-            intake.take(message)
-        elif self.metadata.is_news(message.family, message.data, intake.now):
-            intake.add_metadata(NO_SERIES, message.data)
+            accumulator.take(message)
+        elif self.metadata.is_new(message.family, message.data, accumulator.now):
+            accumulator.add_metadata(NO_SERIES, message.data)
 
 
 def _remember_order(walk: Walk, rows: Rows) -> None:
-    """Each request as one run, or as more of the last one: where requests are cut is chance.
+    """Stores each request as a span, or appends it to the last one, since request bounds are arbitrary.
 
-    A series that came twice has one place in it, and a refused one none.
+    A duplicate series has one row in it, a refused series none.
     """
     slots, sizes = walk.slots(), np.where(rows.bits == 0, ZERO, VALUED).tolist()
-    for line, first, end in walk.requests:
+    for cursor, first, end in walk.requests:
         pairs = zip(slots[first:end], sizes[first:end], strict=True)
-        known = {slot: size for slot, size in pairs if slot.kept}
-        lengths = np.array(list(known.values()), np.int64)
-        if known and not line.growing.continued(list(known), lengths):
-            line.growing = Run(list(known), lengths)
+        sizes_by_slot = {slot: size for slot, size in pairs if slot.kept}
+        lengths = np.array(list(sizes_by_slot.values()), np.int64)
+        if sizes_by_slot and not cursor.growing.continued(list(sizes_by_slot), lengths):
+            cursor.growing = CachedSpan(list(sizes_by_slot), lengths)

@@ -1,6 +1,6 @@
-"""Label sets in the order that they came in: a whole stretch of a request is guessed, and proved.
+"""Spans of series in the order in which they arrived: predicts a part of a request and verifies it.
 
-Most of what a sender sends it sent in the same order before.
+Senders repeat most series in the same order.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive.remote_write.v1.label_cache import SERIES_TAG, VALUED, ZERO, Slot
-from archive.remote_write.v1.wire_template import image_of
+from archive.remote_write.v1.wire_template import template_of
 from archive.remote_write.varint_vector import (
     WORD,
     Places,
@@ -27,14 +27,14 @@ from archive.remote_write.varint_vector import (
 )
 
 TIME_TAG: Final = 0x10
-_LONGEST: Final = 2_048  # slots: what a changed length moves behind it must be little
-# Room for samples that get a value: a bytearray that must grow takes an eighth more than it needs.
+_LONGEST: Final = 2_048  # slots: a changed length moves everything behind it
+# Spare bytes for samples that get a value: a growing bytearray over-allocates by an eighth.
 _SPARE: Final = 64
-_GONE: Final = -1  # the index of a slot that left
-_MOST_JUMPS: Final = 16
+_GONE: Final = -1  # the index of a removed slot
+_MAX_JUMPS: Final = 16
 _PLACES: Final = ("_ends", "_values", "_times")
-# From the end of a sample back to the word of its value, and to that of its time: tag, time, and
-# the tag of the next series. Where there is no value the word of the time is written twice.
+# Offsets from the end of a sample back to the word of its value and to the word of its time: tag,
+# time, tag of the next series. Without a value both are the word of the time.
 _BACK_TO_VALUE: Final = VALUED - 3
 _BACK_TO_TIME: Final = WORD - 1
 _TIME: Final = (1 << 8 * _BACK_TO_TIME) - 1
@@ -46,8 +46,8 @@ _ALL: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _NOTHING: Final = np.uint64(0)
 
 
-class Stretch(NamedTuple):
-    """Series one behind the other, proved to be those of the run with a plain sample each."""
+class SpanMatch(NamedTuple):
+    """Consecutive series of a request, verified as those of the span with a plain sample each."""
 
     indices: Places
     times: NDArray[np.int64]
@@ -55,30 +55,32 @@ class Stretch(NamedTuple):
     end: int  # where the next series begins
 
 
-class Run:
-    """Slots as one request had them. A slot is in one run at most, or it could not be forgotten."""
+class CachedSpan:
+    """Slots in the order of a request. A slot is in at most one span, so that it can be evicted."""
 
     def __init__(self, slots: Sequence[Slot], sizes: Places) -> None:
-        """`sizes` are the bytes of the sample behind each, which seldom change."""
+        """`sizes`: bytes of the sample behind each slot, which rarely change."""
         self.slots: list[Slot] = []
-        self._left = 0
-        # A request that holds nothing but this run; the labels are nowhere else. Behind it a byte
-        # to spare, as the next series would begin with it.
-        self._image = bytearray((SERIES_TAG,))
+        self._live_slots = 0
+        # The bytes of a request with exactly this span; the only copy of the labels. It ends with
+        # the first byte of a next series.
+        self._template = bytearray((SERIES_TAG,))
         self._index: Places = np.empty(0, np.int64)
         self._ends: Places = np.empty(0, np.int64)
-        self._values: Places = np.empty(0, np.int64)  # where the words of the values are
+        self._values: Places = np.empty(0, np.int64)  # positions of the value words
         self._times: Places = np.empty(0, np.int64)
-        self._masks: Words = np.empty(0, np.uint64)  # what of a word is a value: all or nothing
-        self._words: Words | None = None  # of the image, while its size does not change
-        self._jumps: dict[int, tuple[weakref.ref[Run], int]] = {}
+        self._masks: Words = np.empty(
+            0, np.uint64
+        )  # of the value words: all ones, or zero without a value
+        self._words: Words | None = None  # of the template, until its size changes
+        self._jumps: dict[int, tuple[weakref.ref[CachedSpan], int]] = {}
         self._append(slots, sizes)
 
     def continued(self, slots: Sequence[Slot], sizes: Places) -> bool:
-        """Takes in what came after it, if these are of no run yet and nothing has left this one."""
-        if self._left < len(self.slots) or len(self.slots) + len(slots) > _LONGEST:
+        """Appends slots that followed, if they have no span and this one lost no slot."""
+        if self._live_slots < len(self.slots) or len(self.slots) + len(slots) > _LONGEST:
             return False
-        if any(slot.run is not None for slot in slots):
+        if any(slot.span is not None for slot in slots):
             return False
         self._append(slots, sizes)
         return True
@@ -90,31 +92,32 @@ class Run:
         for name in (*_PLACES, "_masks"):
             column = getattr(self, name)
             setattr(self, name, np.concatenate([column, np.zeros(count, column.dtype)]))
-        made = self._made(first, slots, sizes.tolist())
-        spare = bytes(1 + len(made) // _SPARE)
+        built = self._build(first, slots, sizes.tolist())
+        spare = bytes(1 + len(built) // _SPARE)
         self._words = None
-        self._image = bytearray().join((self._image[:-1], made, spare))
-        del self._image[self._begin(first + count) :]  # what it allocated stays
-        self._image.append(SERIES_TAG)
+        self._template = bytearray().join((self._template[:-1], built, spare))
+        del self._template[self._begin(first + count) :]  # keeps the allocation
+        self._template.append(SERIES_TAG)
         for row, slot in enumerate(slots, first):
-            if slot.run is not None:
-                slot.run.drop(slot)
+            if slot.span is not None:
+                slot.span.drop(slot)
             slot.join(self, row)
         self.slots += slots
-        self._left += count
+        self._live_slots += count
 
-    def _made(self, row: int, slots: Sequence[Slot], sizes: Sequence[int]) -> bytes:
-        """The image of these, which stand from `row` on; sets their columns."""
-        made = [
-            image_of(slot.raw, slot.span, size) for slot, size in zip(slots, sizes, strict=True)
+    def _build(self, row: int, slots: Sequence[Slot], sizes: Sequence[int]) -> bytes:
+        """The template of these slots from `row` on; sets their columns."""
+        built = [
+            template_of(slot.raw, slot.prefix_size, size)
+            for slot, size in zip(slots, sizes, strict=True)
         ]
-        rows = slice(row, row + len(made))
-        valued = np.array([size == VALUED for _, size in made], np.bool_)
-        ends = np.cumsum([len(image) for image, _ in made]) + self._begin(row)
+        rows = slice(row, row + len(built))
+        valued = np.array([size == VALUED for _, size in built], np.bool_)
+        ends = np.cumsum([len(template) for template, _ in built]) + self._begin(row)
         self._ends[rows], self._times[rows] = ends, ends - _BACK_TO_TIME
         self._values[rows] = ends - np.where(valued, _BACK_TO_VALUE, _BACK_TO_TIME)
         self._masks[rows] = np.where(valued, _ALL, _NOTHING)
-        return b"".join(image for image, _ in made)
+        return b"".join(template for template, _ in built)
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -122,33 +125,33 @@ class Run:
     def raw(self, row: int) -> bytes:
         """The labels of the slot in this row."""
         slot, end = self.slots[row], int(self._ends[row]) - self._size(row)
-        return bytes(self._image[end - slot.span + slot.header : end])
+        return bytes(self._template[end - slot.prefix_size + slot.header : end])
 
     def rows(self, first: int, end: int) -> Iterator[tuple[Slot, bytes]]:
-        """Slots with their labels, up to the first that left the run."""
+        """Slots with their labels, up to the first removed slot."""
         for row in range(first, min(end, len(self.slots))):
-            if self.slots[row].run is not self:
+            if self.slots[row].span is not self:
                 return
             yield self.slots[row], self.raw(row)
 
-    def stands(self, memory: bytearray, at: int, row: int) -> bool:
-        """Whether the labels of this row are those of the series that begins here."""
+    def matches_at(self, memory: bytearray, at: int, row: int) -> bool:
+        """Whether the series at this position has the labels of this row."""
         slot = self.slots[row]
-        return slot.run is self and memory.startswith(self.raw(row), at + slot.header)
+        return slot.span is self and memory.startswith(self.raw(row), at + slot.header)
 
-    def follow(self, memory: bytearray, words: Words, at: int, stop: int, row: int) -> Stretch:
-        """What of this run, from `row` on, stands in the memory from `at` on to before `stop`.
+    def follow(self, memory: bytearray, words: Words, at: int, stop: int, row: int) -> SpanMatch:
+        """The longest match of the span from `row` on with the memory from `at` to `stop`.
 
-        Values and times are written into the image, and all of it is compared in one go.
+        Copies values and times into the template, then compares all bytes at once.
         """
         shift = at - self._begin(row)
         end = row + int(self._ends[row:].searchsorted(stop - shift, "right"))
-        if self._left < len(self.slots):
+        if self._live_slots < len(self.slots):
             end = self._unbroken(row, end)
         if row == end:
-            return Stretch(self._index[:0], self._index[:0], self._masks[:0], at)
+            return SpanMatch(self._index[:0], self._index[:0], self._masks[:0], at)
         if self._words is None:
-            self._words = words_of(self._image)
+            self._words = words_of(self._template)
         values, times = self._values[row:end], self._times[row:end]
         bits = words[values + shift]
         self._words[values] = bits
@@ -157,21 +160,21 @@ class Run:
             found = self._at_any_time(memory, words, self._words, times, shift, row)
         end = row + len(found)
         bits = bits[: end - row] & self._masks[row:end]
-        return Stretch(self._index[row:end], found, bits, self._begin(end) + shift)
+        return SpanMatch(self._index[row:end], found, bits, self._begin(end) + shift)
 
     def _at_one_time(
-        self, memory: bytearray, words: Words, image: Words, times: Places, shift: int, row: int
+        self, memory: bytearray, words: Words, template: Words, times: Places, shift: int, row: int
     ) -> NDArray[np.int64] | None:
-        """The times of those that stand there with the time of the first; None when they differ.
+        """The times of a match where all samples have one time; None when they differ.
 
-        As most requests are: a target's samples have the time of its scrape.
+        This is the common case: all samples of a scrape have its time.
         """
         first = int(words[int(times[0]) + shift]) & _TIME
         time = _time(first)
         if time is None or _is_another(first, int(words[int(times[-1]) + shift])):
             return None
-        image[times] = first | _NEXT
-        count = self._alike(memory, shift, row, row + len(times))
+        template[times] = first | _NEXT
+        count = self._matching_rows(memory, shift, row, row + len(times))
         if count < len(times) and _is_another(first, int(words[int(times[count]) + shift])):
             return None
         found = np.empty(count, np.int64)
@@ -179,40 +182,40 @@ class Run:
         return found
 
     def _at_any_time(
-        self, memory: bytearray, words: Words, image: Words, times: Places, shift: int, row: int
+        self, memory: bytearray, words: Words, template: Words, times: Places, shift: int, row: int
     ) -> NDArray[np.int64]:
-        """The same for times that differ: each is looked at by itself."""
+        """The times of a match where the times differ."""
         endings = words[times + shift]
-        image[times] = endings & _TIMES | _NEXTS
+        template[times] = endings & _TIMES | _NEXTS
         endings <<= _OCTET
         timed = end_in_time(endings, TIME_TAG)
-        count = self._alike(memory, shift, row, row + len(times))
+        count = self._matching_rows(memory, shift, row, row + len(times))
         if not timed.all():
             count = min(count, int(timed.argmin()))
         return times_in(endings[:count])
 
     def resized(self, memory: bytearray, at: int, stop: int, row: int) -> bool:
-        """Whether the series here is the one of this row with a sample of another size.
+        """Whether the series here is that of this row with another sample size.
 
-        It counts from now on, and is still to be proved.
+        Changes the template to that size; the match is still to be verified.
         """
-        place = at + self.slots[row].span
+        place = at + self.slots[row].prefix_size
         if place + ZERO > stop:
             return False
-        size = memory[place + 1] + 2  # its tag and its length come before what it holds
+        size = memory[place + 1] + 2  # plus its tag and length
         if size not in (VALUED, ZERO) or size == self._size(row):
             return False
-        return self.stands(memory, at, row) and self._resize(row, size)
+        return self.matches_at(memory, at, row) and self._resize(row, size)
 
     def _resize(self, row: int, size: int) -> bool:
-        """What `learn_sizes` does, at the price of one; False when its header has no room for it."""
-        image, found = image_of(self.raw(row), self.slots[row].span, size)
+        """`learn_sizes` for one row; False when its header cannot encode the size."""
+        template, found = template_of(self.raw(row), self.slots[row].prefix_size, size)
         begin, end = self._begin(row), int(self._ends[row])
         if found != size:
             return False
         self._words = None
-        self._image[begin:end] = image
-        self._move(row, begin + len(image) - end)
+        self._template[begin:end] = template
+        self._move(row, begin + len(template) - end)
         valued = size == VALUED
         self._values[row] = self._ends[row] - (_BACK_TO_VALUE if valued else _BACK_TO_TIME)
         self._masks[row] = _ALL if valued else _NOTHING
@@ -223,41 +226,41 @@ class Run:
             getattr(self, name)[row:] += by
 
     def learn_sizes(self, row: int, sizes: Sequence[int]) -> None:
-        """Of the samples from this row on: whatever stands behind them moves."""
+        """Sets the sample sizes from this row on, and moves the rows behind them."""
         end = row + len(sizes)
         if all(self._size(row + place) == size for place, size in enumerate(sizes)):
             return
         begin, stop = self._begin(row), int(self._ends[end - 1])
-        image = self._made(row, self.slots[row:end], sizes)
+        template = self._build(row, self.slots[row:end], sizes)
         self._words = None
-        self._image[begin:stop] = image
-        self._move(end, begin + len(image) - stop)
+        self._template[begin:stop] = template
+        self._move(end, begin + len(template) - stop)
 
-    def next_from(self, row: int) -> tuple[Run, int] | None:
-        """Where it went on the last time that this run was left before that row."""
+    def next_from(self, row: int) -> tuple[CachedSpan, int] | None:
+        """The span and row that followed the last time this span ended before `row`."""
         jump = self._jumps.get(row)
-        run = jump[0]() if jump else None
-        return (run, jump[1]) if jump and run is not None and jump[1] < len(run) else None
+        span = jump[0]() if jump else None
+        return (span, jump[1]) if jump and span is not None and jump[1] < len(span) else None
 
-    def learn_next(self, row: int, run: Run, there: int) -> None:
-        if len(self._jumps) < _MOST_JUMPS or row in self._jumps:
-            self._jumps[row] = (weakref.ref(run), there)
+    def learn_next(self, row: int, span: CachedSpan, there: int) -> None:
+        if len(self._jumps) < _MAX_JUMPS or row in self._jumps:
+            self._jumps[row] = (weakref.ref(span), there)
 
     def forget_next(self, row: int) -> None:
         self._jumps.pop(row, None)
 
     def drop(self, slot: Slot) -> None:
-        """It must not be found here any more. A run that lost its half is none."""
-        self._let_go(slot)
-        if 2 * self._left < len(self.slots):
+        """Removes the slot. A span that lost half of its slots releases all of them."""
+        self._release(slot)
+        if 2 * self._live_slots < len(self.slots):
             for each in self.slots:
-                if each.run is self:
-                    self._let_go(each)
+                if each.span is self:
+                    self._release(each)
 
-    def _let_go(self, slot: Slot) -> None:
+    def _release(self, slot: Slot) -> None:
         slot.leave()
         self._index[slot.row] = _GONE
-        self._left -= 1
+        self._live_slots -= 1
 
     def _begin(self, row: int) -> int:
         return int(self._ends[row - 1]) if row else 0
@@ -266,29 +269,29 @@ class Run:
         return VALUED if self._masks[row] else ZERO
 
     def _unbroken(self, row: int, end: int) -> int:
-        """The end, or the first before it that has left."""
+        """The first removed slot before `end`, or `end`."""
         gone = (self._index[row:end] == _GONE).nonzero()[0]
         return row + int(gone[0]) if len(gone) else end
 
-    def _alike(self, memory: bytearray, shift: int, row: int, end: int) -> int:
-        """How many series from `row` on stand in the memory, byte by byte."""
+    def _matching_rows(self, memory: bytearray, shift: int, row: int, end: int) -> int:
+        """How many series from `row` on equal the bytes in memory."""
         begin, stop = self._begin(row), self._begin(end)
-        if memory.startswith(memoryview(self._image)[begin:stop], begin + shift):
+        if memory.startswith(memoryview(self._template)[begin:stop], begin + shift):
             return end - row
         here = np.frombuffer(memory, np.uint8, stop - begin, begin + shift)
-        there = np.frombuffer(self._image, np.uint8, stop - begin, begin)
+        there = np.frombuffer(self._template, np.uint8, stop - begin, begin)
         differs = begin + int((here != there).argmax())
         return int(self._ends.searchsorted(differs, "right")) - row
 
 
-@lru_cache(maxsize=64)  # most samples of a request, and of the next, have the same time
+@lru_cache(maxsize=64)  # most samples of a request have the same time
 def _time(word: int) -> int | None:
-    """What a tag and a time tell, which are the first seven bytes of a word; None when not so."""
+    """The time in the first seven bytes of a word, a tag and a varint; None for other bytes."""
     ending = word << 8
     return time_in(ending) if ends_in_time(ending, TIME_TAG) else None
 
 
 def _is_another(first: int, word: int) -> bool:
-    """Whether this is a time as well, and not that one."""
+    """Whether `word` holds a time that differs from the first one."""
     time = word & _TIME
     return time != first and _time(time) is not None

@@ -1,7 +1,7 @@
-"""Series that an earlier process knew: the bytes of their labels are made before they come again.
+"""Rebuilds cache slots after a restart for series of the write-ahead log's series table.
 
-Their numbers follow the order in which they were first sent, and senders keep to their order: one
-that is recognised tells which ones come next, and these need not be read at all.
+Series ids follow the order of first arrival, and senders keep their order. When one series is
+recognised, the slots of the next ids are built ahead, so that their labels need no decoding.
 """
 
 from __future__ import annotations
@@ -14,57 +14,62 @@ import numpy as np
 from archive.remote_write.label_reader import LabelReader
 from archive.remote_write.messages import write_label
 from archive.remote_write.protobuf import MalformedError, write_message
-from archive.remote_write.v1.label_cache import VALUED, Slot, SlotTable, header_length
-from archive.remote_write.v1.span_cache import Run
+from archive.remote_write.v1.label_cache import VALUED, LabelCache, Slot, header_length
+from archive.remote_write.v1.span_cache import CachedSpan
 from archive.series.labels import Label, LabelRules, RefusedError
-from archive.series.live import LiveSeries, SeriesNumbers
+from archive.series.live import LiveSeries, SeriesIds
 
-_MOST_AHEAD: Final = 8_192
-_LEAST_AHEAD: Final = 64
+_MAX_AHEAD: Final = 8_192
+_MIN_AHEAD: Final = 64
 _BLOCK: Final = 1_024
-_MOST_REMEMBERED: Final = 200_000  # single labels: most series share most of theirs
-# So many in one request that nobody knew: it brings new ones, and looking is in vain.
+_MAX_CACHED: Final = 200_000  # single labels, which most series share
+# After this many unknown series the request is taken to bring new ones.
 _PATIENCE: Final = 8
 
 
-class KnownBefore:
-    """Makes slots of them, block by block. Whoever sends in another order has them made in vain,
-    so not many are made ahead of what is used."""
+class WarmStart:
+    """Builds slots in blocks. Blocks for senders with another order are wasted, so the number of
+    slots built ahead follows how many are used."""
 
-    def __init__(self, numbers: SeriesNumbers, rules: LabelRules, live: LiveSeries) -> None:
+    def __init__(self, numbers: SeriesIds, rules: LabelRules, live: LiveSeries) -> None:
         self._numbers = numbers
         self._rules = rules
         self._live = live
         self.labels = LabelReader()
-        self._made = np.zeros(len(numbers), np.bool_)
-        self._left = len(numbers)
-        self._encoded: dict[int, bytes] = {}  # by the number of the pair
-        self._odd: set[int] = set()  # pairs whose label has become the replica's since
-        self._no_replica = -1  # the number of the pair that stands for none, once it is known
-        self._ahead = _MOST_AHEAD
+        self._built = np.zeros(len(numbers), np.bool_)
+        self._remaining = len(numbers)
+        self._encoded: dict[int, bytes] = {}  # by pair id
+        self._odd: set[int] = set()  # ids of pairs whose label is the replica label now
+        self._no_replica = -1  # the pair id of "no replica", once it is known
+        self._ahead = _MAX_AHEAD
         self._last: list[range] = []
         self._tries = _PATIENCE
         self._room = self._ahead
 
-    def look_back(self) -> None:
-        """Were those in it that were made for the last request, or for several taken together?"""
-        made = sum(map(len, self._last))
-        if made:
+    def update_lookahead(self) -> None:
+        """Adapts the lookahead to how many slots the last requests used."""
+        built = sum(map(len, self._last))
+        if built:
             used = sum(self._live.seen(each.start, each.stop) for each in self._last)
-            poor = used < made // 4
+            poor = used < built // 4
             self._ahead = self._ahead // 2 if poor else self._ahead * 2
-            self._ahead = min(max(self._ahead, _LEAST_AHEAD), _MOST_AHEAD)
+            self._ahead = min(max(self._ahead, _MIN_AHEAD), _MAX_AHEAD)
             self._last = []
 
     def begin_request(self) -> None:
         self._room, self._tries = self._ahead, _PATIENCE
 
-    def slot(self, raw: bytes, header: int, table: SlotTable) -> Slot | None:
-        """Of labels that the table does not have: made with those that should follow."""
-        if not self._left or not self._tries or self._room <= 0 or len(table) >= self._live.room:
+    def slot(self, raw: bytes, header: int, table: LabelCache) -> Slot | None:
+        """A slot for labels that the cache does not have, built with those that should follow."""
+        if (
+            not self._remaining
+            or not self._tries
+            or self._room <= 0
+            or len(table) >= self._live.cache_limit
+        ):
             return None
         number = self._number(raw)
-        if number is None or number >= len(self._made) or self._made[number]:
+        if number is None or number >= len(self._built) or self._built[number]:
             self._tries -= 1
             return None
         self._make(number, min(_BLOCK, self._room), table)
@@ -72,17 +77,17 @@ class KnownBefore:
 
     def _number(self, raw: bytes) -> int | None:
         try:
-            identity = self._rules.identify(self.labels.read(raw, self._rules.most))
+            identity = self._rules.identify(self.labels.read(raw, self._rules.max_labels))
         except (RefusedError, MalformedError, IndexError):
-            return None  # whoever reads the request by the rules will say so
+            return None  # reading the request field by field reports it
         return self._numbers.find(identity.labels, identity.replica)
 
-    def _make(self, first: int, count: int, table: SlotTable) -> None:
-        block = range(first, min(first + count, len(self._made)))
+    def _make(self, first: int, count: int, table: LabelCache) -> None:
+        block = range(first, min(first + count, len(self._built)))
         ids, rows = self._numbers.rows(block.start, block.stop)
         slots, numbers = [], []
         for number, row in zip(ids, rows, strict=True):
-            raw = None if self._made[number] else self._raw(row)
+            raw = None if self._built[number] else self._raw(row)
             header = header_length(len(raw) + VALUED) if raw else 0
             if raw and table.get(raw, header) is None:
                 slots.append(table.stage(raw, header))
@@ -92,18 +97,18 @@ class KnownBefore:
             table.ids[[slot.index for slot in slots]] = numbers
             for slot in slots:
                 table.keep(slot)
-            Run(slots, np.full(len(slots), VALUED))
+            CachedSpan(slots, np.full(len(slots), VALUED))
         self._room -= len(block)
         self._last.append(block)
-        self._left -= len(block) - int(np.count_nonzero(self._made[block.start : block.stop]))
-        self._made[block.start : block.stop] = True
-        if not self._left:
+        self._remaining -= len(block) - int(np.count_nonzero(self._built[block.start : block.stop]))
+        self._built[block.start : block.stop] = True
+        if not self._remaining:
             self._encoded.clear()
 
     def _raw(self, row: bytes) -> bytes | None:
-        """The labels as a sender writes them, sorted; None when a rule speaks against them."""
+        """The labels as a sender encodes them, sorted; None when they break a limit."""
         replica, *labels = struct.unpack(f"={len(row) // 4}I", row)
-        if len(labels) >= self._rules.most:  # there may be a replica too
+        if len(labels) >= self._rules.max_labels:  # the replica label may be added
             return None
         parts = list(map(self._encoded.get, labels))
         if None in parts:
@@ -113,7 +118,7 @@ class KnownBefore:
         if replica != self._no_replica:
             return self._raw_of_replica(replica, labels)
         raw = b"".join(cast(list[bytes], parts))
-        return raw if len(raw) <= self._rules.most_bytes else None
+        return raw if len(raw) <= self._rules.max_bytes else None
 
     def _raw_of_replica(self, replica: int, labels: list[int]) -> bytes | None:
         ((_, name),) = self._numbers.pairs([replica])
@@ -125,11 +130,11 @@ class KnownBefore:
         else:
             return None
         raw = b"".join(map(_written, sorted(pairs)))
-        return raw if len(raw) <= self._rules.most_bytes else None
+        return raw if len(raw) <= self._rules.max_bytes else None
 
     def _encode(self, number: int) -> bytes:
         (pair,) = self._numbers.pairs([number])
-        if len(self._encoded) >= _MOST_REMEMBERED:
+        if len(self._encoded) >= _MAX_CACHED:
             self._encoded.clear()
         if pair[0] == self._rules.replica:
             self._odd.add(number)

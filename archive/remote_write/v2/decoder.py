@@ -1,6 +1,6 @@
-"""Remote write 2.0: series are references into a table of symbols, which each request has anew.
+"""Decodes remote write 2.0, where labels are references into the symbol table of the request.
 
-The symbols get numbers of ours, so that a series is known again by the numbers of its labels.
+The cache gives symbols ids of its own, so that it finds a series by the ids of its labels.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive.remote_write.messages import pairs_of, read_metadata_by_symbols
-from archive.remote_write.metadata_cache import MetadataMemory
-from archive.remote_write.request_accumulator import Intake
+from archive.remote_write.metadata_cache import MetadataCache
+from archive.remote_write.request_accumulator import RequestAccumulator
 from archive.remote_write.result import REFUSED, Rows, SeriesMessage
 from archive.remote_write.v2.plain_rows import PlainRows, plain_rows
 from archive.remote_write.v2.request import Request, read_request
 from archive.remote_write.v2.series import read_series
-from archive.remote_write.v2.series_cache import NOT_FOUND, KnownSeries
+from archive.remote_write.v2.series_cache import NOT_FOUND, SeriesCache
 from archive.series.labels import RefusedError
 
 Slots = NDArray[np.int64]
@@ -25,93 +25,109 @@ Slots = NDArray[np.int64]
 
 class DecoderV2:
     def __init__(self) -> None:
-        self.known = KnownSeries()
-        self.metadata = MetadataMemory()
+        self.cache = SeriesCache()
+        self.metadata = MetadataCache()
 
-    def decode(self, memory: bytearray, size: int, intake: Intake) -> None:
-        """Fills the intake; raises MalformedError, and then nothing of the request counts."""
-        self.known.make_room(intake.limits.live_series, intake.now)
-        request = read_request(memory, size, intake)
+    def decode(self, memory: bytearray, size: int, accumulator: RequestAccumulator) -> None:
+        """Fills the accumulator. After a MalformedError discard it."""
+        self.cache.evict(accumulator.limits.live_series, accumulator.now)
+        request = read_request(memory, size, accumulator)
         rows = plain_rows(memory, request.starts, request.stops)
-        messages = _read_others(memory, request, rows, intake)
-        intake.count(len(rows.which))
-        slots = self._slots(request, rows, intake)
-        self._take_metadata(memory, request, rows, slots, intake)
-        series = np.where(slots == NOT_FOUND, REFUSED, self.known.ids[slots])
+        messages = _read_others(memory, request, rows, accumulator)
+        accumulator.count(len(rows.which))
+        slots = self._slots(request, rows, accumulator)
+        self._take_metadata(memory, request, rows, slots, accumulator)
+        series = np.where(slots == NOT_FOUND, REFUSED, self.cache.ids[slots])
         refused = bool((series == REFUSED).any())
-        intake.add_rows(Rows(series, rows.times, rows.bits, rows.starts), refused=refused)
+        accumulator.add_rows(Rows(series, rows.times, rows.bits, rows.starts), refused=refused)
         for message in messages:
-            self._take(message, intake)
+            self._take(message, accumulator)
 
-    def _slots(self, request: Request, rows: PlainRows, intake: Intake) -> Slots:
-        """The slot of each row; a series that is seen for the first time gets one."""
-        slots, numbers = self.known.find(rows, request.symbols)
+    def _slots(self, request: Request, rows: PlainRows, accumulator: RequestAccumulator) -> Slots:
+        """The cache slot of each row; a new series gets one."""
+        slots, numbers = self.cache.find(rows, request.symbols)
         ends = np.cumsum(rows.counts)
         for row in np.flatnonzero(slots == NOT_FOUND).tolist():
             references = rows.references[ends[row] - rows.counts[row] : ends[row]]
             labels = []
             try:
                 labels = pairs_of(
-                    references[: 2 * intake.limits.labels + 2].tolist(), request.texts
+                    references[: 2 * accumulator.limits.labels + 2].tolist(), request.texts
                 )
-                series = intake.identify(labels)
+                series = accumulator.identify(labels)
             except RefusedError as error:
-                intake.refuse(str(error), labels)
+                accumulator.refuse(str(error), labels)
                 continue
-            slots[row] = self.known.learn(references, request.symbols, numbers, series)
+            slots[row] = self.cache.learn(references, request.symbols, numbers, series)
         return slots
 
-    def _take(self, message: SeriesMessage, intake: Intake) -> None:
-        series = intake.take(message)
+    def _take(self, message: SeriesMessage, accumulator: RequestAccumulator) -> None:
+        series = accumulator.take(message)
         if series == REFUSED or message.metadata is None:
             return
-        if self.metadata.is_news(series, message.metadata.data, intake.now):
-            intake.add_metadata(series, message.metadata.data)
+        if self.metadata.is_new(series, message.metadata.data, accumulator.now):
+            accumulator.add_metadata(series, message.metadata.data)
 
     def _take_metadata(
-        self, memory: bytearray, request: Request, rows: PlainRows, slots: Slots, intake: Intake
+        self,
+        memory: bytearray,
+        request: Request,
+        rows: PlainRows,
+        slots: Slots,
+        accumulator: RequestAccumulator,
     ) -> None:
-        """Most series share theirs with many others, so each kind of it is read only once."""
+        """Reads each distinct metadata once, since most series share theirs."""
         _, first, which = np.unique(rows.metadata, return_index=True, return_inverse=True)
         kinds = [_read_metadata(memory, request, rows, place) for place in first.tolist()]
         taken = slots != NOT_FOUND
-        for kind in [place for place, told in enumerate(kinds) if told.fault]:
-            refused = self.known.ids[slots[taken & (which == kind)]]
+        for kind in [place for place, stored_metadata in enumerate(kinds) if stored_metadata.fault]:
+            refused = self.cache.ids[slots[taken & (which == kind)]]
             if len(refused):
-                intake.refuse_known(kinds[kind].fault, int(refused[0]), len(refused))
-        numbers = np.array([self.known.metadata_number(told.data) for told in kinds], np.int64)
+                accumulator.refuse_known(kinds[kind].fault, int(refused[0]), len(refused))
+        numbers = np.array(
+            [self.cache.metadata_number(stored_metadata.data) for stored_metadata in kinds],
+            np.int64,
+        )
         of_rows = numbers[which]
-        news = np.flatnonzero(taken & (of_rows != self.known.told[slots]) & (of_rows > 0))
+        news = np.flatnonzero(
+            taken & (of_rows != self.cache.stored_metadata[slots]) & (of_rows > 0)
+        )
         for row in news.tolist():
-            intake.add_metadata(int(self.known.ids[slots[row]]), kinds[which[row]].data)
-        self.known.told[slots[news]] = of_rows[news]
+            accumulator.add_metadata(int(self.cache.ids[slots[row]]), kinds[which[row]].data)
+        self.cache.stored_metadata[slots[news]] = of_rows[news]
 
 
 def _read_others(
-    memory: bytearray, request: Request, rows: PlainRows, intake: Intake
+    memory: bytearray, request: Request, rows: PlainRows, accumulator: RequestAccumulator
 ) -> list[SeriesMessage]:
-    """The series that are not plain."""
+    """The series without the plain form."""
     others = np.ones(len(request.starts), np.bool_)
     others[rows.which] = False
     return [
         read_series(
-            memory, int(request.starts[which]), int(request.stops[which]), request.texts, intake
+            memory,
+            int(request.starts[which]),
+            int(request.stops[which]),
+            request.texts,
+            accumulator,
         )
         for which in np.flatnonzero(others).tolist()
     ]
 
 
-class _Told(NamedTuple):
+class _MetadataResult(NamedTuple):
     data: bytes = b""
     fault: str = ""
 
 
-def _read_metadata(memory: bytearray, request: Request, rows: PlainRows, row: int) -> _Told:
+def _read_metadata(
+    memory: bytearray, request: Request, rows: PlainRows, row: int
+) -> _MetadataResult:
     if not rows.metadata[row]:
-        return _Told()
+        return _MetadataResult()
     start, stop = int(rows.metadata_places[row]), int(rows.stops[row])
     try:
-        told = read_metadata_by_symbols(memory, start, stop, request.texts)
+        stored_metadata = read_metadata_by_symbols(memory, start, stop, request.texts)
     except RefusedError as error:
-        return _Told(fault=str(error))
-    return _Told(told.data) if told else _Told()
+        return _MetadataResult(fault=str(error))
+    return _MetadataResult(stored_metadata.data) if stored_metadata else _MetadataResult()

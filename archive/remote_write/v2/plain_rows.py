@@ -1,4 +1,4 @@
-"""Plain series of a 2.0 request, all of them at once: references, one sample, maybe metadata."""
+"""Reads plain series of a 2.0 request with numpy: references, one sample, optional metadata."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _VALUE_TAG: Final = 0x09
 _TIME_TAG: Final = 0x10
 _START_TAG: Final = 0x18
 _CONTINUED: Final = 0x80
-_MOST_METADATA: Final = 8  # bytes: they are compared as one word
-_MOST_REFERENCE: Final = 3  # bytes of a varint that is read here
+_MAX_METADATA: Final = 8  # bytes, compared as one word
+_MAX_REFERENCE: Final = 3  # bytes of a varint that is read here
 _SHORTEST_SAMPLE: Final = 9
 
-# By the length of a sample, which says what is in it; a length of 0 stands for other forms.
+# By the length field of a sample, which determines its form; 0 for other forms.
 _LENGTHS: Final = np.zeros(256, np.int64)
 _VALUED: Final = np.zeros(256, np.bool_)
 _STARTED: Final = np.zeros(256, np.bool_)
@@ -32,26 +32,26 @@ for _value in (0, 9):
         _LENGTHS[_size] = _size + 2
         _VALUED[_size] = _value > 0
         _STARTED[_size] = _start > 0
-_MASKS: Final = np.array([(1 << 8 * size) - 1 for size in range(_MOST_METADATA + 1)], np.uint64)
+_MASKS: Final = np.array([(1 << 8 * size) - 1 for size in range(_MAX_METADATA + 1)], np.uint64)
 
 
 @dataclass(slots=True)
 class PlainRows:
-    """Column by column; `which` says which series of the request each row is."""
+    """Columns; `which` is the index of the series in the request."""
 
     which: Places
     times: NDArray[np.int64]
     bits: NDArray[np.uint64]
     starts: NDArray[np.int64]
-    metadata: NDArray[np.uint64]  # its bytes as a word, 0 when there is none
+    metadata: NDArray[np.uint64]  # its bytes as a word, 0 without metadata
     metadata_places: Places
     stops: Places
-    references: NDArray[np.int64]  # of all rows, one after the other
-    counts: Places  # how many of them belong to each row
+    references: NDArray[np.int64]  # of all rows, concatenated
+    counts: Places  # references of each row
 
 
 def plain_rows(buffer: Buffer, start: Places, stop: Places) -> PlainRows:
-    """The series between these places that are of the plain form; others are left out."""
+    """The series between these positions that have the plain form."""
     words, octets = words_of(buffer), np.frombuffer(buffer, np.uint8)
     first, sizes = _references_at(octets, start, stop)
     sample = first + sizes
@@ -85,24 +85,22 @@ def _references_at(octets: NDArray[np.uint8], start: Places, stop: Places) -> tu
     fits = (octets[start] == _LABELS_TAG) & ~(long & (high >= _CONTINUED))
     fits &= first + sizes + _SHORTEST_SAMPLE <= stop
     sizes = np.where(fits, sizes, 0)
-    # The last reference must end where they all do.
+    # The last reference must end with the field.
     return first, np.where(octets[first + sizes - 1] < _CONTINUED, sizes, 0)
 
 
 def _is_metadata(words: Words, sizes: Places) -> NDArray[np.bool_]:
-    """Metadata that is not longer than a word, and nothing behind it."""
+    """Whether the rest of the series is metadata of at most one word."""
     header = (words & np.uint64(0xFFFF)).view(np.int64)
     fits: NDArray[np.bool_] = header == (_METADATA_TAG | sizes << 8)
-    return (sizes > 0) & (sizes <= _MOST_METADATA) & fits
+    return (sizes > 0) & (sizes <= _MAX_METADATA) & fits
 
 
 def _metadata(words: Words, sizes: Places) -> NDArray[np.uint64]:
-    """Equal words for equal metadata: its bytes, and above them its size where that has room."""
-    sizes = np.clip(sizes, 0, _MOST_METADATA)
+    """Equal words for equal metadata: its bytes, and its size in the top byte if that is free."""
+    sizes = np.clip(sizes, 0, _MAX_METADATA)
     masked = words & _MASKS[sizes]
-    return np.where(
-        sizes == _MOST_METADATA, masked, masked | sizes.view(np.uint64) << np.uint64(56)
-    )
+    return np.where(sizes == _MAX_METADATA, masked, masked | sizes.view(np.uint64) << np.uint64(56))
 
 
 def _only(
@@ -112,7 +110,7 @@ def _only(
     first: Places,
     sizes: Places,
 ) -> PlainRows:
-    """The rows that fit, and their references."""
+    """The matching rows, with their references."""
     if not fits.all():
         columns = tuple(column[fits] for column in columns)
         first, sizes = first[fits], sizes[fits]
@@ -137,9 +135,9 @@ def _references(
     starts = np.concatenate([[0], stops[:-1] + 1])
     length = stops - starts + 1
     numbers = (packed[starts] & 0x7F).astype(np.int64)
-    for extra in range(1, _MOST_REFERENCE):
+    for extra in range(1, _MAX_REFERENCE):
         more = np.flatnonzero(length > extra)
         numbers[more] |= (packed[starts[more] + extra] & 0x7F).astype(np.int64) << 7 * extra
     counts = np.diff(np.cumsum(last)[ends - 1], prepend=0)
     longest = np.maximum.reduceat(length, np.cumsum(counts) - counts)
-    return numbers, counts, longest <= _MOST_REFERENCE
+    return numbers, counts, longest <= _MAX_REFERENCE

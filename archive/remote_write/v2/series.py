@@ -1,4 +1,4 @@
-"""The messages of remote write 2.0, read one after the other by every rule of the format."""
+"""Reads the messages of remote write 2.0 field by field."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from archive.remote_write.protobuf import (
     read_fields,
     signed,
 )
-from archive.remote_write.request_accumulator import Intake
+from archive.remote_write.request_accumulator import RequestAccumulator
 from archive.remote_write.result import SeriesMessage
 from archive.series.labels import RefusedError
 
@@ -28,24 +28,24 @@ _LABELS, _SAMPLES, _HISTOGRAMS, _EXEMPLARS, _METADATA, _CREATED = range(1, 7)
 
 
 def read_series(
-    buffer: Buffer, start: int, stop: int, symbols: Symbols, intake: Intake
+    buffer: Buffer, start: int, stop: int, symbols: Symbols, accumulator: RequestAccumulator
 ) -> SeriesMessage:
     message = SeriesMessage()
     references: list[int] = []
-    kinds: set[int] = set()  # of the parts that are there, those that are refused among them
+    kinds: set[int] = set()  # of all messages, the refused ones included
     created = 0
     for field in read_fields(buffer, start, stop):
         if field.number == _LABELS:
             for reference in packed_varints(buffer, field, "the labels of a series"):
-                # One pair more than allowed is enough to refuse it, however many there are.
-                if len(references) < 2 * (intake.limits.labels + 1):
+                # One pair over the limit is enough to refuse the series.
+                if len(references) < 2 * (accumulator.limits.labels + 1):
                     references.append(reference)
         elif field.number == _CREATED:
             expect(field, VARINT, "the start of a series")
             created = signed(field.value)
         elif field.number in (_SAMPLES, _HISTOGRAMS, _EXEMPLARS, _METADATA):
             expect(field, LENGTH, "a part of a series")
-            intake.count(1)
+            accumulator.count(1)
             kinds.add(field.number)
             _read_part(buffer, field, symbols, message)
     _finish(message, references, symbols, created)
@@ -74,10 +74,10 @@ def _finish(message: SeriesMessage, references: list[int], symbols: Symbols, cre
         message.labels.extend(pairs_of(references, symbols))
     except RefusedError as error:
         message.fault = str(error)
-    # Exemplars and metadata alone are more than the format asks for, and senders send them.
+    # Senders do send series with only exemplars and metadata.
     if not message.parts and not message.refused and message.metadata is None:
         message.fault = "a series without samples"
-    if created:  # where the release candidates before the fourth had it
+    if created:  # where release candidates 1 to 3 had it
         message.samples = [
             sample if sample.start else sample._replace(start=created) for sample in message.samples
         ]

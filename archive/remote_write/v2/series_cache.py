@@ -1,4 +1,4 @@
-"""Series of 2.0 requests that were read once, known again by the numbers of their labels."""
+"""A cache of the series of 2.0 requests, by the symbol ids of their labels."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from archive.remote_write.v2.plain_rows import PlainRows
 
 _UNKNOWN: Final = 0xFFFFFFFF
 NOT_FOUND: Final = -1
-_FIRST_ROOM: Final = 1024
+_INITIAL_CAPACITY: Final = 1024
 _DAY: Final = 86_400_000
-_MOST_METADATA: Final = 1_000_000
+_MAX_METADATA: Final = 1_000_000
 
 
-class KnownSeries:
-    """A slot for each label set in each order that it came in; columns by slot for numpy."""
+class SeriesCache:
+    """A slot for each label set and label order; columns by slot for numpy."""
 
     def __init__(self) -> None:
         self._day = 0
         self.clear()
 
     def clear(self) -> None:
-        self.ids: NDArray[np.int64] = np.empty(_FIRST_ROOM, np.int64)
-        self.told: NDArray[np.int64] = np.zeros(_FIRST_ROOM, np.int64)
+        self.ids: NDArray[np.int64] = np.empty(_INITIAL_CAPACITY, np.int64)
+        self.stored_metadata: NDArray[np.int64] = np.zeros(_INITIAL_CAPACITY, np.int64)
         self._symbols: dict[bytes, int] = {}
         self._slots: dict[bytes, int] = {}
         self._metadata: dict[bytes, int] = {b"": 0}
@@ -38,7 +38,7 @@ class KnownSeries:
     def find(
         self, rows: PlainRows, symbols: Sequence[bytes]
     ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-        """The slot of each row, and our number of each symbol."""
+        """The slot of each row, and the cache's id of each symbol."""
         get_number = self._symbols.get
         numbers = np.array([get_number(symbol, _UNKNOWN) for symbol in symbols], np.uint32)
         references = rows.references
@@ -59,35 +59,37 @@ class KnownSeries:
         numbers: NDArray[np.uint32],
         series: int,
     ) -> int:
-        """The slot for these references; symbols without a number get one."""
+        """The slot for these references; new symbols get an id."""
         for reference in references[numbers[references] == _UNKNOWN].tolist():
             numbers[reference] = self._symbols.setdefault(symbols[reference], len(self._symbols))
         slot = self._slots.setdefault(numbers[references].tobytes(), len(self._slots))
         if slot == len(self.ids):
             self.ids = np.concatenate([self.ids, np.empty_like(self.ids)])
-            self.told = np.concatenate([self.told, np.zeros_like(self.told)])
+            self.stored_metadata = np.concatenate(
+                [self.stored_metadata, np.zeros_like(self.stored_metadata)]
+            )
         self.ids[slot] = series
         return slot
 
     def metadata_number(self, data: bytes) -> int:
-        """0 for none; the same number for the same text."""
+        """0 for no metadata; equal numbers for equal metadata."""
         return self._metadata.setdefault(data, len(self._metadata))
 
     def forget_metadata(self) -> None:
-        """All of it is told again, once."""
+        """Accepts all metadata again."""
         self._metadata = {b"": 0}
-        self.told[:] = 0
+        self.stored_metadata[:] = 0
 
-    def make_room(self, live: int, now: int) -> None:
-        """Bounds what is remembered, and lets each day have the metadata of its series."""
+    def evict(self, live: int, now: int) -> None:
+        """Bounds the cache, and accepts all metadata once a day."""
         if len(self._slots) >= 2 * live or len(self._symbols) >= 4 * live:
             self.clear()
-        if now // _DAY != self._day or len(self._metadata) >= _MOST_METADATA:
+        if now // _DAY != self._day or len(self._metadata) >= _MAX_METADATA:
             self._day = now // _DAY
             self.forget_metadata()
 
     def forget(self, alive: NDArray[np.bool_]) -> int:
-        """Drops everything when most of it is no longer alive; what is comes back at a glance."""
+        """Clears the cache when most of it is not alive; live series refill it quickly."""
         count = len(self._slots)
         ids = self.ids[:count]
         living = np.count_nonzero(alive[ids[ids < len(alive)]])

@@ -1,5 +1,4 @@
-"""Write an archive, or some of its series, as OpenMetrics text. What waits in the log is in it.
-Stale markers have no form there and are left out; --opaque keeps what OpenMetrics cannot say."""
+"""`streamgauge archive export`: writes series as OpenMetrics text."""
 
 from __future__ import annotations
 
@@ -28,13 +27,13 @@ from archive.tools.opaque_messages import Exemplar
 from archive.tools.series_selector import Selector, chosen, parse_selector
 
 
-def run(words: Namespace, progress: Progress) -> int:
-    selectors = [parse_selector(text) for text in words.match]
-    between = span(words.since, words.until, (0, LATEST_TIME + 1))
-    with open_view(words.place, words.wal, progress) as view, _sink(words.output) as sink:
+def run(args: Namespace, progress: Progress) -> int:
+    selectors = [parse_selector(text) for text in args.match]
+    between = span(args.since, args.until, (0, LATEST_TIME + 1))
+    with open_view(args.place, args.wal, progress) as view, _sink(args.output) as sink:
         done = _Export(view, selectors, between).write(sink, progress)
-        if words.opaque:
-            with Path(words.opaque).open("w", encoding="utf-8") as lines:
+        if args.opaque:
+            with Path(args.opaque).open("w", encoding="utf-8") as lines:
                 done.opaque = done.messages.write_lines(lines)
     sys.stderr.write(f"{done}\n")
     return 0
@@ -50,7 +49,7 @@ class _Done:
     opaque: int = 0
 
     def __str__(self) -> str:
-        told = f"exported {self.samples:,} samples of {self.series:,} series"
+        text = f"exported {self.samples:,} samples of {self.series:,} series"
         left = {
             "stale markers": self.markers,
             "exemplars": sum(map(len, self.messages.exemplars.values())) - self.exemplars,
@@ -58,20 +57,20 @@ class _Done:
         }
         missing = ", ".join(f"{count:,} {what}" for what, count in left.items() if count)
         opaque = f", {self.opaque:,} opaque messages beside them" if self.opaque else ""
-        return f"{told}{opaque}" + (f"; left out: {missing}" if missing else "")
+        return f"{text}{opaque}" + (f"; dropped: {missing}" if missing else "")
 
 
 class _Export:
     def __init__(self, view: View, selectors: list[Selector], between: tuple[int, int]) -> None:
         self._view, self._between = view, between
         self._labels = _labels_of(view, selectors)
-        book = SeriesRegistry(view.storage, view.manifest.series)
-        self._ranks = book.ranks()
+        registry = SeriesRegistry(view.storage, view.manifest.series)
+        self._ranks = registry.ranks()
         self._by_rank = np.argsort(self._ranks)
         wanted = np.zeros(len(self._ranks), np.bool_)
         wanted[self._ranks[list(self._labels)]] = True
         self._plan = ExportPlan(view.storage, self._ranks, wanted, between)
-        self._names = book.metrics(self._by_rank.astype(np.int32)).to_pylist()
+        self._names = registry.metrics(self._by_rank.astype(np.int32)).to_pylist()
         self._done = _Done(OpaqueMessages(view.storage, view.manifest, self._labels, between))
 
     def write(self, sink: TextIO, progress: Progress) -> _Done:
@@ -115,7 +114,7 @@ class _Export:
 
 
 def _tails(times: list[int], exemplars: list[Exemplar]) -> dict[int, str]:
-    """An exemplar belongs to the first sample that can have counted it; a sample has one."""
+    """An exemplar belongs to the first sample at or after its time; a sample has at most one."""
     tails: dict[int, str] = {}
     for exemplar in sorted(exemplars, key=lambda each: each.time):
         place = int(np.searchsorted(times, exemplar.time))

@@ -1,4 +1,4 @@
-"""What is kept as bytes, on its way out: types and helps, exemplars, and everything as JSON lines."""
+"""Exports opaque messages: types and help texts, exemplars, and all of them as JSON lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Row = dict[str, object]
 
 
 class OpaqueMessages:
-    """Of the chosen series and of families; metadata that a later one contradicts is forgotten."""
+    """Messages of the selected series and of families; the latest metadata wins."""
 
     def __init__(
         self, storage: Storage, manifest: Manifest, labels: dict[int, Labels], span: tuple[int, int]
@@ -47,7 +47,7 @@ class OpaqueMessages:
                     yield from filter(self._is_chosen, table.to_pylist())
 
     def write_lines(self, sink: TextIO) -> int:
-        """Every message as one line: kind, labels, time in milliseconds, its bytes in base64."""
+        """Writes one line per message: kind, labels, time in milliseconds, bytes in base64."""
         count = 0
         for row in self.rows():
             series, time, data = row["series"], row["time"], row["data"]
@@ -62,10 +62,10 @@ class OpaqueMessages:
         return count
 
     def headers(self, metric: str, every: Collection[str]) -> tuple[str, bool]:
-        """The lines before a metric's samples, and whether it is a counter that may have exemplars.
+        """The header lines of a metric, and whether it is a counter that may have exemplars.
 
-        Parts of histograms and summaries stay without a type: a family that has one must come
-        point by point, all parts together, and an archive is sorted by series.
+        Series of histograms and summaries get no type: OpenMetrics requires all series of such a
+        family together for each time, and an archive is sorted by series.
         """
         about = self._about(metric)
         if about is None:
@@ -105,7 +105,7 @@ class OpaqueMessages:
 
 
 def _family(metric: str, kind: str) -> str | None:
-    """The family's name, None where the metric's name is not allowed in such a one."""
+    """The family's name; None when the metric's name does not fit the type."""
     if kind == "gauge":
         return metric
     suffix = {"counter": "_total", "info": "_info"}.get(kind)

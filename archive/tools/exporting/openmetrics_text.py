@@ -1,4 +1,4 @@
-"""OpenMetrics text: how names, labels, values and times are written. Pure."""
+"""Formats names, labels, values and times as OpenMetrics text."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from archive.tables.series import NAME_LABEL, Labels
 EOF: Final = "# EOF\n"
 _METRIC: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-# Beyond it a float is not written without an exponent or may lose its last digits.
+# Larger integers may need an exponent or lose digits.
 _PLAIN_WHOLE: Final = 10**15
 
 
 def series_text(labels: Labels) -> str:
-    """As it stands before the value; names that need it are quoted, as OpenMetrics 2 does."""
+    """The series before the value; quotes names where necessary, as in OpenMetrics 2."""
     name = dict(labels).get(NAME_LABEL, "")
     pairs = [f'{_label(key)}="{escaped(value)}"' for key, value in labels if key != NAME_LABEL]
     if _METRIC.fullmatch(name):
@@ -36,7 +36,7 @@ def number_text(value: float) -> str:
 
 
 def time_text(time: int) -> str:
-    """Seconds; the sign belongs to the whole of it."""
+    """The time in seconds."""
     seconds, rest = divmod(abs(time), 1000)
     sign = "-" if time < 0 else ""
     return f"{sign}{seconds}.{rest:03d}" if rest else f"{sign}{seconds}"
@@ -45,7 +45,7 @@ def time_text(time: int) -> str:
 def sample_lines(
     series: str, times: Sequence[int], values: Sequence[float], tails: dict[int, str]
 ) -> Iterable[str]:
-    """`tails` are the exemplars, by the place of the sample that they follow."""
+    """`tails` are exemplars by the position of their sample."""
     if not tails:
         return [
             f"{series} {number_text(value)} {time_text(time)}\n"

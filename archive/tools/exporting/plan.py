@@ -1,4 +1,4 @@
-"""Which rows an export reads: series by series, in ranges that fit into memory."""
+"""Plans the rows that an export reads, in ranges of series that fit into memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Group:
 
 
 class ExportPlan:
-    """`wanted` tells for each rank whether its series is chosen."""
+    """`wanted`: for each rank, whether its series is selected."""
 
     def __init__(
         self, storage: Storage, ranks: Int64s, wanted: Mask, span: tuple[int, int]
@@ -47,19 +47,19 @@ class ExportPlan:
             for entry in day.samples
             if self._overlaps(entry)
         ]
-        with progress.work("looking", len(files)) as step:
+        with progress.work("scanning", len(files)) as step:
             for entry in files:
                 self._add(entry)
                 step(1)
 
     def ranges(self, low: int, high: int) -> Iterator[tuple[int, int, int]]:
-        """Ranges of ranks between two, and how many rows are in each; empty ones are left out."""
+        """Non-empty ranges of ranks between two, each with its number of rows."""
         filled = low + np.flatnonzero(self._rows[low:high])
         if len(filled) == 0:
             return
-        portion = (np.cumsum(self._rows[filled]) - 1) // RANGE_ROWS
-        for number in np.unique(portion).tolist():
-            here = filled[portion == number]
+        batch = (np.cumsum(self._rows[filled]) - 1) // RANGE_ROWS
+        for number in np.unique(batch).tolist():
+            here = filled[batch == number]
             yield int(here[0]), int(here[-1]) + 1, int(self._rows[here].sum())
 
     @property
@@ -67,7 +67,7 @@ class ExportPlan:
         return int(self._rows.sum())
 
     def read(self, low: int, high: int) -> Table:
-        """Rows of the chosen series with these ranks, file after file."""
+        """Rows of the selected series with these ranks, file by file."""
         parts = [SAMPLES_SCHEMA.empty_table()]
         for group in self._groups:
             if group.first < high and group.last >= low:
@@ -102,7 +102,7 @@ class ExportPlan:
 
 
 def metric_bounds(names: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """Each metric with the range of ranks that it has; `names` are in the order of rank."""
+    """Each metric with its range of ranks; `names` are sorted by rank."""
     start = 0
     for place in range(1, len(names) + 1):
         if place == len(names) or names[place] != names[start]:

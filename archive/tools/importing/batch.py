@@ -1,4 +1,4 @@
-"""What a source of samples gives and a target takes: some series with their samples."""
+"""The data between an import source and its target: series with their samples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ImportedSeries:
 
 @dataclass(frozen=True, slots=True)
 class ImportedMessage:
-    """Something that is kept as bytes; without labels it speaks of a family."""
+    """An opaque message; without labels it belongs to a family."""
 
     kind: OpaqueKind
     labels: Labels | None
@@ -42,18 +42,18 @@ class ImportBatch:
 
 class ImportTarget(Protocol):
     async def add(self, batch: ImportBatch) -> None:
-        """Returns when the batch is safe."""
+        """Returns when the batch is durable."""
 
     async def finish(self) -> None: ...
 
 
 def canonical(labels: dict[str, str], without: str = "") -> Labels:
-    """An empty value is no label, in Prometheus too."""
+    """Sorted labels without empty values, which Prometheus treats as absent."""
     return tuple(sorted((key, value) for key, value in labels.items() if value and key != without))
 
 
 def bits(values: list[float]) -> Bits:
-    """A NaN out of a text gets the bits that Prometheus gives it."""
+    """The bits of the values; a NaN gets the bits that Prometheus uses."""
     numbers = np.array(values, np.float64)
     found: Bits = numbers.view(np.uint64)
     found[np.isnan(numbers)] = NORMAL_NAN

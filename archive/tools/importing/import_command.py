@@ -1,5 +1,4 @@
-"""Take in samples of a Prometheus server or of an OpenMetrics file: what an outage kept away, or
-the time before the archive. What is there already is not doubled, so it may be run again."""
+"""`streamgauge archive import`: imports samples of a Prometheus server or an OpenMetrics file."""
 
 from __future__ import annotations
 
@@ -27,59 +26,61 @@ from archive.tools.importing.prometheus import PrometheusServer, windows
 from archive.tools.importing.targets import FolderTarget, ServerTarget
 from archive.tools.series_selector import parse_selector
 
-# What Prometheus keeps when nobody tells it otherwise.
+# Prometheus' default retention.
 _PROMETHEUS_DAYS: Final = 15
 
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """What was read or opened before anything waits for anything."""
+    """Files that are opened before the event loop starts."""
 
     headers: dict[str, str]
     lines: TextIO | None = None
     size: int = 0
 
 
-def run(words: Namespace, progress: Progress) -> int:
-    headers = _headers(words)
-    if words.prometheus:
-        return asyncio.run(_run(words, _Files(headers), progress))
-    with _lines(words) as (lines, size):
-        return asyncio.run(_run(words, _Files(headers, lines, size), progress))
+def run(args: Namespace, progress: Progress) -> int:
+    headers = _headers(args)
+    if args.prometheus:
+        return asyncio.run(_run(args, _Files(headers), progress))
+    with _lines(args) as (lines, size):
+        return asyncio.run(_run(args, _Files(headers, lines, size), progress))
 
 
-async def _run(words: Namespace, files: _Files, progress: Progress) -> int:
-    target = await asyncio.to_thread(_target, words, files, progress)
+async def _run(args: Namespace, files: _Files, progress: Progress) -> int:
+    target = await asyncio.to_thread(_target, args, files, progress)
     try:
-        count = await _copy(words, files, target, progress)
+        count = await _copy(args, files, target, progress)
         await target.finish()
     finally:
         await target.close()
-    what = "messages" if words.opaque else "samples"
-    sys.stderr.write(f"imported {count:,} {what} into {shown(words.place)}\n")
+    what = "messages" if args.opaque else "samples"
+    sys.stderr.write(f"imported {count:,} {what} into {shown(args.place)}\n")
     return 0
 
 
-def _target(words: Namespace, files: _Files, progress: Progress) -> FolderTarget | ServerTarget:
-    if words.place.startswith(("http://", "https://")):
-        if words.store:
-            raise ToolError("--store: a running archive knows its own")
-        # The credentials are for the one server that was named, which may be the archive.
-        return ServerTarget(words.place, {} if words.prometheus else files.headers)
-    return FolderTarget(words.place, words.store, progress)
+def _target(args: Namespace, files: _Files, progress: Progress) -> FolderTarget | ServerTarget:
+    if args.place.startswith(("http://", "https://")):
+        if args.store:
+            raise ToolError(
+                "--store: not allowed with a running archive, which has its own setting"
+            )
+        # The credentials are for the Prometheus server, or else for the archive.
+        return ServerTarget(args.place, {} if args.prometheus else files.headers)
+    return FolderTarget(args.place, args.store, progress)
 
 
-async def _copy(words: Namespace, files: _Files, target: ImportTarget, progress: Progress) -> int:
+async def _copy(args: Namespace, files: _Files, target: ImportTarget, progress: Progress) -> int:
     if files.lines is not None:
-        return await _copy_file(words, files.lines, files.size, target, progress)
-    server = PrometheusServer(words.prometheus, files.headers, words.replica_label)
+        return await _copy_file(args, files.lines, files.size, target, progress)
+    server = PrometheusServer(args.prometheus, files.headers, args.replica_label)
     now = time.time_ns() // 1_000_000
-    start, end = span(words.since, words.until, (now - _PROMETHEUS_DAYS * DAY_MS, now))
-    start, end = max(start, 0), min(end, LATEST_TIME + 1)  # what a day can hold
-    selectors = [parse_selector(text) for text in words.match]
+    start, end = span(args.since, args.until, (now - _PROMETHEUS_DAYS * DAY_MS, now))
+    start, end = max(start, 0), min(end, LATEST_TIME + 1)  # the range of the archive
+    selectors = [parse_selector(text) for text in args.match]
     samples = 0
     try:
-        by_query = words.via == "query" or not (words.via or await server.has_remote_read())
+        by_query = args.via == "query" or not (args.via or await server.has_remote_read())
         with progress.work("importing", end - start) as step:
             async for done, batch in windows(server, selectors, start, end, by_query=by_query):
                 await target.add(batch)
@@ -91,33 +92,31 @@ async def _copy(words: Namespace, files: _Files, target: ImportTarget, progress:
 
 
 async def _copy_file(
-    words: Namespace, lines: TextIO, size: int, target: ImportTarget, progress: Progress
+    args: Namespace, lines: TextIO, size: int, target: ImportTarget, progress: Progress
 ) -> int:
-    for flag, given in (("--match", words.match), ("--from", words.since), ("--to", words.until)):
+    for flag, given in (("--match", args.match), ("--from", args.since), ("--to", args.until)):
         if given:
-            raise ToolError(f"{flag}: chooses from a server, a file is taken whole")
+            raise ToolError(f"{flag}: only for a server, a file is imported completely")
     count = 0
     with progress.work("importing", size) as step:
-        async for batch in _batches(words, lines, step):
+        async for batch in _batches(args, lines, step):
             await target.add(batch)
-            count += len(batch.messages) if words.opaque else len(batch)
+            count += len(batch.messages) if args.opaque else len(batch)
     return count
 
 
-async def _batches(words: Namespace, lines: TextIO, step: Step) -> AsyncIterator[ImportBatch]:
-    reads = OpaqueReader if words.opaque else OpenMetricsReader
-    reader = reads(words.opaque or words.openmetrics, words.replica_label)
+async def _batches(args: Namespace, lines: TextIO, step: Step) -> AsyncIterator[ImportBatch]:
+    reads = OpaqueReader if args.opaque else OpenMetricsReader
+    reader = reads(args.opaque or args.openmetrics, args.replica_label)
     batches = reader.batches(lines, step)
     while (batch := await asyncio.to_thread(next, batches, None)) is not None:
         yield batch
 
 
 @contextlib.contextmanager
-def _lines(words: Namespace) -> Iterator[tuple[TextIO, int]]:
-    flag, path = (
-        ("--opaque", words.opaque) if words.opaque else ("--openmetrics", words.openmetrics)
-    )
-    # A carriage return may stand in a label: only a line feed ends a line.
+def _lines(args: Namespace) -> Iterator[tuple[TextIO, int]]:
+    flag, path = ("--opaque", args.opaque) if args.opaque else ("--openmetrics", args.openmetrics)
+    # A label may contain a carriage return: only a line feed ends a line.
     if path == "-":
         with open(sys.stdin.fileno(), encoding="utf-8", newline="\n", closefd=False) as stdin:
             yield stdin, 0
@@ -136,12 +135,12 @@ def _opened(flag: str, path: str) -> TextIO:
         raise ToolError(f"{flag}: {path}: {error.strerror}") from error
 
 
-def _headers(words: Namespace) -> dict[str, str]:
-    if words.token_file:
-        return {"Authorization": f"Bearer {_secret('--token-file', words.token_file)}"}
-    if words.user:
-        password = _secret("--password-file", words.password_file) if words.password_file else ""
-        return {"Authorization": aiohttp.BasicAuth(words.user, password).encode()}
+def _headers(args: Namespace) -> dict[str, str]:
+    if args.token_file:
+        return {"Authorization": f"Bearer {_secret('--token-file', args.token_file)}"}
+    if args.user:
+        password = _secret("--password-file", args.password_file) if args.password_file else ""
+        return {"Authorization": aiohttp.BasicAuth(args.user, password).encode()}
     return {}
 
 

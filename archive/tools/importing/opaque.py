@@ -1,4 +1,4 @@
-"""Reading what `export --opaque` wrote: native histograms, exemplars and metadata, line by line."""
+"""Reads the output of `export --opaque`: native histograms, exemplars and metadata."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _decoder = msgspec.json.Decoder(_Line)
 
 
 class OpaqueReader:
-    """Every message is read as a request would be, so that nothing else gets in by this way."""
+    """Validates every message like the receiver."""
 
     def __init__(self, where: str, without: str = "") -> None:
         self._where, self._without = where, without
 
     def batches(self, lines: Iterable[str], seen: Callable[[int], None]) -> Iterator[ImportBatch]:
-        """`seen` is told the characters read."""
+        """`seen` is called with the number of characters read."""
         held: list[ImportedMessage] = []
         for place, line in enumerate(lines, 1):
             seen(len(line))
@@ -63,7 +63,7 @@ class OpaqueReader:
         try:
             data = base64.b64decode(line.data, validate=True)
         except binascii.Error:
-            raise ValueError("the data is no base64") from None
+            raise ValueError("the data is not base64") from None
         _READERS[kind](data, 0, len(data))
         if line.labels is None:
             if kind is not OpaqueKind.METADATA:

@@ -1,4 +1,4 @@
-"""Reading OpenMetrics text, line by line, with the place of every mistake."""
+"""Reads OpenMetrics text; errors name the line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 class OpenMetricsReader:
-    """Keeps every series text that it has seen, so that the usual line costs no parsing of labels."""
+    """Caches the labels of each series text, so that most lines need no parsing of labels."""
 
     def __init__(self, where: str, without: str = "") -> None:
         self._where, self._without = where, without
@@ -41,19 +41,19 @@ class OpenMetricsReader:
         self._values: dict[str, list[float]] = {}
         self._messages: list[ImportedMessage] = []
         self._families: dict[str, dict[str, str]] = {}
-        self._told: set[tuple[tuple[str, str], ...]] = set()
+        self._emitted: set[tuple[tuple[str, str], ...]] = set()
         self._held = 0
         self._last_time = 0
 
     def batches(self, lines: Iterable[str], seen: Callable[[int], None]) -> Iterator[ImportBatch]:
-        """`seen` is told the characters read. A text without its last line is a mistake."""
+        """`seen` is called with the number of characters read. A missing `# EOF` is an error."""
         ended = False
         for line in lines:
             self._line += 1
             seen(len(line))
             text = line.rstrip("\n")
             if ended and text:
-                self._mistake("something follows # EOF")
+                self._fail("text after # EOF")
             if text.startswith("#"):
                 ended = ended or text == "# EOF"
                 self._comment(text)
@@ -63,7 +63,7 @@ class OpenMetricsReader:
                 yield self._taken()
         if not ended:
             yield self._taken()
-            self._mistake("the text ends without # EOF, it was cut off")
+            self._fail("the text is truncated: it ends without # EOF")
         yield self._taken()
 
     def _sample(self, text: str) -> None:
@@ -75,8 +75,8 @@ class OpenMetricsReader:
         if labels is None:
             labels = self._known[series] = self._labels(series)
         if len(words) != 2:
-            self._mistake("a sample is a series, a value and a time" if len(words) != 1 else
-                          "has no time, and an archive needs one")  # fmt: skip
+            self._fail("expected a series, a value and a time" if len(words) != 1 else
+                          "the sample has no time, and an archive needs one")  # fmt: skip
         value, time = self._number(words[0]), self._time(words[1])
         self._times.setdefault(series, []).append(time)
         self._values.setdefault(series, []).append(value)
@@ -91,18 +91,18 @@ class OpenMetricsReader:
         labels = {key: value for key, value in pairs if key}
         name = name or next((value for key, value in pairs if not key), "")
         if not name or len(labels) + (not series.partition("{")[0]) < len(pairs):
-            self._mistake("has no name, or a label twice")
+            self._fail("has no name, or a label twice")
         if NAME_LABEL in labels:
-            self._mistake(f"has a label {NAME_LABEL}")
+            self._fail(f"has a label {NAME_LABEL}")
         return canonical({**labels, NAME_LABEL: name}, self._without)
 
     def _pairs(self, inside: str) -> list[tuple[str, str]]:
-        """A text without a name before it is the metric's name, as OpenMetrics 2 quotes it."""
+        """A quoted text without a key is the metric's name, as in OpenMetrics 2."""
         found, place = [], 0
         while place < len(inside):
             one = _PAIR.match(inside, place)
             if one is None:
-                self._mistake(f"cannot read the labels {inside!r}")
+                self._fail(f"cannot read the labels {inside!r}")
             key = one[1] or ""
             found.append((_unescaped(key.strip('"')), _unescaped(one[2])))
             place = one.end()
@@ -120,7 +120,7 @@ class OpenMetricsReader:
         inside = shown[0] if shown else ""
         words = tail[len(inside) :].split()
         if not inside.startswith("{") or not 1 <= len(words) <= 2:
-            self._mistake("an exemplar is labels in braces, a value and a time")
+            self._fail("expected an exemplar: labels in braces, a value and a time")
         pairs = tuple(self._pairs(inside[1:-1]))
         time = self._time(words[1]) if len(words) == 2 else 0
         data = write_exemplar(Exemplar(pairs, self._number(words[0]), time))
@@ -129,7 +129,7 @@ class OpenMetricsReader:
         )
 
     def _taken(self) -> ImportBatch:
-        """All that is held, with the metadata of the families that were not told yet."""
+        """The collected samples, with new metadata of the families."""
         batch = ImportBatch(messages=[*self._messages, *self._metadata()])
         for series, times in self._times.items():
             values = bits(self._values[series])
@@ -143,34 +143,34 @@ class OpenMetricsReader:
         for family, about in self._families.items():
             key = (("", family), *sorted(about.items()))
             kind = about.get("TYPE", "unknown")
-            if key not in self._told and self._last_time:
-                self._told.add(key)
-                told = Metadata(
+            if key not in self._emitted and self._last_time:
+                self._emitted.add(key)
+                metadata = Metadata(
                     f"{family}_total" if kind == "counter" else family,
                     kind if kind in TYPES else "unknown",
                     _unescaped(about.get("HELP", "")),
                     about.get("UNIT", ""),
                 )
                 yield ImportedMessage(
-                    OpaqueKind.METADATA, None, self._last_time, write_metadata(told)
+                    OpaqueKind.METADATA, None, self._last_time, write_metadata(metadata)
                 )
 
     def _number(self, word: str) -> float:
         try:
-            return float(word.replace("_", "x"))  # Python would read 1_000
+            return float(word.replace("_", "x"))  # Python accepts 1_000
         except ValueError:
-            self._mistake(f"{word!r} is no number")
+            self._fail(f"{word!r} is not a number")
 
     def _time(self, word: str) -> int:
         seconds = self._number(word)
         if not abs(seconds) < 1e12:
-            self._mistake(f"{word} is no time in seconds")
+            self._fail(f"{word} is not a time in seconds")
         time = round(seconds * 1000)
         if not 0 <= time <= LATEST_TIME:
-            self._mistake(f"{word} is before 1970 or after 9998")
+            self._fail(f"{word} is before 1970 or after 9998")
         return time
 
-    def _mistake(self, what: str) -> NoReturn:
+    def _fail(self, what: str) -> NoReturn:
         raise ToolError(f"{self._where}: line {self._line}: {what}")
 
 

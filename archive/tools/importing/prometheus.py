@@ -1,4 +1,4 @@
-"""Samples of a Prometheus server, window by window: by remote read, or by its query API."""
+"""Reads samples of a Prometheus server in windows, by remote read or the query API."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from archive.tools.importing.remote_messages import read_request, read_response
 from archive.tools.series_selector import Matcher, Selector
 
 EVERYTHING: Final = Selector('{__name__=~".+"}', (Matcher("__name__", "=~", ".+"),))
-_LEAST_WINDOW: Final = 60_000
-# In the words of Prometheus, VictoriaMetrics and Mimir.
+_MIN_WINDOW: Final = 60_000
+# Error texts of Prometheus, VictoriaMetrics and Mimir.
 _TOO_MUCH: Final = re.compile(
     "too many samples|exceeded sample limit|maxSamplesPerQuery|err-mimir-max-"
 )
 
 
 class TooMuchError(Exception):
-    """The server says that the answer would be too large."""
+    """The server reports that the response would be too large."""
 
 
 @dataclass
 class PrometheusServer:
-    """`without` is a label to leave out: that of the replica."""
+    """`without` is a label to remove, such as that of the replica."""
 
     address: str
     headers: dict[str, str] = field(default_factory=dict)
@@ -44,20 +44,20 @@ class PrometheusServer:
             await self._session.close()
 
     async def has_remote_read(self) -> bool:
-        """Whoever has it answers a request without a request; others refuse it in many ways."""
+        """A server with remote read accepts an empty request; others return various errors."""
         status, _ = await self._read(b"")
         return status == 200
 
     async def read(self, selector: Selector, start: int, end: int) -> ImportBatch:
-        """Exactly what is stored, stale markers too; both times in milliseconds, `end` excluded."""
-        status, answer = await self._read(read_request(selector, start, end - 1))
+        """The exact stored samples, with stale markers; times in milliseconds, `end` is exclusive."""
+        status, response = await self._read(read_request(selector, start, end - 1))
         if status != 200:
-            self._refused("/api/v1/read", status, answer)
-        return read_response(bytes(cramjam.snappy.decompress_raw(answer)), self.without)
+            self._refused("/api/v1/read", status, response)
+        return read_response(bytes(cramjam.snappy.decompress_raw(response)), self.without)
 
     async def query(self, selector: Selector, start: int, end: int) -> ImportBatch:
-        """What the query language shows: no stale markers, no payloads of NaN."""
-        # The range is left-closed before version 3 and left-open since; this suits both.
+        """The samples that PromQL shows: no stale markers, no NaN payloads."""
+        # Ranges are left-closed before Prometheus 3 and left-open since; this works for both.
         form = {
             "query": f"{selector.text}[{end - start}ms]",
             "time": f"{(end - 1) / 1000:.3f}",
@@ -84,31 +84,33 @@ class PrometheusServer:
             "Content-Encoding": "snappy",
             "X-Prometheus-Remote-Read-Version": "0.1.0",
         }
-        return await self._ask("POST", "/api/v1/read", data=body, headers=headers)
+        return await self._request("POST", "/api/v1/read", data=body, headers=headers)
 
     async def _api(self, path: str, form: dict[str, str]) -> Any:
-        asked = {"params": form} if path.endswith("values") else {"data": form}
+        arguments = {"params": form} if path.endswith("values") else {"data": form}
         method = "GET" if path.endswith("values") else "POST"
-        status, answer = await self._ask(method, path, **asked)
+        status, response = await self._request(method, path, **arguments)
         if status != 200:
-            self._refused(path, status, answer)
+            self._refused(path, status, response)
         try:
-            return json.loads(answer)["data"]
+            return json.loads(response)["data"]
         except (ValueError, KeyError) as error:
-            raise ToolError(f"{self.address}{path}: the answer is not Prometheus' own") from error
+            raise ToolError(
+                f"{self.address}{path}: unexpected response, is this a Prometheus server?"
+            ) from error
 
-    async def _ask(self, method: str, path: str, **asked: Any) -> tuple[int, bytes]:
+    async def _request(self, method: str, path: str, **arguments: Any) -> tuple[int, bytes]:
         if self._session is None:
             self._session = aiohttp.ClientSession(headers=self.headers)
         try:
             url = self.address.rstrip("/") + path
-            async with self._session.request(method, url, **asked) as answer:
-                return answer.status, await answer.read()
+            async with self._session.request(method, url, **arguments) as response:
+                return response.status, await response.read()
         except aiohttp.ClientError as error:
             raise ToolError(f"{self.address}: {error}") from error
 
-    def _refused(self, path: str, status: int, answer: bytes) -> None:
-        text = answer.decode(errors="replace").strip()
+    def _refused(self, path: str, status: int, response: bytes) -> None:
+        text = response.decode(errors="replace").strip()
         if _TOO_MUCH.search(text):
             raise TooMuchError(text)
         raise ToolError(f"{self.address}{path}: {status} {text[:300]}")
@@ -117,7 +119,7 @@ class PrometheusServer:
 async def windows(
     server: PrometheusServer, selectors: Sequence[Selector], start: int, end: int, *, by_query: bool
 ) -> AsyncIterator[tuple[int, ImportBatch]]:
-    """Batches in the order of time, each with the milliseconds that are done with it."""
+    """Batches in time order, each with the milliseconds that it completes."""
     first = start
     while first < end:
         last = min(first - first % HOUR_MS + HOUR_MS, end)
@@ -134,13 +136,15 @@ async def windows(
 async def _window(
     server: PrometheusServer, selector: Selector, start: int, end: int, *, by_query: bool
 ) -> AsyncIterator[ImportBatch]:
-    """Halved until the server agrees."""
+    """Halves the window until the server accepts it."""
     try:
-        ask = server.query if by_query else server.read
-        yield await ask(selector, start, end)
+        fetch = server.query if by_query else server.read
+        yield await fetch(selector, start, end)
     except TooMuchError as error:
-        if end - start <= _LEAST_WINDOW:
-            raise ToolError(f"{server.address}: {error}; choose fewer series by --match") from error
+        if end - start <= _MIN_WINDOW:
+            raise ToolError(
+                f"{server.address}: {error}; select fewer series with --match"
+            ) from error
         middle = (start + end) // 2
         for low, high in ((start, middle), (middle, end)):
             async for batch in _window(server, selector, low, high, by_query=by_query):

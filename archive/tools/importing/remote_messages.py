@@ -1,4 +1,4 @@
-"""The messages of remote read and remote write 1.0, as far as an import speaks them."""
+"""The messages of remote read and remote write 1.0 that an import needs."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ from archive.tools.opaque_messages import (
 from archive.tools.series_selector import Selector
 
 _MATCH_TYPES: Final = {"=": 0, "!=": 1, "=~": 2, "!~": 3}
-# Tag and length of a sample, tag and bytes of its value, tag and the six bytes of a time that
-# lies between 2004 and 2109: what nearly all samples look like.
+# The usual form of a sample: tag and length, tag and value, tag and a six-byte time (2004 to 2109).
 _USUAL: Final = np.dtype([("head", "V3"), ("value", "<u8"), ("tag", "u1"), ("time", "u1", 6)])
 _USUAL_HEAD: Final = b"\x12\x10\x09"
 _HISTOGRAM_TIME: Final = 15
 
 
 def read_request(selector: Selector, start: int, end: int) -> bytes:
-    """One query, both times included; the answer is to be plain samples."""
+    """One query, with both times inclusive, for a response of plain samples."""
     matchers = b"".join(
         length_field(
             3,
@@ -71,15 +70,14 @@ def write_request(batch: ImportBatch) -> bytes:
         for each in batch.series
     ]
     none = np.empty(0, np.int64), np.empty(0, np.uint64)
-    parts += [length_field(1, _series(labels, *none, told)) for labels, told in messages.items()]
+    parts += [length_field(1, _series(labels, *none, each)) for labels, each in messages.items()]
     parts += [length_field(3, data) for data in families]
     return b"".join(parts)
 
 
 def _of_family(labels: Labels, message: ImportedMessage) -> bytes:
-    """Metadata of a series, as 2.0 has it, is that of its family in 1.0."""
-    told = replace(read_metadata(message.data), family=metric_of(labels))
-    return write_metadata(told)
+    """Converts 2.0 metadata of a series to 1.0 metadata of its family."""
+    return write_metadata(replace(read_metadata(message.data), family=metric_of(labels)))
 
 
 def _read_series(data: bytes, without: str, batch: ImportBatch) -> None:
@@ -103,8 +101,8 @@ def _read_series(data: bytes, without: str, batch: ImportBatch) -> None:
     if len(times):
         batch.series.append(ImportedSeries(identity, times, values))
     for each in histograms:
-        told = dict(fields(each)).get(_HISTOGRAM_TIME, 0)
-        time = told if isinstance(told, int) else 0
+        value = dict(fields(each)).get(_HISTOGRAM_TIME, 0)
+        time = value if isinstance(value, int) else 0
         batch.messages.append(ImportedMessage(OpaqueKind.HISTOGRAM, identity, time, each))
 
 
@@ -126,7 +124,7 @@ def _samples(before: Sequence[bytes], rest: bytes, histograms: list[bytes]) -> t
 
 
 def _usual(data: bytes) -> tuple[Int64s, Bits] | None:
-    """All samples at once when every one has the usual form, else None."""
+    """All samples at once if all have the usual form, else None."""
     if len(data) % _USUAL.itemsize:
         return None
     table = np.frombuffer(data, _USUAL)
@@ -174,7 +172,7 @@ def _series(
 
 
 def _next(data: bytes, place: int) -> tuple[int, bytes, int]:
-    """The next field of a series: all of them have a length."""
+    """The next field of a series; all its fields are length-delimited."""
     tag, place = varint(data, place)
     if tag & 7 != 2:
         raise MessageError(f"a series with a field of kind {tag & 7}")
@@ -188,15 +186,15 @@ def _text(content: object) -> str:
     return content.decode(errors="replace") if isinstance(content, bytes) else ""
 
 
-def pieces(batch: ImportBatch, samples: int) -> Iterator[ImportBatch]:
-    """The same in batches of about so many samples."""
-    piece = ImportBatch(messages=batch.messages)
+def split_batch(batch: ImportBatch, samples: int) -> Iterator[ImportBatch]:
+    """Splits a batch into batches of about `samples` samples."""
+    chunk = ImportBatch(messages=batch.messages)
     for each in batch.series:
         for first in range(0, len(each.times), samples):
             part = slice(first, first + samples)
-            piece.series.append(ImportedSeries(each.labels, each.times[part], each.bits[part]))
-            if len(piece) >= samples:
-                yield piece
-                piece = ImportBatch()
-    if piece.series or piece.messages:
-        yield piece
+            chunk.series.append(ImportedSeries(each.labels, each.times[part], each.bits[part]))
+            if len(chunk) >= samples:
+                yield chunk
+                chunk = ImportBatch()
+    if chunk.series or chunk.messages:
+        yield chunk

@@ -1,4 +1,4 @@
-"""Where imported samples go: into a data folder that no server uses, or through a running server."""
+"""Import targets: a data folder without a server, or a running server."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from archive.tables.schema import WAL
 from archive.tables.storage import open_storage
 from archive.tools.errors import ToolError
 from archive.tools.importing.batch import ImportBatch, ImportedMessage
-from archive.tools.importing.remote_messages import pieces, write_request
+from archive.tools.importing.remote_messages import split_batch, write_request
 from archive.wal.errors import WalLockedError
 from archive.wal.write_ahead_log import Wal
 
 SENDER: Final = "import"
 _WAL_BATCH: Final = 100_000
 _REQUEST_SAMPLES: Final = 5_000
-# The log would grow without it; and much at once makes few rewrites.
+# Bounds the log; large publications need few rewrites.
 _PUBLISH_SAMPLES: Final = 20_000_000
 _ATTEMPTS: Final = 12
 _LONGEST_PAUSE: Final = 5.0
 
 
 class FolderTarget:
-    """The log and the publisher of a data folder, as the server has them."""
+    """Writes to the log of a data folder and publishes it, like the server."""
 
     def __init__(self, folder: str, store: str | None, progress: Progress) -> None:
         storage = open_storage(store or folder)
@@ -44,14 +44,14 @@ class FolderTarget:
             self._wal = Wal.open(Path(folder) / WAL, WalSettings(), least_segment=least)
         except WalLockedError as error:
             raise ToolError(
-                f"{error}; give the server's address (http://HOST:PORT) to import through it"
+                f"{error}; use the server's address (http://HOST:PORT) as target"
             ) from error
         self._publisher = Publisher(storage, self._wal, PublishSettings(), progress)
         self._waiting = 0
 
     async def add(self, batch: ImportBatch) -> None:
-        for piece in pieces(batch, _WAL_BATCH):
-            await self._wal.append((), self._numbered(piece))
+        for chunk in split_batch(batch, _WAL_BATCH):
+            await self._wal.append((), self._numbered(chunk))
         self._waiting += len(batch)
         if self._waiting >= _PUBLISH_SAMPLES:
             await asyncio.to_thread(self._publisher.publish_all, _now())
@@ -59,24 +59,24 @@ class FolderTarget:
 
     async def finish(self) -> None:
         await asyncio.to_thread(self._publisher.publish_all, _now())
-        await asyncio.to_thread(self._publisher.publish_due, _now())  # compacts days that are over
+        await asyncio.to_thread(self._publisher.publish_due, _now())  # compacts finished days
 
     async def close(self) -> None:
         await self._wal.close()
 
-    def _numbered(self, piece: ImportBatch) -> Batch:
+    def _numbered(self, chunk: ImportBatch) -> Batch:
         identify = self._wal.series.identify
-        counts = [len(each.times) for each in piece.series]
-        numbers = np.array([identify(each.labels) for each in piece.series], np.uint32)
+        counts = [len(each.times) for each in chunk.series]
+        numbers = np.array([identify(each.labels) for each in chunk.series], np.uint32)
         none = np.empty(0, np.int64)
         return Batch(
             SENDER,
             _now(),
             np.repeat(numbers, counts),
-            np.concatenate([none, *(each.times for each in piece.series)]),
-            np.concatenate([none.view(np.uint64), *(each.bits for each in piece.series)]),
+            np.concatenate([none, *(each.times for each in chunk.series)]),
+            np.concatenate([none.view(np.uint64), *(each.bits for each in chunk.series)]),
             None,
-            tuple(self._opaque(message) for message in piece.messages),
+            tuple(self._opaque(message) for message in chunk.messages),
         )
 
     def _opaque(self, message: ImportedMessage) -> Opaque:
@@ -86,7 +86,7 @@ class FolderTarget:
 
 
 class ServerTarget:
-    """A running archive, by remote write 1.0; any other receiver would do."""
+    """Sends to a running archive by remote write 1.0."""
 
     def __init__(self, address: str, headers: dict[str, str]) -> None:
         self._url = address.rstrip("/") + "/api/v1/write"
@@ -99,30 +99,30 @@ class ServerTarget:
         self._session: aiohttp.ClientSession | None = None
 
     async def add(self, batch: ImportBatch) -> None:
-        for piece in pieces(batch, _REQUEST_SAMPLES):
-            body = bytes(cramjam.snappy.compress_raw(write_request(piece)))
+        for chunk in split_batch(batch, _REQUEST_SAMPLES):
+            body = bytes(cramjam.snappy.compress_raw(write_request(chunk)))
             await self._post(body)
 
     async def finish(self) -> None:
-        """The server publishes by itself, when it is due."""
+        """Does nothing: the server publishes when it is due."""
 
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
 
     async def _post(self, body: bytes) -> None:
-        """Busy and broken pass; a refusal stays one."""
+        """Retries 5xx responses and connection errors."""
         if self._session is None:
             self._session = aiohttp.ClientSession(headers=self._headers)
         pause, reason = 0.1, ""
         for _ in range(_ATTEMPTS):
             try:
-                async with self._session.post(self._url, data=body) as answer:
-                    if answer.status < 300:
+                async with self._session.post(self._url, data=body) as response:
+                    if response.status < 300:
                         return
-                    reason = f"{answer.status} {(await answer.text()).strip()}"
-                    if answer.status < 500:
-                        raise ToolError(f"{self._url} refuses: {reason}")
+                    reason = f"{response.status} {(await response.text()).strip()}"
+                    if response.status < 500:
+                        raise ToolError(f"{self._url} refused the request: {reason}")
             except aiohttp.ClientError as error:
                 reason = str(error)
             await asyncio.sleep(pause)

@@ -1,4 +1,4 @@
-"""Where an archive has no sample at all, to the minute. Pure: the manifest knows it."""
+"""Gaps of an archive without any sample, to the minute, from the manifest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Gap:
 
 
 def gaps(manifest: Manifest, least: int) -> Iterator[Gap]:
-    """Between the first and the last sample; a gap is as long as its empty whole minutes."""
+    """Gaps between the first and the last sample, in whole minutes without samples."""
     last: int | None = None
     for minute in _minutes(manifest):
         if last is not None and minute - last >= max(least, MINUTE_MS):
@@ -27,7 +27,7 @@ def gaps(manifest: Manifest, least: int) -> Iterator[Gap]:
 
 
 def _minutes(manifest: Manifest) -> Iterator[int]:
-    """The starts of the minutes that have a sample, in their order."""
+    """The starts of the minutes with a sample, in order."""
     for name in sorted(manifest.days):
         for hour, entry in sorted(manifest.days[name].hours.items()):
             for place, present in enumerate(minutes_of(entry)):

@@ -1,5 +1,4 @@
-"""What an archive holds: its days, what a sample costs, and where samples are missing. The log is
-read too, so the newest minutes are in it."""
+"""`streamgauge archive inspect`: shows days, bytes per sample and gaps."""
 
 from __future__ import annotations
 
@@ -22,14 +21,14 @@ from archive.tools.inspecting.label_gaps import LabelGap, gaps_by_label
 GAPS_SHOWN = 20
 
 
-def run(words: Namespace, progress: Progress) -> int:
-    least = duration_ms(words.gap, "--gap")
-    with open_view(words.place, words.wal, progress) as view:
+def run(args: Namespace, progress: Progress) -> int:
+    least = duration_ms(args.gap, "--gap")
+    with open_view(args.place, args.wal, progress) as view:
         found = list(gaps(view.manifest, least))
-        by_label = list(gaps_by_label(view, words.by, progress)) if words.by else []
-        told = _facts(view, found, by_label)
-        write = _json if words.json else _text
-        sys.stdout.writelines(f"{line}\n" for line in write(told))
+        by_label = list(gaps_by_label(view, args.by, progress)) if args.by else []
+        facts = _facts(view, found, by_label)
+        write = _json if args.json else _text
+        sys.stdout.writelines(f"{line}\n" for line in write(facts))
     return 0
 
 
@@ -80,34 +79,34 @@ def _log(view: View) -> dict[str, Any] | None:
     return {
         "segments": len(segments),
         "bytes": sum(segment.size for segment in segments),
-        "samples": view.waiting,
+        "samples": view.pending,
         "damaged": [str(each) for each in view.wal.recovery.dropped],
     }
 
 
-def _json(told: dict[str, Any]) -> Iterator[str]:
-    yield json.dumps(told, indent=2)
+def _json(facts: dict[str, Any]) -> Iterator[str]:
+    yield json.dumps(facts, indent=2)
 
 
-def _text(told: dict[str, Any]) -> Iterator[str]:
-    yield f"archive {told['archive']}: format {told['format']}, publication {told['publication']}"
+def _text(facts: dict[str, Any]) -> Iterator[str]:
+    yield f"archive {facts['archive']}: format {facts['format']}, publication {facts['publication']}"
     yield (
-        f"{told['samples']:,} samples of {told['series']:,} series in {told['metrics']:,} metrics, "
-        f"{_cost(told)}"
+        f"{facts['samples']:,} samples of {facts['series']:,} series in {facts['metrics']:,} metrics, "
+        f"{_cost(facts)}"
     )
-    yield from _log_text(told["log"])
-    if told["days"]:
+    yield from _log_text(facts["log"])
+    if facts["days"]:
         yield ""
-        yield from _day_lines(told["days"])
+        yield from _day_lines(facts["days"])
     yield ""
-    yield from _gap_lines(told)
+    yield from _gap_lines(facts)
 
 
 def _log_text(log: dict[str, Any] | None) -> Iterator[str]:
     if log is None:
         return
-    waiting = f"{log['samples']:,} of them in {_counted(log['segments'], 'segment')}"
-    yield f"{waiting} of the log, {bytes_text(log['bytes'])}, not yet published"
+    pending = f"{log['samples']:,} of them in {_counted(log['segments'], 'segment')}"
+    yield f"{pending} of the log, {bytes_text(log['bytes'])}, not yet published"
     yield from (f"damaged: {line}" for line in log["damaged"])
 
 
@@ -121,14 +120,14 @@ def _day_lines(days: list[dict[str, Any]]) -> Iterator[str]:
         )
 
 
-def _gap_lines(told: dict[str, Any]) -> Iterator[str]:
-    found = told["gaps"]
+def _gap_lines(facts: dict[str, Any]) -> Iterator[str]:
+    found = facts["gaps"]
     yield _counted(len(found), "gap") if found else "no gaps"
     for gap in found[:GAPS_SHOWN]:
         yield f"  {moment(gap['from'])} to {moment(gap['to'])}, {_length(gap)}"
     if len(found) > GAPS_SHOWN:
         yield f"  and {len(found) - GAPS_SHOWN} more (--json shows all)"
-    for gap in told["gaps_by_label"]:
+    for gap in facts["gaps_by_label"]:
         yield f"  {gap['value']}: {moment(gap['from'])} to {moment(gap['to'])}, {_length(gap)}"
 
 
@@ -141,6 +140,8 @@ def _length(gap: dict[str, int]) -> str:
     return f"{minutes} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
 
 
-def _cost(told: dict[str, Any]) -> str:
-    size = bytes_text(told["bytes"])
-    return f"{size}, {told['bytes'] / told['samples']:.2f} bytes each" if told["samples"] else size
+def _cost(facts: dict[str, Any]) -> str:
+    size = bytes_text(facts["bytes"])
+    return (
+        f"{size}, {facts['bytes'] / facts['samples']:.2f} bytes each" if facts["samples"] else size
+    )

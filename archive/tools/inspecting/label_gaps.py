@@ -1,4 +1,4 @@
-"""Hours in which one value of a label is missing, while others go on: one sender of several."""
+"""Hours in which a value of a label has no samples, for example one of several senders."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LabelGap:
 
 
 def gaps_by_label(view: View, label: str, progress: Progress) -> Iterator[LabelGap]:
-    """Runs of whole hours without a number, between the first and the last hour of each value."""
+    """Whole hours without a sample, between the first and the last hour of each value."""
     seen = _hours_of_values(view, label, progress)
     for value, hours in sorted(seen.items()):
         ordered = sorted(hours)
@@ -56,7 +56,7 @@ def _hours_of_values(view: View, label: str, progress: Progress) -> dict[str, se
 
 
 def _values(view: View, label: str) -> dict[int, str]:
-    """Of each series that has the label."""
+    """The value of each series with the label."""
     table = read_series(view.storage, view.manifest.series, ("series", "labels"))
     columns = (table.column(name).to_pylist() for name in ("series", "labels"))
     found = {

@@ -1,4 +1,4 @@
-"""One day of an archive, row by row: order, lists, names, and statistics made anew from samples."""
+"""Verifies one day of an archive: row order, lists, names, and recomputed statistics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from archive.maintenance.merge import row_keys
-from archive.publishing.hour_counts import HourTally
+from archive.publishing.hour_counts import HourCounter
 from archive.tables.arrow import Table, pa, pq
 from archive.tables.chunk_decoder import hours_of, one_array
 from archive.tables.hourly_history import HourlyHistory
@@ -24,22 +24,22 @@ from archive.tools.verifying.series import KnownNames
 
 def day_faults(storage: Storage, manifest: Manifest, name: str, names: KnownNames) -> Iterator[str]:
     day = manifest.days[name]
-    tally = HourTally(day_time(name))
+    counter = HourCounter(day_time(name))
     statistics = ExpectedStatistics(
         [read_table(storage, entry.path) for entry in day.hourly],
         HourlyHistory(storage, manifest),
         names.ranks(),
     )
     for entry in day.samples:
-        yield from _told(
-            entry.path, _samples_faults(storage, entry, name, names, tally, statistics)
+        yield from _prefixed(
+            entry.path, _samples_faults(storage, entry, name, names, counter, statistics)
         )
-    yield from _told(f"hourly of {name}", statistics.leftover())
+    yield from _prefixed(f"hourly of {name}", statistics.leftover())
     for table, files in (("hourly", day.hourly), ("opaque", day.opaque)):
         for entry in files:
-            yield from _told(entry.path, _plain_faults(storage, entry, table, name, names))
-    yield from _told(f"samples of {name}", _twice(storage, day.samples, names))
-    yield from _told(f"day {name}", _hour_faults(day.hours, tally.entries(0)))
+            yield from _prefixed(entry.path, _plain_faults(storage, entry, table, name, names))
+    yield from _prefixed(f"samples of {name}", _twice(storage, day.samples, names))
+    yield from _prefixed(f"day {name}", _hour_faults(day.hours, counter.entries(0)))
 
 
 def _samples_faults(
@@ -47,7 +47,7 @@ def _samples_faults(
     entry: FileEntry,
     day: str,
     names: KnownNames,
-    tally: HourTally,
+    counter: HourCounter,
     statistics: ExpectedStatistics,
 ) -> Iterator[str]:
     with storage.open(entry.path) as source:
@@ -59,12 +59,12 @@ def _samples_faults(
             faults = [*_key_faults(table, day, entry, names), *list_faults(table)]
             yield from (f"row group {group}: {fault}" for fault in faults)
             if faults:
-                continue  # what follows would only say the same in other words
+                continue  # further checks would repeat the same fault
             keys = row_keys(table, names.ranks())
             if not _ascending(np.concatenate(([last], keys))):
                 yield f"row group {group}: rows are not in the order of metric, series and hour"
             last = int(keys[-1])
-            tally.add(table)
+            counter.add(table)
             yield from statistics.compare(table)
 
 
@@ -85,11 +85,11 @@ def _plain_faults(
 def _file_faults(file: pq.ParquetFile, entry: FileEntry, table: str) -> Iterator[str]:
     about = file.schema_arrow.metadata or {}
     if about.get(META_FORMAT) != str(FORMAT_VERSION).encode():
-        yield f"does not say that it is of format {FORMAT_VERSION}"
+        yield f"is not marked as format {FORMAT_VERSION}"
     if not file.schema_arrow.equals(SCHEMAS[table]):
         yield "has other columns than the format"
     if file.metadata.num_rows != entry.rows:
-        yield f"has {file.metadata.num_rows} rows, the manifest says {entry.rows}"
+        yield f"has {file.metadata.num_rows} rows, the manifest has {entry.rows}"
 
 
 def _key_faults(
@@ -97,13 +97,13 @@ def _key_faults(
 ) -> Iterator[str]:
     unknown = names.unknown(one_array(table, "series").to_numpy())
     if unknown.any():
-        yield f"{int(np.count_nonzero(unknown))} rows of series that nobody knows"
+        yield f"{int(np.count_nonzero(unknown))} rows of unknown series"
         return
     if named and (count := names.misnamed(table)):
         yield f"{count} rows have another metric than their series"
     hours = {int(hour) for hour in np.unique(hours_of(one_array(table, "hour")))}
     if strange := sorted(hours - set(entry.hours)):
-        yield f"rows of {len(strange)} hours that the manifest does not give it"
+        yield f"rows of {len(strange)} hours that its manifest entry does not have"
     if any(day_name(hour) != day for hour in hours):
         yield "rows of another day"
 
@@ -118,11 +118,13 @@ def _twice(storage: Storage, files: Sequence[FileEntry], names: KnownNames) -> I
         yield f"{doubles} series have an hour twice"
 
 
-def _hour_faults(told: Mapping[int, HourEntry], found: Mapping[int, HourEntry]) -> Iterator[str]:
-    for hour in sorted(set(told) | set(found)):
-        say, are = told.get(hour), found.get(hour)
-        if _facts(say) != _facts(are):
-            yield f"{moment(hour)}: the manifest says {_facts(say)}, the rows {_facts(are)}"
+def _hour_faults(
+    recorded: Mapping[int, HourEntry], found: Mapping[int, HourEntry]
+) -> Iterator[str]:
+    for hour in sorted(set(recorded) | set(found)):
+        expected, actual = recorded.get(hour), found.get(hour)
+        if _facts(expected) != _facts(actual):
+            yield f"{moment(hour)}: the manifest has {_facts(expected)}, the rows have {_facts(actual)}"
 
 
 def _facts(entry: HourEntry | None) -> tuple[int, int, str] | None:
@@ -133,5 +135,5 @@ def _ascending(keys: Int64s) -> bool:
     return bool(np.all(keys[1:] > keys[:-1]))
 
 
-def _told(place: str, faults: Iterator[str]) -> Iterator[str]:
+def _prefixed(place: str, faults: Iterator[str]) -> Iterator[str]:
     return (f"{place}: {fault}" for fault in faults)

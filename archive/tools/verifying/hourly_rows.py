@@ -1,4 +1,4 @@
-"""Rows of `hourly/` held to what their samples say."""
+"""Verifies rows of `hourly/` against their samples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from archive.tables.schema import HOURLY_SCHEMA, STATISTICS
 
 
 class ExpectedStatistics:
-    """The stored statistics of a day, found again by series and hour."""
+    """The stored statistics of a day, by series and hour."""
 
     def __init__(self, tables: Sequence[Table], history: HourlyHistory, ranks: Int64s) -> None:
         stored = pa.concat_tables([HOURLY_SCHEMA.empty_table(), *tables])
@@ -29,7 +29,7 @@ class ExpectedStatistics:
         self._history, self._ranks = history, ranks
 
     def compare(self, samples: Table) -> Iterator[str]:
-        """Rows of `samples/` that are known to be well formed."""
+        """Compares with valid rows of `samples/`."""
         place = self._places(row_keys(samples, self._ranks))
         missing = int(np.count_nonzero(place < 0))
         if missing:
@@ -75,7 +75,7 @@ def _floats(table: Table, name: str) -> Floats:
 
 
 def _same(stored: Floats, wanted: Floats) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Two machines may add in another order, so sums are allowed their last digits."""
+    """Allows rounding: another machine may add in another order."""
     close: np.ndarray[tuple[int], np.dtype[np.bool_]] = np.isclose(
         stored, wanted, rtol=1e-9, atol=0.0, equal_nan=True
     )

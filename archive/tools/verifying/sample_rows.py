@@ -1,4 +1,4 @@
-"""The lists in rows of `samples/`: lengths that agree, times in order, markers apart."""
+"""Verifies the lists in rows of `samples/`: lengths, order of times, stale markers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def list_faults(table: Table) -> Iterator[str]:
         yield from _time_faults(name, columns[name])
     reals = columns["fv"].flatten().to_numpy(zero_copy_only=False)
     if bool(np.any(reals.view(np.uint64) == np.uint64(STALE_BITS))):
-        yield "a stale marker stands among the values"
+        yield "a stale marker is among the values"
     if _both(columns["ts"], columns["stale"]):
         yield "a time has a value and a stale marker"
 

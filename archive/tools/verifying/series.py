@@ -1,4 +1,4 @@
-"""The table of series: every number once, labels in order, and the fingerprint that they make."""
+"""Verifies the series table: unique ids, sorted labels, fingerprints."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from archive.tables.storage import Storage
 
 
 class KnownNames:
-    """Which series there are, and the metric of each, for checks of other tables."""
+    """The series of the archive and their metrics, for checks of other tables."""
 
     def __init__(self, storage: Storage, manifest: Manifest) -> None:
-        self.book = SeriesRegistry(storage, manifest.series)
+        self.registry = SeriesRegistry(storage, manifest.series)
         table = read_series(storage, manifest.series, ("series",))
         self._known = np.zeros(manifest.next_series, np.bool_)
         numbers = one_array(table, "series").to_numpy()
         self._known[numbers[numbers < manifest.next_series]] = True
 
     def ranks(self) -> Int64s:
-        return self.book.ranks()
+        return self.registry.ranks()
 
     def unknown(self, series: Int32s) -> Mask:
         outside = (series < 0) | (series >= len(self._known))
@@ -35,7 +35,7 @@ class KnownNames:
 
     def misnamed(self, table: Table) -> int:
         """Rows whose metric is not that of their series."""
-        wanted = self.book.metrics(one_array(table, "series").to_numpy())
+        wanted = self.registry.metrics(one_array(table, "series").to_numpy())
         return int(
             pc.sum(pc.not_equal(_text(one_array(table, "metric")), _text(wanted))).as_py() or 0
         )
@@ -50,7 +50,7 @@ def series_faults(storage: Storage, manifest: Manifest) -> Iterator[str]:
     for entry in manifest.series:
         table = read_series(storage, [entry])
         if table.num_rows != entry.rows:
-            yield f"{entry.path}: has {table.num_rows} rows, the manifest says {entry.rows}"
+            yield f"{entry.path}: has {table.num_rows} rows, the manifest has {entry.rows}"
         for row in table.to_pylist():
             number, labels = row["series"], tuple(row["labels"])
             for text in _row_faults(number, labels, row, manifest.next_series):

@@ -1,5 +1,4 @@
-"""Check an archive: every file against the manifest, every row against the format, every statistic
-against its samples, and the log's checksums. Changes nothing; exit code 1 when something is wrong."""
+"""`streamgauge archive verify`: checks files, rows, statistics and the log."""
 
 from __future__ import annotations
 
@@ -29,10 +28,10 @@ class Finding:
     is_fault: bool = True
 
 
-def run(words: Namespace, progress: Progress) -> int:
+def run(args: Namespace, progress: Progress) -> int:
     faults = 0
-    with open_view(words.place, words.wal, progress) as view:
-        for finding in findings(view, progress, quick=words.quick):
+    with open_view(args.place, args.wal, progress) as view:
+        for finding in findings(view, progress, quick=args.quick):
             faults += finding.is_fault
             sys.stdout.write(f"{'FAULT' if finding.is_fault else 'note'}: {finding.text}\n")
         sys.stdout.write(f"{_summary(view, faults)}\n")
@@ -49,7 +48,7 @@ def findings(view: View, progress: Progress, *, quick: bool) -> Iterator[Finding
                 yield Finding(f"{entry.path}: {text}")
     yield from _log_findings(view)
     for path in unnamed_files(view.archive, view.published):
-        yield Finding(f"{path}: no manifest names it (a broken-off publication)", is_fault=False)
+        yield Finding(f"{path}: not in the manifest (an interrupted publication)", is_fault=False)
     if not quick:
         yield from map(Finding, _row_faults(view, broken, progress))
 
@@ -66,7 +65,7 @@ def _file_faults(storage: Storage, entry: FileEntry, step: Step) -> Iterator[str
         yield str(error)
         return
     if size != entry.size:
-        yield f"has {size} bytes, the manifest says {entry.size}"
+        yield f"has {size} bytes, the manifest has {entry.size}"
     elif checksum.hexdigest() != entry.sha256:
         yield "its checksum is not the manifest's"
 
@@ -75,7 +74,7 @@ def _log_findings(view: View) -> Iterator[Finding]:
     for segment in view.wal.sealed_segments() if view.wal else ():
         ending = check_segment(segment.path)
         if ending.kind is not EndingKind.CLEAN:
-            # The end of the newest one may be torn while it is written.
+            # The newest segment may have a torn end while it is written.
             yield Finding(f"{segment.path.name}: {ending}", ending.kind is EndingKind.DAMAGED)
     for fault in view.wal.recovery.faults if view.wal else ():
         yield Finding(fault)
@@ -84,7 +83,7 @@ def _log_findings(view: View) -> Iterator[Finding]:
 def _row_faults(view: View, broken: set[str], progress: Progress) -> Iterator[str]:
     readable = [entry for entry in view.manifest.series if entry.path not in broken]
     if len(readable) < len(view.manifest.series):
-        yield "the series cannot be read, so the rows were not looked into"
+        yield "the series cannot be read, so the rows were not checked"
         return
     names = KnownNames(view.storage, view.manifest)
     yield from series_faults(view.storage, view.manifest)

@@ -14,7 +14,7 @@ import numpy as np
 
 from archive.maintenance.file_writer import target_writers
 from archive.maintenance.rewrite_targets import Target
-from archive.publishing.hour_counts import HourTally
+from archive.publishing.hour_counts import HourCounter
 from archive.tables.arrow import Table
 from archive.tables.chunk_encoder import Chunks, cut, rows
 from archive.tables.hourly_statistics import hourly_rows, statistics
@@ -110,7 +110,7 @@ class _Days:
         table = rows(chunks, self.registry.metrics(chunks.series), [""])
         found = statistics(chunks.values, chunks.counts, self._before(chunks))
         day = int(times[0] - times[0] % DAY_MS)
-        tally = HourTally(day)
+        tally = HourCounter(day)
         tally.add(table)
         hours = tally.entries(int(times[-1]))
         self.entries[day_name(day)] = DayEntry(

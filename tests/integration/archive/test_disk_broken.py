@@ -18,7 +18,7 @@ BROKEN = r"Read-only file system|Input/output error|Structure needs cleaning"
 
 @dataclass(frozen=True)
 class Disk:
-    """A file with an ext4 in it, mounted; such a one can be told that it is broken."""
+    """A mounted ext4 image, which can simulate a broken disk."""
 
     image: Path
     folder: Path
@@ -37,7 +37,7 @@ class Disk:
         Path("/sys/fs/ext4", Path(device).name, "trigger_fs_error").write_text("1")
 
     def repair(self) -> None:
-        """The program answers with 1 when it has repaired something."""
+        """fsck exits with 1 after a repair."""
         subprocess.run(["e2fsck", "-fy", str(self.image)], capture_output=True, check=False)
 
 

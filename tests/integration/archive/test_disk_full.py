@@ -1,4 +1,4 @@
-"""A disk that is really full: refused in time, nothing spoilt, and taken again when it has room."""
+"""A full disk: requests are refused, nothing is damaged, and accepted again with free space."""
 
 import asyncio
 import os
@@ -71,7 +71,7 @@ def fill(disk: Path) -> Path:
 
 
 async def append_until_refused(wal: Wal, first: int) -> list[Batch]:
-    """The requests that were acknowledged; `wal.unavailable` tells why not the next."""
+    """The acknowledged requests; `wal.unavailable` is the reason for the next refusal."""
     kept: list[Batch] = []
     while True:
         each = request_of(first + len(kept))
@@ -123,9 +123,9 @@ async def test_samples_are_taken_again_when_space_returns(wal: Wal, disk: Path) 
     await asyncio.to_thread(check_folder, disk / "wal", kept)
 
 
-def fill_but(disk: Path, room: int) -> Path:
+def fill_but(disk: Path, free: int) -> Path:
     ballast = fill(disk)
-    os.truncate(ballast, ballast.stat().st_size - room)
+    os.truncate(ballast, ballast.stat().st_size - free)
     return ballast
 
 
@@ -162,7 +162,7 @@ async def test_the_reserve_is_left_to_others(disk: Path) -> None:
     settings = WalSettings(reserve=reserve, retry=0.01)
     wal = await asyncio.to_thread(Wal.open, disk / "wal", settings)
     kept = await append_until_refused(wal, 0)
-    assert "less than 1MiB are free (the reserve)" in wal.unavailable
+    assert "less than 1MiB free (wal.reserve)" in wal.unavailable
     free = (await asyncio.to_thread(os.statvfs, disk)).f_bavail * 4096
     assert reserve - 300_000 < free < reserve
     sealed = await asyncio.to_thread(wal.seal)
@@ -173,7 +173,7 @@ async def test_the_reserve_is_left_to_others(disk: Path) -> None:
     assert len(kept) > 50
 
 
-async def test_a_table_of_series_that_found_no_room_is_made_whole_later(
+async def test_a_series_table_that_could_not_be_saved_is_saved_later(
     wal: Wal, disk: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Otherwise sealing gives back enough to save the table.
@@ -182,7 +182,7 @@ async def test_a_table_of_series_that_found_no_room_is_made_whole_later(
     ballast = await asyncio.to_thread(fill, disk)
     sealed = await asyncio.to_thread(wal.seal)
     assert sealed is not None
-    assert "the table of series could not be saved" in caplog.text
+    assert "cannot save the series table" in caplog.text
     with pytest.raises(WalUnavailableError, match=FULL):
         await asyncio.to_thread(wal.remove, [sealed])
     assert wal.sealed_segments() == [sealed]

@@ -17,7 +17,7 @@ from support.archive.folder import (
     MONDAY,
     STALE,
     ArchiveFolder,
-    Told,
+    Reported,
     bits_of,
     labels_of,
     published_rows,
@@ -51,14 +51,14 @@ up{instance="a",empty=""} NaN 1790553603
 {"quoted.name",instance="a"} -Inf 1790553604.001
 # EOF
 """
-TOLD: list[Told] = [
+REPORTED: list[Reported] = [
     *(("c_total", MONDAY + place * MINUTE, float(place)) for place in range(180)),
     *(("ratio/b", MONDAY + place * 7_001, place / 7) for place in range(500)),
     ("nan/c", MONDAY + 5, NORMAL_NAN),
     ("nan/c", MONDAY + DAY, float("inf")),
     ('odd/x\r\\y\n"z', MONDAY + 6, 1.0),
 ]
-Said = pytest.CaptureFixture[str]
+Output = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def run(*words: str | Path) -> int:
     return main([str(word) for word in words])
 
 
-def test_openmetrics_text_is_taken_in_with_all_it_says(tmp_path: Path, capsys: Said) -> None:
+def test_openmetrics_text_is_imported_completely(tmp_path: Path, capsys: Output) -> None:
     (tmp_path / "text").write_text(TEXT)
     assert run("import", tmp_path / "data", "--openmetrics", tmp_path / "text") == 0
     assert capsys.readouterr().err == f"imported 5 samples into {tmp_path / 'data'}\n"
@@ -119,18 +119,18 @@ def test_openmetrics_text_is_taken_in_with_all_it_says(tmp_path: Path, capsys: S
     assert '# {trace="abc"} 0.5 1790553600.250' in text
 
 
-def test_an_export_comes_back_as_it_was(tmp_path: Path, capsys: Said) -> None:
-    fill(tmp_path / "first", TOLD)
+def test_an_export_comes_back_as_it_was(tmp_path: Path, capsys: Output) -> None:
+    fill(tmp_path / "first", REPORTED)
     assert run("export", tmp_path / "first", "--output", tmp_path / "text") == 0
     for _ in range(2):  # the second time changes nothing
         assert run("import", tmp_path / "second", "--openmetrics", tmp_path / "text") == 0
-    assert published_samples(tmp_path / "second") == truth_of(TOLD)
+    assert published_samples(tmp_path / "second") == truth_of(REPORTED)
     assert run("verify", tmp_path / "second") == 0
     assert "no fault" in capsys.readouterr().out
 
 
 async def test_a_prometheus_is_read_by_both_its_ways(programs: Programs, tmp_path: Path) -> None:
-    await asyncio.to_thread(fill, tmp_path / "first", TOLD)
+    await asyncio.to_thread(fill, tmp_path / "first", REPORTED)
     text, data = tmp_path / "text", tmp_path / "data"
     assert await asyncio.to_thread(run, "export", tmp_path / "first", "--output", text) == 0
     words = ["tsdb", "create-blocks-from", "openmetrics", str(text), str(data)]
@@ -142,14 +142,14 @@ async def test_a_prometheus_is_read_by_both_its_ways(programs: Programs, tmp_pat
             words = ["import", str(tmp_path / way), "--prometheus", address, *via, *span]
             assert await asyncio.to_thread(run, *words) == 0
             found = await asyncio.to_thread(published_samples, tmp_path / way)
-            assert found == truth_of(TOLD), way
+            assert found == truth_of(REPORTED), way
         match = ("--match", 'ratio{instance="b"}')
         span = ("--from", str(MONDAY / 1000 + 7.001), "--to", str(MONDAY / 1000 + 5 * 7.001))
         for way in ("remote-read", "query"):
             into = tmp_path / f"some-{way}"
             words = ["import", str(into), "--prometheus", address, "--via", way, *match, *span]
             assert await asyncio.to_thread(run, *words) == 0
-            some = [each for each in TOLD if each[0] == "ratio/b"][1:5]
+            some = [each for each in REPORTED if each[0] == "ratio/b"][1:5]
             assert await asyncio.to_thread(published_samples, into) == truth_of(some)
 
 
@@ -157,14 +157,14 @@ async def test_remote_read_keeps_stale_markers_and_every_bit(
     programs: Programs, tmp_path: Path
 ) -> None:
     """What goes through a receiver by remote write comes back by remote read."""
-    told: list[Told] = [
+    reported: list[Reported] = [
         ("up", MONDAY, 1.0),
         ("up", MONDAY + 1, 0.0),
         ("up", MONDAY + 2, STALE),
         ("up", MONDAY + 3, 0x7FF8_0000_0000_0001),
         ("up/b", MONDAY + 4, 1 / 3),
     ]
-    batch = ImportBatch([series(name, told) for name in ("up", "up/b")])
+    batch = ImportBatch([series(name, reported) for name in ("up", "up/b")])
     async with running(programs, tmp_path, "--web.enable-remote-write-receiver") as address:
         target = ServerTarget(address, {})
         await target.add(batch)
@@ -173,53 +173,53 @@ async def test_remote_read_keeps_stale_markers_and_every_bit(
         words = ["import", str(tmp_path / "archive"), "--prometheus", address, *span]
         assert await asyncio.to_thread(run, *words) == 0
         found = await asyncio.to_thread(published_samples, tmp_path / "archive")
-        assert found == truth_of(told)
+        assert found == truth_of(reported)
 
 
-def series(name: str, told: list[Told]) -> ImportedSeries:
-    mine = [(time, bits_of(value)) for each, time, value in told if each == name]
+def series(name: str, reported: list[Reported]) -> ImportedSeries:
+    mine = [(time, bits_of(value)) for each, time, value in reported if each == name]
     times = np.array([time for time, _ in mine], np.int64)
     return ImportedSeries(labels_of(name), times, np.array([found for _, found in mine], np.uint64))
 
 
-def fill(path: Path, told: list[Told]) -> None:
+def fill(path: Path, reported: list[Reported]) -> None:
     with ArchiveFolder(path) as folder:
-        folder.send(told)
+        folder.send(reported)
         folder.publish_all()
 
 
-def test_a_folder_in_use_is_refused_with_the_way_out(tmp_path: Path, capsys: Said) -> None:
+def test_a_folder_in_use_is_refused_with_the_way_out(tmp_path: Path, capsys: Output) -> None:
     (tmp_path / "text").write_text("# EOF\n")
     with ArchiveFolder(tmp_path / "data"):
         assert run("import", tmp_path / "data", "--openmetrics", tmp_path / "text") == 2
     error = capsys.readouterr().err
-    assert "give the server's address" in error
+    assert "use the server's address" in error
     assert error.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "output"),
     [
-        ("up 1\n# EOF\n", "line 1: has no time"),
-        ("up 1 2\n", "line 1: the text ends without # EOF"),
-        ("# EOF\nup 1 2\n", "line 2: something follows # EOF"),
-        ("up one 2\n# EOF\n", "line 1: 'one' is no number"),
-        ("up 1_0 2\n# EOF\n", "line 1: '1_0' is no number"),
-        ("up 1 inf\n# EOF\n", "line 1: inf is no time"),
+        ("up 1\n# EOF\n", "line 1: the sample has no time"),
+        ("up 1 2\n", "line 1: the text is truncated: it ends without # EOF"),
+        ("# EOF\nup 1 2\n", "line 2: text after # EOF"),
+        ("up one 2\n# EOF\n", "line 1: 'one' is not a number"),
+        ("up 1_0 2\n# EOF\n", "line 1: '1_0' is not a number"),
+        ("up 1 inf\n# EOF\n", "line 1: inf is not a time"),
         ('up{a="1",a="2"} 1 2\n# EOF\n', "line 1: has no name, or a label twice"),
         ('{a="1"} 1 2\n# EOF\n', "line 1: has no name"),
         ("up{a=1} 1 2\n# EOF\n", "line 1: cannot read the labels 'a=1'"),
-        ("up 1 2 # x\n# EOF\n", "line 1: an exemplar is labels in braces"),
-        ("up 1 2 3\n# EOF\n", "line 1: a sample is a series, a value and a time"),
+        ("up 1 2 # x\n# EOF\n", "line 1: expected an exemplar: labels in braces"),
+        ("up 1 2 3\n# EOF\n", "line 1: expected a series, a value and a time"),
         ("up 1 -0.001\n# EOF\n", "line 1: -0.001 is before 1970 or after 9998"),
         ("up 1 2\nup 1 253370764800\n# EOF\n", "line 2: 253370764800 is before 1970 or after"),
     ],
 )
-def test_a_bad_line_is_named(text: str, said: str, tmp_path: Path, capsys: Said) -> None:
+def test_a_bad_line_is_named(text: str, output: str, tmp_path: Path, capsys: Output) -> None:
     (tmp_path / "text").write_text(text)
     assert run("import", tmp_path / "data", "--openmetrics", tmp_path / "text") == 2
     error = capsys.readouterr().err
-    assert f"{tmp_path / 'text'}: {said}" in error
+    assert f"{tmp_path / 'text'}: {output}" in error
     assert error.count("\n") == 1
 
 
@@ -247,7 +247,7 @@ def exported_opaque(path: Path, into: Path) -> None:
 
 
 def test_native_histograms_come_back_from_an_export_byte_by_byte(
-    tmp_path: Path, capsys: Said
+    tmp_path: Path, capsys: Output
 ) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     exported_opaque(first, tmp_path)
@@ -280,7 +280,7 @@ def line_of(**other: object) -> str:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "output"),
     [
         ("{", "line 2: Input data was truncated"),
         (line_of(kind="sample"), "line 2: Invalid enum value 'sample'"),
@@ -288,20 +288,20 @@ def line_of(**other: object) -> str:
         (line_of(labels={"job": "x"}), "line 2: no metric name"),
         (line_of(time=-1), "line 2: Expected `int` >= 0"),
         (line_of(time=253_370_764_800_000), "line 2: Expected `int` <= 253370764799999"),
-        (line_of(data="!"), "line 2: the data is no base64"),
-        (line_of(data="CAE"), "line 2: the data is no base64"),
+        (line_of(data="!"), "line 2: the data is not base64"),
+        (line_of(data="CAE"), "line 2: the data is not base64"),
         (line_of(data="/////w=="), "line 2: "),
         (line_of(more=1), "line 2: Object contains unknown field `more`"),
     ],
 )
 def test_a_bad_line_of_opaque_messages_is_named(
-    line: str, said: str, tmp_path: Path, capsys: Said
+    line: str, output: str, tmp_path: Path, capsys: Output
 ) -> None:
     path = tmp_path / "lines"
     path.write_text(f"{line_of()}\n{line}\n")
     assert run("import", tmp_path / "data", "--opaque", path) == 2
     error = capsys.readouterr().err
-    assert f"{path}: {said}" in error
+    assert f"{path}: {output}" in error
     assert error.count("\n") == 1
 
 
@@ -357,21 +357,21 @@ async def test_a_victoria_metrics_is_read_by_its_query_api(victoria: Path, tmp_p
             assert found == truth_of(PRECISE), way
 
 
-def test_what_is_no_text_is_named(tmp_path: Path, capsys: Said) -> None:
+def test_what_is_no_text_is_named(tmp_path: Path, capsys: Output) -> None:
     (tmp_path / "bytes").write_bytes(b"up 1 2\n\xff\n")
-    for name, said in (("bytes", "is not UTF-8"), ("missing", "No such file")):
+    for name, output in (("bytes", "is not UTF-8"), ("missing", "No such file")):
         path = tmp_path / name
         assert run("import", tmp_path / "data", "--openmetrics", path) == 2
-        assert f"--openmetrics: {path}: {said}" in capsys.readouterr().err
+        assert f"--openmetrics: {path}: {output}" in capsys.readouterr().err
 
 
-def test_a_server_that_is_not_there_is_named(tmp_path: Path, capsys: Said) -> None:
+def test_a_server_that_is_not_there_is_named(tmp_path: Path, capsys: Output) -> None:
     address = f"http://127.0.0.1:{free_port()}"
     assert run("import", tmp_path / "data", "--prometheus", address) == 2
     assert address in capsys.readouterr().err
 
 
-async def test_a_running_archive_takes_an_import_through_its_door(tmp_path: Path) -> None:
+async def test_a_running_archive_takes_an_import_by_remote_write(tmp_path: Path) -> None:
     data, text = tmp_path / "data", tmp_path / "text"
     await asyncio.to_thread(text.write_text, TEXT)
     port = await asyncio.to_thread(free_port)

@@ -12,7 +12,7 @@ from support.archive.folder import (
     MONDAY,
     STALE,
     ArchiveFolder,
-    Told,
+    Reported,
     published_rows,
     published_samples,
     truth_of,
@@ -36,12 +36,14 @@ def folder(tmp_path: Path) -> Iterator[ArchiveFolder]:
         yield made
 
 
-def regular(name: str, start: int, count: int, step: int = 30_000, by: float = 1.0) -> list[Told]:
+def regular(
+    name: str, start: int, count: int, step: int = 30_000, by: float = 1.0
+) -> list[Reported]:
     return [(name, start + place * step, place * by) for place in range(count)]
 
 
 def test_what_was_sent_is_published_value_by_value(folder: ArchiveFolder) -> None:
-    told = [
+    reported = [
         *regular("up", MONDAY, 240),
         *regular("lag/b", MONDAY + HOUR, 120, by=0.25),
         ("up/c", MONDAY + 5, 1 / 3),
@@ -50,10 +52,10 @@ def test_what_was_sent_is_published_value_by_value(folder: ArchiveFolder) -> Non
         ("up/d", MONDAY + 8, 0x7FF8_0000_0000_1234),
         ("up/d", MONDAY + 9, -0.0),
     ]
-    folder.send(told)
+    folder.send(reported)
     done = folder.publish_all()
-    assert (done.hours, done.samples) == (2, len(told))
-    assert folder.samples() == truth_of(told)
+    assert (done.hours, done.samples) == (2, len(reported))
+    assert folder.samples() == truth_of(reported)
 
 
 def test_the_log_is_emptied_by_what_was_published(folder: ArchiveFolder) -> None:
@@ -102,7 +104,7 @@ def test_late_samples_rewrite_their_hour(folder: ArchiveFolder) -> None:
     ]
 
 
-def test_late_samples_wait_for_company(folder: ArchiveFolder) -> None:
+def test_late_samples_are_collected_before_a_rewrite(folder: ArchiveFolder) -> None:
     folder.send(regular("up", MONDAY, 5))
     now = MONDAY + HOUR + 10 * MINUTE
     folder.publish_due(now)
@@ -113,13 +115,13 @@ def test_late_samples_wait_for_company(folder: ArchiveFolder) -> None:
 
 
 def test_a_repeated_request_doubles_nothing_and_is_counted(folder: ArchiveFolder) -> None:
-    told = regular("up", MONDAY, 10)
-    folder.send(told)
-    folder.send(told)
+    reported = regular("up", MONDAY, 10)
+    folder.send(reported)
+    folder.send(reported)
     folder.publish_all()
-    folder.send(told)
+    folder.send(reported)
     folder.publish_all()
-    assert folder.samples() == truth_of(told)
+    assert folder.samples() == truth_of(reported)
     assert folder.publisher.totals.repeated == 20
     assert folder.publisher.totals.conflicting == 0
 
@@ -136,22 +138,22 @@ def test_of_two_values_for_one_time_the_last_acknowledged_stays(folder: ArchiveF
 
 
 def test_a_day_that_is_over_becomes_one_file_of_each_table(folder: ArchiveFolder) -> None:
-    told = [sample for hour in range(4) for sample in regular("up", MONDAY + hour * HOUR, 120)]
-    told += [sample for hour in range(4) for sample in regular("a", MONDAY + hour * HOUR, 7)]
+    reported = [sample for hour in range(4) for sample in regular("up", MONDAY + hour * HOUR, 120)]
+    reported += [sample for hour in range(4) for sample in regular("a", MONDAY + hour * HOUR, 7)]
     for hour in range(4):
-        folder.send([each for each in told if each[1] // HOUR == MONDAY // HOUR + hour])
+        folder.send([each for each in reported if each[1] // HOUR == MONDAY // HOUR + hour])
         folder.publish_due(MONDAY + (hour + 1) * HOUR + 10 * MINUTE)
     assert len(folder.manifest.days["2026-09-28"].samples) == 4
     done = folder.publish_due(MONDAY + DAY + 10 * MINUTE)
     day = folder.manifest.days["2026-09-28"]
     assert done.compacted == 1
     assert [len(files) for files in (day.samples, day.hourly)] == [1, 1]
-    assert folder.samples() == truth_of(told)
+    assert folder.samples() == truth_of(reported)
     late = [("up", MONDAY + 2 * HOUR + 1, 5.0), ("up", MONDAY + 9 * HOUR, 6.0)]
     folder.send(late)
     folder.publish_all(MONDAY + 2 * DAY)
     folder.publish_due(MONDAY + 2 * DAY)
-    assert folder.samples() == truth_of([*told, *late])
+    assert folder.samples() == truth_of([*reported, *late])
     assert len(folder.manifest.days["2026-09-28"].samples) == 1
 
 
@@ -168,7 +170,7 @@ def test_late_samples_correct_the_increase_of_the_hour_after(folder: ArchiveFold
     folder.publish_all()
     following = ("c_total/a", MONDAY + 5 * HOUR)
     assert folder.hourly()[following]["increase"] == 90.0
-    # The counter was at 400 in between, so it fell to 100: a reset that nobody had seen.
+    # The counter was at 400 in between, so it fell to 100: a reset that was not seen before.
     folder.send([("c_total", MONDAY + 2 * HOUR, 400.0)])
     folder.publish_all()
     row = folder.hourly()[following]
@@ -224,36 +226,36 @@ def test_opaque_messages_are_kept_once_each_with_their_series(folder: ArchiveFol
     ]
 
 
-def test_a_large_hour_is_worked_through_in_portions(tmp_path: Path) -> None:
-    told = [
+def test_a_large_hour_is_published_in_batches(tmp_path: Path) -> None:
+    reported = [
         sample
         for number in range(60)
         for sample in regular(f"m{number % 3}/{number}", MONDAY + number, 400, step=8000)
     ]
     settings = PublishSettings(batch_samples=10_000)
     with ArchiveFolder(tmp_path, settings) as folder:
-        folder.send(told)
+        folder.send(reported)
         folder.publish_all()
-        assert folder.samples() == truth_of(told)
+        assert folder.samples() == truth_of(reported)
         late = [("m1/x", MONDAY + 7, 2.0), *(("m0/0", MONDAY + k, 9.0) for k in range(1, 11_000))]
         folder.send(late)
         folder.publish_all()
-        assert folder.samples() == truth_of([*told, *late])
+        assert folder.samples() == truth_of([*reported, *late])
 
 
 def test_a_time_that_no_day_can_hold_is_dropped_loudly(
     folder: ArchiveFolder, caplog: pytest.LogCaptureFixture
 ) -> None:
-    edges: list[Told] = [("up", 0, 1.0), ("up", LATEST_TIME, 2.0)]
+    edges: list[Reported] = [("up", 0, 1.0), ("up", LATEST_TIME, 2.0)]
     folder.send([("up", -1, 1.0), ("up", 2**60, 1.0), *edges])
     folder.publish_all()
     assert folder.samples() == truth_of(edges)
     assert folder.publisher.totals.misplaced == 2
-    assert "no day can hold" in caplog.text
+    assert "outside 1970 to 9998" in caplog.text
     assert folder.wal.sealed_segments() == []
 
 
-def test_a_log_that_counts_anew_is_not_taken_for_a_published_one(tmp_path: Path) -> None:
+def test_a_log_that_restarts_its_numbers_is_not_taken_for_a_published_one(tmp_path: Path) -> None:
     with ArchiveFolder(tmp_path) as folder:
         for place in range(3):
             folder.send([("up", MONDAY + place, 1.0)])
@@ -268,9 +270,9 @@ def test_a_log_that_counts_anew_is_not_taken_for_a_published_one(tmp_path: Path)
 
 
 def test_two_logs_on_one_store_lose_nothing(tmp_path: Path) -> None:
-    """A mistake, but an easy one with an object store: it must be told, and cost no sample."""
+    """An easy error with an object store: it must be reported, and lose no sample."""
     store = open_storage(tmp_path / "store")
-    told: list[Told] = []
+    reported: list[Reported] = []
     errors = []
     with (
         ArchiveFolder(tmp_path / "one", storage=store) as one,
@@ -278,15 +280,15 @@ def test_two_logs_on_one_store_lose_nothing(tmp_path: Path) -> None:
     ):
         for step in range(6):
             folder = (one, two)[step % 2]
-            sample: Told = ("up", MONDAY + step, float(step))
-            told.append(sample)
+            sample: Reported = ("up", MONDAY + step, float(step))
+            reported.append(sample)
             folder.send([sample])
             try:
                 folder.publish_all()
             except ManifestError as error:
                 errors.append(str(error))
                 folder.publish_all()  # from what the other one has published
-    assert published_samples(tmp_path / "store") == truth_of(told)
+    assert published_samples(tmp_path / "store") == truth_of(reported)
     assert len(errors) == 4  # each but the first two finds what the other one did
     assert all("another process publishes here" in error for error in errors)
 
@@ -295,11 +297,11 @@ def test_a_store_that_is_no_folder_gets_the_same_archive(tmp_path: Path) -> None
     """By pyarrow's interface alone, as with S3, GCS and Azure; the log stays on this machine."""
     inner = pafs.SubTreeFileSystem((tmp_path / "far").as_posix(), pafs.LocalFileSystem())
     (tmp_path / "far").mkdir()
-    told = [*regular("up", MONDAY, 30), *regular("up", MONDAY + HOUR, 30)]
+    reported = [*regular("up", MONDAY, 30), *regular("up", MONDAY + HOUR, 30)]
     late = [("up", MONDAY + 1, 5.0)]
     store = Storage(inner, "bucket/prefix")
     with ArchiveFolder(tmp_path / "near", PublishSettings(grace=0.0), store) as folder:
-        folder.send(told)
+        folder.send(reported)
         folder.publish_all()
         folder.send(late)
         folder.publish_all()
@@ -307,15 +309,15 @@ def test_a_store_that_is_no_folder_gets_the_same_archive(tmp_path: Path) -> None
         folder.publish_due(MONDAY + 2 * DAY)
         assert unnamed_files(store, folder.manifest) == []
     far = tmp_path / "far" / "bucket" / "prefix"
-    assert published_samples(far) == truth_of([*told, *late])
+    assert published_samples(far) == truth_of([*reported, *late])
     files = [path for path in far.rglob("*.parquet") if "series" not in str(path)]
     assert len(files) == 2
     assert [path.name for path in (tmp_path / "near").iterdir()] == ["wal"]
 
 
 def test_files_of_series_are_merged_when_there_are_many(folder: ArchiveFolder) -> None:
-    told = [(f"m{number}", MONDAY + number, 1.0) for number in range(SERIES_FILES + 1)]
-    for sample in told:
+    reported = [(f"m{number}", MONDAY + number, 1.0) for number in range(SERIES_FILES + 1)]
+    for sample in reported:
         folder.send([sample])
         folder.publish_all()
     assert len(folder.manifest.series) == SERIES_FILES + 1
@@ -324,17 +326,17 @@ def test_files_of_series_are_merged_when_there_are_many(folder: ArchiveFolder) -
     folder.send([("m3", MONDAY + 99, 2.0), ("new", MONDAY + 99, 2.0)])
     folder.publish_all()
     assert folder.samples() == truth_of(
-        [*told, ("m3", MONDAY + 99, 2.0), ("new", MONDAY + 99, 2.0)]
+        [*reported, ("m3", MONDAY + 99, 2.0), ("new", MONDAY + 99, 2.0)]
     )
 
 
 def test_two_calls_at_once_wait_for_each_other(folder: ArchiveFolder) -> None:
-    told = [sample for hour in range(6) for sample in regular("up", MONDAY + hour * HOUR, 50)]
-    folder.send(told)
+    reported = [sample for hour in range(6) for sample in regular("up", MONDAY + hour * HOUR, 50)]
+    folder.send(reported)
     with ThreadPoolExecutor(4) as pool:
         done = list(pool.map(lambda _: folder.publish_all(), range(4)))
-    assert sorted(each.samples for each in done) == [0, 0, 0, len(told)]
-    assert folder.samples() == truth_of(told)
+    assert sorted(each.samples for each in done) == [0, 0, 0, len(reported)]
+    assert folder.samples() == truth_of(reported)
 
 
 def test_a_damaged_day_does_not_keep_others_from_being_published(folder: ArchiveFolder) -> None:
@@ -345,8 +347,8 @@ def test_a_damaged_day_does_not_keep_others_from_being_published(folder: Archive
     whole = (folder.path / entry.path).read_bytes()
     (folder.path / entry.path).write_bytes(whole[: len(whole) // 2])
     late, new = [("up", MONDAY + 1, 9.0)], regular("up", MONDAY + DAY, 5)
-    for told in (late, new):
-        folder.send(told)
+    for reported in (late, new):
+        folder.send(reported)
         folder.wal.seal()
     with pytest.raises(StorageError, match=entry.path):
         folder.publish_all()
@@ -358,7 +360,7 @@ def test_a_damaged_day_does_not_keep_others_from_being_published(folder: Archive
     assert folder.wal.sealed_segments() == []
 
 
-def test_what_a_damaged_log_still_tells_is_published(folder: ArchiveFolder) -> None:
+def test_the_readable_part_of_a_damaged_log_is_published(folder: ArchiveFolder) -> None:
     folder.send(regular("up", MONDAY, 5))
     folder.send(regular("up", MONDAY + HOUR, 5))
     segment = folder.wal.seal()

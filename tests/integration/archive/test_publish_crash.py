@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.archive.folder import DAY, HOUR, MONDAY, ArchiveFolder, Told, truth_of
+from support.archive.folder import DAY, HOUR, MONDAY, ArchiveFolder, Reported, truth_of
 
 from archive.maintenance.vacuum import unnamed_files
 from archive.settings.publishing import PublishSettings, RetentionSettings
@@ -22,13 +22,13 @@ from archive.wal.segment import Segment
 
 NOW = MONDAY + 3 * DAY
 SETTINGS = PublishSettings(grace=0.0, retention=RetentionSettings(age=86_400.0))
-OLD: list[Told] = [("up", MONDAY - DAY + step * HOUR, 1.0) for step in range(3)]
-EARLY: list[Told] = [("up", MONDAY + DAY + step * HOUR, float(step)) for step in range(4)]
-LATE: list[Told] = [("up", MONDAY + DAY + 1, 7.5), ("new", MONDAY + 2 * DAY + HOUR, 0.5)]
+OLD: list[Reported] = [("up", MONDAY - DAY + step * HOUR, 1.0) for step in range(3)]
+EARLY: list[Reported] = [("up", MONDAY + DAY + step * HOUR, float(step)) for step in range(4)]
+LATE: list[Reported] = [("up", MONDAY + DAY + 1, 7.5), ("new", MONDAY + 2 * DAY + HOUR, 0.5)]
 
 
 class Broken(BaseException):
-    """Like a kill: nobody catches it."""
+    """Like a kill: never caught."""
 
 
 class Countdown:

@@ -6,7 +6,16 @@ import struct
 from pathlib import Path
 
 import pytest
-from support.archive.folder import DAY, HOUR, MONDAY, STALE, ArchiveFolder, Told, Truth, truth_of
+from support.archive.folder import (
+    DAY,
+    HOUR,
+    MONDAY,
+    STALE,
+    ArchiveFolder,
+    Reported,
+    Truth,
+    truth_of,
+)
 from support.nats.servers import long_run
 
 from archive.settings.publishing import PublishSettings
@@ -18,14 +27,14 @@ LOOKBACK = 24 * HOUR
 HOURS = [0, 1, 2, 7, 23, 24, 25, 26, 40, 47, 48, 49, 71]  # neighbours, gaps, and ends of days
 
 
-def drawn(chance: random.Random, size: int) -> list[Told]:
+def drawn(chance: random.Random, size: int) -> list[Reported]:
     """Over three days, some of it twice, with another value, or as a marker."""
-    told: list[Told] = []
+    reported: list[Reported] = []
     for _ in range(size):
         time = MONDAY + chance.choice(HOURS) * HOUR + chance.randrange(6) * 600_000
         value: float | int = chance.choice([float(chance.randrange(50)), chance.random(), STALE])
-        told.append((chance.choice(NAMES), time, value))
-    return told
+        reported.append((chance.choice(NAMES), time, value))
+    return reported
 
 
 def expected_increase(truth: Truth) -> dict[tuple[str, int], tuple[int, float, int]]:
@@ -54,12 +63,12 @@ def test_any_history_ends_in_the_truth(
     seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chance = random.Random(seed)
-    told: list[Told] = []
+    reported: list[Reported] = []
     settings = PublishSettings(grace=0.0)
     with ArchiveFolder(tmp_path, settings) as folder:
         for _ in range(12):
             new = drawn(chance, chance.randrange(1, 40))
-            told += new
+            reported += new
             folder.send(new)
             step = chance.randrange(4)
             if step == 0:
@@ -71,7 +80,7 @@ def test_any_history_ends_in_the_truth(
                 folder.open()
         folder.publish_all(MONDAY + 6 * DAY)
         folder.publish_due(MONDAY + 6 * DAY)
-        truth = truth_of(told)
+        truth = truth_of(reported)
         assert folder.samples() == truth
         expected = expected_increase(truth)
         hourly = folder.hourly()

@@ -1,4 +1,4 @@
-"""The archive as a process: what it acknowledged is published, also after a kill; the door, the end."""
+"""The archive as a process: acknowledged samples survive, authentication, shutdown."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ async def test_what_was_acknowledged_is_published_at_the_end_in_either_version(
     archive: ArchiveProcess,
 ) -> None:
     at = now() - 60_000
-    for turn, version in enumerate([rw.V1, rw.V2, rw.V1, rw.V2]):
-        series = [rw.later(each, turn * 1000) for each in rw.many(100, LABELS, at)]
-        series.append(rw.series("gone", rw.Sample(at + turn, rw.STALE)))
+    for repeat, version in enumerate([rw.V1, rw.V2, rw.V1, rw.V2]):
+        series = [rw.later(each, repeat * 1000) for each in rw.many(100, LABELS, at)]
+        series.append(rw.series("gone", rw.Sample(at + repeat, rw.STALE)))
         assert (await archive.write(request_of(version, *series), version)).status == 204
     assert await archive.stop() == 0
     published = await asyncio.to_thread(read_published, archive.data)
@@ -55,7 +55,7 @@ async def test_what_was_acknowledged_is_published_at_the_end_in_either_version(
     name = ("__name__", "streamgauge_test")
     for place in range(100):
         labels = tuple(sorted([*LABELS.items(), name, ("consumer", f"consumer-{place}")]))
-        expected = [(at + turn * 1000, rw.bits_of(place % 7)) for turn in range(4)]
+        expected = [(at + repeat * 1000, rw.bits_of(place % 7)) for repeat in range(4)]
         assert published.points[labels] == expected
     assert published.points[("__name__", "gone"),] == [(at + n, rw.STALE) for n in range(4)]
     assert any(line.endswith("archive.serve  stopping") for line in await archive.log_lines())
@@ -71,7 +71,7 @@ async def test_a_kill_loses_nothing_and_a_repeated_request_doubles_nothing(
     await archive.child.kill()
     await archive.start()
     await archive.ready()
-    # As a sender would whose answer was lost.
+    # Like a sender after a lost response.
     assert (await archive.write(first)).status == 204
     assert (await archive.write(rw.request_v1(*rw.many(60, LABELS, at + 1)))).status == 204
     assert (await archive.scrape()).value("archive_series") == 60
@@ -80,7 +80,7 @@ async def test_a_kill_loses_nothing_and_a_repeated_request_doubles_nothing(
     assert published.count == 110
 
 
-async def test_what_it_does_is_told_by_its_metrics(archive: ArchiveProcess) -> None:
+async def test_its_metrics_report_what_it_does(archive: ArchiveProcess) -> None:
     at = now()
     await archive.write(rw.request_v2(*rw.many(5, LABELS, at)), rw.V2)
     await archive.write(rw.request_v1(rw.Series([("job", "x")], [rw.sample(1, at)])))
@@ -111,17 +111,19 @@ async def test_what_it_does_is_told_by_its_metrics(archive: ArchiveProcess) -> N
 
 async def test_a_large_request_does_not_hold_up_the_others(archive: ArchiveProcess) -> None:
     """A request of the largest kind is read in a thread of its own."""
-    crowd = rw.request_v1(*(rw.many(1, {"zone": f"{n}" * 20}, now())[0] for n in range(20_000)))
-    large = asyncio.create_task(archive.write(crowd))
+    population = rw.request_v1(
+        *(rw.many(1, {"zone": f"{n}" * 20}, now())[0] for n in range(20_000))
+    )
+    large = asyncio.create_task(archive.write(population))
     while not large.done():
         assert (await archive.request("/-/healthy")).status == 200
     assert (await large).status == 204
 
 
-# --- the door -------------------------------------------------------------------------------------
+# --- authentication -------------------------------------------------------------------------------
 
 
-async def test_users_and_tokens_may_write_and_nobody_else(tmp_path: Path) -> None:
+async def test_only_users_and_tokens_may_write(tmp_path: Path) -> None:
     hashed = bcrypt.hashpw(b"pass", bcrypt.gensalt(4)).decode()
     files = {
         "web.yml": f"basic_auth_users:\n  eve: {hashed}\nhttp_server_config:\n"
@@ -134,31 +136,31 @@ async def test_users_and_tokens_may_write_and_nobody_else(tmp_path: Path) -> Non
     bearer = {"Authorization": "Bearer secret-eu"}
     async with archiving(tmp_path, *config, headers=basic, files=files) as archive:
         message = rw.request_v1(*rw.many(1, LABELS, now()))
-        answer = await archive.write(message)
-        assert (answer.status, answer.headers["X-Frame-Options"]) == (204, "deny")
+        response = await archive.write(message)
+        assert (response.status, response.headers["X-Frame-Options"]) == (204, "deny")
         assert (await archive.write(message, headers=bearer)).status == 204
         wrong = ("Bearer secret-us", "Bearer ", "Basic " + base64.b64encode(b"eve:no").decode())
         for header in wrong:
-            answer = await archive.write(message, headers={"Authorization": header})
-            assert answer.status == 401
+            response = await archive.write(message, headers={"Authorization": header})
+            assert response.status == 401
         series = await archive.scrape()
         assert series.value("archive_requests_total", code="401") == len(wrong)
         for sender in ("eve", "eu"):
             assert series.named("archive_newest_sample_timestamp_seconds", sender=sender)
-        answer = await archive.request("/metrics", headers={"Authorization": "Bearer x"})
-        assert answer.status == 401
+        response = await archive.request("/metrics", headers={"Authorization": "Bearer x"})
+        assert response.status == 401
 
 
-async def test_a_token_alone_closes_the_door_too(tmp_path: Path) -> None:
+async def test_a_token_alone_requires_authentication_too(tmp_path: Path) -> None:
     files = {"eu.token": "secret-eu\n", "archive.yml": "bearer_tokens: {eu: eu.token}\n"}
     config = ("--config", str(tmp_path / "archive.yml"))
     bearer = {"Authorization": "Bearer secret-eu"}
     async with archiving(tmp_path, *config, headers=bearer, files=files) as archive:
         message = rw.request_v1(*rw.many(1, LABELS, now()))
         assert (await archive.write(message)).status == 204
-        answer = await archive.write(message, headers={"Authorization": ""})
-        assert answer.status == 401
-        assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+        response = await archive.write(message, headers={"Authorization": ""})
+        assert response.status == 401
+        assert response.headers["WWW-Authenticate"].startswith("Bearer")
 
 
 async def test_it_is_served_by_tls(tmp_path: Path) -> None:
@@ -171,11 +173,11 @@ async def test_it_is_served_by_tls(tmp_path: Path) -> None:
         assert (await archive.write(rw.request_v1(*rw.many(1, LABELS, now())))).status == 204
 
 
-async def test_listening_to_everybody_without_a_door_is_warned_of(tmp_path: Path) -> None:
+async def test_listening_to_all_without_authentication_is_warned_of(tmp_path: Path) -> None:
     async with archiving(tmp_path, host="0.0.0.0") as archive:  # noqa: S104  that is the point
         warned = [line for line in await archive.log_lines() if " WARN " in line]
     assert len(warned) == 1
-    assert "anybody who reaches this address can write" in warned[0]
+    assert "every client that reaches this address can write" in warned[0]
 
 
 async def test_the_path_of_the_external_url_is_the_prefix_of_all_routes(tmp_path: Path) -> None:
@@ -224,18 +226,22 @@ async def test_two_archives_in_one_folder_are_refused(archive: ArchiveProcess) -
         (("--data", "x", "--config", "/nowhere.yml"), "streamgauge: /nowhere.yml: cannot be read: No such file or directory"),
     ],
 )  # fmt: skip
-async def test_a_mistake_is_one_line_and_exit_2(flags: tuple[str, ...], line: str) -> None:
+async def test_a_configuration_error_is_one_line_and_exit_2(
+    flags: tuple[str, ...], line: str
+) -> None:
     ended = await ran(*flags)
     assert (ended.code, ended.err) == (2, line + "\n")
 
 
-async def test_sighup_ends_nothing_and_says_what_is_followed(archive: ArchiveProcess) -> None:
+async def test_sighup_ends_nothing_and_logs_what_applies_without_a_restart(
+    archive: ArchiveProcess,
+) -> None:
     os.kill(archive.child.pid, signal.SIGHUP)
 
-    async def said() -> bool:
+    async def output() -> bool:
         return "nothing to reload" in await archive.child.log_text()
 
-    await until(said, bool, "SIGHUP was not heard")
+    await until(output, bool, "SIGHUP was not logged")
     assert (await archive.write(rw.request_v1(*rw.many(1, LABELS, now())))).status == 204
 
 

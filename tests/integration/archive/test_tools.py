@@ -13,7 +13,7 @@ from support.archive.folder import (
     MONDAY,
     STALE,
     ArchiveFolder,
-    Told,
+    Reported,
     published_samples,
     truth_of,
 )
@@ -24,17 +24,17 @@ from archive.tools.opaque_messages import Exemplar, Metadata, write_exemplar, wr
 from streamgauge.demo.processes.programs import Programs, prometheus
 
 MINUTE = 60_000
-PUBLISHED: list[Told] = [
+PUBLISHED: list[Reported] = [
     *(("c_total", MONDAY + place * MINUTE, float(place)) for place in range(90)),
     *(("temperature/b", MONDAY + place * MINUTE, 20 + place / 8) for place in range(30)),
     ("temperature/b", MONDAY + 31 * MINUTE, STALE),
 ]
-WAITING: list[Told] = [
+WAITING: list[Reported] = [
     ("c_total", MONDAY + 3 * HOUR, 200.0),
     ("temperature/b", MONDAY + 3 * HOUR, float("nan")),
     ("temperature/b", MONDAY + 3 * HOUR + MINUTE, float("-inf")),
 ]
-Said = pytest.CaptureFixture[str]
+Output = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
@@ -73,24 +73,24 @@ def promtool() -> Programs:
     return found
 
 
-def test_inspect_counts_what_is_published_and_what_waits(archive: Path, capsys: Said) -> None:
+def test_inspect_counts_what_is_published_and_what_waits(archive: Path, capsys: Output) -> None:
     assert main(["inspect", str(archive), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["samples"] == len(PUBLISHED) + len(WAITING)
-    assert told["log"]["samples"] == len(WAITING)
-    assert (told["series"], told["metrics"]) == (3, 3)
-    assert [(day["day"], day["hours"], day["series"]) for day in told["days"]] == [
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["samples"] == len(PUBLISHED) + len(WAITING)
+    assert reported["log"]["samples"] == len(WAITING)
+    assert (reported["series"], reported["metrics"]) == (3, 3)
+    assert [(day["day"], day["hours"], day["series"]) for day in reported["days"]] == [
         ("2026-09-28", 3, 2)
     ]
 
 
-def test_inspect_finds_the_gap_to_the_minute(archive: Path, capsys: Said) -> None:
+def test_inspect_finds_the_gap_to_the_minute(archive: Path, capsys: Output) -> None:
     assert main(["inspect", str(archive), "--json", "--gap", "10m"]) == 0
     found = json.loads(capsys.readouterr().out)["gaps"]
     assert found == [{"from": MONDAY + 90 * MINUTE, "to": MONDAY + 3 * HOUR}]
 
 
-def test_inspect_finds_hours_that_one_sender_missed(tmp_path: Path, capsys: Said) -> None:
+def test_inspect_finds_hours_that_one_sender_missed(tmp_path: Path, capsys: Output) -> None:
     with ArchiveFolder(tmp_path) as folder:
         for hour in (0, 1, 2, 3):
             folder.send([("up/a", MONDAY + hour * HOUR, 1.0)])
@@ -102,17 +102,19 @@ def test_inspect_finds_hours_that_one_sender_missed(tmp_path: Path, capsys: Said
     ]
 
 
-def test_inspect_fits_eighty_columns_and_has_no_control_codes(archive: Path, capsys: Said) -> None:
+def test_inspect_fits_eighty_columns_and_has_no_control_codes(
+    archive: Path, capsys: Output
+) -> None:
     assert main(["inspect", str(archive)]) == 0
-    said = capsys.readouterr()
-    lines = said.out.splitlines()
+    output = capsys.readouterr()
+    lines = output.out.splitlines()
     assert max(map(len, lines[1:])) <= 80  # the first has the archive's own path
-    assert "2026-09-28 01:30 to 2026-09-28 03:00, 90 minutes" in said.out
-    assert said.err == ""
-    assert said.out.replace("\n", "").isprintable()
+    assert "2026-09-28 01:30 to 2026-09-28 03:00, 90 minutes" in output.out
+    assert output.err == ""
+    assert output.out.replace("\n", "").isprintable()
 
 
-def test_reading_tools_change_nothing(archive: Path, capsys: Said) -> None:
+def test_reading_tools_change_nothing(archive: Path, capsys: Output) -> None:
     before = {path: path.stat().st_mtime_ns for path in archive.rglob("*")}
     for words in (["inspect"], ["verify"], ["export"]):
         assert main([*words, str(archive)]) == 0
@@ -121,16 +123,16 @@ def test_reading_tools_change_nothing(archive: Path, capsys: Said) -> None:
 
 
 def test_verify_finds_nothing_wrong_with_what_the_publisher_wrote(
-    archive: Path, capsys: Said
+    archive: Path, capsys: Output
 ) -> None:
     assert main(["verify", str(archive)]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith("days: 1, files: 8, ")
-    assert said.endswith(f"{len(PUBLISHED) + len(WAITING)} samples: no fault\n")
+    output = capsys.readouterr().out
+    assert output.startswith("days: 1, files: 8, ")
+    assert output.endswith(f"{len(PUBLISHED) + len(WAITING)} samples: no fault\n")
 
 
 @pytest.mark.parametrize("table", ["samples", "hourly", "series"])
-def test_verify_finds_a_flipped_bit(damaged: Path, table: str, capsys: Said) -> None:
+def test_verify_finds_a_flipped_bit(damaged: Path, table: str, capsys: Output) -> None:
     path = next((damaged / table).rglob("*.parquet"))
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
@@ -142,16 +144,16 @@ def test_verify_finds_a_flipped_bit(damaged: Path, table: str, capsys: Said) -> 
     )
 
 
-def test_verify_finds_a_missing_and_a_strange_file(damaged: Path, capsys: Said) -> None:
+def test_verify_finds_a_missing_and_an_unknown_file(damaged: Path, capsys: Output) -> None:
     first, *_ = sorted((damaged / "samples").rglob("*.parquet"))
     first.rename(first.with_name("99-0000000001-0.parquet"))
     assert main(["verify", str(damaged)]) == 1
-    said = capsys.readouterr().out
-    assert re.search(rf"FAULT: \S*{first.name}: cannot read", said)
-    assert "note: samples/day=2026-09-28/99-0000000001-0.parquet: no manifest names it" in said
+    output = capsys.readouterr().out
+    assert re.search(rf"FAULT: \S*{first.name}: cannot read", output)
+    assert "note: samples/day=2026-09-28/99-0000000001-0.parquet: not in the manifest" in output
 
 
-def test_verify_finds_a_damaged_segment(damaged: Path, capsys: Said) -> None:
+def test_verify_finds_a_damaged_segment(damaged: Path, capsys: Output) -> None:
     with ArchiveFolder(damaged) as folder:
         for value in range(3):
             folder.send([("late", MONDAY + value, float(value))])
@@ -163,10 +165,10 @@ def test_verify_finds_a_damaged_segment(damaged: Path, capsys: Said) -> None:
     assert f"FAULT: {segment.name}: has a record whose checksum is wrong" in capsys.readouterr().out
 
 
-def test_export_is_openmetrics_to_the_strictest_parser(archive: Path, capsys: Said) -> None:
+def test_export_is_openmetrics_to_the_strictest_parser(archive: Path, capsys: Output) -> None:
     assert main(["export", str(archive)]) == 0
-    said = capsys.readouterr()
-    families = {each.name: each for each in text_string_to_metric_families(said.out)}
+    output = capsys.readouterr()
+    families = {each.name: each for each in text_string_to_metric_families(output.out)}
     counter = families["c"]
     assert (counter.type, counter.documentation) == ("counter", 'counts "things"\nor so')
     samples = {float(str(each.timestamp)): each for each in counter.samples}
@@ -175,10 +177,10 @@ def test_export_is_openmetrics_to_the_strictest_parser(archive: Path, capsys: Sa
     assert exemplar is not None
     assert (exemplar.labels, exemplar.value) == ({"trace": "abc"}, 2.5)
     assert len(families["temperature"].samples) == 32
-    assert "left out: 1 stale markers" in said.err
+    assert "dropped: 1 stale markers" in output.err
 
 
-def test_export_chooses_series_and_times(archive: Path, capsys: Said) -> None:
+def test_export_chooses_series_and_times(archive: Path, capsys: Output) -> None:
     words = ["--match", 'temperature{instance=~"b|x"}', "--from", "2026-09-28T00:10"]
     assert main(["export", str(archive), *words, "--to", str(MONDAY // 1000 + 12 * 60)]) == 0
     assert capsys.readouterr().out == (
@@ -189,7 +191,7 @@ def test_export_chooses_series_and_times(archive: Path, capsys: Said) -> None:
 
 
 def test_export_writes_opaque_messages_as_json_lines(
-    archive: Path, tmp_path: Path, capsys: Said
+    archive: Path, tmp_path: Path, capsys: Output
 ) -> None:
     files = ["--output", str(tmp_path / "text"), "--opaque", str(tmp_path / "lines")]
     assert main(["export", str(archive), *files]) == 0
@@ -218,25 +220,27 @@ def test_promtool_makes_blocks_of_an_export(
     assert f'{{__name__="temperature", instance="b"}} 21.25 {MONDAY + 10 * MINUTE}' in dumped
 
 
-def test_compact_publishes_the_log_and_merges_days(tmp_path: Path, capsys: Said) -> None:
-    told: list[Told] = [("up", MONDAY - 30 * 24 * HOUR + hour * HOUR, 1.0) for hour in range(5)]
+def test_compact_publishes_the_log_and_merges_days(tmp_path: Path, capsys: Output) -> None:
+    reported: list[Reported] = [
+        ("up", MONDAY - 30 * 24 * HOUR + hour * HOUR, 1.0) for hour in range(5)
+    ]
     with ArchiveFolder(tmp_path) as folder:
-        for sample in told[:4]:
+        for sample in reported[:4]:
             folder.send([sample])
             folder.publish_all()
-        folder.send(told[4:])
+        folder.send(reported[4:])
         assert main(["compact", str(tmp_path)]) == 2  # the folder is in use
     assert capsys.readouterr().err.count("\n") == 1
     assert main(["compact", str(tmp_path)]) == 0
-    said = capsys.readouterr().err
-    assert said == "published 1 samples of 1 hours, merged the files of 1 days\n"
-    assert published_samples(tmp_path) == truth_of(told)
+    output = capsys.readouterr().err
+    assert output == "published 1 samples of 1 hours, merged the files of 1 days\n"
+    assert published_samples(tmp_path) == truth_of(reported)
     assert len(list((tmp_path / "samples").rglob("00-04-*.parquet"))) == 1
     assert list((tmp_path / "wal").glob("*.wal")) == []
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (["compact", "/nonexistent"], "there is no archive here"),
         (["inspect", "/nonexistent"], "there is no archive here"),
@@ -244,9 +248,9 @@ def test_compact_publishes_the_log_and_merges_days(tmp_path: Path, capsys: Said)
         (["inspect", "{archive}", "--gap", "5"], "--gap: '5' is no duration"),
         (["inspect", "{archive}", "--by", "color"], "--by: no series has the label color"),
         (["inspect", "{archive}", "--wal", "/nonexistent"], "there is no such folder"),
-        (["export", "{archive}", "--match", "up{job=nats}"], "is no selector"),
-        (["export", "{archive}", "--match", '{a=~"("}'], "is no regular expression"),
-        (["export", "{archive}", "--match", "{}"], "chooses nothing"),
+        (["export", "{archive}", "--match", "up{job=nats}"], "is not a selector"),
+        (["export", "{archive}", "--match", '{a=~"("}'], "is not a regular expression"),
+        (["export", "{archive}", "--match", "{}"], "selects nothing"),
         (["export", "{archive}", "--from", "yesterday"], "--from: 'yesterday' is no time"),
         (["export", "{archive}", "--from", "5", "--to", "5"], "--to: 5 is not after 5"),
         (["export", "{archive}", "--output", "/nonexistent/x"], "--output: /nonexistent/x"),
@@ -257,19 +261,19 @@ def test_compact_publishes_the_log_and_merges_days(tmp_path: Path, capsys: Said)
         (["dance"], "invalid choice: 'dance'"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_two(
-    words: list[str], said: str, archive: Path, capsys: Said
+def test_an_input_error_is_one_line_and_exit_code_two(
+    words: list[str], output: str, archive: Path, capsys: Output
 ) -> None:
     assert (
         main([word.format(archive=archive) if "{archive}" in word else word for word in words]) == 2
     )
     error = capsys.readouterr().err
     assert error.startswith("streamgauge: ")
-    assert said in error
+    assert output in error
     assert error.count("\n") == 1
 
 
-def test_a_newer_format_is_refused_by_name(damaged: Path, capsys: Said) -> None:
+def test_a_newer_format_is_refused_by_name(damaged: Path, capsys: Output) -> None:
     newest = max((damaged / "manifest").glob("*.json"))
     newest.write_text(newest.read_text().replace('"format":1', '"format":2'))
     assert main(["inspect", str(damaged)]) == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.archive.folder import HOUR, MONDAY, STALE, ArchiveFolder, Told
+from support.archive.folder import HOUR, MONDAY, STALE, ArchiveFolder, Reported
 
 from archive.tables.arrow import pa
 from archive.tables.manifest import DayEntry, FileEntry, HourEntry, Manifest
@@ -17,7 +17,7 @@ from archive.tables.storage import Storage, open_storage
 from archive.tools.cli import main
 
 DAY = "2026-09-28"
-TOLD: list[Told] = [
+REPORTED: list[Reported] = [
     ("c_total", MONDAY + 1000, 5.0),
     ("c_total", MONDAY + 2000, 7.0),
     ("lag", MONDAY + 1000, 1 / 3),
@@ -31,7 +31,7 @@ Change = Callable[[Rows], object]
 @pytest.fixture
 def storage(tmp_path: Path) -> Storage:
     with ArchiveFolder(tmp_path) as folder:
-        folder.send(TOLD)
+        folder.send(REPORTED)
         folder.publish_all()
     return open_storage(tmp_path)
 
@@ -57,7 +57,7 @@ def committed(storage: Storage, manifest: Manifest, table: str, entry: FileEntry
     write_manifest(storage, manifest.after(1, **changes))
 
 
-def said(storage: Storage, capsys: pytest.CaptureFixture[str]) -> str:
+def output(storage: Storage, capsys: pytest.CaptureFixture[str]) -> str:
     assert main(["verify", str(storage)]) == 1
     return capsys.readouterr().out
 
@@ -80,23 +80,23 @@ def setting(row: int, **values: object) -> Change:
         (setting(0, scale=None), "a row has a scale without whole numbers"),
         (setting(0, scale=10), "a scale is not from 0 to 9"),
         (setting(1, stale=[1000]), "a time has a value and a stale marker"),
-        (setting(2, series=99), "1 rows of series that nobody knows"),
+        (setting(2, series=99), "1 rows of unknown series"),
         (setting(2, metric="down"), "1 rows have another metric than their series"),
         (list.reverse, "rows are not in the order of metric, series and hour"),
         (lambda rows: rows.append(rows[2]), "rows are not in the order of metric, series and hour"),
-        (lambda rows: rows.pop(), "has 2 rows, the manifest says 3"),
+        (lambda rows: rows.pop(), "has 2 rows, the manifest has 3"),
         (lambda rows: rows.pop(), "hourly of 2026-09-28: 1 rows have no samples"),
         (setting(0, iv=[5, 8]), "hourly max is wrong in 1 rows"),
         (setting(0, iv=[6, 7]), "hourly increase is wrong in 1 rows"),
-        (setting(1, stale=None), "2026-09-28 00:00: the manifest says (5, 3,"),
-        (setting(1, stale=[70_000]), "the rows (5, 3, '000000000000003')"),
+        (setting(1, stale=None), "2026-09-28 00:00: the manifest has (5, 3,"),
+        (setting(1, stale=[70_000]), "the rows have (5, 3, '000000000000003')"),
     ],
 )
 def test_rows_of_samples_that_cannot_be(
     storage: Storage, capsys: pytest.CaptureFixture[str], change: Change, fault: str
 ) -> None:
     rewritten(storage, "samples", change)
-    assert fault in said(storage, capsys)
+    assert fault in output(storage, capsys)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_every_statistic_is_held_to_the_samples(
     storage: Storage, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     rewritten(storage, "hourly", setting(0, **{name: 77}))
-    assert f"hourly {name} is wrong in 1 rows" in said(storage, capsys)
+    assert f"hourly {name} is wrong in 1 rows" in output(storage, capsys)
 
 
 @pytest.mark.parametrize(
@@ -115,14 +115,14 @@ def test_every_statistic_is_held_to_the_samples(
         (lambda rows: rows.pop(), "1 rows have no hourly statistics"),
         (list.reverse, "rows are not in the order of metric, series and hour"),
         (setting(0, hour=MONDAY + 24 * HOUR), "rows of another day"),
-        (setting(0, hour=MONDAY + HOUR), "rows of 1 hours that the manifest does not give it"),
+        (setting(0, hour=MONDAY + HOUR), "rows of 1 hours that its manifest entry does not have"),
     ],
 )
 def test_rows_of_hourly_that_cannot_be(
     storage: Storage, capsys: pytest.CaptureFixture[str], change: Change, fault: str
 ) -> None:
     rewritten(storage, "hourly", change)
-    assert fault in said(storage, capsys)
+    assert fault in output(storage, capsys)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_series_that_cannot_be(
     storage: Storage, capsys: pytest.CaptureFixture[str], change: Change, fault: str
 ) -> None:
     rewritten(storage, "series", change)
-    assert fault in said(storage, capsys)
+    assert fault in output(storage, capsys)
 
 
 def test_an_hour_that_comes_in_two_files(
@@ -158,7 +158,7 @@ def test_an_hour_that_comes_in_two_files(
     twice = (replace(entry, path="samples/day=2026-09-28/copy.parquet"), entry)
     doubled = replace(day, samples=twice)
     write_manifest(storage, manifest.after(1, days={DAY: doubled}))
-    assert "3 series have an hour twice" in said(storage, capsys)
+    assert "3 series have an hour twice" in output(storage, capsys)
 
 
 def test_an_hour_that_the_manifest_invents(
@@ -169,4 +169,6 @@ def test_an_hour_that_the_manifest_invents(
     invented = HourEntry(samples=9, series=1, minutes="1", published=0)
     hours: DayEntry = replace(day, hours={**day.hours, MONDAY + 5 * HOUR: invented})
     write_manifest(storage, manifest.after(1, days={DAY: hours}))
-    assert "2026-09-28 05:00: the manifest says (9, 1, '1'), the rows None" in said(storage, capsys)
+    assert "2026-09-28 05:00: the manifest has (9, 1, '1'), the rows have None" in output(
+        storage, capsys
+    )

@@ -54,8 +54,8 @@ def killed_round(folder: Path, first: int, after: int) -> list[int]:
         assert writer.stdout is not None
         head = [writer.stdout.readline() for _ in range(after)]
         writer.send_signal(signal.SIGKILL)
-        said = "".join(head) + writer.stdout.read()
-    return [int(number) for number in re.findall(r"^kept (\d+)$", said, re.MULTILINE)]
+        output = "".join(head) + writer.stdout.read()
+    return [int(number) for number in re.findall(r"^kept (\d+)$", output, re.MULTILINE)]
 
 
 def test_nothing_acknowledged_is_lost_when_the_writer_is_killed(tmp_path: Path) -> None:
@@ -63,10 +63,10 @@ def test_nothing_acknowledged_is_lost_when_the_writer_is_killed(tmp_path: Path) 
     acknowledged: list[int] = []
     first = 0
     for _ in range(ROUNDS):
-        said = killed_round(tmp_path, first, chance.randint(1, 200))
-        assert said
-        acknowledged += said
-        first = max(said) + 1_000  # no number twice, not even of what was never acknowledged
+        output = killed_round(tmp_path, first, chance.randint(1, 200))
+        assert output
+        acknowledged += output
+        first = max(output) + 1_000  # no number twice, not even of what was never acknowledged
     found = [record.batch for record in records_of(tmp_path)]
     numbers = [int(batch.sender) for batch in found]
     assert len(set(numbers)) == len(numbers)

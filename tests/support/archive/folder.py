@@ -27,7 +27,7 @@ MONDAY = 1_790_553_600_000  # a midnight
 STALE = 0x7FF0000000000002
 
 Labels = tuple[tuple[str, str], ...]
-Told = tuple[str, int, float | int]  # series' name, time in ms, value or (int) its bits
+Reported = tuple[str, int, float | int]  # series' name, time in ms, value or (int) its bits
 Truth = dict[str, dict[int, int]]
 
 
@@ -76,7 +76,7 @@ class ArchiveFolder:
 
     def send(
         self,
-        told: Iterable[Told],
+        reported: Iterable[Reported],
         *,
         replica: str = "",
         received: int = MONDAY,
@@ -84,7 +84,7 @@ class ArchiveFolder:
         opaque: tuple[tuple[OpaqueKind, str | None, int, bytes], ...] = (),
     ) -> None:
         """One acknowledged request."""
-        rows = list(told)
+        rows = list(reported)
         number = self.wal.series.identify
         messages = tuple(
             Opaque(
@@ -119,14 +119,14 @@ class ArchiveFolder:
     def hourly(self) -> dict[tuple[str, int], dict[str, Any]]:
         return {(row["name"], row["hour"]): row for row in published_rows(self.path, "hourly")}
 
-    def truth(self, told: Iterable[Told]) -> Truth:
-        return truth_of(told)
+    def truth(self, reported: Iterable[Reported]) -> Truth:
+        return truth_of(reported)
 
 
-def truth_of(told: Iterable[Told]) -> Truth:
-    """What the archive should hold of these samples: of equal times the last one told."""
+def truth_of(reported: Iterable[Reported]) -> Truth:
+    """The expected content for these samples: of equal times the last one."""
     truth: Truth = {}
-    for name, time, value in told:
+    for name, time, value in reported:
         truth.setdefault(full_name(name), {})[time] = bits_of(value)
     return {name: dict(sorted(samples.items())) for name, samples in sorted(truth.items())}
 
@@ -165,9 +165,9 @@ def published_samples(root: Path) -> Truth:
     for row in published_rows(root, "samples"):
         series = found.setdefault(row["name"], {})
         values = row["fv"] if row["iv"] is None else [v / 10 ** row["scale"] for v in row["iv"]]
-        told = [*zip(row["ts"], map(float, values), strict=True)]
-        told += [(offset, STALE) for offset in row["stale"] or ()]
-        for offset, value in told:
+        reported = [*zip(row["ts"], map(float, values), strict=True)]
+        reported += [(offset, STALE) for offset in row["stale"] or ()]
+        for offset, value in reported:
             time = row["hour"] + offset
             assert time not in series, f"{row['name']} has {time} twice"
             series[time] = bits_of(value)

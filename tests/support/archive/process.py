@@ -66,10 +66,10 @@ class ArchiveProcess:
         headers: Mapping[str, str] | None = None,
     ) -> Response:
         wanted = {**self.headers, **(headers or {})}
-        asked = self.client.request(
+        sent = self.client.request(
             method, self.url + path, data=body, headers=wanted, ssl=self.tls or True
         )
-        async with asked as response:
+        async with sent as response:
             return Response(response.status, dict(response.headers), await response.read())
 
     async def write(
@@ -132,6 +132,6 @@ async def ran(*flags: str) -> Ended:
 
 
 def _environment() -> dict[str, str]:
-    """Without the settings of whoever runs the tests."""
+    """Without the settings of the environment that runs the tests."""
     clean = {name: text for name, text in os.environ.items() if "STREAMGAUGE_" not in name}
     return {**clean, "PYTHONWARNINGS": "error"}

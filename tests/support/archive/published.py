@@ -1,4 +1,4 @@
-"""What an archive has published, read from its Parquet files by FORMAT.md, not by code of ours."""
+"""Reads published files by FORMAT.md, without the product's code."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from archive.batch import NO_SERIES, Batch
 from archive.remote_write.decoder import Decoder, Version
 from archive.remote_write.protobuf import MalformedError
-from archive.remote_write.request_accumulator import Intake
+from archive.remote_write.request_accumulator import RequestAccumulator
 from archive.remote_write.result import Decoded, SeriesMessage
 from archive.remote_write.snappy import SLACK
-from archive.remote_write.v1.connection_cursor import Line
+from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.remote_write.v1.series import read_messages
 from archive.remote_write.v2.request import read_request
 from archive.remote_write.v2.series import read_series
@@ -61,7 +61,7 @@ def things_of(batch: Batch, table: SeriesTable) -> list[Thing]:
     ]
 
 
-class Handler:
+class DecoderHarness:
     """A decoder with a table of its own, and beside it the slow reader of every rule."""
 
     def __init__(self, limits: Limits | None = None) -> None:
@@ -74,12 +74,16 @@ class Handler:
         self.limits = limits or self.limits
         self.decoder = Decoder(self.limits, replica, self.table)
 
-    def decode(self, version: Version, body: bytes, now: int, line: Line | None = None) -> Decoded:
-        return self.decoder.decode(version, body, "test", now, line)
+    def decode(
+        self, version: Version, body: bytes, now: int, cursor: ConnectionCursor | None = None
+    ) -> Decoded:
+        return self.decoder.decode(version, body, "test", now, cursor)
 
-    def outcome(self, version: Version, body: bytes, now: int, line: Line | None = None) -> Outcome:
+    def outcome(
+        self, version: Version, body: bytes, now: int, cursor: ConnectionCursor | None = None
+    ) -> Outcome:
         try:
-            decoded = self.decode(version, body, now, line)
+            decoded = self.decode(version, body, now, cursor)
         except MalformedError:
             return MALFORMED
         return _outcome(decoded, self.table)
@@ -88,32 +92,38 @@ class Handler:
         """By the rules alone, without anything remembered."""
         table = SeriesTable()
         live = LiveSeries(table, self.limits.live_series)
-        intake = Intake(self.limits, LabelRules.of(self.limits, REPLICA), live, now)
+        accumulator = RequestAccumulator(
+            self.limits, LabelRules.of(self.limits, REPLICA), live, now
+        )
         memory = bytearray(message + bytes(SLACK))
         try:
-            messages = _read_slowly(version, memory, len(message), intake)
+            messages = _read_slowly(version, memory, len(message), accumulator)
         except MalformedError:
             return MALFORMED
         for each in messages:
-            series = intake.take(each) if isinstance(each, SeriesMessage) else NO_SERIES
-            told = each.metadata if isinstance(each, SeriesMessage) else each
-            if told is not None and (series != NO_SERIES or not isinstance(each, SeriesMessage)):
-                intake.add_metadata(series, told.data)
-        return _outcome(intake.finish("test"), table)
+            series = accumulator.take(each) if isinstance(each, SeriesMessage) else NO_SERIES
+            reported = each.metadata if isinstance(each, SeriesMessage) else each
+            if reported is not None and (
+                series != NO_SERIES or not isinstance(each, SeriesMessage)
+            ):
+                accumulator.add_metadata(series, reported.data)
+        return _outcome(accumulator.finish("test"), table)
 
 
-def _read_slowly(version: Version, memory: bytearray, size: int, intake: Intake) -> list[object]:
+def _read_slowly(
+    version: Version, memory: bytearray, size: int, accumulator: RequestAccumulator
+) -> list[object]:
     if version is Version.V1:
-        return list(read_messages(memory, size, intake))
-    request = read_request(memory, size, intake)
+        return list(read_messages(memory, size, accumulator))
+    request = read_request(memory, size, accumulator)
     places = zip(request.starts.tolist(), request.stops.tolist(), strict=True)
-    return [read_series(memory, *place, request.texts, intake) for place in places]
+    return [read_series(memory, *place, request.texts, accumulator) for place in places]
 
 
 def _outcome(decoded: Decoded, table: SeriesTable) -> Outcome:
     return Outcome(
         rows=frozenset(Counter(rows_of(decoded.batch, table)).items()),
-        # Metadata that is repeated is kept once, by the quick way and not by the slow one.
+        # Repeated metadata is stored once by the cached decoders, and not by the others.
         things=frozenset(
             (thing, 0 if thing[0] == "METADATA" else count)
             for thing, count in Counter(things_of(decoded.batch, table)).items()

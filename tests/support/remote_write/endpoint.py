@@ -1,4 +1,4 @@
-"""A receiver behind HTTP with a log in memory: what was answered, kept, counted and put aside."""
+"""A receiver behind HTTP with a log in memory."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from support.remote_write import messages as rw
 
 from archive.batch import Batch, SeriesDefinition
 from archive.http.app import WRITE_PATH, make_app
-from archive.http.listener import QuickListener
-from archive.http.write_endpoint import WriteHandler
 from archive.ingest.quarantine import Quarantine
 from archive.ingest.receiver import Receiver
 from archive.remote_write.decoder import Decoder
-from archive.self_metrics import SelfMetrics, Tally
+from archive.self_metrics import ReceiverCounters, SelfMetrics
 from archive.series.table import SeriesTable
 from archive.settings.limits import Limits
 from archive.wal.group_commit import Done
@@ -39,11 +37,11 @@ class MemoryLog:
     batches: list[Batch] = field(default_factory=list)
     error: Exception | None = None
     gate: asyncio.Event = field(default_factory=asyncio.Event)
-    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    appending: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def append(self, definitions: Iterable[SeriesDefinition], batch: Batch) -> None:
         assert not list(definitions), "the log knows them by its own table"
-        self.asked.set()
+        self.appending.set()
         await self.gate.wait()
         if self.error is not None:
             raise self.error
@@ -59,7 +57,7 @@ class MemoryLog:
 
 
 @dataclass
-class Door:
+class Endpoint:
     """A receiver behind HTTP, with a log in memory."""
 
     client: ClientSession
@@ -98,33 +96,30 @@ def _put_aside(folder: Path) -> list[tuple[dict[str, object], bytes]]:
 
 
 @asynccontextmanager
-async def open_door(folder: Path, limits: Limits, *, quick: bool = True) -> AsyncIterator[Door]:
-    """As it is served; without `quick` every request goes the long way, as passwords make it go."""
-    log, tally = MemoryLog(), Tally()
+async def open_endpoint(folder: Path, limits: Limits) -> AsyncIterator[Endpoint]:
+    """A served endpoint."""
+    log, counters = MemoryLog(), ReceiverCounters()
     log.gate.set()
     quarantine = Quarantine(folder, 100_000)
     decoder = Decoder(limits, "__replica__", SeriesTable())
-    receiver = Receiver(decoder, log, limits, quarantine, tally)
-    app = make_app(receiver, SelfMetrics(tally.values), tally, limits.body, lambda: "", lambda: "")
-    desk = WriteHandler(receiver, tally, lambda _: "" if quick else None, dict)
-    async with served(app, desk) as (client, port):
-        yield Door(client, port, receiver, log, quarantine, folder)
+    receiver = Receiver(decoder, log, limits, quarantine, counters)
+    app = make_app(
+        receiver, SelfMetrics(counters.values), counters, limits.body, lambda: "", lambda: ""
+    )
+    async with served(app) as (client, port):
+        yield Endpoint(client, port, receiver, log, quarantine, folder)
 
 
 @asynccontextmanager
-async def served(
-    app: web.Application, desk: WriteHandler
-) -> AsyncIterator[tuple[ClientSession, int]]:
+async def served(app: web.Application) -> AsyncIterator[tuple[ClientSession, int]]:
     runner = web.AppRunner(app, access_log=None, auto_decompress=False, shutdown_timeout=1.0)
     await runner.setup()
-    assert runner.server is not None
-    listener, port = QuickListener(desk, runner.server), free_ports(1)[0]
-    await listener.start("127.0.0.1", port, None)
+    port = free_ports(1)[0]
+    await web.TCPSite(runner, "127.0.0.1", port).start()
     try:
         async with ClientSession(f"http://127.0.0.1:{port}") as client:
             yield client, port
     finally:
-        await listener.close(1.0)
         await runner.cleanup()
 
 

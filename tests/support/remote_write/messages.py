@@ -1,4 +1,4 @@
-"""Remote-write requests as bytes, written by the format's rules alone: no code of ours is asked."""
+"""Builds remote-write requests without the product's code."""
 
 from __future__ import annotations
 
@@ -184,13 +184,13 @@ class Symbols:
                 )
             )
         if each.metadata is not None:
-            told = each.metadata
+            reported = each.metadata
             parts.append(
                 length(
                     5,
-                    number(1, told.type)
-                    + number(3, self.number(told.help))
-                    + number(4, self.number(told.unit)),
+                    number(1, reported.type)
+                    + number(3, self.number(reported.help))
+                    + number(4, self.number(reported.unit)),
                 )
             )
         return b"".join(parts) + number(6, each.created)

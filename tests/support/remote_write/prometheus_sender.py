@@ -164,7 +164,7 @@ def differences(
     expected: Mapping[Labels, list[Point]], found: Mapping[Labels, list[Point]], until_time: int
 ) -> list[str]:
     """What is missing, too much or other than expected, up to a time; for a message to people."""
-    told = []
+    reported = []
     for labels in sorted({*expected, *found}):
         wanted = [point for point in expected.get(labels, []) if point[0] <= until_time]
         got = [point for point in found.get(labels, []) if point[0] <= until_time]
@@ -172,5 +172,5 @@ def differences(
             missing = sorted(set(wanted) - set(got))
             extra = sorted(set(got) - set(wanted))
             doubled = len(got) - len(set(got))
-            told.append(f"{labels}: {missing=} {extra=} {doubled=}")
-    return told
+            reported.append(f"{labels}: {missing=} {extra=} {doubled=}")
+    return reported

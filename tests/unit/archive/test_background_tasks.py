@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from archive.http.auth import BearerTokens
-from archive.serve import Archive, _repeat, _tell_end
+from archive.serve import Archive, _log_task_end, _repeat
 from archive.settings.options import read_options
 from streamgauge.serving.web.live_config import LiveWebConfig
 
@@ -18,7 +18,7 @@ def archive_in(folder: Path) -> Archive:
     return Archive(options, options.load(), LiveWebConfig(), BearerTokens({}))
 
 
-def test_a_publication_that_fails_is_told_once_and_its_recovery_too(
+def test_a_publication_that_fails_is_reported_once_and_its_recovery_too(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     archive = archive_in(tmp_path)
@@ -31,29 +31,29 @@ def test_a_publication_that_fails_is_told_once_and_its_recovery_too(
         assert [archive._published(work) for work in (fail, fail, int, int, fail)] == [
             False, False, True, True, False,
         ]  # fmt: skip
-    failed = "publishing failed, the log keeps everything"
+    failed = "publishing failed, the write-ahead log keeps all samples"
     assert [record.message for record in caplog.records] == [failed, "publishing works", failed]
 
 
 async def test_work_is_repeated_until_it_is_ended(caplog: pytest.LogCaptureFixture) -> None:
-    turns = asyncio.Event()
+    repeats = asyncio.Event()
     count = 0
 
     async def work() -> None:
         nonlocal count
         count += 1
         if count == 3:
-            turns.set()
+            repeats.set()
 
     task = asyncio.create_task(_repeat(0.0, work), name="counting")
-    task.add_done_callback(_tell_end)
-    await turns.wait()
+    task.add_done_callback(_log_task_end)
+    await repeats.wait()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert caplog.records == []
 
 
-async def test_work_that_ends_by_a_fault_is_told_and_makes_the_process_unhealthy(
+async def test_work_that_ends_by_a_fault_is_reported_and_makes_the_process_unhealthy(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     archive = await asyncio.to_thread(archive_in, tmp_path)
@@ -63,9 +63,9 @@ async def test_work_that_ends_by_a_fault_is_told_and_makes_the_process_unhealthy
         raise ValueError("a mistake")
 
     task = asyncio.create_task(_repeat(0.0, fail), name="forgetting")
-    task.add_done_callback(_tell_end)
+    task.add_done_callback(_log_task_end)
     archive._tasks.append(task)
     await asyncio.wait([task])
-    await asyncio.sleep(0)  # its callback is called in the next turn
+    await asyncio.sleep(0)  # its callback runs in the next iteration
     assert archive._dead_task() == "forgetting ended"
-    assert [record.message for record in caplog.records] == ["a task ended"]
+    assert [record.message for record in caplog.records] == ["background task ended"]

@@ -1,4 +1,4 @@
-"""Settings of the archive from file, environment and flags, and whose words a mistake is told in."""
+"""Settings of the archive from file, environment and flags, and the origin in errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def load(*argv: str, **environ: str) -> ArchiveSettings:
     return read_options(argv, variables).load()
 
 
-def mistake(*argv: str, **environ: str) -> str:
+def configuration_error(*argv: str, **environ: str) -> str:
     with pytest.raises(SettingsError) as caught:
         load(*argv, **environ)
     return str(caught.value)
@@ -96,7 +96,7 @@ def test_the_file_may_be_named_by_the_environment(tmp_path: Path) -> None:
 def test_a_configuration_error_names_the_flag_or_the_variable(
     argv: tuple[str, ...], environ: dict[str, str], expected: str
 ) -> None:
-    assert mistake(*argv, **environ) == expected
+    assert configuration_error(*argv, **environ) == expected
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_configuration_error_names_the_file_and_the_key(
     tmp_path: Path, text: str, expected: str
 ) -> None:
     file = written(tmp_path, text)
-    assert mistake("--config", file) == f"{file}: {expected}"
+    assert configuration_error("--config", file) == f"{file}: {expected}"
 
 
 def test_the_help_names_every_flag() -> None:

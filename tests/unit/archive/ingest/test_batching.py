@@ -1,4 +1,4 @@
-"""Plain requests that come at the same time: taken in as one, each answered as if it were alone."""
+"""Plain requests that arrive together: stored as one batch, with a response each."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.remote_write import messages as rw
-from support.remote_write.decoded import Handler, rows_of
+from support.remote_write.decoded import DecoderHarness, rows_of
 from support.remote_write.endpoint import MemoryLog
 
-from archive.http.negotiation import About
-from archive.http.response import Answer
+from archive.ingest.negotiation import RequestInfo
 from archive.ingest.quarantine import Quarantine
 from archive.ingest.receiver import Receiver
+from archive.ingest.response import WriteResponse
 from archive.remote_write.decoder import Decoder, Version
-from archive.remote_write.v1.connection_cursor import Line
-from archive.self_metrics import Tally
+from archive.remote_write.v1.connection_cursor import ConnectionCursor
+from archive.self_metrics import ReceiverCounters
 from archive.series.table import SeriesTable
 from archive.settings.limits import Limits
 from archive.wal.errors import WalUnavailableError
@@ -30,22 +30,24 @@ NOW: Final = 1_794_800_000_000
 
 
 class Sent:
-    """A receiver, and what it is sent in one turn of the event loop."""
+    """A receiver, and requests sent to it in one loop iteration."""
 
     def __init__(self, folder: Path) -> None:
-        self.log, self.tally = MemoryLog(), Tally()
+        self.log, self.counters = MemoryLog(), ReceiverCounters()
         self.log.gate.set()
         self.decoder = Decoder(Limits(), "", SeriesTable())
         quarantine = Quarantine(folder, 100_000)
-        self.receiver = Receiver(self.decoder, self.log, Limits(), quarantine, self.tally)
+        self.receiver = Receiver(self.decoder, self.log, Limits(), quarantine, self.counters)
 
     def send(
-        self, body: bytes, sender: str = "a", line: Line | None = None
-    ) -> asyncio.Future[Answer]:
-        return self.receiver.receive_soon(About(Version.V1, sender, ""), body, line or Line())
+        self, body: bytes, sender: str = "a", cursor: ConnectionCursor | None = None
+    ) -> asyncio.Future[WriteResponse]:
+        return self.receiver.receive_soon(
+            RequestInfo(Version.V1, sender, ""), body, cursor or ConnectionCursor()
+        )
 
-    async def codes(self, *answers: asyncio.Future[Answer]) -> list[int]:
-        return [answer.code for answer in await asyncio.gather(*answers)]
+    async def codes(self, *responses: asyncio.Future[WriteResponse]) -> list[int]:
+        return [response.code for response in await asyncio.gather(*responses)]
 
     @property
     def batches(self) -> list[tuple[str, int]]:
@@ -68,23 +70,25 @@ NAMELESS: Final = rw.compressed(
 )
 
 
-async def test_what_comes_in_one_turn_is_one_batch_and_each_is_answered(sent: Sent) -> None:
+async def test_requests_of_one_loop_iteration_are_one_batch_with_a_response_each(
+    sent: Sent,
+) -> None:
     bodies = [body(0, 1), body(2), body(1, 3, 4)]
-    answers = await asyncio.gather(*(sent.send(each) for each in bodies))
-    assert answers == [Answer(204)] * 3
+    responses = await asyncio.gather(*(sent.send(each) for each in bodies))
+    assert responses == [WriteResponse(204)] * 3
     assert sent.batches == [("a", 6)]
-    assert sent.tally.samples == 6
-    assert sent.tally.received_bytes == sum(map(len, bodies))
-    assert sent.tally.newest == {"a": int(sent.log.batches[0].times.max())}
+    assert sent.counters.samples == 6
+    assert sent.counters.received_bytes == sum(map(len, bodies))
+    assert sent.counters.newest == {"a": int(sent.log.batches[0].times.max())}
 
 
-async def test_the_answers_wait_until_the_batch_is_durable(sent: Sent) -> None:
+async def test_responses_wait_until_the_batch_is_durable(sent: Sent) -> None:
     sent.log.gate.clear()
-    answers = [sent.send(body(place)) for place in range(3)]
-    await sent.log.asked.wait()
-    assert not any(answer.done() for answer in answers)
+    responses = [sent.send(body(place)) for place in range(3)]
+    await sent.log.appending.wait()
+    assert not any(response.done() for response in responses)
     sent.log.gate.set()
-    assert await sent.codes(*answers) == [204] * 3
+    assert await sent.codes(*responses) == [204] * 3
 
 
 @pytest.mark.parametrize(
@@ -96,30 +100,28 @@ async def test_the_answers_wait_until_the_batch_is_durable(sent: Sent) -> None:
     ],
     ids=["no block", "no request", "refused in a part"],
 )
-async def test_one_that_is_wrong_is_told_so_and_the_others_are_kept(
+async def test_a_bad_request_is_refused_and_the_others_are_kept(
     sent: Sent, odd: bytes, reason: str
 ) -> None:
     first, wrong, last = (sent.send(each) for each in (body(0), odd, body(1)))
     assert await sent.codes(first, wrong, last) == [204, 400, 204]
     assert reason in wrong.result().reason
     kept = 3 if odd is NAMELESS else 2
-    assert sent.tally.samples == sum(count for _, count in sent.batches) == kept
-    assert sum(sent.tally.refused.values()) == 1
+    assert sent.counters.samples == sum(count for _, count in sent.batches) == kept
+    assert sum(sent.counters.refused.values()) == 1
 
 
 async def test_senders_are_not_mixed(sent: Sent) -> None:
     senders = ["a", "a", "b", "a"]
-    answers = [sent.send(body(place), sender) for place, sender in enumerate(senders)]
-    assert await sent.codes(*answers) == [204] * 4
+    responses = [sent.send(body(place), sender) for place, sender in enumerate(senders)]
+    assert await sent.codes(*responses) == [204] * 4
     assert sent.batches == [("a", 2), ("b", 1), ("a", 1)]
 
 
-async def test_a_portion_is_no_larger_than_can_be_decoded_in_between(
-    sent: Sent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_batch_is_bounded_in_size(sent: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
     size = sent.decoder.size_of(body(0))
     assert size is not None
-    monkeypatch.setattr("archive.ingest.batching.QUICK_SIZE", 2 * size)
+    monkeypatch.setattr("archive.ingest.batching.INLINE_SIZE", 2 * size)
     assert await sent.codes(*(sent.send(body(place)) for place in range(5))) == [204] * 5
     assert sent.batches == [("a", 2), ("a", 2), ("a", 1)]
 
@@ -127,12 +129,12 @@ async def test_a_portion_is_no_larger_than_can_be_decoded_in_between(
 async def test_a_disk_that_fails_fails_all_of_them_and_nothing_is_counted(sent: Sent) -> None:
     sent.log.error = WalUnavailableError("no space")
     assert await sent.codes(*(sent.send(body(place)) for place in range(3))) == [503] * 3
-    assert (sent.tally.samples, sent.tally.deferred["disk"]) == (0, 3)
+    assert (sent.counters.samples, sent.counters.deferred["disk"]) == (0, 3)
     sent.log.error = None
     assert await sent.codes(*(sent.send(body(place)) for place in range(3))) == [204] * 3
 
 
-async def test_a_log_that_refuses_at_once_is_told_too(
+async def test_an_immediate_refusal_of_the_log_is_reported(
     sent: Sent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -142,34 +144,34 @@ async def test_a_log_that_refuses_at_once_is_told_too(
     assert await sent.codes(sent.send(body(0)), sent.send(body(1))) == [503, 503]
 
 
-async def test_one_who_leaves_takes_nothing_from_the_others(sent: Sent) -> None:
+async def test_a_client_that_disconnects_does_not_affect_the_others(sent: Sent) -> None:
     sent.log.gate.clear()
-    answers = [sent.send(body(place)) for place in range(3)]
-    await sent.log.asked.wait()
-    answers[1].cancel()
+    responses = [sent.send(body(place)) for place in range(3)]
+    await sent.log.appending.wait()
+    responses[1].cancel()
     sent.log.gate.set()
-    assert await sent.codes(answers[0], answers[2]) == [204, 204]
+    assert await sent.codes(responses[0], responses[2]) == [204, 204]
     assert sent.batches == [("a", 3)]
 
 
-async def test_while_a_large_one_is_decoded_the_others_wait_for_their_turn(sent: Sent) -> None:
-    async with sent.receiver.turn:
-        answers = [sent.send(body(place)) for place in range(2)]
+async def test_while_a_large_one_is_decoded_the_others_wait_for_the_lock(sent: Sent) -> None:
+    async with sent.receiver.decoder_lock:
+        responses = [sent.send(body(place)) for place in range(2)]
         for _ in range(5):
             await asyncio.sleep(0)
         assert sent.batches == []
-    assert await sent.codes(*answers) == [204, 204]
+    assert await sent.codes(*responses) == [204, 204]
     assert sent.batches == [("a", 1), ("a", 1)]
 
 
 async def test_a_connection_that_is_not_plain_goes_alone_until_it_is_again(sent: Sent) -> None:
-    line = Line()
+    cursor = ConnectionCursor()
     at = time.time_ns() // 1_000_000
     histogram = rw.Series([("__name__", "h")], histograms=[rw.Histogram(at)])
     odd = rw.compressed(rw.request_v1(histogram))
     for each, alone in ((odd, True), (odd, True), (body(0), True), (body(0), False)):
-        answers = [sent.send(each, line=line), sent.send(body(1))]
-        assert await sent.codes(*answers) == [204, 204]
+        responses = [sent.send(each, cursor=cursor), sent.send(body(1))]
+        assert await sent.codes(*responses) == [204, 204]
         assert len(sent.log.batches) == (2 if alone else 1), each
         sent.log.batches.clear()
 
@@ -192,12 +194,16 @@ PLACES: Final = st.lists(st.integers(0, 60), min_size=1, max_size=40)
 def test_requests_decoded_together_mean_what_they_mean_alone(
     rounds: list[list[tuple[list[int], int]]],
 ) -> None:
-    together, alone, lines = Handler(), Handler(), [Line() for _ in range(3)]
+    together, alone, cursors = (
+        DecoderHarness(),
+        DecoderHarness(),
+        [ConnectionCursor() for _ in range(3)],
+    )
     for sent in rounds:
         messages = [request(places) for places, _ in sent]
         bodies = [rw.compressed(message) for message in messages]
-        own = [lines[connection] for _, connection in sent]
-        decoded = together.decoder.decode_together(bodies, own, "test", NOW)
+        own = [cursors[connection] for _, connection in sent]
+        decoded = together.decoder.decode_batch(bodies, own, "test", NOW)
         assert decoded is not None
         expected = Counter(
             row
@@ -210,12 +216,14 @@ def test_requests_decoded_together_mean_what_they_mean_alone(
 @pytest.mark.parametrize("known", [False, True])
 def test_a_request_is_not_completed_by_the_one_behind_it(known: bool) -> None:
     """Wherever it is cut off, and though the two together would be one that is whole."""
-    desk = Handler()
+    harness = DecoderHarness()
     message = request([1, 2, 3])
     if known:
-        desk.decode(Version.V1, rw.compressed(message), NOW)
+        harness.decode(Version.V1, rw.compressed(message), NOW)
     whole = {0, *(len(request([1, 2, 3][:count])) for count in range(1, 4))}
     for cut in range(len(message) + 1):
         parts = [rw.compressed(message[:cut]), rw.compressed(message[cut:])]
-        decoded = desk.decoder.decode_together(parts, [Line(), Line()], "test", NOW)
+        decoded = harness.decoder.decode_batch(
+            parts, [ConnectionCursor(), ConnectionCursor()], "test", NOW
+        )
         assert (decoded is not None) == (cut in whole), cut

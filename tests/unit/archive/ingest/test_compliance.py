@@ -1,6 +1,6 @@
-"""The cases of the public receiver compliance tests for remote write 2.0, held to exact answers.
+"""The cases of the public receiver compliance tests for remote write 2.0, held to exact responses.
 
-There a 400 is often as good as a success; here each case has one right answer and exact counts.
+They often accept a 400 or a success; here each case has one right response and exact counts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 from support.remote_write import messages as rw
-from support.remote_write.endpoint import WRITTEN, Door, open_door
+from support.remote_write.endpoint import WRITTEN, Endpoint, open_endpoint
 
 from archive.settings.limits import Limits
 
@@ -118,38 +118,38 @@ CASES: Final = {
 
 
 @pytest.fixture
-async def door(tmp_path: Path) -> AsyncIterator[Door]:
-    async with open_door(tmp_path, Limits()) as opened:
+async def endpoint(tmp_path: Path) -> AsyncIterator[Endpoint]:
+    async with open_endpoint(tmp_path, Limits()) as opened:
         yield opened
 
 
-async def check(door: Door, case: Case) -> None:
+async def check(endpoint: Endpoint, case: Case) -> None:
     """Twice: the second time the series are known."""
     message = rw.request_v2(*case.series)
     for _ in range(2):
-        answer = await door.post(message, rw.V2)
-        assert answer.status == case.code, await answer.text()
-        written = [int(answer.headers[name]) for name in WRITTEN]
+        response = await endpoint.post(message, rw.V2)
+        assert response.status == case.code, await response.text()
+        written = [int(response.headers[name]) for name in WRITTEN]
         assert written == [case.samples, case.histograms, case.exemplars]
-    assert door.log.samples == 2 * case.samples
+    assert endpoint.log.samples == 2 * case.samples
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-async def test_a_case_of_the_compliance_tests(door: Door, case: Case) -> None:
-    await check(door, case)
+async def test_a_case_of_the_compliance_tests(endpoint: Endpoint, case: Case) -> None:
+    await check(endpoint, case)
 
 
 @pytest.mark.parametrize("bits", VALUES.values(), ids=VALUES.keys())
-async def test_special_values_of_samples_and_exemplars(door: Door, bits: int) -> None:
+async def test_special_values_of_samples_and_exemplars(endpoint: Endpoint, bits: int) -> None:
     value = rw.value_of(bits)
     series = [named("a", bits, job="x"), replace(named("b", bits), exemplars=[exemplar(value)])]
-    await check(door, Case(series, 2, exemplars=1))
+    await check(endpoint, Case(series, 2, exemplars=1))
 
 
-async def test_1_0_is_still_understood_and_gets_no_written_headers(door: Door) -> None:
+async def test_1_0_is_still_understood_and_gets_no_written_headers(endpoint: Endpoint) -> None:
     series = [named("up", job="testjob", instance="x"), named("http_requests_total")]
-    answer = await door.post(rw.request_v1(*series))
-    assert answer.status == 204
-    assert not [name for name in WRITTEN if name in answer.headers]
+    response = await endpoint.post(rw.request_v1(*series))
+    assert response.status == 204
+    assert not [name for name in WRITTEN if name in response.headers]
     broken = b"\xff" + rw.compressed(rw.request_v1(*series))[1:]
-    assert (await door.post_body(broken)).status == 400
+    assert (await endpoint.post_body(broken)).status == 400

@@ -1,4 +1,4 @@
-"""The answer to each request: which code, which headers, what is kept, counted and put aside."""
+"""The response to each request: code, headers, and what is stored, counted and quarantined."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Final
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from support.remote_write import messages as rw
-from support.remote_write.endpoint import WRITTEN, Door, MemoryLog, open_door, request_of
+from support.remote_write.endpoint import WRITTEN, Endpoint, MemoryLog, open_endpoint, request_of
 
 from archive.http.app import WRITE_PATH, make_app
 from archive.ingest.quarantine import Quarantine
-from archive.ingest.rate_limited_log import MinuteLog
+from archive.ingest.rate_limited_log import RateLimitedLog
 from archive.ingest.receiver import Receiver
 from archive.remote_write.decoder import Decoder
-from archive.self_metrics import SelfMetrics, Tally
+from archive.self_metrics import ReceiverCounters, SelfMetrics
 from archive.series.table import SeriesTable
 from archive.settings.limits import Limits
 from archive.wal.errors import WalUnavailableError
@@ -33,10 +33,9 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-@pytest.fixture(params=["quick", "by aiohttp"])
-async def door(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Door]:
-    quick = request.param == "quick"
-    async with open_door(tmp_path / "quarantine", LIMITS, quick=quick) as opened:
+@pytest.fixture
+async def endpoint(tmp_path: Path) -> AsyncIterator[Endpoint]:
+    async with open_endpoint(tmp_path / "quarantine", LIMITS) as opened:
         yield opened
 
 
@@ -47,53 +46,57 @@ def good(count: int = 1) -> list[rw.Series]:
 # --- success --------------------------------------------------------------------------------------
 
 
-async def test_1_0_is_answered_204_without_a_body_and_without_written_headers(door: Door) -> None:
-    answer = await door.post(rw.request_v1(*good(3)))
-    assert (answer.status, await answer.read()) == (204, b"")
-    assert not [name for name in WRITTEN if name in answer.headers]
-    assert door.log.samples == 3
+async def test_1_0_gets_204_without_a_body_and_without_written_headers(endpoint: Endpoint) -> None:
+    response = await endpoint.post(rw.request_v1(*good(3)))
+    assert (response.status, await response.read()) == (204, b"")
+    assert not [name for name in WRITTEN if name in response.headers]
+    assert endpoint.log.samples == 3
 
 
-async def test_2_0_is_answered_204_with_what_was_written(door: Door) -> None:
+async def test_2_0_gets_204_with_what_was_written(endpoint: Endpoint) -> None:
     exemplars = [rw.Exemplar(now(), 1, [("trace_id", "a")])] * 2
     series = [
         *good(3),
         rw.Series([("__name__", "h")], histograms=[rw.Histogram(now())], exemplars=exemplars),
     ]
-    answer = await door.post(rw.request_v2(*series), rw.V2)
-    assert (answer.status, await answer.read()) == (204, b"")
-    assert [answer.headers[name] for name in WRITTEN] == ["3", "1", "2"]
+    response = await endpoint.post(rw.request_v2(*series), rw.V2)
+    assert (response.status, await response.read()) == (204, b"")
+    assert [response.headers[name] for name in WRITTEN] == ["3", "1", "2"]
 
 
 @both
-async def test_the_answer_waits_until_the_samples_are_durable(door: Door, version: str) -> None:
-    door.log.gate.clear()
-    asked = asyncio.create_task(door.post(request_of(version, *good()), version))
-    await door.log.asked.wait()
-    assert not asked.done()
-    door.log.gate.set()
-    assert (await asked).status == 204
+async def test_the_response_waits_until_the_samples_are_durable(
+    endpoint: Endpoint, version: str
+) -> None:
+    endpoint.log.gate.clear()
+    appending = asyncio.create_task(endpoint.post(request_of(version, *good()), version))
+    await endpoint.log.appending.wait()
+    assert not appending.done()
+    endpoint.log.gate.set()
+    assert (await appending).status == 204
 
 
 @both
-async def test_an_empty_request_is_a_success_that_writes_nothing(door: Door, version: str) -> None:
-    answer = await door.post(b"", version)
-    assert answer.status == 204
-    assert door.log.batches == []
+async def test_an_empty_request_is_a_success_that_writes_nothing(
+    endpoint: Endpoint, version: str
+) -> None:
+    response = await endpoint.post(b"", version)
+    assert response.status == 204
+    assert endpoint.log.batches == []
 
 
-async def test_what_came_is_counted(door: Door) -> None:
+async def test_what_came_is_counted(endpoint: Endpoint) -> None:
     at = now()
-    bodies = [rw.compressed(rw.request_v1(*rw.many(4, {}, at + turn))) for turn in (5, 0)]
+    bodies = [rw.compressed(rw.request_v1(*rw.many(4, {}, at + repeat))) for repeat in (5, 0)]
     for body in bodies:
-        await door.post_body(body)
-    assert await door.metric("samples_total") == 8
-    assert await door.metric("received_bytes_total") == sum(map(len, bodies))
-    assert await door.metric("requests_total", code="204") == 2
-    newest = await door.metric("newest_sample_timestamp_seconds", sender="127.0.0.1")
+        await endpoint.post_body(body)
+    assert await endpoint.metric("samples_total") == 8
+    assert await endpoint.metric("received_bytes_total") == sum(map(len, bodies))
+    assert await endpoint.metric("requests_total", code="204") == 2
+    newest = await endpoint.metric("newest_sample_timestamp_seconds", sender="127.0.0.1")
     assert newest == pytest.approx((at + 5) / 1000)
-    assert door.log.batches[0].sender == "127.0.0.1"
-    assert at <= door.log.batches[0].received <= now()
+    assert endpoint.log.batches[0].sender == "127.0.0.1"
+    assert at <= endpoint.log.batches[0].received <= now()
 
 
 # --- negotiation ----------------------------------------------------------------------------------
@@ -110,12 +113,12 @@ async def test_what_came_is_counted(door: Door) -> None:
     ],
 )
 async def test_the_content_type_says_the_version(
-    door: Door, content_type: str, written: int
+    endpoint: Endpoint, content_type: str, written: int
 ) -> None:
     version = rw.V2 if written else rw.V1
-    answer = await door.post(request_of(version, *good()), version, Content_Type=content_type)
-    assert answer.status == 204
-    assert len([name for name in WRITTEN if name in answer.headers]) == written
+    response = await endpoint.post(request_of(version, *good()), version, Content_Type=content_type)
+    assert response.status == 204
+    assert len([name for name in WRITTEN if name in response.headers]) == written
 
 
 @pytest.mark.parametrize(
@@ -132,18 +135,18 @@ async def test_the_content_type_says_the_version(
     ids=str,
 )
 async def test_another_type_or_encoding_is_415_so_that_the_sender_can_fall_back(
-    door: Door, headers: dict[str, str]
+    endpoint: Endpoint, headers: dict[str, str]
 ) -> None:
-    answer = await door.post(rw.request_v1(*good()), **headers)
-    assert answer.status == 415
-    assert (await answer.text()).count("\n") == 1
-    assert door.log.batches == []
-    assert await door.put_aside() == []
+    response = await endpoint.post(rw.request_v1(*good()), **headers)
+    assert response.status == 415
+    assert (await response.text()).count("\n") == 1
+    assert endpoint.log.batches == []
+    assert await endpoint.put_aside() == []
 
 
-async def test_only_post_writes(door: Door) -> None:
-    answer = await door.client.get(WRITE_PATH)
-    assert answer.status == 405
+async def test_only_post_writes(endpoint: Endpoint) -> None:
+    response = await endpoint.client.get(WRITE_PATH)
+    assert response.status == 405
 
 
 # --- what can never succeed -----------------------------------------------------------------------
@@ -163,63 +166,65 @@ HOSTILE: Final = {
 
 @both
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
-async def test_what_is_no_request_is_400_with_a_reason_and_is_put_aside(
-    door: Door, body: bytes, version: str
+async def test_an_invalid_request_is_400_with_a_reason_and_is_quarantined(
+    endpoint: Endpoint, body: bytes, version: str
 ) -> None:
-    answer = await door.post_body(body, version)
-    reason = (await answer.text()).strip()
-    assert answer.status == 400
+    response = await endpoint.post_body(body, version)
+    reason = (await response.text()).strip()
+    assert response.status == 400
     assert reason
     assert "\n" not in reason
-    assert door.log.batches == []
+    assert endpoint.log.batches == []
     if version == rw.V2:
-        assert [answer.headers[name] for name in WRITTEN] == ["0", "0", "0"]
-    ((facts, kept),) = await door.put_aside()
+        assert [response.headers[name] for name in WRITTEN] == ["0", "0", "0"]
+    ((facts, kept),) = await endpoint.put_aside()
     assert (facts["reason"], facts["sender"], facts["bytes"]) == (reason, "127.0.0.1", len(body))
     assert kept == body
-    assert await door.metric("requests_total", code="400") == 1
+    assert await endpoint.metric("requests_total", code="400") == 1
 
 
 @both
 async def test_a_bad_sample_among_good_ones_is_400_and_the_good_ones_are_kept(
-    door: Door, version: str
+    endpoint: Endpoint, version: str
 ) -> None:
     bad = rw.Series([("job", "nameless")], [rw.sample(1, now())])
-    answer = await door.post(request_of(version, *good(3), bad), version)
-    assert answer.status == 400
-    assert await answer.text() == 'refused 1 x no metric name (first: {job="nameless"})\n'
-    assert door.log.samples == 3
+    response = await endpoint.post(request_of(version, *good(3), bad), version)
+    assert response.status == 400
+    assert await response.text() == 'refused 1 x no metric name (first: {job="nameless"})\n'
+    assert endpoint.log.samples == 3
     if version == rw.V2:
-        assert [answer.headers[name] for name in WRITTEN] == ["3", "0", "0"]
-    assert len(await door.put_aside()) == 1
+        assert [response.headers[name] for name in WRITTEN] == ["3", "0", "0"]
+    assert len(await endpoint.put_aside()) == 1
 
 
 @both
-async def test_a_body_over_the_limit_is_400_and_not_read(door: Door, version: str) -> None:
-    answer = await door.post_body(bytes(LIMITS.body + 1), version)
-    assert answer.status == 400
-    assert await answer.text() == f"the body is larger than {LIMITS.body} bytes\n"
+async def test_a_body_over_the_limit_is_400_and_not_read(endpoint: Endpoint, version: str) -> None:
+    response = await endpoint.post_body(bytes(LIMITS.body + 1), version)
+    assert response.status == 400
+    assert await response.text() == f"the body is larger than {LIMITS.body} bytes\n"
 
 
-async def test_a_body_over_the_limit_that_hides_its_size_is_400_too(door: Door) -> None:
-    async def pieces() -> AsyncIterator[bytes]:
+async def test_a_body_over_the_limit_that_hides_its_size_is_400_too(endpoint: Endpoint) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
         for _ in range(60):
             yield bytes(1000)
 
-    answer = await door.client.post(WRITE_PATH, data=pieces(), headers=rw.headers())
-    assert answer.status == 400
+    response = await endpoint.client.post(WRITE_PATH, data=chunks(), headers=rw.headers())
+    assert response.status == 400
 
 
 async def test_a_request_with_a_million_labels_is_400_in_bounded_memory(tmp_path: Path) -> None:
     label = rw.length(1, rw.label(("a", "")))
     million = rw.length(1, label * 1_000_000 + rw.length(2, rw.sample(1, now()).encoded()))
     decoder = Decoder(Limits(), "", SeriesTable())
-    receiver = Receiver(decoder, MemoryLog(), Limits(), Quarantine(tmp_path, 0), Tally())
-    app = make_app(receiver, SelfMetrics(tuple), Tally(), 1 << 24, lambda: "", lambda: "")
+    receiver = Receiver(decoder, MemoryLog(), Limits(), Quarantine(tmp_path, 0), ReceiverCounters())
+    app = make_app(
+        receiver, SelfMetrics(tuple), ReceiverCounters(), 1 << 24, lambda: "", lambda: ""
+    )
     async with TestClient(TestServer(app)) as client:
-        answer = await client.post(WRITE_PATH, data=rw.compressed(million), headers=rw.headers())
-        assert answer.status == 400
-        assert "more than 128 labels" in await answer.text()
+        response = await client.post(WRITE_PATH, data=rw.compressed(million), headers=rw.headers())
+        assert response.status == 400
+        assert "more than 128 labels" in await response.text()
 
 
 # --- our own trouble: always 503, never 429 -------------------------------------------------------
@@ -227,127 +232,133 @@ async def test_a_request_with_a_million_labels_is_400_in_bounded_memory(tmp_path
 
 @both
 @pytest.mark.parametrize("error", [WalUnavailableError("no space left"), ValueError("a mistake")])
-async def test_trouble_with_the_log_is_503_and_comes_again(
-    door: Door, version: str, error: Exception
+async def test_an_unavailable_log_is_503(
+    endpoint: Endpoint, version: str, error: Exception
 ) -> None:
-    door.log.error = error
+    endpoint.log.error = error
     message = request_of(version, *good(2))
-    answer = await door.post(message, version)
-    assert answer.status == 503
-    assert int(answer.headers["Retry-After"]) > 0
+    response = await endpoint.post(message, version)
+    assert response.status == 503
+    assert int(response.headers["Retry-After"]) > 0
     if version == rw.V2:
-        assert [answer.headers[name] for name in WRITTEN] == ["0", "0", "0"]
-    assert await door.metric("samples_total") == 0
-    door.log.error = None
-    assert (await door.post(message, version)).status == 204
-    assert door.log.samples == 2
+        assert [response.headers[name] for name in WRITTEN] == ["0", "0", "0"]
+    assert await endpoint.metric("samples_total") == 0
+    endpoint.log.error = None
+    assert (await endpoint.post(message, version)).status == 204
+    assert endpoint.log.samples == 2
 
 
-async def test_metadata_that_could_not_be_stored_is_taken_when_it_comes_again(door: Door) -> None:
+async def test_metadata_that_could_not_be_stored_is_taken_when_it_comes_again(
+    endpoint: Endpoint,
+) -> None:
     metadata = [rw.Metadata(family="up", type=2, help="Whether it is up.")]
     message = rw.request_v1(metadata=metadata)
-    door.log.error = WalUnavailableError("no space left")
-    assert (await door.post(message)).status == 503
-    door.log.error = None
-    assert (await door.post(message)).status == 204
-    (batch,) = door.log.batches
+    endpoint.log.error = WalUnavailableError("no space left")
+    assert (await endpoint.post(message)).status == 503
+    endpoint.log.error = None
+    assert (await endpoint.post(message)).status == 204
+    (batch,) = endpoint.log.batches
     assert [each.data for each in batch.opaque] == [metadata[0].encoded_v1()]
 
 
 async def test_more_than_may_wait_together_is_503(tmp_path: Path) -> None:
     log, limits = MemoryLog(), Limits(body=700_000, waiting=1 << 20)
     decoder = Decoder(limits, "", SeriesTable())
-    receiver = Receiver(decoder, log, limits, Quarantine(tmp_path, 0), Tally())
-    app = make_app(receiver, SelfMetrics(tuple), Tally(), limits.body, lambda: "", lambda: "")
+    receiver = Receiver(decoder, log, limits, Quarantine(tmp_path, 0), ReceiverCounters())
+    app = make_app(
+        receiver, SelfMetrics(tuple), ReceiverCounters(), limits.body, lambda: "", lambda: ""
+    )
     body = rw.compressed(rw.request_v1(*good()))
 
-    async def pieces() -> AsyncIterator[bytes]:
-        yield body  # its size is not told, so it may become as large as any
+    async def chunks() -> AsyncIterator[bytes]:
+        yield body  # without a Content-Length
 
     async with TestClient(TestServer(app)) as client:
-        first = asyncio.create_task(client.post(WRITE_PATH, data=pieces(), headers=rw.headers()))
-        await log.asked.wait()
-        second = await client.post(WRITE_PATH, data=pieces(), headers=rw.headers())
+        first = asyncio.create_task(client.post(WRITE_PATH, data=chunks(), headers=rw.headers()))
+        await log.appending.wait()
+        second = await client.post(WRITE_PATH, data=chunks(), headers=rw.headers())
         assert second.status == 503
         log.gate.set()
         assert (await first).status == 204
-        third = await client.post(WRITE_PATH, data=pieces(), headers=rw.headers())
+        third = await client.post(WRITE_PATH, data=chunks(), headers=rw.headers())
         assert third.status == 204
 
 
-async def test_who_comes_while_it_stops_is_sent_away_and_comes_again(door: Door) -> None:
-    door.receiver.stopping = True
-    assert (await door.post(rw.request_v1(*good()))).status == 503
-    assert (await door.client.get("/-/ready")).status == 503
+async def test_requests_during_shutdown_get_503(endpoint: Endpoint) -> None:
+    endpoint.receiver.stopping = True
+    assert (await endpoint.post(rw.request_v1(*good()))).status == 503
+    assert (await endpoint.client.get("/-/ready")).status == 503
 
 
 # --- what was not taken in is counted by its reason -----------------------------------------------
 
 
-async def counted(door: Door, name: str) -> dict[str, float]:
+async def counted(endpoint: Endpoint, name: str) -> dict[str, float]:
     """By reason, those that happened."""
-    text = await (await door.client.get("/metrics")).text()
+    text = await (await endpoint.client.get("/metrics")).text()
     found = re.findall(rf'streamgauge_archive_{name}{{reason="(.*)"}} (\S+)', text)
     return {reason: float(count) for reason, count in found if float(count)}
 
 
-async def test_refused_requests_are_counted_by_their_reason(door: Door) -> None:
+async def test_refused_requests_are_counted_by_their_reason(endpoint: Endpoint) -> None:
     nameless = rw.Series([("job", "x")], [rw.sample(1, now())] * 2)
     late = rw.series("up", rw.sample(1, now() + 10**9))
-    await door.post_body(bytes(LIMITS.body + 1))
-    await door.post_body(b"no snappy")
-    await door.post_body(b"no snappy")
-    await door.post(rw.request_v1(*good(), nameless, late))
-    await door.post(rw.request_v1(nameless))
-    await door.post(rw.request_v1(*good()), Content_Encoding="gzip")
+    await endpoint.post_body(bytes(LIMITS.body + 1))
+    await endpoint.post_body(b"no snappy")
+    await endpoint.post_body(b"no snappy")
+    await endpoint.post(rw.request_v1(*good(), nameless, late))
+    await endpoint.post(rw.request_v1(nameless))
+    await endpoint.post(rw.request_v1(*good()), Content_Encoding="gzip")
     expected = {"size": 1, "malformed": 2, "parts": 2, "encoding": 1}
-    assert await counted(door, "refused_requests_total") == expected
+    assert await counted(endpoint, "refused_requests_total") == expected
     rules = {"no metric name": 4, "a time too far in the future": 1}
-    assert await counted(door, "refused_samples_total") == rules
-    assert await counted(door, "deferred_requests_total") == {}
+    assert await counted(endpoint, "refused_samples_total") == rules
+    assert await counted(endpoint, "deferred_requests_total") == {}
 
 
-async def test_requests_that_are_to_come_again_are_counted_by_their_reason(door: Door) -> None:
-    for door.log.error in (WalUnavailableError("no space left"), ValueError("a mistake")):
-        await door.post(rw.request_v1(*good()))
-    assert door.receiver.hold(LIMITS.body)
-    taken = [door.receiver.hold(LIMITS.body) for _ in range(30)].count(True) + 1
-    await door.post_body(bytes(LIMITS.body))
+async def test_deferred_requests_are_counted_by_their_reason(endpoint: Endpoint) -> None:
+    for endpoint.log.error in (WalUnavailableError("no space left"), ValueError("a mistake")):
+        await endpoint.post(rw.request_v1(*good()))
+    assert endpoint.receiver.hold(LIMITS.body)
+    taken = [endpoint.receiver.hold(LIMITS.body) for _ in range(30)].count(True) + 1
+    await endpoint.post_body(bytes(LIMITS.body))
     for _ in range(taken):
-        door.receiver.release(LIMITS.body)
-    door.receiver.stopping = True
-    await door.post(rw.request_v1(*good()))
+        endpoint.receiver.release(LIMITS.body)
+    endpoint.receiver.stopping = True
+    await endpoint.post(rw.request_v1(*good()))
     expected = {"disk": 1, "fault": 1, "busy": 1, "stopping": 1}
-    assert await counted(door, "deferred_requests_total") == expected
+    assert await counted(endpoint, "deferred_requests_total") == expected
 
 
-async def test_a_body_that_does_not_arrive_is_put_off_and_counted(
-    door: Door, monkeypatch: pytest.MonkeyPatch
+async def test_a_body_that_does_not_arrive_is_deferred_and_counted(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("archive.ingest.receiver.BODY_SECONDS", 0.0)
+    monkeypatch.setattr("archive.http.write_endpoint.BODY_SECONDS", 0.0)
     gate = asyncio.Event()
 
-    async def pieces() -> AsyncIterator[bytes]:
+    async def chunks() -> AsyncIterator[bytes]:
         yield b"a"
         await gate.wait()
 
-    asked = door.client.post(WRITE_PATH, data=pieces(), headers=rw.headers())
-    answer = await asked
+    appending = endpoint.client.post(WRITE_PATH, data=chunks(), headers=rw.headers())
+    response = await appending
     gate.set()
-    assert answer.status == 503
-    assert await counted(door, "deferred_requests_total") == {"slow": 1}
+    assert response.status == 503
+    assert await counted(endpoint, "deferred_requests_total") == {"slow": 1}
 
 
-async def test_histograms_and_exemplars_are_counted_when_they_are_durable(door: Door) -> None:
+async def test_histograms_and_exemplars_are_counted_when_they_are_durable(
+    endpoint: Endpoint,
+) -> None:
     exemplars = [rw.Exemplar(now(), 1, [("trace_id", "a")])] * 2
     series = rw.Series([("__name__", "h")], histograms=[rw.Histogram(now())], exemplars=exemplars)
-    door.log.error = WalUnavailableError("no space left")
-    await door.post(rw.request_v2(series), rw.V2)
-    assert await door.metric("histograms_total") == 0
-    door.log.error = None
-    await door.post(rw.request_v2(series), rw.V2)
-    assert await door.metric("histograms_total") == 1
-    assert await door.metric("exemplars_total") == 2
+    endpoint.log.error = WalUnavailableError("no space left")
+    await endpoint.post(rw.request_v2(series), rw.V2)
+    assert await endpoint.metric("histograms_total") == 0
+    endpoint.log.error = None
+    await endpoint.post(rw.request_v2(series), rw.V2)
+    assert await endpoint.metric("histograms_total") == 1
+    assert await endpoint.metric("exemplars_total") == 2
 
 
 async def test_no_time_beyond_the_last_day_is_taken_however_far_the_future_may_be(
@@ -355,34 +366,43 @@ async def test_no_time_beyond_the_last_day_is_taken_however_far_the_future_may_b
 ) -> None:
     ages = 9_000 * 366 * 86_400.0
     last = 253_370_764_799_999
-    async with open_door(tmp_path, Limits(future=ages)) as door:
+    async with open_endpoint(tmp_path, Limits(future=ages)) as endpoint:
         for version in (rw.V1, rw.V2):
             series = [
                 rw.series("up", rw.sample(1, last)),
                 rw.series("down", rw.sample(1, last + 1)),
             ]
-            answer = await door.post(request_of(version, *series), version)
-            assert answer.status == 400
-            assert "1 x a time too far in the future (first: down{})" in await answer.text()
-        assert [batch.times.tolist() for batch in door.log.batches] == [[last], [last]]
+            response = await endpoint.post(request_of(version, *series), version)
+            assert response.status == 400
+            assert "1 x a time too far in the future (first: down{})" in await response.text()
+        assert [batch.times.tolist() for batch in endpoint.log.batches] == [[last], [last]]
 
 
 # --- the other pages ------------------------------------------------------------------------------
 
 
-async def test_the_process_says_how_it_is(door: Door) -> None:
-    assert (await door.client.get("/-/healthy")).status == 200
-    assert (await door.client.get("/-/ready")).status == 200
-    index = await door.client.get("/")
+async def test_the_process_says_how_it_is(endpoint: Endpoint) -> None:
+    assert (await endpoint.client.get("/-/healthy")).status == 200
+    assert (await endpoint.client.get("/-/ready")).status == 200
+    index = await endpoint.client.get("/")
     assert WRITE_PATH in await index.text()
 
 
-async def test_trouble_is_told_by_ready_and_by_healthy(tmp_path: Path) -> None:
+async def test_trouble_is_reported_by_ready_and_by_healthy(tmp_path: Path) -> None:
     receiver = Receiver(
-        Decoder(LIMITS, "", SeriesTable()), MemoryLog(), LIMITS, Quarantine(tmp_path, 0), Tally()
+        Decoder(LIMITS, "", SeriesTable()),
+        MemoryLog(),
+        LIMITS,
+        Quarantine(tmp_path, 0),
+        ReceiverCounters(),
     )
     app = make_app(
-        receiver, SelfMetrics(tuple), Tally(), 9, lambda: "the disk is full", lambda: "no more work"
+        receiver,
+        SelfMetrics(tuple),
+        ReceiverCounters(),
+        9,
+        lambda: "the disk is full",
+        lambda: "no more work",
     )
     async with TestClient(TestServer(app)) as client:
         ready, healthy = await client.get("/-/ready"), await client.get("/-/healthy")
@@ -392,14 +412,14 @@ async def test_trouble_is_told_by_ready_and_by_healthy(tmp_path: Path) -> None:
 
 def test_each_kind_of_trouble_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     clock = 0.0
-    log = MinuteLog(logging.getLogger("test"), lambda: clock)
+    log = RateLimitedLog(logging.getLogger("test"), lambda: clock)
     for clock in (0.0, 10.0, 59.0, 61.0):
         for sender in ("eu", "us"):
-            log.say((sender, "size"), logging.WARNING, f"refused at {clock:.0f}", sender=sender)
-    said = [record.message for record in caplog.records]
-    assert said == ["refused at 0", "refused at 0", "refused at 61", "refused at 61"]
-    for turn in range(500):
-        log.say(turn, logging.WARNING, "another")
+            log.log((sender, "size"), logging.WARNING, f"refused at {clock:.0f}", sender=sender)
+    output = [record.message for record in caplog.records]
+    assert output == ["refused at 0", "refused at 0", "refused at 61", "refused at 61"]
+    for repeat in range(500):
+        log.log(repeat, logging.WARNING, "another")
     assert len(caplog.records) < 110
 
 
@@ -408,25 +428,25 @@ def test_each_kind_of_trouble_is_logged_once_a_minute(caplog: pytest.LogCaptureF
 
 def test_the_quarantine_is_bounded_and_the_oldest_go_first(tmp_path: Path) -> None:
     quarantine = Quarantine(tmp_path, 5_000)
-    for turn in range(20):
-        assert quarantine.put(bytes([turn]) * 1_000, 1_794_800_000_000 + turn, {"reason": "x"})
+    for repeat in range(20):
+        assert quarantine.put(bytes([repeat]) * 1_000, 1_794_800_000_000 + repeat, {"reason": "x"})
     bodies = [path.read_bytes() for path in sorted(tmp_path.glob("*.snappy"))]
     assert [body[0] for body in bodies] == [16, 17, 18, 19]
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 5_000
     assert quarantine.kept == 20
 
 
-def test_a_request_larger_than_the_quarantine_is_not_put_aside(tmp_path: Path) -> None:
+def test_a_request_larger_than_the_quarantine_is_not_kept(tmp_path: Path) -> None:
     quarantine = Quarantine(tmp_path / "none", 100)
     assert not quarantine.put(bytes(101), 0, {})
     assert not (tmp_path / "none").exists()
 
 
-def test_a_quarantine_that_cannot_be_written_is_told_once_and_costs_nothing(
+def test_a_quarantine_that_cannot_be_written_is_reported_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_text("")
     quarantine = Quarantine(tmp_path / "file", 100)
     assert not quarantine.put(b"a", 0, {})
     assert not quarantine.put(b"b", 0, {})
-    assert [record.message for record in caplog.records] == ["a refused request is not kept"]
+    assert [record.message for record in caplog.records] == ["cannot keep a refused request"]

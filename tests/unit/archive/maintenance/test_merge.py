@@ -80,7 +80,7 @@ def test_ranges_one_after_the_other_give_the_whole(
 
 @unhurried
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=30), st.integers(1, 60))
-def test_portions_cover_all_ranks_and_keep_to_the_limit(counts: list[int], limit: int) -> None:
+def test_batches_cover_all_ranks_and_keep_to_the_limit(counts: list[int], limit: int) -> None:
     ranks = np.arange(len(counts), dtype=np.int64)[::-1].copy()
     bounds = _bounds(np.array(counts, np.int64), ranks, limit)
     assert bounds[0] == -1

@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archive.maintenance.retention import doomed_days, without_days
+from archive.maintenance.retention import expired_days, without_days
 from archive.maintenance.vacuum import delete_retired, delete_unnamed, unnamed_files
 from archive.settings.publishing import RetentionSettings
 from archive.tables.manifest import DayEntry, FileEntry, Manifest, Retired
@@ -33,25 +33,25 @@ def days_later(count: float) -> int:
     return START + round(count * DAY_MS)
 
 
-def test_nothing_is_deleted_unless_told_to() -> None:
-    assert doomed_days(archive([5] * 9), RetentionSettings(), days_later(999), DELAY) == []
+def test_nothing_is_deleted_by_default() -> None:
+    assert expired_days(archive([5] * 9), RetentionSettings(), days_later(999), DELAY) == []
 
 
 def test_a_day_goes_when_its_end_is_old_enough() -> None:
     settings = RetentionSettings(age=2 * DAY)
     manifest = archive([1, 1, 1])
-    assert doomed_days(manifest, settings, days_later(3), DELAY) == []
-    assert doomed_days(manifest, settings, days_later(3) + 1, DELAY) == ["2026-09-28"]
+    assert expired_days(manifest, settings, days_later(3), DELAY) == []
+    assert expired_days(manifest, settings, days_later(3) + 1, DELAY) == ["2026-09-28"]
 
 
 def test_the_newest_day_stays_however_old_it_is() -> None:
     settings = RetentionSettings(age=DAY, size=1)
-    assert doomed_days(archive([9, 9]), settings, days_later(999), DELAY) == ["2026-09-28"]
+    assert expired_days(archive([9, 9]), settings, days_later(999), DELAY) == ["2026-09-28"]
 
 
 def test_the_oldest_days_go_until_the_rest_fits() -> None:
     settings = RetentionSettings(size=25)
-    doomed = doomed_days(archive([10, 10, 10, 10]), settings, days_later(9), DELAY)
+    doomed = expired_days(archive([10, 10, 10, 10]), settings, days_later(9), DELAY)
     assert doomed == ["2026-09-28", "2026-09-29"]
 
 
@@ -59,8 +59,8 @@ def test_an_open_day_is_not_touched() -> None:
     """Today is not the newest when a sender's clock is ahead."""
     manifest = archive([10, 10, 10])
     settings = RetentionSettings(size=1)
-    assert doomed_days(manifest, settings, days_later(1) + DELAY - 1, DELAY) == []
-    assert doomed_days(manifest, settings, days_later(1) + DELAY, DELAY) == ["2026-09-28"]
+    assert expired_days(manifest, settings, days_later(1) + DELAY - 1, DELAY) == []
+    assert expired_days(manifest, settings, days_later(1) + DELAY, DELAY) == ["2026-09-28"]
 
 
 @unhurried
@@ -75,9 +75,9 @@ def test_retention_is_idempotent_and_keeps_the_newest(
 ) -> None:
     settings = RetentionSettings(age=None if age is None else age * DAY, size=size)
     manifest, now = archive(sizes), days_later(later)
-    doomed = doomed_days(manifest, settings, now, DELAY)
+    doomed = expired_days(manifest, settings, now, DELAY)
     kept = without_days(manifest, doomed, now)
-    assert doomed_days(kept, settings, now, DELAY) == []
+    assert expired_days(kept, settings, now, DELAY) == []
     assert set(kept.days) | set(doomed) == set(manifest.days)
     if sizes:
         assert max(manifest.days) in kept.days

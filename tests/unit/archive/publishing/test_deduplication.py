@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archive.publishing.deduplication import fold_hour
+from archive.publishing.deduplication import deduplicate_hour
 from archive.publishing.replica_selection import GAP_INTERVALS
 from archive.tables.sample_columns import Samples
 
@@ -32,9 +32,9 @@ def samples_of(rows: list[Row]) -> Samples:
     )
 
 
-def folded(rows: list[Row]) -> list[Row]:
+def deduplicated(rows: list[Row]) -> list[Row]:
     samples = samples_of(rows)
-    found = fold_hour(samples, np.arange(4)).samples
+    found = deduplicate_hour(samples, np.arange(4)).samples
     columns = (found.series, found.replica, found.times - HOUR, found.bits)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
@@ -45,16 +45,18 @@ def plain(rows: list[Row]) -> list[Row]:
         last.setdefault((series, replica), {})[offset] = bits
     kept: list[Row] = []
     for series in sorted({series for series, _ in last}):
-        told = {replica: told for (each, replica), told in last.items() if each == series}
-        order = sorted(told, key=lambda replica: (-len(told[replica]), replica))
-        times = sorted(told[order[0]])
+        reported = {
+            replica: reported for (each, replica), reported in last.items() if each == series
+        }
+        order = sorted(reported, key=lambda replica: (-len(reported[replica]), replica))
+        times = sorted(reported[order[0]])
         gaps = [b - a for a, b in pairwise(times)]
         reach = statistics.median(gaps) * GAP_INTERVALS if gaps else 0
-        chosen = dict(told[order[0]])
+        chosen = dict(reported[order[0]])
         for replica in order[1:]:
             fill = {
                 time: bits
-                for time, bits in told[replica].items()
+                for time, bits in reported[replica].items()
                 if all(abs(time - other) > reach for other in chosen)
             }
             chosen.update(fill)
@@ -64,15 +66,15 @@ def plain(rows: list[Row]) -> list[Row]:
 
 @unhurried
 @given(st.lists(rows_of, max_size=60))
-def test_folding_is_what_plain_python_says(rows: list[Row]) -> None:
-    assert folded(rows) == plain(rows)
+def test_deduplication_agrees_with_plain_python(rows: list[Row]) -> None:
+    assert deduplicated(rows) == plain(rows)
 
 
 @unhurried
 @given(st.lists(rows_of, max_size=60))
-def test_everything_left_out_is_counted_once(rows: list[Row]) -> None:
+def test_everything_dropped_is_counted_once(rows: list[Row]) -> None:
     samples = samples_of(rows)
-    found = fold_hour(samples, np.arange(4))
+    found = deduplicate_hour(samples, np.arange(4))
     left = found.repeated + found.conflicting + found.other_replica
     assert len(found.samples) + left == len(rows)
 
@@ -80,20 +82,20 @@ def test_everything_left_out_is_counted_once(rows: list[Row]) -> None:
 @unhurried
 @given(st.lists(rows_of.map(lambda row: (row[0], 0, *row[2:])), max_size=60))
 def test_without_replicas_no_time_is_lost(rows: list[Row]) -> None:
-    found = folded(rows)
+    found = deduplicated(rows)
     assert {(row[0], row[2]) for row in found} == {(row[0], row[2]) for row in rows}
 
 
 @unhurried
 @given(st.lists(rows_of, max_size=60))
-def test_folding_again_changes_nothing(rows: list[Row]) -> None:
-    once = folded(rows)
-    assert folded(once) == once
+def test_deduplicating_again_changes_nothing(rows: list[Row]) -> None:
+    once = deduplicated(rows)
+    assert deduplicated(once) == once
 
 
-def test_conflicts_and_repetitions_are_told_apart() -> None:
+def test_conflicts_and_repetitions_are_distinguished() -> None:
     samples = samples_of([(0, 0, 5, 1), (0, 0, 5, 1), (0, 0, 5, 2), (0, 0, 6, 7)])
-    found = fold_hour(samples, np.arange(4))
+    found = deduplicate_hour(samples, np.arange(4))
     assert (found.repeated, found.conflicting) == (1, 1)
     assert found.samples.bits.tolist() == [2, 7]
 
@@ -101,7 +103,7 @@ def test_conflicts_and_repetitions_are_told_apart() -> None:
 def test_a_replica_that_was_down_is_filled_by_the_other() -> None:
     first = [(0, 1, minute * 60_000, 1) for minute in range(60) if not 20 <= minute < 40]
     second = [(0, 2, minute * 60_000 + 9_000, 2) for minute in range(15, 45)]
-    found = folded([*first, *second])
+    found = deduplicated([*first, *second])
     filled = [row[2] // 60_000 for row in found if row[3] == 2]
     assert filled == list(range(21, 39))  # where the first has nothing near
     assert {row[1] for row in found} == {1}

@@ -1,4 +1,4 @@
-"""Requests made to mislead whoever looks only at lengths: known labels, plain sizes, other content."""
+"""Requests crafted to mislead length checks: known labels, plain sizes, other content."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 from support.remote_write import messages as rw
-from support.remote_write.decoded import Handler
+from support.remote_write.decoded import DecoderHarness
 
 from archive.remote_write.decoder import Version
 
@@ -54,14 +54,14 @@ def message_of(version: Version, sample: bytes, behind: bytes = b"") -> bytes:
 
 
 def check(version: Version, message: bytes) -> None:
-    desk = Handler()
+    harness = DecoderHarness()
     plain = VALUE + b"\x10" + TIME
     for known in (plain, b"\x10" + TIME, plain + b"\x18" + TIME):
-        desk.outcome(version, rw.compressed(message_of(version, known)), NOW)
+        harness.outcome(version, rw.compressed(message_of(version, known)), NOW)
     for _ in range(2):
-        expected = desk.slow_outcome(version, message, NOW)
-        desk.decoder.forget_metadata()
-        assert desk.outcome(version, rw.compressed(message), NOW) == expected
+        expected = harness.slow_outcome(version, message, NOW)
+        harness.decoder.forget_metadata()
+        assert harness.outcome(version, rw.compressed(message), NOW) == expected
 
 
 @both

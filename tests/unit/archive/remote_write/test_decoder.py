@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 from support.remote_write import messages as rw
-from support.remote_write.decoded import Handler, rows_of, things_of
+from support.remote_write.decoded import DecoderHarness, rows_of, things_of
 
 from archive.remote_write.decoder import Version
 from archive.remote_write.protobuf import MalformedError
@@ -33,19 +33,23 @@ ENCODERS: Final[dict[Version, Encode]] = {Version.V1: rw.request_v1, Version.V2:
 both = pytest.mark.parametrize("version", list(Version), ids=lambda version: version.value)
 
 
-def decode(desk: Handler, version: Version, *series: rw.Series, now: int = NOW) -> Decoded:
-    return desk.decode(version, rw.compressed(ENCODERS[version](*series)), now)
+def decode(
+    harness: DecoderHarness, version: Version, *series: rw.Series, now: int = NOW
+) -> Decoded:
+    return harness.decode(version, rw.compressed(ENCODERS[version](*series)), now)
 
 
-def twice(version: Version, *series: rw.Series) -> tuple[Handler, Decoded]:
+def twice(version: Version, *series: rw.Series) -> tuple[DecoderHarness, Decoded]:
     """The second time most of it is known, and read by another way."""
-    desk = Handler()
-    first = decode(desk, version, *series)
-    second = decode(desk, version, *series)
-    assert sorted(rows_of(first.batch, desk.table)) == sorted(rows_of(second.batch, desk.table))
+    harness = DecoderHarness()
+    first = decode(harness, version, *series)
+    second = decode(harness, version, *series)
+    assert sorted(rows_of(first.batch, harness.table)) == sorted(
+        rows_of(second.batch, harness.table)
+    )
     assert first.written == second.written
     assert first.refusals == second.refusals
-    return desk, second
+    return harness, second
 
 
 def times_and_bits(decoded: Decoded) -> list[tuple[int, int]]:
@@ -84,29 +88,30 @@ def test_several_samples_of_a_series_are_all_taken(version: Version) -> None:
 @both
 def test_a_request_changes_and_is_still_read_right(version: Version) -> None:
     """Values become zero and back, series come, go and change places between known ones."""
-    desk = Handler()
+    harness = DecoderHarness()
     names = [f"metric_{place}" for place in range(40)]
-    for turn in range(12):
-        order = names[turn % 5 :: 2] + names[: turn * 3]
+    for repeat in range(12):
+        order = names[repeat % 5 :: 2] + names[: repeat * 3]
         series = [
-            rw.series(name, rw.sample((place + turn) % 3, NOW + turn))
+            rw.series(name, rw.sample((place + repeat) % 3, NOW + repeat))
             for place, name in enumerate(order)
         ]
-        decoded = decode(desk, version, *series)
+        decoded = decode(harness, version, *series)
         expected = [
-            (name, NOW + turn, rw.bits_of((place + turn) % 3)) for place, name in enumerate(order)
+            (name, NOW + repeat, rw.bits_of((place + repeat) % 3))
+            for place, name in enumerate(order)
         ]
-        found = [(row[0][0][1], row[2], row[3]) for row in rows_of(decoded.batch, desk.table)]
+        found = [(row[0][0][1], row[2], row[3]) for row in rows_of(decoded.batch, harness.table)]
         assert sorted(found) == sorted(expected)
 
 
 @pytest.mark.parametrize("size", [*range(95, 125), *range(16_340, 16_380)])
 def test_label_sets_of_every_length_around_a_longer_header_are_read(size: int) -> None:
     """One byte more or less of labels moves the length of the series over 127 or 16,383."""
-    desk = Handler()
+    harness = DecoderHarness()
     for value in (1.0, 0.0, 0.0, 2.0, 0.0, 3.0, 3.0):
         series = rw.series("m", rw.sample(value, NOW), long="x" * size)
-        decoded = decode(desk, Version.V1, series, rw.series("n", rw.sample(4, NOW)))
+        decoded = decode(harness, Version.V1, series, rw.series("n", rw.sample(4, NOW)))
         assert times_and_bits(decoded) == [(NOW, rw.bits_of(value)), (NOW, rw.bits_of(4))]
 
 
@@ -119,9 +124,9 @@ def test_labels_in_any_order_are_one_series(version: Version) -> None:
     series = [
         rw.Series(labels, [rw.sample(1, NOW)]) for labels in (pairs, pairs[::-1], sorted(pairs))
     ]
-    desk, decoded = twice(version, *series)
+    harness, decoded = twice(version, *series)
     assert len(set(decoded.batch.series.tolist())) == 1
-    known = desk.table.definition(int(decoded.batch.series[0]))
+    known = harness.table.definition(int(decoded.batch.series[0]))
     assert known.labels == (("__name__", "up"), ("instance", "b"), ("job", "a"))
     assert known.replica == ""
 
@@ -136,8 +141,8 @@ def test_a_label_without_a_value_is_no_label(version: Version) -> None:
 @both
 def test_the_replica_label_leaves_the_identity(version: Version) -> None:
     series = [rw.series("up", rw.sample(1, NOW), job="a", __replica__=name) for name in "ab"]
-    desk, decoded = twice(version, *series)
-    first, second = (desk.table.definition(number) for number in decoded.batch.series.tolist())
+    harness, decoded = twice(version, *series)
+    first, second = (harness.table.definition(number) for number in decoded.batch.series.tolist())
     assert first.labels == second.labels == (("__name__", "up"), ("job", "a"))
     assert (first.replica, second.replica) == ("a", "b")
 
@@ -145,8 +150,8 @@ def test_the_replica_label_leaves_the_identity(version: Version) -> None:
 @both
 def test_names_beyond_the_old_alphabet_are_taken(version: Version) -> None:
     labels = [("__name__", "resource cpu.usage"), ("job.name", "a\nb"), ("région", "🌍")]
-    desk, decoded = twice(version, rw.Series(labels, [rw.sample(1, NOW)]))
-    assert desk.table.definition(int(decoded.batch.series[0])).labels == tuple(sorted(labels))
+    harness, decoded = twice(version, rw.Series(labels, [rw.sample(1, NOW)]))
+    assert harness.table.definition(int(decoded.batch.series[0])).labels == tuple(sorted(labels))
 
 
 # --- refusals: the series alone, never the rest ---------------------------------------------------
@@ -174,8 +179,8 @@ def test_a_bad_series_is_refused_and_the_good_ones_are_kept(
     version: Version, bad: rw.Series
 ) -> None:
     also_good = replace(GOOD, labels=[("__name__", "also_good")])
-    desk, decoded = twice(version, GOOD, bad, also_good)
-    assert [row[0][0][1] for row in rows_of(decoded.batch, desk.table)] == ["good", "also_good"]
+    harness, decoded = twice(version, GOOD, bad, also_good)
+    assert [row[0][0][1] for row in rows_of(decoded.batch, harness.table)] == ["good", "also_good"]
     assert decoded.written.samples == 2
     assert sum(decoded.refusals.counts.values()) == 1
 
@@ -195,9 +200,9 @@ def test_a_label_that_is_not_utf_8_is_refused_and_the_rest_kept(version: Version
     good = rw.series("good", rw.sample(1, NOW))
     bad = rw.series("bad", rw.sample(1, NOW), job="QQQQ")
     message = ENCODERS[version](good, bad).replace(b"QQQQ", b"Q\xff\xfeQ")
-    desk = Handler()
+    harness = DecoderHarness()
     for _ in range(2):
-        decoded = desk.decode(version, rw.compressed(message), NOW)
+        decoded = harness.decode(version, rw.compressed(message), NOW)
         assert decoded.written.samples == 1
         assert list(decoded.refusals.counts) == ["a text that is not UTF-8"]
 
@@ -206,28 +211,28 @@ def test_a_label_that_is_not_utf_8_is_refused_and_the_rest_kept(version: Version
 def test_only_as_many_new_series_as_may_live_are_taken_and_the_known_go_on(
     version: Version,
 ) -> None:
-    desk = Handler(Limits(live_series=10))
-    assert decode(desk, version, *rw.many(10, {}, NOW)).written.samples == 10
-    crowd = rw.many(13, {}, NOW + 1)
-    decoded = decode(desk, version, *crowd, now=NOW + 20_000)
+    harness = DecoderHarness(Limits(live_series=10))
+    assert decode(harness, version, *rw.many(10, {}, NOW)).written.samples == 10
+    population = rw.many(13, {}, NOW + 1)
+    decoded = decode(harness, version, *population, now=NOW + 20_000)
     assert decoded.written.samples == 10
     assert decoded.refusals.counts == {"more than 10 live series (limits.live_series)": 3}
-    # Two hours later nobody is alive any more, so there is room for others.
+    # Two hours later no series is alive, so new ones are accepted.
     later = NOW + 3 * 3_600_000
     others = rw.many(10, {"zone": "new"}, later)
-    assert decode(desk, version, *others, now=later).written.samples == 10
+    assert decode(harness, version, *others, now=later).written.samples == 10
 
 
 @both
-def test_what_nobody_sends_any_more_is_forgotten_and_comes_back_the_same(version: Version) -> None:
-    desk = Handler()
-    first = decode(desk, version, *rw.many(50, {}, NOW))
+def test_idle_series_are_forgotten_and_come_back_the_same(version: Version) -> None:
+    harness = DecoderHarness()
+    first = decode(harness, version, *rw.many(50, {}, NOW))
     later = NOW + 3 * 3_600_000
-    decode(desk, version, *rw.many(5, {}, later), now=later)
-    assert desk.decoder.remembered == 50
-    assert desk.decoder.forget_unused(later) >= 45
-    assert desk.decoder.remembered <= 5
-    again = decode(desk, version, *rw.many(50, {}, later), now=later)
+    decode(harness, version, *rw.many(5, {}, later), now=later)
+    assert harness.decoder.remembered == 50
+    assert harness.decoder.forget_unused(later) >= 45
+    assert harness.decoder.remembered <= 5
+    again = decode(harness, version, *rw.many(50, {}, later), now=later)
     assert again.batch.series.tolist() == first.batch.series.tolist()
     assert again.batch.values.tolist() == first.batch.values.tolist()
 
@@ -237,7 +242,7 @@ def test_what_nobody_sends_any_more_is_forgotten_and_comes_back_the_same(version
 
 @both
 def test_an_empty_request_is_one_without_samples(version: Version) -> None:
-    decoded = Handler().decode(version, rw.compressed(b""), NOW)
+    decoded = DecoderHarness().decode(version, rw.compressed(b""), NOW)
     assert decoded.empty
     assert not decoded.refusals
 
@@ -248,13 +253,13 @@ def test_the_other_version_is_not_taken_for_an_empty_request(version: Version) -
     with pytest.raises(
         MalformedError, match=f"version {other.value}, announced as {version.value}"
     ):
-        Handler().decode(version, rw.compressed(ENCODERS[other](GOOD)), NOW)
+        DecoderHarness().decode(version, rw.compressed(ENCODERS[other](GOOD)), NOW)
 
 
 @both
 def test_a_field_of_a_later_version_is_skipped(version: Version) -> None:
     message = rw.length(99, b"new") + ENCODERS[version](GOOD) + rw.number(98, 7)
-    assert Handler().decode(version, rw.compressed(message), NOW).written.samples == 1
+    assert DecoderHarness().decode(version, rw.compressed(message), NOW).written.samples == 1
 
 
 @both
@@ -262,25 +267,25 @@ def test_a_field_of_a_later_version_is_skipped(version: Version) -> None:
 def test_more_series_or_samples_than_allowed_are_malformed(
     version: Version, limits: Limits
 ) -> None:
-    desk = Handler(limits)
+    harness = DecoderHarness(limits)
     for _ in range(2):
-        assert decode(desk, version, *rw.many(5, {}, NOW)).written.samples == 5
+        assert decode(harness, version, *rw.many(5, {}, NOW)).written.samples == 5
         with pytest.raises(MalformedError, match="holds more than 5"):
-            decode(desk, version, *rw.many(6, {}, NOW))
+            decode(harness, version, *rw.many(6, {}, NOW))
     with pytest.raises(MalformedError, match="holds more than 5"):
-        decode(desk, version, rw.series("up", *[rw.sample(1, NOW)] * 6), *rw.many(5, {}, NOW))
+        decode(harness, version, rw.series("up", *[rw.sample(1, NOW)] * 6), *rw.many(5, {}, NOW))
 
 
 @both
 def test_a_malformed_request_leaves_nothing_behind(version: Version) -> None:
-    desk = Handler()
-    decode(desk, version, GOOD)
-    known = len(desk.table), desk.decoder.remembered
+    harness = DecoderHarness()
+    decode(harness, version, GOOD)
+    known = len(harness.table), harness.decoder.remembered
     message = ENCODERS[version](GOOD, *rw.many(5, {}, NOW))
     for cut in range(1, 20):
         with pytest.raises(MalformedError):
-            desk.decode(version, rw.compressed(message[:-cut]), NOW)
-    assert (len(desk.table), desk.decoder.remembered) == known
+            harness.decode(version, rw.compressed(message[:-cut]), NOW)
+    assert (len(harness.table), harness.decoder.remembered) == known
 
 
 # --- 2.0 only -------------------------------------------------------------------------------------
@@ -293,8 +298,8 @@ def test_start_times_are_kept_with_their_samples() -> None:
         rw.series("none", rw.sample(2, NOW)),
         replace(rw.series("old", rw.sample(3, NOW)), created=NOW - 7),
     ]
-    desk, decoded = twice(Version.V2, *series)
-    found = {row[0][0][1]: row[4] for row in rows_of(decoded.batch, desk.table)}
+    harness, decoded = twice(Version.V2, *series)
+    found = {row[0][0][1]: row[4] for row in rows_of(decoded.batch, harness.table)}
     assert found == {"both": NOW - 5, "zero": NOW - 6, "none": 0, "old": NOW - 7}
 
 
@@ -304,15 +309,15 @@ def test_a_request_without_start_times_has_no_column_of_them() -> None:
 
 
 def test_references_of_one_two_and_three_bytes_are_read() -> None:
-    crowd = [
+    population = [
         rw.series("up", rw.sample(place, NOW), instance=f"host-{place}", job=f"job-{place % 9000}")
         for place in range(20_000)
     ]
-    desk = Handler()
+    harness = DecoderHarness()
     for _ in range(2):
-        decoded = decode(desk, Version.V2, *crowd)
-        assert decoded.written.samples == len(crowd)
-        found = {row[0][1][1]: row[3] for row in rows_of(decoded.batch, desk.table)}
+        decoded = decode(harness, Version.V2, *population)
+        assert decoded.written.samples == len(population)
+        found = {row[0][1][1]: row[3] for row in rows_of(decoded.batch, harness.table)}
         assert found == {f"host-{place}": rw.bits_of(place) for place in range(20_000)}
 
 
@@ -335,9 +340,9 @@ def test_wrong_references_refuse_their_series_alone(references: list[int], reaso
     sample = rw.length(2, rw.sample(1, NOW).encoded())
     packed = b"".join(map(rw.varint, references))
     good, bad = rw.length(1, b"\x01\x02") + sample, rw.length(1, packed) + sample
-    desk = Handler()
+    harness = DecoderHarness()
     for _ in range(2):
-        decoded = desk.decode(Version.V2, raw_v2(symbols, good, bad, good), NOW)
+        decoded = harness.decode(Version.V2, raw_v2(symbols, good, bad, good), NOW)
         assert decoded.written.samples == 2
         assert decoded.refusals.counts == {reason: 1}
 
@@ -345,14 +350,14 @@ def test_wrong_references_refuse_their_series_alone(references: list[int], reaso
 def test_references_may_come_unpacked() -> None:
     sample = rw.length(2, rw.sample(1, NOW).encoded())
     body = raw_v2([b"", b"__name__", b"up"], b"\x08\x01\x08\x02" + sample)
-    assert Handler().decode(Version.V2, body, NOW).written.samples == 1
+    assert DecoderHarness().decode(Version.V2, body, NOW).written.samples == 1
 
 
 def test_symbols_may_come_behind_the_series() -> None:
     sample = rw.length(2, rw.sample(1, NOW).encoded())
     series = rw.length(5, rw.length(1, b"\x01\x02") + sample)
     message = series + b"".join(rw.length(4, each) for each in (b"", b"__name__", b"up"))
-    assert Handler().decode(Version.V2, rw.compressed(message), NOW).written.samples == 1
+    assert DecoderHarness().decode(Version.V2, rw.compressed(message), NOW).written.samples == 1
 
 
 @pytest.mark.parametrize(
@@ -372,7 +377,7 @@ def test_a_series_is_of_samples_or_of_histograms(series: rw.Series, reason: str)
     assert decoded.written.histograms == 0
 
 
-def test_a_series_of_1_0_without_samples_is_no_mistake() -> None:
+def test_a_series_of_1_0_without_samples_is_no_error() -> None:
     _, decoded = twice(Version.V1, rw.series("up"), GOOD)
     assert not decoded.refusals
-    assert things_of(decoded.batch, Handler().table) == []
+    assert things_of(decoded.batch, DecoderHarness().table) == []

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 from support.remote_write import messages as rw
-from support.remote_write.decoded import Handler, things_of
+from support.remote_write.decoded import DecoderHarness, things_of
 
 from archive.remote_write.decoder import Version
 from archive.remote_write.result import Decoded
@@ -18,10 +18,10 @@ both = pytest.mark.parametrize("version", list(Version), ids=lambda version: ver
 
 
 def decode(
-    desk: Handler, version: Version, *series: rw.Series, now: int = NOW, **more: object
+    harness: DecoderHarness, version: Version, *series: rw.Series, now: int = NOW, **more: object
 ) -> Decoded:
     encode = rw.request_v1 if version is Version.V1 else rw.request_v2
-    return desk.decode(version, rw.compressed(encode(*series, **more)), now)
+    return harness.decode(version, rw.compressed(encode(*series, **more)), now)
 
 
 # --- histograms -----------------------------------------------------------------------------------
@@ -66,12 +66,14 @@ CONTRADICTORY: Final = {
 def test_a_histogram_that_holds_together_is_kept_byte_by_byte(
     version: Version, histogram: rw.Histogram
 ) -> None:
-    desk = Handler()
-    decoded = decode(desk, version, rw.Series([("__name__", "h")], histograms=[histogram]))
+    harness = DecoderHarness()
+    decoded = decode(harness, version, rw.Series([("__name__", "h")], histograms=[histogram]))
     assert not decoded.refusals
     assert decoded.written.histograms == 1
     labels = (("__name__", "h"),)
-    assert things_of(decoded.batch, desk.table) == [("HISTOGRAM", labels, NOW, histogram.encoded())]
+    assert things_of(decoded.batch, harness.table) == [
+        ("HISTOGRAM", labels, NOW, histogram.encoded())
+    ]
 
 
 @both
@@ -80,10 +82,10 @@ def test_a_histogram_that_contradicts_itself_is_refused_alone(
     version: Version, histogram: rw.Histogram, reason: str
 ) -> None:
     series = rw.Series([("__name__", "h")], histograms=[PLAIN, histogram])
-    decoded = decode(Handler(), version, series, rw.series("up", rw.sample(1, NOW)))
+    decoded = decode(DecoderHarness(), version, series, rw.series("up", rw.sample(1, NOW)))
     assert (decoded.written.samples, decoded.written.histograms) == (1, 1)
-    (told,) = decoded.refusals.counts
-    assert reason in told
+    (reported,) = decoded.refusals.counts
+    assert reason in reported
 
 
 def float_histogram(count: float, buckets: list[float]) -> bytes:
@@ -106,14 +108,14 @@ def test_counts_in_floating_point_may_be_off_but_not_negative(
 ) -> None:
     series = rw.length(1, rw.label(("__name__", "h")))
     message = rw.length(1, series + rw.length(4, float_histogram(count, buckets)))
-    decoded = Handler().decode(Version.V1, rw.compressed(message), NOW)
+    decoded = DecoderHarness().decode(Version.V1, rw.compressed(message), NOW)
     assert decoded.written.histograms == kept
 
 
 @both
 def test_a_histogram_of_the_far_future_is_refused(version: Version) -> None:
     far = replace(PLAIN, time=NOW + 10**9)
-    decoded = decode(Handler(), version, rw.Series([("__name__", "h")], histograms=[far]))
+    decoded = decode(DecoderHarness(), version, rw.Series([("__name__", "h")], histograms=[far]))
     assert decoded.written.histograms == 0
     assert list(decoded.refusals.counts) == ["a time too far in the future"]
 
@@ -124,12 +126,12 @@ def test_a_histogram_of_the_far_future_is_refused(version: Version) -> None:
 @both
 def test_exemplars_are_kept_in_one_form_whatever_the_version(version: Version) -> None:
     exemplar = rw.Exemplar(NOW, 0.25, [("span_id", "s1"), ("trace_id", "abc")])
-    desk = Handler()
+    harness = DecoderHarness()
     series = rw.Series([("__name__", "up")], [rw.sample(1, NOW)], exemplars=[exemplar])
-    decoded = decode(desk, version, series)
+    decoded = decode(harness, version, series)
     assert (decoded.written.samples, decoded.written.exemplars) == (1, 1)
     labels = (("__name__", "up"),)
-    assert things_of(decoded.batch, desk.table) == [
+    assert things_of(decoded.batch, harness.table) == [
         ("EXEMPLAR", labels, NOW, exemplar.encoded_v1())
     ]
 
@@ -138,7 +140,7 @@ def test_exemplars_are_kept_in_one_form_whatever_the_version(version: Version) -
 def test_exemplars_without_samples_are_kept(version: Version) -> None:
     """Prometheus itself sends them so."""
     series = rw.Series([("__name__", "up")], exemplars=[rw.Exemplar(NOW, 1, [("trace_id", "x")])])
-    decoded = decode(Handler(), version, series)
+    decoded = decode(DecoderHarness(), version, series)
     assert decoded.written.exemplars == 1
     assert not decoded.refusals
 
@@ -149,7 +151,7 @@ def test_an_exemplar_that_is_not_utf_8_is_refused_and_its_sample_kept(version: V
     series = rw.Series([("__name__", "up")], [rw.sample(1, NOW)], exemplars=[exemplar])
     encode = rw.request_v1 if version is Version.V1 else rw.request_v2
     body = rw.compressed(encode(series).replace(b"QQQQ", b"QQ\xff\xff"))
-    decoded = Handler().decode(version, body, NOW)
+    decoded = DecoderHarness().decode(version, body, NOW)
     assert (decoded.written.samples, decoded.written.exemplars) == (1, 0)
     assert decoded.refusals.counts == {"a text that is not UTF-8": 1}
 
@@ -160,42 +162,42 @@ COUNTER: Final = rw.Metadata(type=1, help="How many.", unit="requests")
 NAMED: Final = replace(COUNTER, family="http_requests")
 
 
-def told(decoded: Decoded) -> list[bytes]:
+def reported(decoded: Decoded) -> list[bytes]:
     return [each.data for each in decoded.batch.opaque]
 
 
-def test_metadata_of_1_0_is_kept_when_it_is_news() -> None:
-    desk = Handler()
-    assert told(decode(desk, Version.V1, metadata=[NAMED])) == [NAMED.encoded_v1()]
-    assert told(decode(desk, Version.V1, metadata=[NAMED])) == []
+def test_metadata_of_1_0_is_kept_when_it_is_new() -> None:
+    harness = DecoderHarness()
+    assert reported(decode(harness, Version.V1, metadata=[NAMED])) == [NAMED.encoded_v1()]
+    assert reported(decode(harness, Version.V1, metadata=[NAMED])) == []
     changed = replace(NAMED, help="How many so far.")
-    assert told(decode(desk, Version.V1, metadata=[changed])) == [changed.encoded_v1()]
-    assert told(decode(desk, Version.V1, metadata=[changed], now=NOW + DAY)) != []
+    assert reported(decode(harness, Version.V1, metadata=[changed])) == [changed.encoded_v1()]
+    assert reported(decode(harness, Version.V1, metadata=[changed], now=NOW + DAY)) != []
 
 
-def test_metadata_of_2_0_is_kept_for_each_series_when_it_is_news() -> None:
-    desk = Handler()
+def test_metadata_of_2_0_is_kept_for_each_series_when_it_is_new() -> None:
+    harness = DecoderHarness()
 
     def send(metadata: rw.Metadata, now: int = NOW) -> Decoded:
         series = [replace(each, metadata=metadata) for each in rw.many(3, {}, now)]
-        return decode(desk, Version.V2, *series, now=now)
+        return decode(harness, Version.V2, *series, now=now)
 
     expected = COUNTER.encoded_v1()
-    assert told(send(COUNTER)) == [expected] * 3
-    assert told(send(COUNTER)) == []
+    assert reported(send(COUNTER)) == [expected] * 3
+    assert reported(send(COUNTER)) == []
     changed = replace(COUNTER, help="How many so far.")
-    assert told(send(changed)) == [changed.encoded_v1()] * 3
-    assert told(send(changed)) == []
-    assert told(send(changed, NOW + DAY)) == [changed.encoded_v1()] * 3
-    assert told(send(changed, NOW + DAY)) == []
-    desk.decoder.forget_metadata()  # the request could not be stored
-    assert told(send(changed, NOW + DAY)) == [changed.encoded_v1()] * 3
+    assert reported(send(changed)) == [changed.encoded_v1()] * 3
+    assert reported(send(changed)) == []
+    assert reported(send(changed, NOW + DAY)) == [changed.encoded_v1()] * 3
+    assert reported(send(changed, NOW + DAY)) == []
+    harness.decoder.forget_metadata()  # the request could not be stored
+    assert reported(send(changed, NOW + DAY)) == [changed.encoded_v1()] * 3
 
 
 def test_metadata_of_2_0_alone_is_kept() -> None:
     series = rw.Series([("__name__", "up")], metadata=COUNTER)
-    decoded = decode(Handler(), Version.V2, series)
-    assert told(decoded) == [COUNTER.encoded_v1()]
+    decoded = decode(DecoderHarness(), Version.V2, series)
+    assert reported(decoded) == [COUNTER.encoded_v1()]
     assert not decoded.refusals
 
 
@@ -204,9 +206,9 @@ def test_metadata_with_references_beyond_the_symbols_is_refused_and_the_samples_
     metadata = rw.length(5, rw.number(1, 1) + rw.number(3, 77))
     series = rw.length(5, rw.length(1, b"\x01\x02") + sample + metadata)
     symbols = b"".join(rw.length(4, each) for each in (b"", b"__name__", b"up"))
-    desk = Handler()
+    harness = DecoderHarness()
     for _ in range(2):
-        decoded = desk.decode(Version.V2, rw.compressed(symbols + series), NOW)
+        decoded = harness.decode(Version.V2, rw.compressed(symbols + series), NOW)
         assert decoded.written.samples == 1
         assert decoded.refusals.counts == {
             "a reference to a symbol that the request does not have": 1

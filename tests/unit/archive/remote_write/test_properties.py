@@ -1,4 +1,4 @@
-"""Whatever bytes come: the quick way says what the slow one says, and nothing else than malformed.
+"""For any bytes the cached decoders agree with the field-by-field ones, or report malformed.
 
 A decoder that knows the series already is given requests that were changed anywhere, so that what
 it predicts is wrong in every possible way.
@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.nats.servers import long_run
 from support.remote_write import messages as rw
-from support.remote_write.decoded import Handler
+from support.remote_write.decoded import DecoderHarness
 
 from archive.remote_write.decoder import Version
 from archive.settings.limits import Limits
@@ -84,17 +84,17 @@ def encode(version: Version, request: list[rw.Series]) -> bytes:
 @pytest.mark.timeout(900)  # thousands of examples in the long run
 @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.sampled_from(list(Version)), st.lists(requests, min_size=1, max_size=3), st.data())
-def test_a_decoder_that_remembers_says_what_one_that_reads_everything_says(
+def test_a_decoder_with_caches_agrees_with_one_that_reads_everything(
     version: Version, sent: list[list[rw.Series]], data: st.DataObject
 ) -> None:
-    desk = Handler(LIMITS)
+    harness = DecoderHarness(LIMITS)
     for request in (*sent, *sent):
         message = encode(version, request)
         if data.draw(st.booleans()):
             message = data.draw(changes(message))
-        desk.decoder.forget_metadata()  # so that all of it is news, as it is for the slow one
-        expected = desk.slow_outcome(version, message, NOW)
-        assert desk.outcome(version, rw.compressed(message), NOW) == expected
+        harness.decoder.forget_metadata()  # so that all of it is news, as it is for the slow one
+        expected = harness.slow_outcome(version, message, NOW)
+        assert harness.outcome(version, rw.compressed(message), NOW) == expected
 
 
 @pytest.mark.timeout(900)  # thousands of examples in the long run
@@ -105,9 +105,9 @@ def test_a_request_brings_exactly_what_was_written(
 ) -> None:
     """By the test's own understanding of the rules, not by any reader of ours."""
     message = encode(version, request)
-    desk = Handler()
+    harness = DecoderHarness()
     for _ in range(2):
-        outcome = desk.outcome(version, rw.compressed(message), NOW)
+        outcome = harness.outcome(version, rw.compressed(message), NOW)
         found = {(row[0], row[1], row[2], row[3], row[4]): count for row, count in outcome.rows}
         assert found == expected_rows(version, request)
 
@@ -135,7 +135,7 @@ def expected_rows(version: Version, request: list[rw.Series]) -> dict[object, in
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.sampled_from(list(Version)), st.binary(max_size=400))
 def test_any_message_is_read_or_malformed(version: Version, message: bytes) -> None:
-    desk = Handler(LIMITS)
-    expected = desk.slow_outcome(version, message, NOW)
-    assert desk.outcome(version, rw.compressed(message), NOW) == expected
-    desk.outcome(version, message, NOW)  # as a body it is hardly ever snappy, and never a crash
+    harness = DecoderHarness(LIMITS)
+    expected = harness.slow_outcome(version, message, NOW)
+    assert harness.outcome(version, rw.compressed(message), NOW) == expected
+    harness.outcome(version, message, NOW)  # as a body it is hardly ever snappy, and never a crash

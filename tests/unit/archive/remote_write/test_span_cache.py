@@ -10,14 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.nats.servers import long_run
 from support.remote_write import messages as rw
-from support.remote_write.decoded import Handler, rows_of
+from support.remote_write.decoded import DecoderHarness, rows_of
 
 from archive.remote_write.decoder import Version
 from archive.remote_write.snappy import SLACK
-from archive.remote_write.v1.connection_cursor import Line
-from archive.remote_write.v1.label_cache import VALUED, ZERO, Slot, SlotTable, header_length
-from archive.remote_write.v1.span_cache import Run
-from archive.remote_write.v1.warm_start import KnownBefore
+from archive.remote_write.v1.connection_cursor import ConnectionCursor
+from archive.remote_write.v1.label_cache import VALUED, ZERO, LabelCache, Slot, header_length
+from archive.remote_write.v1.span_cache import CachedSpan
+from archive.remote_write.v1.warm_start import WarmStart
 from archive.remote_write.varint_vector import Places, words_of
 from archive.settings.limits import Limits
 
@@ -35,8 +35,8 @@ def series(place: int, value: float, replica: str = "") -> rw.Series:
     )
 
 
-def decode(desk: Handler, *request: rw.Series, now: int = NOW) -> list[int]:
-    decoded = desk.decode(Version.V1, rw.compressed(rw.request_v1(*request)), now)
+def decode(harness: DecoderHarness, *request: rw.Series, now: int = NOW) -> list[int]:
+    decoded = harness.decode(Version.V1, rw.compressed(rw.request_v1(*request)), now)
     return decoded.batch.series.tolist()
 
 
@@ -89,61 +89,63 @@ def _odd(kind: str, place: int) -> rw.Series:
         max_size=8,
     )
 )
-def test_whatever_order_they_come_in_the_quick_way_says_what_the_slow_one_says(
+def test_spans_and_the_field_by_field_decoder_agree_in_any_order(
     sent: list[tuple[list[rw.Series], str, int | None]],
 ) -> None:
     """And whichever connection they come by."""
-    desk, lines = Handler(), [Line(), Line()]
+    harness, cursors = DecoderHarness(), [ConnectionCursor(), ConnectionCursor()]
     for request, event, connection in sent:
         if event == "restart":
-            desk.restart()
-            lines = [Line(), Line()]
+            harness.restart()
+            cursors = [ConnectionCursor(), ConnectionCursor()]
         elif event == "forget":
-            desk.decoder.forget_unused(NOW + HOURS)
+            harness.decoder.forget_unused(NOW + HOURS)
         message = rw.request_v1(*request)
-        expected = desk.slow_outcome(Version.V1, message, NOW)
-        line = None if connection is None else lines[connection]
-        assert desk.outcome(Version.V1, rw.compressed(message), NOW, line) == expected
+        expected = harness.slow_outcome(Version.V1, message, NOW)
+        cursor = None if connection is None else cursors[connection]
+        assert harness.outcome(Version.V1, rw.compressed(message), NOW, cursor) == expected
 
 
-def slots_of(table: SlotTable, raws: list[bytes]) -> list[Slot]:
+def slots_of(table: LabelCache, raws: list[bytes]) -> list[Slot]:
     slots = [table.stage(raw, header_length(len(raw) + VALUED)) for raw in raws]
     for slot in slots:
         table.keep(slot)
     return slots
 
 
-def test_a_slot_is_in_one_run_and_a_run_that_lost_its_half_is_none() -> None:
-    table = SlotTable()
+def test_a_slot_is_in_one_span_and_a_span_that_lost_its_half_is_released() -> None:
+    table = LabelCache()
     raws = [b"%d" % place * 5 for place in range(8)]
     slots = slots_of(table, raws)
-    first = Run(slots, _sizes(8))
-    second = Run(slots[:3], _sizes(3))
-    assert [slot.run for slot in slots] == [second] * 3 + [first] * 5
+    first = CachedSpan(slots, _sizes(8))
+    second = CachedSpan(slots[:3], _sizes(3))
+    assert [slot.span for slot in slots] == [second] * 3 + [first] * 5
     table.discard(slots[3])
-    assert [slot.run for slot in slots[3:]] == [None] + [first] * 4
+    assert [slot.span for slot in slots[3:]] == [None] + [first] * 4
     table.discard(slots[4])
-    assert [slot.run for slot in slots[3:]] == [None] * 5
-    assert [slot.raw for slot in slots] == raws  # whoever has them
+    assert [slot.span for slot in slots[3:]] == [None] * 5
+    assert [slot.raw for slot in slots] == raws  # in the slot or its span
     assert list(first.rows(0, 8)) == []
     assert [raw for _, raw in second.rows(0, 8)] == raws[:3]
 
 
-def test_a_run_goes_on_where_the_last_request_ended_unless_something_has_left_it() -> None:
-    table = SlotTable()
+def test_a_span_grows_where_the_last_request_ended_unless_it_lost_a_slot() -> None:
+    table = LabelCache()
     slots = slots_of(table, [b"%d" % place * 5 for place in range(9)])
-    run = Run(slots[:4], _sizes(4))
-    assert run.continued(slots[4:6], _sizes(2))
-    assert [(slot.run, slot.row) for slot in slots[:6]] == [(run, row) for row in range(6)]
-    assert not run.continued(slots[5:7], _sizes(2))  # one of them has its place already
-    assert slots[6].run is None
+    span = CachedSpan(slots[:4], _sizes(4))
+    assert span.continued(slots[4:6], _sizes(2))
+    assert [(slot.span, slot.row) for slot in slots[:6]] == [(span, row) for row in range(6)]
+    assert not span.continued(slots[5:7], _sizes(2))  # one of them has its place already
+    assert slots[6].span is None
     table.discard(slots[0])
-    assert not run.continued(slots[6:8], _sizes(2))
-    assert not Run(slots[6:7], _sizes(1)).continued(slots[7:8] * 5_000, _sizes(5_000))  # too long
+    assert not span.continued(slots[6:8], _sizes(2))
+    assert not CachedSpan(slots[6:7], _sizes(1)).continued(
+        slots[7:8] * 5_000, _sizes(5_000)
+    )  # too long
 
 
 def test_two_label_sets_with_one_hash_are_never_taken_for_each_other() -> None:
-    table = SlotTable()
+    table = LabelCache()
     (first,) = slots_of(table, [b"first"])
     other = table.stage(b"other", first.header)
     other.key = first.key
@@ -161,88 +163,88 @@ def in_memory(*request: rw.Series) -> tuple[bytearray, int]:
     return bytearray(message + bytes(SLACK)), len(message)
 
 
-def learned(crowd: list[rw.Series]) -> tuple[Run, list[Slot]]:
+def learned(population: list[rw.Series]) -> tuple[CachedSpan, list[Slot]]:
     """A run of these, as one request would leave it."""
-    table = SlotTable()
-    raws = [b"".join(rw.length(1, rw.label(pair)) for pair in each.labels) for each in crowd]
+    table = LabelCache()
+    raws = [b"".join(rw.length(1, rw.label(pair)) for pair in each.labels) for each in population]
     slots = slots_of(table, raws)
-    return Run(slots, _sizes(len(slots))), slots
+    return CachedSpan(slots, _sizes(len(slots))), slots
 
 
-def test_a_run_tells_values_and_times_and_leaves_the_memory_as_it_was() -> None:
-    crowd = [series(place, 1.0 + place) for place in range(200)]
-    run, slots = learned(crowd)
-    memory, size = in_memory(*crowd)
+def test_a_span_yields_values_and_times_and_leaves_the_memory_unchanged() -> None:
+    population = [series(place, 1.0 + place) for place in range(200)]
+    span, slots = learned(population)
+    memory, size = in_memory(*population)
     before = bytearray(memory)
-    stretch = run.follow(memory, words_of(memory), 0, size, 0)
-    assert (stretch.end, memory) == (size, before)
-    assert stretch.indices.tolist() == [slot.index for slot in slots]
-    assert stretch.bits.view(np.float64).tolist() == [1.0 + place for place in range(200)]
-    assert set(stretch.times.tolist()) == {NOW}
+    match = span.follow(memory, words_of(memory), 0, size, 0)
+    assert (match.end, memory) == (size, before)
+    assert match.indices.tolist() == [slot.index for slot in slots]
+    assert match.bits.view(np.float64).tolist() == [1.0 + place for place in range(200)]
+    assert set(match.times.tolist()) == {NOW}
 
 
-def test_any_other_byte_ends_the_stretch_where_it_stands() -> None:
+def test_any_other_byte_ends_the_match_there() -> None:
     """Values and times are free; whatever else is not as it was must be read by the rules."""
-    crowd = [series(3, 4.0), series(40, 0.0), series(90, 91.0)]
-    run, _ = learned(crowd)
-    run.learn_sizes(1, [ZERO])
-    memory, size = in_memory(*crowd)
-    ends = [len(in_memory(*crowd[:count])[0]) - SLACK for count in (1, 2, 3)]
+    population = [series(3, 4.0), series(40, 0.0), series(90, 91.0)]
+    span, _ = learned(population)
+    span.learn_sizes(1, [ZERO])
+    memory, size = in_memory(*population)
+    ends = [len(in_memory(*population[:count])[0]) - SLACK for count in (1, 2, 3)]
     free = {at for end in ends for at in range(end - 6, end)}
     free |= {at for end in (ends[0], ends[2]) for at in range(end - 15, end - 7)}
     for at in range(size):
         spoiled = bytearray(memory)
         spoiled[at] ^= 0x01
-        stretch = run.follow(spoiled, words_of(spoiled), 0, size, 0)
+        match = span.follow(spoiled, words_of(spoiled), 0, size, 0)
         broken = sum(end <= at for end in ends)
-        assert len(stretch.indices) == (3 if at in free else broken), at
+        assert len(match.indices) == (3 if at in free else broken), at
     for end in ends:  # a time of five bytes, and one of seven
         for at in (end - 2, end - 1):
             spoiled = bytearray(memory)
             spoiled[at] ^= 0x80
-            stretch = run.follow(spoiled, words_of(spoiled), 0, size, 0)
-            assert stretch.end < end
+            match = span.follow(spoiled, words_of(spoiled), 0, size, 0)
+            assert match.end < end
 
 
-def test_a_stretch_ends_before_a_slot_that_left_though_its_bytes_are_there() -> None:
-    crowd = [series(place, 1.0) for place in range(10)]
-    run, slots = learned(crowd)
-    run.drop(slots[4])
-    memory, size = in_memory(*crowd)
-    stretch = run.follow(memory, words_of(memory), 0, size, 0)
-    assert stretch.indices.tolist() == [slot.index for slot in slots[:4]]
-    assert not run.resized(memory, stretch.end, size, 4)
-    assert [slot for slot, _ in run.rows(0, 10)] == slots[:4]
+def test_a_match_ends_before_a_removed_slot_though_its_bytes_are_there() -> None:
+    population = [series(place, 1.0) for place in range(10)]
+    span, slots = learned(population)
+    span.drop(slots[4])
+    memory, size = in_memory(*population)
+    match = span.follow(memory, words_of(memory), 0, size, 0)
+    assert match.indices.tolist() == [slot.index for slot in slots[:4]]
+    assert not span.resized(memory, match.end, size, 4)
+    assert [slot for slot, _ in span.rows(0, 10)] == slots[:4]
 
 
 def test_a_sample_that_becomes_zero_or_ceases_to_be_moves_what_is_behind_it() -> None:
-    crowd = [series(place, 1.0 + place) for place in range(20, 60)]
-    run, _ = learned(crowd)
+    population = [series(place, 1.0 + place) for place in range(20, 60)]
+    span, _ = learned(population)
     for zeros in ([0], [0, 17, 39], [17], []):
         sent = [series(place, 0.0 if row in zeros else 2.0) for row, place in enumerate(range(20, 60))]  # fmt: skip
         memory, size = in_memory(*sent)
         words, at, row = words_of(memory), 0, 0
         while at < size:
-            stretch = run.follow(memory, words, at, size, row)
-            at, row = stretch.end, row + len(stretch.indices)
-            assert at == size or run.resized(memory, at, size, row)
-        stretch = run.follow(memory, words, 0, size, 0)
-        assert (stretch.end, row) == (size, 40)
-        values = stretch.bits.view(np.float64).tolist()
+            match = span.follow(memory, words, at, size, row)
+            at, row = match.end, row + len(match.indices)
+            assert at == size or span.resized(memory, at, size, row)
+        match = span.follow(memory, words, 0, size, 0)
+        assert (match.end, row) == (size, 40)
+        values = match.bits.view(np.float64).tolist()
         assert values == [0.0 if row in zeros else 2.0 for row in range(40)]
 
 
-def test_a_size_that_the_header_has_no_room_for_is_not_learned() -> None:
+def test_a_size_that_the_header_cannot_encode_is_not_learned() -> None:
     """With a value the header of this one is longer by a byte: that is another slot."""
     raw = b"x" * (127 - ZERO)
-    table = SlotTable()
+    table = LabelCache()
     slot = table.stage(raw, header_length(127))
-    run = Run([slot], np.array([VALUED]))
-    assert run.raw(0) == raw
-    run.learn_sizes(0, [VALUED])
+    span = CachedSpan([slot], np.array([VALUED]))
+    assert span.raw(0) == raw
+    span.learn_sizes(0, [VALUED])
     memory = bytearray(b"\x0a\x7f" + raw + b"\x12\x10\x09" + bytes(SLACK))
-    assert not run.resized(memory, 0, 127 + VALUED, 0)
-    assert run.raw(0) == raw
+    assert not span.resized(memory, 0, 127 + VALUED, 0)
+    assert span.raw(0) == raw
 
 
 def _sizes(count: int) -> Places:
@@ -254,44 +256,44 @@ def test_a_header_is_as_long_as_its_tag_and_its_size(size: int) -> None:
     assert header_length(size) == 1 + len(rw.varint(size))
 
 
-def test_a_request_is_told_by_where_the_last_one_of_its_connection_ended(
+def test_a_request_is_predicted_from_the_cursor_of_its_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """However the requests of several connections are mixed: after two rounds nothing is looked up."""
-    desk, lines = Handler(), [Line() for _ in range(3)]
-    crowds = [[series(place, 1) for place in range(start, 300, 3)] for start in range(3)]
+    harness, cursors = DecoderHarness(), [ConnectionCursor() for _ in range(3)]
+    populations = [[series(place, 1) for place in range(start, 300, 3)] for start in range(3)]
 
     def send_all(shift: int) -> None:
         for first in range(0, 100, 20):
-            for crowd, line in zip(crowds, lines, strict=True):
-                turned = (crowd[shift:] + crowd[:shift])[first : first + 20]
+            for population, cursor in zip(populations, cursors, strict=True):
+                turned = (population[shift:] + population[:shift])[first : first + 20]
                 body = rw.compressed(rw.request_v1(*turned))
-                assert desk.decode(Version.V1, body, NOW, line).written.samples == 20
+                assert harness.decode(Version.V1, body, NOW, cursor).written.samples == 20
 
     send_all(0)
     send_all(7)
-    looked: list[bytes] = []
-    get = SlotTable.get
+    lookups: list[bytes] = []
+    get = LabelCache.get
 
-    def counted(table: SlotTable, raw: bytes, header: int) -> Slot | None:
-        looked.append(raw)
+    def counted(table: LabelCache, raw: bytes, header: int) -> Slot | None:
+        lookups.append(raw)
         return get(table, raw, header)
 
-    monkeypatch.setattr(SlotTable, "get", counted)
+    monkeypatch.setattr(LabelCache, "get", counted)
     send_all(7)
-    assert looked == []
+    assert lookups == []
 
 
-def test_a_series_that_was_forgotten_does_not_answer_for_another() -> None:
-    """Its place in the columns is given away; a run that still had it would tell the wrong number."""
-    desk = Handler()
-    first = decode(desk, *(series(place, 1) for place in range(40)))
+def test_a_series_that_was_forgotten_is_not_taken_for_another() -> None:
+    """Its index is reused; a span that still had it would yield the wrong series."""
+    harness = DecoderHarness()
+    first = decode(harness, *(series(place, 1) for place in range(40)))
     later = NOW + HOURS
-    decode(desk, *(series(place, 1) for place in range(0, 40, 2)), now=later)
-    assert desk.decoder.forget_unused(later) == 20
+    decode(harness, *(series(place, 1) for place in range(0, 40, 2)), now=later)
+    assert harness.decoder.forget_unused(later) == 20
     others = [rw.series("other", rw.sample(1, NOW), place=f"{n}") for n in range(20)]
-    decode(desk, *others, now=later)  # they take the places
-    again = decode(desk, *(series(place, 1) for place in range(40)), now=later)
+    decode(harness, *others, now=later)  # they take the places
+    again = decode(harness, *(series(place, 1) for place in range(40)), now=later)
     assert again == first
 
 
@@ -301,63 +303,63 @@ def test_a_series_that_was_forgotten_does_not_answer_for_another() -> None:
 @pytest.mark.parametrize("replica", ["", "a"])
 @pytest.mark.parametrize("step", [1, -1, 7])
 def test_after_a_restart_every_series_has_the_number_that_it_had(replica: str, step: int) -> None:
-    desk = Handler()
-    crowd = [series(place, place % 3, replica) for place in range(300)]
-    numbers = decode(desk, *crowd)
+    harness = DecoderHarness()
+    population = [series(place, place % 3, replica) for place in range(300)]
+    numbers = decode(harness, *population)
     for _ in range(2):
-        desk.restart()
+        harness.restart()
         for _ in range(2):
-            assert decode(desk, *crowd[::step]) == numbers[::step]
-        assert len(desk.table) == 300
+            assert decode(harness, *population[::step]) == numbers[::step]
+        assert len(harness.table) == 300
 
 
 def test_what_follows_a_recognised_series_is_known_without_being_read() -> None:
-    desk = Handler()
-    crowd = [series(place, 1) for place in range(1, 201)]
-    decode(desk, *crowd)
-    desk.restart()
-    decode(desk, crowd[50])
-    assert desk.decoder.remembered == 150
-    decode(desk, *crowd)
-    assert desk.decoder.remembered == 200
+    harness = DecoderHarness()
+    population = [series(place, 1) for place in range(1, 201)]
+    decode(harness, *population)
+    harness.restart()
+    decode(harness, population[50])
+    assert harness.decoder.remembered == 150
+    decode(harness, *population)
+    assert harness.decoder.remembered == 200
 
 
 def test_requests_that_are_decoded_together_find_all_that_was_made_for_them() -> None:
-    desk = Handler()
-    crowd = [series(place, 1) for place in range(600)]
-    decode(desk, *crowd)
-    desk.restart()
-    bodies = [rw.compressed(rw.request_v1(*crowd[at : at + 50])) for at in range(0, 600, 50)]
-    ahead = desk.decoder._v1._known._ahead
+    harness = DecoderHarness()
+    population = [series(place, 1) for place in range(600)]
+    decode(harness, *population)
+    harness.restart()
+    bodies = [rw.compressed(rw.request_v1(*population[at : at + 50])) for at in range(0, 600, 50)]
+    ahead = harness.decoder._v1._warm_start._ahead
     for group in (bodies[:6], bodies[6:]):
-        lines = [Line() for _ in group]
-        decoded = desk.decoder.decode_together(group, lines, "test", NOW)
+        cursors = [ConnectionCursor() for _ in group]
+        decoded = harness.decoder.decode_batch(group, cursors, "test", NOW)
         assert decoded is not None
         assert decoded.written.samples == 300
-    desk.decoder._v1._known.look_back()
-    assert desk.decoder._v1._known._ahead == ahead  # less when they were made in vain
+    harness.decoder._v1._warm_start.update_lookahead()
+    assert harness.decoder._v1._warm_start._ahead == ahead  # less when they were made in vain
 
 
 def test_labels_that_come_in_another_order_are_not_made_in_vain_for_ever() -> None:
-    desk = Handler()
-    crowd = [series(place, 1) for place in range(3_000)]
-    numbers = decode(desk, *crowd)
-    desk.restart()
-    turned = [rw.Series(each.labels[::-1], each.samples) for each in crowd]
-    found = [decode(desk, each)[0] for each in turned]
+    harness = DecoderHarness()
+    population = [series(place, 1) for place in range(3_000)]
+    numbers = decode(harness, *population)
+    harness.restart()
+    turned = [rw.Series(each.labels[::-1], each.samples) for each in population]
+    found = [decode(harness, each)[0] for each in turned]
     assert found == numbers
-    # One for each that came, and a few blocks that nobody asked for.
-    assert desk.decoder.remembered - len(crowd) <= len(crowd)
+    # One for each that arrived, and a few blocks without use.
+    assert harness.decoder.remembered - len(population) <= len(population)
 
 
 def test_other_rules_after_a_restart_are_obeyed_by_series_of_before() -> None:
     few = rw.series("few", rw.sample(1, NOW), job="x")
     many = rw.series("many", rw.sample(1, NOW), **{f"l{n}": "x" for n in range(9)})
     long = rw.series("long", rw.sample(1, NOW), job="y" * 500)
-    desk = Handler()
-    decode(desk, few, many, long)
-    desk.restart(Limits(labels=5, label_bytes=100))
-    decoded = desk.decode(Version.V1, rw.compressed(rw.request_v1(few, many, long)), NOW)
+    harness = DecoderHarness()
+    decode(harness, few, many, long)
+    harness.restart(Limits(labels=5, label_bytes=100))
+    decoded = harness.decode(Version.V1, rw.compressed(rw.request_v1(few, many, long)), NOW)
     assert decoded.written.samples == 1
     refused = {"more than 5 labels": 1, "more than 100 characters of labels": 1}
     assert decoded.refusals.counts == refused
@@ -365,40 +367,40 @@ def test_other_rules_after_a_restart_are_obeyed_by_series_of_before() -> None:
 
 def test_another_replica_label_after_a_restart_is_obeyed() -> None:
     one, two = (rw.series("up", rw.sample(1, NOW), job=name, __replica__="a") for name in "xy")
-    desk = Handler()
-    decode(desk, one, two)
+    harness = DecoderHarness()
+    decode(harness, one, two)
     for replica, labels in (("job", ("__name__", "__replica__")), ("", ("__name__", "__replica__", "job"))):  # fmt: skip
-        desk.restart(replica=replica)
+        harness.restart(replica=replica)
         for _ in range(2):
-            decoded = desk.decode(Version.V1, rw.compressed(rw.request_v1(one, two)), NOW)
-            found = rows_of(decoded.batch, desk.table)
+            decoded = harness.decode(Version.V1, rw.compressed(rw.request_v1(one, two)), NOW)
+            found = rows_of(decoded.batch, harness.table)
             assert [tuple(name for name, _ in row[0]) for row in found] == [labels, labels]
             assert [row[1] for row in found] == (["x", "y"] if replica else ["", ""])
 
 
 def test_numbers_that_were_lost_are_no_series() -> None:
-    desk = Handler()
-    decode(desk, series(0, 1))
-    desk.table.skip_to(50)
-    decode(desk, series(1, 1))
-    desk.restart()
-    assert decode(desk, series(0, 1), series(1, 1)) == [0, 50]
+    harness = DecoderHarness()
+    decode(harness, series(0, 1))
+    harness.table.skip_to(50)
+    decode(harness, series(1, 1))
+    harness.restart()
+    assert decode(harness, series(0, 1), series(1, 1)) == [0, 50]
 
 
-def test_new_series_after_a_restart_are_looked_for_only_a_few_times(
+def test_new_series_after_a_restart_are_looked_up_only_a_few_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    desk = Handler()
-    decode(desk, *(series(place, 1) for place in range(50)))
-    desk.restart()
-    looked = 0
-    number = KnownBefore._number
+    harness = DecoderHarness()
+    decode(harness, *(series(place, 1) for place in range(50)))
+    harness.restart()
+    lookups = 0
+    number = WarmStart._number
 
-    def counted(known: KnownBefore, raw: bytes) -> int | None:
-        nonlocal looked
-        looked += 1
+    def counted(known: WarmStart, raw: bytes) -> int | None:
+        nonlocal lookups
+        lookups += 1
         return number(known, raw)
 
-    monkeypatch.setattr(KnownBefore, "_number", counted)
-    decode(desk, *(rw.series("new", rw.sample(1, NOW), place=f"{n}") for n in range(500)))
-    assert looked <= 10
+    monkeypatch.setattr(WarmStart, "_number", counted)
+    decode(harness, *(rw.series("new", rw.sample(1, NOW), place=f"{n}") for n in range(500)))
+    assert lookups <= 10

@@ -10,7 +10,7 @@ from support.archive.wal_batches import definition, labels
 
 from archive.series.table import SeriesConflictError, SeriesTable
 from archive.wal import fsync
-from archive.wal.series_checkpoint import NAMES, SeriesFile
+from archive.wal.series_checkpoint import NAMES, SeriesCheckpoint
 
 
 def table_of(count: int) -> SeriesTable:
@@ -19,15 +19,15 @@ def table_of(count: int) -> SeriesTable:
     return table
 
 
-def loaded(folder: Path) -> tuple[SeriesTable, SeriesFile, list[str]]:
-    table, file = SeriesTable(), SeriesFile(folder)
+def loaded(folder: Path) -> tuple[SeriesTable, SeriesCheckpoint, list[str]]:
+    table, file = SeriesTable(), SeriesCheckpoint(folder)
     faults = file.load(table)
     return table, file, faults
 
 
 def saved(folder: Path, *ends: int) -> None:
     """As so many records as there are ends."""
-    table, file = table_of(max(ends)), SeriesFile(folder)
+    table, file = table_of(max(ends)), SeriesCheckpoint(folder)
     for number, end in enumerate(ends):
         file.save(table, end, number + 2)
 
@@ -87,7 +87,7 @@ def test_definitions_that_are_known_are_only_compared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "reported"),
     [
         ((1, labels(7)), "series 1 is already another one"),
         ((3, labels(1)), "series 1 comes again as series 3"),
@@ -95,10 +95,10 @@ def test_definitions_that_are_known_are_only_compared() -> None:
     ],
 )
 def test_one_number_never_stands_for_two_series(
-    wrong: tuple[int, tuple[tuple[str, str], ...]], told: str
+    wrong: tuple[int, tuple[tuple[str, str], ...]], reported: str
 ) -> None:
     table = table_of(3)
-    with pytest.raises(SeriesConflictError, match=told):
+    with pytest.raises(SeriesConflictError, match=reported):
         table.adopt([type(definition(0))(*wrong, "")])
     assert table.find(labels(7)) is None
 
@@ -125,7 +125,7 @@ def test_a_folder_without_a_file_is_an_empty_table(tmp_path: Path) -> None:
 def test_skipped_numbers_at_the_end_come_back_as_skipped(tmp_path: Path) -> None:
     table = table_of(2)
     table.skip_to(9)
-    SeriesFile(tmp_path).save(table, 9, 1)
+    SeriesCheckpoint(tmp_path).save(table, 9, 1)
     table, _, _ = loaded(tmp_path)
     assert table.identify(labels(5)) == 9
 
@@ -134,7 +134,7 @@ def test_skipped_numbers_in_between_come_back_as_skipped(tmp_path: Path) -> None
     table = table_of(2)
     table.skip_to(5)
     table.identify(labels(7))
-    SeriesFile(tmp_path).save(table, 6, 1)
+    SeriesCheckpoint(tmp_path).save(table, 6, 1)
     again, _, _ = loaded(tmp_path)
     assert list(again) == list(table)
     assert [each.id for each in again] == [0, 1, 5]
@@ -147,8 +147,8 @@ def test_many_series_take_several_records(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_many_small_records_are_made_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("archive.wal.series_checkpoint._MOST_RECORDS", 3)
-    table, file = table_of(8), SeriesFile(tmp_path)
+    monkeypatch.setattr("archive.wal.series_checkpoint._MAX_RECORDS", 3)
+    table, file = table_of(8), SeriesCheckpoint(tmp_path)
     counts = []
     for end in range(1, 9):
         file.save(table, end, 2)
@@ -159,7 +159,7 @@ def test_many_small_records_are_made_few(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_what_is_saved_already_is_not_written_again(tmp_path: Path) -> None:
-    table, file = table_of(5), SeriesFile(tmp_path)
+    table, file = table_of(5), SeriesCheckpoint(tmp_path)
     file.save(table, 5, 2)
     before = (tmp_path / NAMES[0]).stat()
     file.save(table, 5, 2)
@@ -170,7 +170,7 @@ def test_what_is_saved_already_is_not_written_again(tmp_path: Path) -> None:
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(copy=st.sampled_from(NAMES), place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
-def test_one_damaged_copy_does_no_harm_and_is_told(
+def test_one_damaged_copy_does_no_harm_and_is_reported(
     tmp_path: Path, copy: str, place: float, bit: int
 ) -> None:
     for name in NAMES:
@@ -209,10 +209,10 @@ def test_two_damaged_copies_give_the_longer_beginning(tmp_path: Path) -> None:
     assert len(faults) == 2
 
 
-def test_after_a_failed_write_the_file_is_made_anew(
+def test_after_a_failed_write_the_file_is_rewritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table, file = table_of(8), SeriesFile(tmp_path)
+    table, file = table_of(8), SeriesCheckpoint(tmp_path)
     file.save(table, 2, 2)
 
     def broken(_: int) -> None:

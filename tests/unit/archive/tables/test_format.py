@@ -1,4 +1,4 @@
-"""The contract: FORMAT.md says what schema.py has, and files are what both say."""
+"""The contract: FORMAT.md, schema.py and written files agree."""
 
 import re
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def section(table: str) -> str:
 
 
 @pytest.mark.parametrize("table", SCHEMAS)
-def test_every_column_stands_in_the_contract(table: str) -> None:
+def test_every_column_is_in_the_contract(table: str) -> None:
     named = set(re.findall(r"`(\w+)`", section(table)))
     assert set(SCHEMAS[table].names) <= named
 
@@ -123,7 +123,7 @@ def test_a_file_that_broke_off_does_not_appear(tmp_path: Path) -> None:
 
 
 def bucket(tmp_path: Path) -> Storage:
-    """A store behind pyarrow's interface that is not this machine's own, as far as we can tell."""
+    """A store behind pyarrow's interface that does not count as a local file system."""
     inner = pafs.SubTreeFileSystem(tmp_path.as_posix(), pafs.LocalFileSystem())
     return Storage(inner, "bucket/prefix")
 
@@ -149,7 +149,7 @@ def test_every_kind_of_store_keeps_files_in_the_same_way(
     assert "\n" not in str(caught.value)
 
 
-def test_an_address_that_nobody_can_open_is_named() -> None:
+def test_an_address_that_cannot_be_opened_is_named() -> None:
     with pytest.raises(StorageError, match=r"^carrier-pigeon://loft: "):
         open_storage("carrier-pigeon://loft")
 
@@ -180,11 +180,11 @@ def test_an_overlay_shows_both_and_touches_nothing(tmp_path: Path) -> None:
 
 def test_series_keep_their_numbers_and_order_by_metric(tmp_path: Path) -> None:
     storage = open_storage(tmp_path)
-    book = SeriesRegistry(storage, ())
+    registry = SeriesRegistry(storage, ())
     names = ["up", "lag", "up", "zeta", "lag"]
     labels = [(("__name__", name), ("n", str(place))) for place, name in enumerate(names)]
-    assert [book.number(each) for each in labels] == [0, 1, 2, 3, 4]
-    files = (write_series(storage, book.new_rows(), "1"),)
+    assert [registry.number(each) for each in labels] == [0, 1, 2, 3, 4]
+    files = (write_series(storage, registry.new_rows(), "1"),)
     again = SeriesRegistry(storage, files)
     assert [again.number(each) for each in reversed(labels)] == [4, 3, 2, 1, 0]
     assert again.number((("__name__", "new"),)) == 5

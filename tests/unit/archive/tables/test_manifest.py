@@ -140,7 +140,7 @@ def test_a_segment_is_covered_by_number_and_by_age() -> None:
     assert manifest.holds(HOUR_MS, 4, 900)
     assert not manifest.holds(HOUR_MS, 6, 900)
     assert not manifest.holds(2 * HOUR_MS, 4, 900)
-    # Younger than what was published: a log that lost its memory and counts anew.
+    # Newer than the published segments: a lost log that restarted its numbers.
     assert not manifest.holds(HOUR_MS, 4, 1001)
 
 

@@ -26,7 +26,7 @@ from archive.tools.exporting.openmetrics_text import (
 )
 from archive.tools.importing.batch import ImportBatch, ImportedSeries, bits
 from archive.tools.importing.openmetrics import OpenMetricsReader
-from archive.tools.importing.remote_messages import pieces, read_response, write_request
+from archive.tools.importing.remote_messages import read_response, split_batch, write_request
 from archive.tools.inspecting.gaps import Gap, gaps
 from archive.tools.opaque_messages import (
     Exemplar,
@@ -182,10 +182,10 @@ def test_gaps_are_whole_minutes_without_a_sample() -> None:
     label_sets, names, st.lists(st.tuples(st.integers(0, 2**42), values), min_size=1, max_size=5)
 )
 def test_what_export_writes_import_reads(
-    labels: dict[str, str], name: str, told: list[tuple[int, float]]
+    labels: dict[str, str], name: str, reported: list[tuple[int, float]]
 ) -> None:
     identity = tuple(sorted({**labels, "__name__": name}.items()))
-    times, numbers = [time for time, _ in told], [value for _, value in told]
+    times, numbers = [time for time, _ in reported], [value for _, value in reported]
     lines = [*sample_lines(series_text(identity), times, numbers, {}), "# EOF\n"]
     (batch,) = OpenMetricsReader("x").batches(lines, lambda _: None)
     (series,) = batch.series
@@ -270,10 +270,10 @@ def test_any_bytes_are_a_message_or_a_message_error(data: bytes) -> None:
     )
 )
 def test_what_remote_write_sends_remote_read_reads(
-    told: list[tuple[dict[str, str], list[tuple[int, int]]]],
+    reported: list[tuple[dict[str, str], list[tuple[int, int]]]],
 ) -> None:
-    """The answer to a read has the same series in it, one message deeper."""
-    batch = ImportBatch([imported(labels, samples) for labels, samples in told])
+    """A read response contains the same series, one message deeper."""
+    batch = ImportBatch([imported(labels, samples) for labels, samples in reported])
     request = write_request(batch)
     found = read_response(b"\x0a" + _varint(len(request)) + request, "")
     assert plain(found) == plain(batch)
@@ -281,16 +281,16 @@ def test_what_remote_write_sends_remote_read_reads(
 
 @unhurried
 @given(st.lists(st.integers(1, 9), max_size=6), st.integers(1, 12))
-def test_pieces_make_the_whole_and_keep_to_their_size(lengths: list[int], size: int) -> None:
+def test_chunks_make_the_whole_and_keep_to_their_size(lengths: list[int], size: int) -> None:
     series = [
         imported({"n": str(n)}, [(t, t) for t in range(length)]) for n, length in enumerate(lengths)
     ]
-    found = list(pieces(ImportBatch(series), size))
-    assert all(len(piece) <= 2 * size for piece in found)
+    found = list(split_batch(ImportBatch(series), size))
+    assert all(len(chunk) <= 2 * size for chunk in found)
     rows = [
         (each.labels, time)
-        for piece in found
-        for each in piece.series
+        for chunk in found
+        for each in chunk.series
         for time in each.times.tolist()
     ]
     assert rows == [(each.labels, time) for each in series for time in each.times.tolist()]

@@ -54,7 +54,7 @@ async def found(folder: Path) -> list[object]:
 
 
 class Gate:
-    """Holds up every sync until it is opened; tells when one has begun."""
+    """Blocks every sync until it is opened; `is_reached` waits for the first."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._reached = threading.Event()
@@ -138,7 +138,7 @@ async def test_an_append_cancelled_before_its_group_is_not_written(
     assert await found(tmp_path) == [plain(first), plain(third)]
 
 
-async def test_an_append_cancelled_half_way_harms_nobody_else(
+async def test_an_append_cancelled_half_way_harms_no_other(
     wal: Wal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its series were defined by it, and are used by those that come after it."""
@@ -225,7 +225,7 @@ async def test_a_disk_that_fails_is_not_tried_for_every_request(
             await append(wal, batch([0]))
     assert tried == 1
     assert "Read-only file system" in wal.unavailable
-    assert caplog.text.count("samples cannot be kept") == 1
+    assert caplog.text.count("write-ahead log is unavailable") == 1
     await wal.close()
 
 
@@ -241,20 +241,20 @@ async def test_the_disk_is_reported_once_when_it_fails_and_once_when_it_works(
             await asyncio.sleep(2 * EAGER.retry)
     await until_kept(wal, batch([0]))
     assert wal.unavailable == ""
-    assert caplog.text.count("samples cannot be kept") == 1
-    assert caplog.text.count("samples are kept again") == 1
+    assert caplog.text.count("write-ahead log is unavailable") == 1
+    assert caplog.text.count("write-ahead log is available again") == 1
 
 
 async def test_below_the_reserve_nothing_is_taken_and_nothing_is_written(tmp_path: Path) -> None:
     wal = await asyncio.to_thread(Wal.open, tmp_path, WalSettings(reserve=2**60))
-    with pytest.raises(WalUnavailableError, match=r"less than 1048576TiB are free \(the reserve\)"):
+    with pytest.raises(WalUnavailableError, match=r"less than 1048576TiB free \(wal.reserve\)"):
         await append(wal, batch([0]))
     assert await asyncio.to_thread(segment_paths, tmp_path) == {}
     await wal.close()
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "reported"),
     [
         (batch([7]), "series 7 is not defined"),
         (
@@ -266,24 +266,24 @@ async def test_below_the_reserve_nothing_is_taken_and_nothing_is_written(tmp_pat
     ],
 )
 async def test_a_batch_that_cannot_be_right_fails_alone(
-    wal: Wal, tmp_path: Path, wrong: Batch, told: str
+    wal: Wal, tmp_path: Path, wrong: Batch, reported: str
 ) -> None:
     await append(wal, batch([0]))
     other = asyncio.create_task(append(wal, batch([0], sender="other")))
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=reported):
         await wal.append((), wrong)
     await other
     assert len(await found(tmp_path)) == 2
 
 
-async def test_a_mistake_of_ours_reaches_whoever_waits_and_ends_nothing(
+async def test_an_internal_error_reaches_the_caller_and_ends_nothing(
     wal: Wal, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with monkeypatch.context() as patched:
         patched.setattr("archive.wal.segment_log.encode_group", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             await append(wal, batch([0]))
-    assert "could not be written" in caplog.text
+    assert "cannot write a group of requests" in caplog.text
     assert wal.unavailable == ""
     await append(wal, batch([0]))
 
@@ -313,7 +313,7 @@ async def test_what_needs_no_more_of_the_disk_is_taken_below_the_reserve(
     free = SimpleNamespace(f_bavail=0, f_frsize=4096)
     monkeypatch.setattr(os, "statvfs", lambda _: free)
     await append(wal, batch([0]))  # space for it is there since the first
-    with pytest.raises(WalUnavailableError, match=r"less than 1B are free \(the reserve\)"):
+    with pytest.raises(WalUnavailableError, match=r"less than 1B free \(wal.reserve\)"):
         await append(wal, batch(list(range(100_000))))
     assert len(await found(tmp_path)) == 2
     await wal.close()

@@ -18,14 +18,14 @@ from archive.wal.write_ahead_log import Wal
 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was asked of the disk, in its order, by the names of the files."""
-    told: list[str] = []
+    """The disk operations in order, with file names."""
+    reported: list[str] = []
 
     def watch(place: Any, name: str, word: str, named: Callable[..., str]) -> None:
         real = getattr(place, name)
 
         def watched(*arguments: Any, **more: Any) -> Any:
-            told.append(f"{word} {named(*arguments)}")
+            reported.append(f"{word} {named(*arguments)}")
             return real(*arguments, **more)
 
         monkeypatch.setattr(place, name, watched)
@@ -47,10 +47,10 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     watch(KernelSync, "start", "sync", lambda _, descriptor, *__: opened(descriptor))
     watch(Path, "replace", "rename", lambda old, new: f"{old.name} to {new.name}")
     watch(Path, "unlink", "remove", lambda path: path.name)
-    return told
+    return reported
 
 
-async def test_the_answer_comes_after_the_name_and_the_bytes(
+async def test_append_returns_after_the_name_and_the_bytes_are_durable(
     tmp_path: Path, steps: list[str]
 ) -> None:
     wal = await asyncio.to_thread(Wal.open, tmp_path, EAGER)
@@ -101,7 +101,7 @@ async def test_where_no_call_does_both_the_sync_is_another(
 def test_a_part_that_was_taken_is_not_all(
     tmp_path: Path, steps: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody knows whether the rest is taken, and where that is so it is synced again."""
+    """A short write is continued and synced again."""
     path, pwritev = tmp_path / "log", os.pwritev
 
     def short(descriptor: int, parts: list[bytes], offset: int, flags: int = 0) -> int:

@@ -22,10 +22,10 @@ from archive.wal import fsync, kernel_sync
 from archive.wal.errors import WalUnavailableError
 from archive.wal.kernel_sync import Done, KernelSync, linux_aio
 from archive.wal.segment import segment_paths
-from archive.wal.slow_sync import Supervisor
+from archive.wal.slow_sync import SlowTimer
 from archive.wal.write_ahead_log import Wal
 
-pytestmark = pytest.mark.skipif(linux_aio is None, reason="the kernel does not sync by itself here")
+pytestmark = pytest.mark.skipif(linux_aio is None, reason="no kernel sync on this system")
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ class Held:
 
 @pytest.fixture
 def no_thread(wal: Wal, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever waits for the disk in a thread fails the test."""
+    """A sync in a thread fails the test."""
 
     def unexpected(*_: object) -> None:
         raise AssertionError("a thread synced")
@@ -125,10 +125,10 @@ async def test_a_write_that_fails_is_refused_and_ends_the_segment(
 
 
 class FakeContext:
-    """The library's, with a kernel that does to every sync what it is told."""
+    """The library's context, with a kernel whose result the test sets."""
 
     def __init__(self, submit: Callable[[Callable[[int], None]], int]) -> None:
-        self.fileno, self._end = os.pipe()  # nothing is ever told by it
+        self.fileno, self._end = os.pipe()  # never written to
         self._submit = submit
 
     def submit(self, operation: SimpleNamespace) -> int:
@@ -149,14 +149,14 @@ def fake_kernel(
     monkeypatch.setattr(kernel_sync, "linux_aio", fake)
 
 
-async def test_an_error_that_the_kernel_tells_is_heard(
+async def test_an_error_of_the_kernel_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The library tells its number without the sign; an answer then would be a lie."""
+    """The library returns the error number without its sign; a 204 would be wrong."""
     loop = asyncio.get_running_loop()
 
-    def fail(tell: Callable[[int], None]) -> int:
-        loop.call_soon(tell, 2**64 - errno.EIO)
+    def fail(callback: Callable[[int], None]) -> int:
+        loop.call_soon(callback, 2**64 - errno.EIO)
         return 1
 
     fake_kernel(monkeypatch, fail)
@@ -183,18 +183,18 @@ sys.stdout.write(str(results[0]))
 """
 
 
-def test_the_library_tells_errors_as_we_read_them() -> None:
+def test_the_library_reports_errors_as_expected() -> None:
     """By the real kernel, of a write that is too large: a sync is hard to make fail."""
     command = [sys.executable, "-c", BEYOND_THE_LIMIT]
-    told = subprocess.run(command, capture_output=True, check=True, timeout=DEADLINE_SECONDS)
-    error = kernel_sync._error(int(told.stdout))
+    reported = subprocess.run(command, capture_output=True, check=True, timeout=DEADLINE_SECONDS)
+    error = kernel_sync._error(int(reported.stdout))
     assert error is not None
     assert error.errno == errno.EFBIG
     assert kernel_sync._error(0) is None
 
 
 @pytest.mark.parametrize("error", [OverflowError("busy"), ValueError("bad"), SystemError(12)])
-async def test_a_kernel_that_takes_no_sync_is_asked_once_and_a_thread_does_it(
+async def test_a_kernel_that_takes_no_sync_is_tried_once_and_a_thread_does_it(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -212,11 +212,11 @@ async def test_a_kernel_that_takes_no_sync_is_asked_once_and_a_thread_does_it(
         await append(opened, batch([0], sender=sender))
     await opened.close()
     assert await senders(tmp_path) == ["a", "b", "c"]
-    assert caplog.text.count("a thread waits for it") == 1
+    assert caplog.text.count("a thread syncs instead") == 1
 
 
 @pytest.mark.parametrize("error", [PermissionError(errno.EPERM, "no"), SystemError(11)])
-async def test_where_there_is_none_to_be_had_a_line_says_so(
+async def test_a_system_without_kernel_sync_is_logged(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -233,10 +233,10 @@ async def test_where_there_is_none_to_be_had_a_line_says_so(
         await append(opened, batch([0], sender=sender))
     await opened.close()
     assert await senders(tmp_path) == ["a", "b"]
-    assert caplog.text.count("a thread waits for it") == 1
+    assert caplog.text.count("a thread syncs instead") == 1
 
 
-async def test_a_mistake_of_ours_reaches_whoever_waits_and_ends_nothing(
+async def test_an_internal_error_reaches_the_caller_and_ends_nothing(
     wal: Wal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
@@ -262,10 +262,10 @@ async def test_a_slow_disk_is_a_threads_until_it_is_tried_again(
         await appending
         await append(wal, batch([0], sender="thread"))
         assert held.started.empty()
-    assert caplog.text.count("the disk is slow") == 1
+    assert caplog.text.count("disk is slow") == 1
     wal._commit._slow_until = 1e-9  # as a minute later
     await append(wal, batch([0], sender="quick"))
-    assert "the disk is quick again" in caplog.text
+    assert "disk is no longer slow" in caplog.text
     assert await senders(tmp_path) == ["first", "slow", "thread", "quick"]
 
 
@@ -291,30 +291,34 @@ async def test_a_write_that_waits_is_slow_too_and_one_slower_than_a_minute_is_no
         await asyncio.sleep(0.02)  # as long as a minute is here
         done(None)
         await appending
-    assert "the disk is slow" in caplog.text
-    assert "the disk is quick again" not in caplog.text
+    assert "disk is slow" in caplog.text
+    assert "disk is no longer slow" not in caplog.text
     assert wal._commit._slow_until > 0
 
 
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
-def test_a_loop_that_was_busy_does_not_take_what_is_over_for_late(
+def test_a_busy_loop_does_not_take_a_finished_sync_for_slow(
     new_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
     late: list[str] = []
 
     async def watched(name: str, *, over: bool) -> None:
-        loop, heard, (reading, writing) = asyncio.get_running_loop(), asyncio.Event(), os.pipe()
+        loop, reported_error, (reading, writing) = (
+            asyncio.get_running_loop(),
+            asyncio.Event(),
+            os.pipe(),
+        )
 
         def tell_late() -> None:
             late.append(name)
-            heard.set()
+            reported_error.set()
 
         def end() -> None:
-            watch.end()
+            timer.end()
             loop.remove_reader(reading)
-            heard.set()
+            reported_error.set()
 
-        watch = Supervisor(0.01, tell_late)
+        timer = SlowTimer(0.01, tell_late)
         loop.add_reader(reading, end)
         if over:
             os.write(writing, b"x")
@@ -322,7 +326,7 @@ def test_a_loop_that_was_busy_does_not_take_what_is_over_for_late(
         while time.monotonic() < busy:
             pass
         async with asyncio.timeout(DEADLINE_SECONDS):
-            await heard.wait()
+            await reported_error.wait()
         await asyncio.sleep(0.02)  # nothing may follow
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
@@ -354,9 +358,7 @@ async def test_a_segment_is_sealed_after_the_sync_under_way(
     assert await senders(tmp_path) == ["first", "last"]
 
 
-async def test_a_log_that_somebody_holds_is_not_waited_for_by_the_event_loop(
-    wal: Wal, tmp_path: Path
-) -> None:
+async def test_the_event_loop_does_not_wait_for_a_locked_log(wal: Wal, tmp_path: Path) -> None:
     wal._log._lock.acquire()
     appending = asyncio.create_task(append(wal, batch([0], sender="next")))
     for _ in range(5):

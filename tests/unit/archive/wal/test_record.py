@@ -128,7 +128,7 @@ def test_planes_of_the_wrong_length_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         ({"cells": Column(99, 1)}, "a pair that is not there"),
         ({"cells": Column(-1, 1)}, "a pair that is not there"),
@@ -136,10 +136,10 @@ def test_planes_of_the_wrong_length_are_refused() -> None:
     ],
 )
 def test_definitions_that_contradict_themselves_are_refused(
-    change: dict[str, Column], told: str
+    change: dict[str, Column], reported: str
 ) -> None:
     table = SeriesTable()
     table.adopt([definition(0), definition(1)])
     broken: Definitions = msgspec.structs.replace(pack_definitions(table, 0, 2), **change)
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=reported):
         unpack_definitions(broken)

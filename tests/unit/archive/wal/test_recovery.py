@@ -1,4 +1,4 @@
-"""Whatever happens to the bytes of a segment: a prefix is read, and the rest is told, not hidden."""
+"""After any damage to a segment a prefix is read, and the rest is reported."""
 
 import asyncio
 import logging
@@ -104,7 +104,7 @@ def recovered(folder: Path) -> Wal:
 
 
 def check_prefix(path: Path, whole: list[tuple[Any, ...]]) -> Ending:
-    """What holds after any damage; the ending that was told."""
+    """Checks what holds after any damage; returns the reported ending."""
     found, ending = read(path)
     assert found == whole[: len(found)]
     written = path.read_bytes().rstrip(b"\0")
@@ -234,12 +234,12 @@ def test_what_was_dropped_is_logged_with_its_place(
         recovered(tmp_path / name)
         (line,) = [each for each in caplog.records if f"is {name}" in each.getMessage()]
         assert line.levelno == level
-        told: str = line.fields["segment"]  # type: ignore[attr-defined]
-        assert told.startswith("0000000001.wal ")
-        assert " bytes after it are not read" in told
+        reported: str = line.fields["segment"]  # type: ignore[attr-defined]
+        assert reported.startswith("0000000001.wal ")
+        assert " bytes after it are not read" in reported
 
 
-def test_a_torn_segment_is_removed_and_a_damaged_one_is_put_aside(
+def test_a_torn_segment_is_removed_and_a_damaged_one_is_renamed(
     written: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     data = segment_path(written, 1).read_bytes()
@@ -254,7 +254,7 @@ def test_a_torn_segment_is_removed_and_a_damaged_one_is_put_aside(
     assert list(torn.parent.glob("*.damaged")) == []
     (aside,) = damaged.parent.glob("*.damaged")
     assert aside.read_bytes() == data[:-1] + b"?"
-    assert "put aside" in caplog.text
+    assert "damaged segment of the write-ahead log renamed" in caplog.text
     wal = Wal.open(damaged.parent, EAGER)
     assert wal.sealed_segments() == []
     asyncio.run(wal.close())
@@ -302,7 +302,7 @@ def test_series_and_segments_keep_their_numbers_when_all_is_published(tmp_path: 
 
 
 def test_numbers_that_the_archive_has_used_are_not_given_again(tmp_path: Path) -> None:
-    """As after somebody removed the folder of the log and left what was published."""
+    """The log folder was removed, the published files were not."""
 
     async def start() -> None:
         wal = await asyncio.to_thread(
@@ -328,14 +328,14 @@ def test_a_lost_table_of_series_costs_labels_and_no_numbers(
     for name in NAMES:
         (tmp_path / name).unlink()
     wal = Wal.open(tmp_path, EAGER)
-    assert "the table of series is damaged" in caplog.text
+    assert "series table of the write-ahead log is damaged" in caplog.text
     assert wal.recovery.faults == [f"{tmp_path}: the labels of series 0 to 1 are lost"]
     assert list(wal.series) == [definition(2)]
     assert wal.series.identify(labels(0)) == 3
     asyncio.run(wal.close())
 
 
-def test_numbers_of_a_lost_table_are_not_given_again_when_nothing_else_tells_them(
+def test_numbers_of_a_lost_table_are_not_given_again_when_nothing_else_records_them(
     tmp_path: Path,
 ) -> None:
     keep(tmp_path, [batch([0, 1])])
@@ -378,7 +378,7 @@ def test_labels_lost_in_a_damaged_segment_cost_no_other_series(tmp_path: Path) -
     assert [each.path for each in wal.recovery.dropped] == [path]
     assert wal.recovery.faults == [f"{tmp_path}: the labels of series 1 to 1 are lost"]
     assert list(wal.series) == [definition(0), definition(2)]
-    # What cannot be read stays in the list, so that it is put aside when its turn comes.
+    # An unreadable segment stays in the list, and is renamed at its removal.
     assert [segment.number for segment in wal.sealed_segments()] == [1, 2, 3]
     asyncio.run(wal.close())
 
@@ -391,24 +391,24 @@ def test_a_folder_that_is_not_there_has_no_segments_and_no_series(tmp_path: Path
 def test_series_can_be_read_while_segments_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The writer removes the first segment between our look at the folder and at the file."""
+    """The writer removes the first segment between listing the folder and opening the file."""
     keep(tmp_path, [batch([0], received=NOON), batch([1], received=NOON + HOUR)])
     for name in NAMES:
         (tmp_path / name).unlink()
     wal = Wal.open(tmp_path, EAGER)
-    looks = 0
+    attempts = 0
 
     def listed(folder: Path) -> dict[int, Path]:
-        nonlocal looks
-        looks += 1
+        nonlocal attempts
+        attempts += 1
         paths = segment_paths(folder)
-        if looks == 1:
+        if attempts == 1:
             wal.remove(wal.sealed_segments()[:1])
         return paths
 
     monkeypatch.setattr("archive.wal.recovery.segment_paths", listed)
     assert list(read_series(tmp_path)) == [definition(0), definition(1)]
-    assert looks == 2
+    assert attempts == 2
     asyncio.run(wal.close())
 
 

@@ -84,7 +84,7 @@ async def test_a_segment_ends_when_it_is_large(tmp_path: Path) -> None:
     await wal.close()
 
 
-async def test_sealing_hands_over_what_is_there_and_begins_anew(wal: Wal, tmp_path: Path) -> None:
+async def test_sealing_closes_the_segment_and_starts_a_new_one(wal: Wal, tmp_path: Path) -> None:
     assert await asyncio.to_thread(wal.seal) is None
     await append(wal, batch([0]))
     assert wal.sealed_segments() == []
@@ -167,7 +167,7 @@ async def test_the_number_of_the_last_segment_outlives_it(tmp_path: Path) -> Non
     assert list(await asyncio.to_thread(segment_paths, tmp_path)) == [last.number + 1]
 
 
-async def test_removing_writes_nothing_when_all_is_told_elsewhere(
+async def test_removing_writes_nothing_when_all_is_saved_elsewhere(
     wal: Wal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So it also works where nothing can be written any more."""
@@ -181,7 +181,7 @@ async def test_removing_writes_nothing_when_all_is_told_elsewhere(
     assert wal.sealed_segments() == [third]
 
 
-async def test_removing_what_is_gone_already_is_no_mistake(wal: Wal) -> None:
+async def test_removing_a_missing_segment_is_no_error(wal: Wal) -> None:
     await append(wal, batch([0]))
     sealed = await asyncio.to_thread(wal.seal)
     assert sealed is not None
@@ -222,8 +222,8 @@ def test_a_second_process_in_one_folder_is_refused(tmp_path: Path) -> None:
     with holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "open\n"
-        told = rf"{tmp_path} is in use by another archive \(process {holder.pid}\)"
-        with pytest.raises(WalLockedError, match=told):
+        reported = rf"{tmp_path} is in use by another archive \(process {holder.pid}\)"
+        with pytest.raises(WalLockedError, match=reported):
             Wal.open(tmp_path, EAGER)
         # Killed, it leaves no lock behind.
         holder.kill()

@@ -1,4 +1,4 @@
-"""What a sender is told: the code, one line of reason, and the headers that 2.0 asks for. Pure."""
+"""Responses to write requests: status code, one line of reason, headers of remote write 2.0."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_HEADERS: Final[Mapping[str, str]] = {}
 NOTHING: Final = Written()
 
 
-class Answer(NamedTuple):
+class WriteResponse(NamedTuple):
     code: int
     reason: str = ""
     headers: Mapping[str, str] = _NO_HEADERS
@@ -25,20 +25,20 @@ class Answer(NamedTuple):
         return f"{self.reason}\n" if self.reason else ""
 
 
-def durable(version: Version, written: Written) -> Answer:
-    return Answer(204, "", _headers(version, written))
+def durable(version: Version, written: Written) -> WriteResponse:
+    return WriteResponse(204, "", _headers(version, written))
 
 
-def refused(version: Version, reason: str, written: Written = NOTHING) -> Answer:
-    return Answer(400, reason, _headers(version, written))
+def refused(version: Version, reason: str, written: Written = NOTHING) -> WriteResponse:
+    return WriteResponse(400, reason, _headers(version, written))
 
 
-def later(version: Version, reason: str) -> Answer:
-    return Answer(503, reason, {**_headers(version, NOTHING), **_AGAIN})
+def later(version: Version, reason: str) -> WriteResponse:
+    return WriteResponse(503, reason, {**_headers(version, NOTHING), **_AGAIN})
 
 
 def _headers(version: Version, written: Written) -> Mapping[str, str]:
-    """Of 2.0, whose senders take an answer without them for one of 1.0; 1.0 knows none."""
+    """A 2.0 sender takes a response without them for one of 1.0. A 1.0 response has none."""
     if version is Version.V1:
         return _NO_HEADERS
     return {

@@ -1,4 +1,4 @@
-"""What the headers of a request say: who speaks, and which version of remote write. Pure."""
+"""Content negotiation of remote write: the version and the sender, from the request headers."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from archive.remote_write.decoder import Version
 
 _PROTOBUF: Final = "application/x-protobuf"
 _MESSAGES: Final = {
-    "": Version.V1,  # 1.0 does not name its message, and many of its senders name no type at all
+    "": Version.V1,  # 1.0 does not name its message, and many senders set no Content-Type
     "prometheus.writerequest": Version.V1,
     "io.prometheus.write.v2.request": Version.V2,
 }
 _ENCODINGS: Final = ("snappy", "")
 
 
-class About(NamedTuple):
-    """What the headers of a request say."""
+class RequestInfo(NamedTuple):
+    """What the receiver needs from the request headers."""
 
     version: Version
     sender: str
@@ -25,10 +25,10 @@ class About(NamedTuple):
 
 
 class UnsupportedError(Exception):
-    """The sender may speak another version instead; the text says what we understand."""
+    """The receiver does not support this type or encoding. The text names the supported ones."""
 
 
-@lru_cache(maxsize=64)  # senders do not change their minds
+@lru_cache(maxsize=64)  # a sender uses the same headers in every request
 def version_of(content_type: str, content_encoding: str) -> Version:
     if content_encoding.strip().lower() not in _ENCODINGS:
         raise UnsupportedError(f'Content-Encoding "{content_encoding}" is not snappy')
