@@ -25,6 +25,7 @@ USUAL: Final = ("writer", "poll", "scrape", "harm")
 OTHERS: Final = {
     "archive": ("bench.archive.ingest", "bench.archive.size", "bench.archive.restart"),
     "archive_ingest": ("bench.archive.ingest",),
+    "archive_decoder": ("bench.archive.decoder",),
     "archive_size": ("bench.archive.size",),
     "archive_restart": ("bench.archive.restart",),
     "forecast": ("bench.forecast",),
