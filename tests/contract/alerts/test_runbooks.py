@@ -200,6 +200,31 @@ def test_every_promql_metric_and_label_exists(page: Document) -> None:
             assert labels <= {*catalog.BY_NAME[selector.name].labels, *SCRAPED}, block
 
 
+def grouping_labels(expression: object) -> Iterator[str]:
+    """The labels of every by, without, on and ignoring."""
+    modifier = getattr(expression, "modifier", None)
+    for part in (modifier, getattr(modifier, "matching", None)):
+        yield from getattr(part, "labels", None) or ()
+    for name in ("lhs", "rhs", "expr", "param"):
+        if (inner := getattr(expression, name, None)) is not None:
+            yield from grouping_labels(inner)
+    for argument in getattr(expression, "args", ()):
+        yield from grouping_labels(argument)
+
+
+@with_index
+def test_every_label_that_a_query_groups_by_exists(page: Document) -> None:
+    known = {label for metric in catalog.ALL for label in metric.labels} | SCRAPED | {"le"}
+    for block in page.blocks("promql"):
+        unknown = set(grouping_labels(promql_parser.parse(block))) - known
+        assert not unknown, f"{sorted(unknown)} in {block}"
+
+
+def test_a_label_that_no_metric_has_is_found() -> None:
+    parsed = promql_parser.parse("sum by (question, reason) (rate(a[5m])) / on (x) b")
+    assert set(grouping_labels(parsed)) == {"question", "reason", "x"}
+
+
 @with_index
 def test_both_sides_of_a_promql_operation_can_match(page: Document) -> None:
     for block in page.blocks("promql"):
