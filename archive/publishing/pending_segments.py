@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from archive.publishing.wal_reader import Contents, SegmentHours, contents_of
 from archive.tables.manifest import Covered, Manifest
 from archive.tables.schema import HOUR_MS, day_name
-from archive.wal.segment import Segment
+from archive.wal.segments.segment import Segment
 
 
 class PendingSegments:

@@ -27,7 +27,7 @@ from archive.tables.manifest_store import drop_old_manifests, read_manifest, wri
 from archive.tables.schema import HOUR_MS, day_name
 from archive.tables.series import SeriesRegistry
 from archive.tables.storage import Storage, StorageError
-from archive.wal.segment import Segment
+from archive.wal.segments.segment import Segment
 from streamgauge.serving.logs import event
 
 logger = logging.getLogger(__name__)

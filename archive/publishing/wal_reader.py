@@ -13,8 +13,8 @@ from archive.batch import NO_SERIES, Batch, Opaque
 from archive.publishing.series_ids import SeriesIdMap
 from archive.tables.sample_columns import NO_START, Int32s, Int64s, Mask, Samples, distinct, joined
 from archive.tables.schema import HOUR_MS, LATEST_TIME, hour_start
-from archive.wal.segment import Segment
-from archive.wal.segment_reader import read_segment
+from archive.wal.segments.reader import read_segment
+from archive.wal.segments.segment import Segment
 
 # Requests are small, so they are processed in blocks.
 _BLOCK_SAMPLES: Final = 100_000

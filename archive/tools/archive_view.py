@@ -22,7 +22,7 @@ from archive.tables.schema import WAL
 from archive.tables.storage import Storage, open_storage, shown
 from archive.tables.storage_overlay import OverlayStorage
 from archive.wal.recovery import Recovery, recover
-from archive.wal.segment import Segment
+from archive.wal.segments.segment import Segment
 from archive.wal.series_checkpoint import SeriesCheckpoint
 
 _ATTEMPTS = 5

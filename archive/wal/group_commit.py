@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 from archive.batch import Batch
 from archive.wal.errors import WalUnavailableError
 from archive.wal.kernel_sync import KernelSync
-from archive.wal.segment_log import Prepared
+from archive.wal.segments.log import Prepared
 from archive.wal.slow_sync import SlowTimer
 from streamgauge.serving.logs import StateLog, event
 

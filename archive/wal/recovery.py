@@ -14,7 +14,8 @@ from archive.series.table import SeriesTable
 from archive.wal.errors import WalError, WalFormatError
 from archive.wal.record import RecordError, decode_definitions
 from archive.wal.record_definitions import load_definitions
-from archive.wal.segment import (
+from archive.wal.segments.reader import SegmentFrames
+from archive.wal.segments.segment import (
     HEADER_BYTES,
     BrokenHeaderError,
     Segment,
@@ -22,9 +23,8 @@ from archive.wal.segment import (
     read_header,
     segment_paths,
 )
-from archive.wal.segment_reader import SegmentFrames
+from archive.wal.segments.tail_check import Ending, EndingKind
 from archive.wal.series_checkpoint import SeriesCheckpoint
-from archive.wal.tail_check import Ending, EndingKind
 
 # Segments are removed about once an hour, so a second attempt usually succeeds.
 _ATTEMPTS = 5

@@ -16,9 +16,9 @@ import msgspec
 from archive.series.table import SeriesTable
 from archive.wal import fsync
 from archive.wal.record_definitions import Definitions, load_definitions, pack_definitions
-from archive.wal.segment import SegmentHeader, framed, pack_header
-from archive.wal.segment_reader import SegmentFrames
-from archive.wal.tail_check import Ending, EndingKind
+from archive.wal.segments.reader import SegmentFrames
+from archive.wal.segments.segment import SegmentHeader, framed, pack_header
+from archive.wal.segments.tail_check import Ending, EndingKind
 
 NAMES: Final = ("series.0", "series.1")
 # Series per record: enough to share most label pairs, few enough to limit memory.

@@ -16,10 +16,10 @@ from archive.wal.errors import WalUnavailableError
 from archive.wal.folder_lock import FolderLock
 from archive.wal.group_commit import Done, GroupCommit
 from archive.wal.recovery import Recovery, recover
-from archive.wal.segment import Segment
-from archive.wal.segment_log import SegmentLog
+from archive.wal.segments.log import SegmentLog
+from archive.wal.segments.segment import Segment
+from archive.wal.segments.tail_check import EndingKind
 from archive.wal.series_checkpoint import SeriesCheckpoint
-from archive.wal.tail_check import EndingKind
 from streamgauge.serving.logs import event
 
 logger = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dashboards.boards import capacity, clocks, consumer, fleet, pipeline, publish, stream
+from dashboards.boards import capacity, clocks, consumer, exporter, fleet, publish, stream
 from dashboards.panels.limits import Limits
 from dashboards.panels.model import Board
 
@@ -15,7 +15,7 @@ BUILDERS: tuple[Callable[[Limits], Board], ...] = (
     publish.board,
     clocks.board,
     capacity.board,
-    pipeline.board,
+    exporter.board,
 )
 
 

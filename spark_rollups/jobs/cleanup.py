@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from spark_rollups.filesystem import TEMPORARY, Root
-from spark_rollups.forecasting.snapshot_batches import FOLDER as INPUTS
+from spark_rollups.forecasting.snapshot.batches import FOLDER as INPUTS
 from spark_rollups.rollup.series_identity import FOLDER as IDENTITIES
 from spark_rollups.rollup.tables.manifest import FOLDER as MANIFESTS
 from spark_rollups.rollup.tables.manifest import Manifest, decoded, manifest_path, numbers

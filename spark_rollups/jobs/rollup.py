@@ -13,7 +13,7 @@ from typing import Final
 
 from spark_rollups.datasource.archive_files import Archive, open_archive
 from spark_rollups.filesystem import RollupError, Root
-from spark_rollups.forecasting.snapshot import make_snapshots
+from spark_rollups.forecasting.snapshot.build import make_snapshots
 from spark_rollups.jobs.changed_days import changed_days, day_fingerprint, day_of, missing_spans
 from spark_rollups.jobs.cleanup import clean
 from spark_rollups.jobs.plan import RollupRequest, cost, groups, plan

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from spark_rollups.filesystem import RollupError, Root
-from spark_rollups.forecasting.snapshot_batches import run_batch
+from spark_rollups.forecasting.snapshot.batches import run_batch
 from spark_rollups.jobs.unit import (
     Job,
     Outcome,

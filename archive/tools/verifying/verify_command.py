@@ -17,7 +17,7 @@ from archive.tools.archive_view import View, open_view
 from archive.tools.arguments import bytes_text
 from archive.tools.verifying.day import day_faults
 from archive.tools.verifying.series import KnownNames, series_faults
-from archive.wal.segment_reader import EndingKind, check_segment
+from archive.wal.segments.reader import EndingKind, check_segment
 
 _BLOCK = 1 << 20
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from exporter.audit.command.flags import AuditRequest, read_request
 from exporter.audit.command.parser import OutputFormat
 from exporter.audit.command.system_poll import AuditOptions, NoResponseError, SystemAudit
-from exporter.audit.history.queries import RollupHistory
 from exporter.audit.history.reader import HistoryError, HistoryReader
+from exporter.audit.history.rollup_history import RollupHistory
 from exporter.audit.output.json_format import as_json
 from exporter.audit.output.junit_format import junit
 from exporter.audit.output.markdown_format import markdown

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from typing import Any, Final
 
 from exporter import catalog
-from exporter.audit.history.queries import Key, RollupHistory, WindowTotals, quantile
+from exporter.audit.history.rollup_history import Key, RollupHistory, WindowTotals, quantile
 
 DAY, WEEK, MONTH = 1, 7, 30
 BUCKET: Final = catalog.CONSUMER_ACK_SECONDS.name + "_bucket"

@@ -16,7 +16,7 @@ from typing import Any
 
 from exporter import catalog
 from exporter.audit.history import facts
-from exporter.audit.history.queries import RollupHistory
+from exporter.audit.history.rollup_history import RollupHistory
 from streamgauge.serving.log_escape import one_line
 from streamgauge.serving.logs import StateLog
 

@@ -24,8 +24,8 @@ from archive.batch import Batch
 from archive.settings.wal import WalSettings
 from archive.wal.errors import WalUnavailableError
 from archive.wal.recovery import read_series
-from archive.wal.segment import segment_paths
-from archive.wal.segment_reader import EndingKind, check_segment
+from archive.wal.segments.reader import EndingKind, check_segment
+from archive.wal.segments.segment import segment_paths
 from archive.wal.series_checkpoint import NAMES
 from archive.wal.write_ahead_log import Wal
 
@@ -177,7 +177,7 @@ async def test_a_series_table_that_could_not_be_saved_is_saved_later(
     wal: Wal, disk: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Otherwise sealing gives back enough to save the table.
-    monkeypatch.setattr("archive.wal.segment_writer._BLANK_BYTES", 0)
+    monkeypatch.setattr("archive.wal.segments.writer._BLANK_BYTES", 0)
     await append(wal, request_of(0))
     ballast = await asyncio.to_thread(fill, disk)
     sealed = await asyncio.to_thread(wal.seal)

@@ -18,7 +18,7 @@ from archive.maintenance.vacuum import unnamed_files
 from archive.settings.publishing import PublishSettings, RetentionSettings
 from archive.tables.arrow import pafs
 from archive.tables.storage import Storage, Stored
-from archive.wal.segment import Segment
+from archive.wal.segments.segment import Segment
 
 NOW = MONDAY + 3 * DAY
 SETTINGS = PublishSettings(grace=0.0, retention=RetentionSettings(age=86_400.0))

@@ -10,8 +10,8 @@ import numpy as np
 from archive.batch import Batch, Opaque, SeriesDefinition
 from archive.settings.wal import WalSettings
 from archive.wal.record import WalRecord
-from archive.wal.segment import segment_paths
-from archive.wal.segment_reader import read_segment
+from archive.wal.segments.reader import read_segment
+from archive.wal.segments.segment import segment_paths
 from archive.wal.write_ahead_log import Wal
 
 HOUR = 3_600_000

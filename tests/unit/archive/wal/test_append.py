@@ -30,10 +30,11 @@ from support.waiting import DEADLINE_SECONDS
 
 from archive.batch import Batch
 from archive.settings.wal import WalSettings
-from archive.wal import fsync, kernel_sync, segment_log
+from archive.wal import fsync, kernel_sync
 from archive.wal.errors import WalUnavailableError
 from archive.wal.record_definitions import Definitions
-from archive.wal.segment import segment_paths
+from archive.wal.segments import log
+from archive.wal.segments.segment import segment_paths
 from archive.wal.write_ahead_log import Wal
 
 
@@ -280,7 +281,7 @@ async def test_an_internal_error_reaches_the_caller_and_ends_nothing(
     wal: Wal, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("archive.wal.segment_log.encode_group", lambda *_: 1 / 0)
+        patched.setattr("archive.wal.segments.log.encode_group", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             await append(wal, batch([0]))
     assert "cannot write a group of requests" in caplog.text
@@ -293,14 +294,14 @@ async def test_only_a_small_group_is_prepared_by_the_event_loop(
     wal: Wal, monkeypatch: pytest.MonkeyPatch, small: int, by_the_loop: bool
 ) -> None:
     """Its two samples, and its two new series, which may be many more."""
-    monkeypatch.setattr("archive.wal.segment_log.SMALL_GROUP", small)
-    encode, threads = segment_log.encode_group, list[threading.Thread]()
+    monkeypatch.setattr("archive.wal.segments.log.SMALL_GROUP", small)
+    encode, threads = log.encode_group, list[threading.Thread]()
 
     def watched(definitions: Definitions | None, batches: Sequence[Batch]) -> bytes:
         threads.append(threading.current_thread())
         return encode(definitions, batches)
 
-    monkeypatch.setattr(segment_log, "encode_group", watched)
+    monkeypatch.setattr(log, "encode_group", watched)
     await append(wal, batch([0, 1]))
     assert [each is threading.current_thread() for each in threads] == [by_the_loop]
 

@@ -14,7 +14,7 @@ from support.archive.wal_batches import NOON, batch, definition, keep, plain, re
 
 from archive.batch import Opaque, OpaqueKind
 from archive.wal.recovery import read_series
-from archive.wal.segment import segment_path
+from archive.wal.segments.segment import segment_path
 from archive.wal.series_checkpoint import NAMES
 
 REQUESTS = (

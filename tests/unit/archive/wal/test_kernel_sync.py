@@ -21,7 +21,7 @@ from support.waiting import DEADLINE_SECONDS
 from archive.wal import fsync, kernel_sync
 from archive.wal.errors import WalUnavailableError
 from archive.wal.kernel_sync import Done, KernelSync, linux_aio
-from archive.wal.segment import segment_paths
+from archive.wal.segments.segment import segment_paths
 from archive.wal.slow_sync import SlowTimer
 from archive.wal.write_ahead_log import Wal
 

@@ -31,7 +31,8 @@ from archive.batch import Opaque, OpaqueKind
 from archive.wal import fsync
 from archive.wal.errors import WalFormatError
 from archive.wal.recovery import read_series
-from archive.wal.segment import (
+from archive.wal.segments.reader import Ending, EndingKind, check_segment, read_segment
+from archive.wal.segments.segment import (
     HEADER_BYTES,
     SegmentHeader,
     framed,
@@ -39,7 +40,6 @@ from archive.wal.segment import (
     segment_path,
     segment_paths,
 )
-from archive.wal.segment_reader import Ending, EndingKind, check_segment, read_segment
 from archive.wal.series_checkpoint import NAMES
 from archive.wal.write_ahead_log import Wal
 

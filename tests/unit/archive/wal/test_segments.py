@@ -26,8 +26,8 @@ from archive.settings.wal import WalSettings
 from archive.wal import fsync
 from archive.wal.errors import WalLockedError, WalUnavailableError
 from archive.wal.recovery import read_series
-from archive.wal.segment import segment_paths
-from archive.wal.segment_reader import read_segment
+from archive.wal.segments.reader import read_segment
+from archive.wal.segments.segment import segment_paths
 from archive.wal.write_ahead_log import Wal
 
 OPEN_AND_WAIT = """

@@ -13,8 +13,8 @@ import pytest
 
 from exporter import catalog
 from exporter.audit.history import reader as audit_history
-from exporter.audit.history.queries import RollupHistory, quantile
 from exporter.audit.history.reader import HistoryError, HistoryReader
+from exporter.audit.history.rollup_history import RollupHistory, quantile
 from exporter.metric import Metric
 from spark_rollups.rollup.tables.schemas import DAILY, QUANTILES, ROLLUP_FORMAT
 

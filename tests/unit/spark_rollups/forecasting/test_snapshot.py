@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from spark_rollups.filesystem import RollupError, Root
-from spark_rollups.forecasting import snapshot, snapshot_batches
-from spark_rollups.forecasting.snapshot_days import month_ends, newest_whole_day
+from spark_rollups.forecasting.snapshot import batches as snapshot_batches
+from spark_rollups.forecasting.snapshot import build
+from spark_rollups.forecasting.snapshot.days import month_ends, newest_whole_day
 from spark_rollups.forecasting.trend_batch import TREND_INPUT, trend_batch
 from spark_rollups.jobs.changed_days import missing_spans
 from spark_rollups.jobs.worker_tasks import LocalRunner
@@ -24,7 +25,7 @@ def day(hours: int = WHOLE, mark: str = "mark") -> Day:
 
 
 def made(tmp_path: Path, manifest: Manifest) -> Manifest:
-    return snapshot.make_snapshots(
+    return build.make_snapshots(
         Root(str(tmp_path)), manifest, "stamp", LocalRunner(), SilentProgress()
     )
 
@@ -98,7 +99,7 @@ def test_too_many_series_are_reported_in_one_line(
     def failing(*_: object) -> None:
         raise error
 
-    monkeypatch.setitem(snapshot._INPUTS, "trends", failing)
+    monkeypatch.setitem(build._INPUTS, "trends", failing)
     with pytest.raises(RollupError, match=f"cannot compute forecasts as of 2026-09-30: {message}"):
         made(tmp_path, Manifest(days={"2026-09-30": day()}))
 

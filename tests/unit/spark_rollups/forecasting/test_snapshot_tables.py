@@ -20,7 +20,7 @@ from exporter.metric import Metric
 from spark_rollups.filesystem import Root
 from spark_rollups.forecasting.forecast_batch import BY_DESIGN, FORECAST_INPUT, forecast_batch
 from spark_rollups.forecasting.models.forecast import forecast
-from spark_rollups.forecasting.snapshot_tables import capacity_tables, forecast_inputs, trend_inputs
+from spark_rollups.forecasting.snapshot.tables import capacity_tables, forecast_inputs, trend_inputs
 from spark_rollups.forecasting.trend_batch import trend_batch
 from spark_rollups.rollup.tables.manifest import Day, Manifest, RollupFile, write_manifest
 from spark_rollups.rollup.tables.reader import Rollups, open_rollups

@@ -12,7 +12,7 @@ import pytest
 from support.rollups.archive import DAY, HOUR, MINUTE, MONDAY, RollupArchive, Sample, labels, spoil
 
 from spark_rollups.filesystem import RollupError, Root
-from spark_rollups.forecasting import snapshot_batches
+from spark_rollups.forecasting.snapshot import batches
 from spark_rollups.jobs import cleanup
 from spark_rollups.jobs import rollup as rollup_run
 from spark_rollups.jobs.rollup import Result, rollup
@@ -373,7 +373,7 @@ def told_of_failure(archive: RollupArchive, at: str, **more: object) -> str:
 def test_a_failure_of_spark_reports_the_result_that_readers_see(
     archive: RollupArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot_batches, "FEW_BATCHES", 0)
+    monkeypatch.setattr(batches, "FEW_BATCHES", 0)
     assert told_of_failure(archive, "units") == "there is no result yet"
     first = run(archive, last=date(2026, 9, 28), forecasts=False).manifest
     assert told_of_failure(archive, "units") == "the old result is unchanged"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from archive.wal import fsync
-from archive.wal.segment import (
+from archive.wal.segments.segment import (
     HEADER_BYTES,
     Segment,
     SegmentHeader,

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from archive.wal.errors import WalFormatError
 from archive.wal.record import RecordError, WalRecord, decode_group
-from archive.wal.segment import (
+from archive.wal.segments.segment import (
     END_MARK,
     FRAME_BYTES,
     HEADER_BYTES,
@@ -21,7 +21,7 @@ from archive.wal.segment import (
     unframe,
     unpack_header,
 )
-from archive.wal.tail_check import Ending, EndingKind, ending_at
+from archive.wal.segments.tail_check import Ending, EndingKind, ending_at
 
 
 class SegmentFrames:

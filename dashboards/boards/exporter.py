@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alerts import thresholds as t
 from dashboards import external_metrics
-from dashboards.boards import pipeline_storage
+from dashboards.boards import exporter_storage
 from dashboards.panels import shared, variables
 from dashboards.panels.colours import (
     ANY,
@@ -53,8 +53,8 @@ def board(limits: Limits) -> Board:
             Row("Requests", _requests()),
             Row("Events", _events()),
             Row("Process", _process()),
-            Row("Archive", pipeline_storage.archive(_q, limits), collapsed=True),
-            Row("Rollups", pipeline_storage.rollups(_q, limits), collapsed=True),
+            Row("Archive", exporter_storage.archive(_q, limits), collapsed=True),
+            Row("Rollups", exporter_storage.rollups(_q, limits), collapsed=True),
         ),
     )
 

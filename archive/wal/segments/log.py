@@ -21,11 +21,11 @@ from archive.wal.errors import WalUnavailableError
 from archive.wal.record import encode_group
 from archive.wal.record_definitions import pack_definitions
 from archive.wal.recovery import Recovery
-from archive.wal.segment import Segment, SegmentHeader
-from archive.wal.segment_reader import check_segment
-from archive.wal.segment_writer import SegmentWriter
+from archive.wal.segments.reader import check_segment
+from archive.wal.segments.segment import Segment, SegmentHeader
+from archive.wal.segments.tail_check import EndingKind
+from archive.wal.segments.writer import SegmentWriter
 from archive.wal.series_checkpoint import SeriesCheckpoint
-from archive.wal.tail_check import EndingKind
 from streamgauge.serving.logs import event
 from streamgauge.serving.settings.sizes import format_size
 

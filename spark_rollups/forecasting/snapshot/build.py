@@ -10,9 +10,9 @@ from typing import Final
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from spark_rollups.filesystem import RollupError, Root
-from spark_rollups.forecasting.snapshot_batches import compute_batches
-from spark_rollups.forecasting.snapshot_days import month_ends, newest_whole_day
-from spark_rollups.forecasting.snapshot_tables import forecast_inputs, trend_inputs
+from spark_rollups.forecasting.snapshot.batches import compute_batches
+from spark_rollups.forecasting.snapshot.days import month_ends, newest_whole_day
+from spark_rollups.forecasting.snapshot.tables import forecast_inputs, trend_inputs
 from spark_rollups.progress import Progress
 from spark_rollups.rollup.tables.manifest import Manifest, RollupFile
 from spark_rollups.rollup.tables.reader import Rollups
