@@ -13,6 +13,7 @@ from alerts.quantity import ThresholdError
 from alerts.render_options import DEFAULT, RenderOptions, RenderOptionsError, Timing
 from streamgauge.serving.version import add_version
 
+_DESCRIPTION = "Renders the alert rules with your thresholds, in a format for your Prometheus."
 _FAULTY = 2
 _WIDTH = 79
 # The name of each format's file.
@@ -35,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="streamgauge alerts", description=__doc__)
+    made = argparse.ArgumentParser(prog="streamgauge alerts", description=_DESCRIPTION)
     add_version(made)
     commands = made.add_subparsers(required=True, metavar="COMMAND")
     _add_render(commands.add_parser("render", help="write the rules"))

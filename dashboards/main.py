@@ -16,6 +16,7 @@ from streamgauge.serving.log_escape import one_line
 from streamgauge.serving.version import add_version
 
 PROGRAM = "streamgauge dashboards"
+_DESCRIPTION = "Writes the Grafana boards in a format for your Grafana."
 _MOST_UID_CHARACTERS = 40  # Grafana refuses longer ones
 _UID = re.compile(r"[A-Za-z0-9_-]+")
 _ADDRESS = re.compile(r"(https?://|/)[^\s\"\'<>]*")
@@ -49,11 +50,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = _Parser(prog=PROGRAM, description=__doc__)
+    made = _Parser(prog=PROGRAM, description=_DESCRIPTION)
     add_version(made)
-    commands = made.add_subparsers(dest="command", required=True, metavar="render")
+    commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
     render = commands.add_parser(
-        "render", help="write the boards into a folder", description=__doc__
+        "render", help="write the boards into a folder", description=_DESCRIPTION
     )
     add_version(render)
     add = render.add_argument

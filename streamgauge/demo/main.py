@@ -60,8 +60,11 @@ def parser() -> argparse.ArgumentParser:
         default=DEFAULT_SPEED,
         help="alert rules wait N times shorter (default %(default)g)",
     )
-    commands = made.add_subparsers(title="while a demo runs", metavar="")
-    for command, what in (("break", "break something"), ("heal", "heal it again")):
+    commands = made.add_subparsers(title="while a demo runs", metavar="COMMAND")
+    for command, what in (
+        ("break", "start faults in the running demo"),
+        ("heal", "end faults in the running demo"),
+    ):
         sub = commands.add_parser(command, help=what, description=what)
         add_version(sub)
         sub.add_argument(

@@ -25,7 +25,7 @@ _DESCRIPTION = (
 # Serving flags that the audit has too, with their help.
 _REQUEST_FLAGS = {
     "timeout": "time limit of one poll (default 30s)",
-    "log.level": "debug or error (default error)",
+    "log.level": "lowest severity of log lines: debug shows all, others only errors",
 }
 _UNUSED_FLAGS = ("exact-lag",)
 
