@@ -15,7 +15,7 @@ import pytest
 from prometheus_client.samples import Sample
 from support.exporter.rendered_series import FULL, key, rendered, samples_of, text_of
 from support.recordings.recorded_sources import Player, Recording, recordings, snapshot
-from support.recordings.replay import Tape
+from support.recordings.recording_file import Tape
 
 from exporter import catalog
 from exporter.exposition.text_format import Format

@@ -16,7 +16,7 @@ from support.recordings.recorded_sources import (
     Recording,
     recordings,
 )
-from support.recordings.replay import Exchange, Tape, TapedError, TapedReply
+from support.recordings.recording_file import Exchange, Tape, TapedError, TapedReply
 
 ALL = recordings()
 MOST_BYTES = 3_000_000

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
-from support.recordings.replay import Exchange, Tape, TapedReply, http_request, nats_request
+from support.recordings.recording_file import Exchange, Tape, TapedReply, http_request, nats_request
 
 from exporter.errors import RequestError
 from exporter.model import Snapshot

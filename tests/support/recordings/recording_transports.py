@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from support.nats.servers import NatsServer
-from support.recordings.replay import (
+from support.recordings.recording_file import (
     Exchange,
     Tape,
     TapedError,
