@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from prometheus_client.samples import Sample
 from support.exporter.rendered_series import FULL, key, rendered, samples_of, text_of
-from support.recordings.recorded_sources import Player, Recording, recordings, snapshot
 from support.recordings.recording_file import Tape
+from support.recordings.replay import Player, Recording, recordings, snapshot
 
 from exporter import catalog
 from exporter.exposition.text_format import Format

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from support.nats.servers import NEWEST, OLDEST, VERSIONS
-from support.recordings.recorded_sources import (
+from support.recordings.recording_file import Exchange, Tape, TapedError, TapedReply
+from support.recordings.replay import (
     FOLDER,
     SOURCES,
     NotRecordedError,
@@ -16,7 +17,6 @@ from support.recordings.recorded_sources import (
     Recording,
     recordings,
 )
-from support.recordings.recording_file import Exchange, Tape, TapedError, TapedReply
 
 ALL = recordings()
 MOST_BYTES = 3_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client.samples import Sample
 from support.exporter.rendered_series import FULL, samples_of, text_of, values_of
-from support.recordings.recorded_sources import SOURCES, Recording, recordings, replay
+from support.recordings.replay import SOURCES, Recording, recordings, replay
 
 from exporter import catalog
 from exporter.metric import Kind

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 from support.exporter.rendered_series import Key, series_of
-from support.recordings.recorded_sources import Recording, recordings, snapshot
+from support.recordings.replay import Recording, recordings, snapshot
 
 from exporter import catalog
 from exporter.metric import Subject

@@ -20,9 +20,9 @@ from support.nats.servers import (
     NatsServer,
     connected,
 )
-from support.recordings.recorded_sources import FOLDER, SOURCES, Recording
 from support.recordings.recording_file import Tape
 from support.recordings.recording_transports import Deck, RecordingLink, RecordingMonitor
+from support.recordings.replay import FOLDER, SOURCES, Recording
 from support.recordings.scenario import options, standalone
 from support.recordings.scenario_cluster import clustered, lose
 

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 from support.nats.servers import NEWEST
-from support.recordings.recorded_sources import POLL_SECONDS, Player, Recording
 from support.recordings.recording_file import Exchange, Tape, TapedReply
+from support.recordings.replay import POLL_SECONDS, Player, Recording
 
 from exporter.sources.clock_pings import MORE_SAMPLES, sample_timeouts
 from exporter.sources.request_context import RequestContext, SkippedRequests
