@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from prometheus_client.samples import Sample
 from support.exporter.rendered_series import FULL, key, rendered, samples_of, text_of
-from support.recordings.recording_file import Tape
-from support.recordings.replay import Player, Recording, recordings, snapshot
+from support.recordings.recording_file import RecordingFile
+from support.recordings.replay import Recording, Replayer, recordings, snapshot
 
 from exporter import catalog
 from exporter.exposition.text_format import Format
@@ -207,10 +207,10 @@ class Own:
 
 async def whole_page(recording: Recording, fmt: Format) -> str:
     """A scrape of an exporter that polled once: the responses, and its self metrics."""
-    player = Player(Tape.load(recording.path))
-    source = player.source(recording.source, SYSTEM)
+    replayer = Replayer(RecordingFile.load(recording.path))
+    source = replayer.source(recording.source, SYSTEM)
     poller = SystemPoller(SYSTEM, recording.source, (), source, Renderer(SYSTEM, FULL), 15, 10)
-    with player.playing(player.tape):
+    with replayer.playing(replayer.file):
         await poller.poll_once()
         own = SelfMetrics(Own(poller), "1.0", "3.11").text(fmt)
         return text_of(poller.served(time.time()), fmt=fmt, live=own)

@@ -31,9 +31,9 @@ of_all_servers = pytest.mark.parametrize("source", ["system", "monitor"])
 
 def before_and_after(version: str, source: str) -> tuple[list[Sample], list[Sample]]:
     """Two pages of one exporter that was running all the time."""
-    scenes = [Recording(version, scene, source) for scene in ("cluster", "one-down")]
+    scenarios = [Recording(version, scenario, source) for scenario in ("cluster", "one-down")]
     renderer = Renderer("nats", FULL)
-    pages = [samples_of(text_of(renderer.render(found))) for found in replay(*scenes)]
+    pages = [samples_of(text_of(renderer.render(found))) for found in replay(*scenarios)]
     return pages[0], pages[1]
 
 

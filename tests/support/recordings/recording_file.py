@@ -1,6 +1,6 @@
-"""The file format of recorded answers: what was asked, and byte for byte what servers replied.
+"""The file format of recordings: requests, and the bytes of their responses.
 
-Answers are kept as JSON values where that loses nothing, so that a change can be read in a diff.
+Responses are JSON values where that loses nothing, so that a diff shows a change.
 """
 
 import json
@@ -15,8 +15,8 @@ _GO_ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 @dataclass(frozen=True)
-class TapedReply:
-    """One reply; `text` is unpacked even where the headers say that it came compressed."""
+class RecordedReply:
+    """One reply; `text` is decompressed even if the headers say gzip."""
 
     text: str
     headers: Mapping[str, str]
@@ -25,8 +25,8 @@ class TapedReply:
 
 
 @dataclass(frozen=True)
-class TapedError:
-    """Why a request had no reply: a reason of the catalogue and its words."""
+class RecordedError:
+    """Why a request had no reply: a reason of the catalogue, and the detail."""
 
     reason: str
     detail: str
@@ -34,12 +34,12 @@ class TapedError:
 
 @dataclass(frozen=True)
 class Exchange:
-    """One request, as a text that is the same whenever the same is asked."""
+    """One request and its replies; equal requests have equal texts."""
 
     request: str
     sent: float
-    replies: tuple[TapedReply, ...] = ()
-    error: TapedError | None = None
+    replies: tuple[RecordedReply, ...] = ()
+    error: RecordedError | None = None
 
     @property
     def ended(self) -> float:
@@ -47,22 +47,22 @@ class Exchange:
 
 
 @dataclass
-class Tape:
-    """All that one source asked in one scene."""
+class RecordingFile:
+    """All requests of one source in one scenario."""
 
     about: dict[str, Any]  # where, when and how it was recorded
     server_info: dict[str, Any] = field(default_factory=dict)  # of the connected server
     exchanges: dict[str, Exchange] = field(default_factory=dict)
 
     def keep(self, exchange: Exchange) -> None:
-        """A scene is one moment: of a request asked twice the first answer stays."""
+        """Keeps the first of two equal requests, as a scenario is one point in time."""
         self.exchanges.setdefault(exchange.request, exchange)
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The HTTP addresses that were asked."""
-        asked = [request.split("/", 3) for request in self.exchanges if request.startswith("GET ")]
-        return tuple(dict.fromkeys("/".join(parts[:3]).removeprefix("GET ") for parts in asked))
+        """The HTTP addresses of the requests."""
+        urls = [request.split("/", 3) for request in self.exchanges if request.startswith("GET ")]
+        return tuple(dict.fromkeys("/".join(parts[:3]).removeprefix("GET ") for parts in urls))
 
     def save(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,12 +74,12 @@ class Tape:
         path.write_text(pretty(value) + "\n", encoding="utf-8")
 
     @classmethod
-    def load(cls, path: Path) -> "Tape":
+    def load(cls, path: Path) -> "RecordingFile":
         value = json.loads(path.read_text(encoding="utf-8"))
-        tape = cls(value["_recorded"], value["server_info"])
+        file = cls(value["_recorded"], value["server_info"])
         for each in value["exchanges"]:
-            tape.keep(_exchange(each))
-        return tape
+            file.keep(_exchange(each))
+        return file
 
 
 def nats_request(subject: str, payload: bytes) -> str:
@@ -87,8 +87,8 @@ def nats_request(subject: str, payload: bytes) -> str:
 
 
 def http_request(address: str, path: str, query: Mapping[str, str]) -> str:
-    asked = "&".join(f"{name}={value}" for name, value in query.items())
-    return f"GET {address}/{path}" + (f"?{asked}" if asked else "")
+    parameters = "&".join(f"{name}={value}" for name, value in query.items())
+    return f"GET {address}/{path}" + (f"?{parameters}" if parameters else "")
 
 
 def _exchange_value(exchange: Exchange) -> dict[str, Any]:
@@ -99,12 +99,12 @@ def _exchange_value(exchange: Exchange) -> dict[str, Any]:
 
 
 def _exchange(value: Mapping[str, Any]) -> Exchange:
-    error = TapedError(**value["error"]) if "error" in value else None
+    error = RecordedError(**value["error"]) if "error" in value else None
     replies = tuple(_reply(each) for each in value.get("replies", ()))
     return Exchange(value["request"], value["sent"], replies, error)
 
 
-def _reply_value(reply: TapedReply) -> dict[str, Any]:
+def _reply_value(reply: RecordedReply) -> dict[str, Any]:
     value: dict[str, Any] = {"round_trip": round(reply.round_trip, 6)}
     if reply.status:
         value["status"] = reply.status
@@ -113,10 +113,10 @@ def _reply_value(reply: TapedReply) -> dict[str, Any]:
     return value | _body_value(reply.text)
 
 
-def _reply(value: Mapping[str, Any]) -> TapedReply:
+def _reply(value: Mapping[str, Any]) -> RecordedReply:
     text = value["text"] if "text" in value else _LAYOUTS[value["layout"]](value["body"])
     headers, status = value.get("headers", {}), value.get("status", 0)
-    return TapedReply(text, headers, value["round_trip"], status)
+    return RecordedReply(text, headers, value["round_trip"], status)
 
 
 def _body_value(text: str) -> dict[str, Any]:
@@ -148,7 +148,7 @@ _LAYOUTS: Final = {"compact": _compact, "indented": _indented}
 
 
 def pretty(value: Any, depth: int = 0) -> str:
-    """JSON with everything on one line that fits there."""
+    """JSON with every value on one line if it fits."""
     short = json.dumps(value, ensure_ascii=False)
     if len(short) + depth <= WIDTH or not isinstance(value, dict | list) or not value:
         return short

@@ -1,6 +1,6 @@
-"""Replays recorded answers to the real sources: what was recorded is answered, nothing else.
+"""Replays recorded responses to the real sources; any other request fails.
 
-The clock stands at the moment of the recording, so that ages and offsets are what they were.
+The clock is that of the recording, so that ages and offsets are the recorded ones.
 """
 
 import asyncio
@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
-from support.recordings.recording_file import Exchange, Tape, TapedReply, http_request, nats_request
+from support.recordings.recording_file import (
+    Exchange,
+    RecordedReply,
+    RecordingFile,
+    http_request,
+    nats_request,
+)
 
 from exporter.errors import RequestError
 from exporter.model import Snapshot
@@ -35,68 +41,70 @@ POLL_SECONDS: Final = 10.0
 
 
 class NotRecordedError(AssertionError):
-    """A source asked what no recording answers: record anew, or the source asks too much."""
+    """No recording of this request: record again, or the source sends too many requests."""
 
 
 @dataclass(frozen=True, order=True)
 class Recording:
-    """Which file: recorded/<version>/<scene>/<source>.json."""
+    """Identifies a file: recorded/<version>/<scenario>/<source>.json."""
 
     version: str
-    scene: str
+    scenario: str
     source: str
 
     @property
     def path(self) -> Path:
-        return FOLDER / self.version / self.scene / f"{self.source}.json"
+        return FOLDER / self.version / self.scenario / f"{self.source}.json"
 
     def __str__(self) -> str:
-        return f"{self.version}-{self.scene}-{self.source}"
+        return f"{self.version}-{self.scenario}-{self.source}"
 
 
-def recordings(scene: str | None = None) -> tuple[Recording, ...]:
-    """Every recording there is, oldest server first."""
+def recordings(scenario: str | None = None) -> tuple[Recording, ...]:
+    """All recordings, oldest server first."""
     found = [
         Recording(path.parts[-3], path.parts[-2], path.stem) for path in FOLDER.glob("*/*/*.json")
     ]
-    kept = [each for each in found if scene is None or each.scene == scene]
-    return tuple(sorted(kept, key=lambda each: (_numbers(each.version), each.scene, each.source)))
+    kept = [each for each in found if scenario is None or each.scenario == scenario]
+    return tuple(
+        sorted(kept, key=lambda each: (_numbers(each.version), each.scenario, each.source))
+    )
 
 
 @cache
 def snapshot(recording: Recording, system: str = "nats") -> Snapshot:
-    """What a source that starts in this scene finds in its first poll."""
+    """The first poll of a source that starts in this scenario."""
     return replay(recording, system=system)[0]
 
 
-def replay(*scenes: Recording, system: str = "nats") -> list[Snapshot]:
-    """One source that lives through these scenes, polled once in each."""
-    return asyncio.run(_replay(scenes, system))
+def replay(*scenarios: Recording, system: str = "nats") -> list[Snapshot]:
+    """One source, polled once in each of these scenarios."""
+    return asyncio.run(_replay(scenarios, system))
 
 
-async def _replay(scenes: tuple[Recording, ...], system: str) -> list[Snapshot]:
-    tapes = [Tape.load(scene.path) for scene in scenes]
-    player = Player(tapes[0])
-    source = player.source(scenes[0].source, system)
+async def _replay(scenarios: tuple[Recording, ...], system: str) -> list[Snapshot]:
+    files = [RecordingFile.load(scenario.path) for scenario in scenarios]
+    replayer = Replayer(files[0])
+    source = replayer.source(scenarios[0].source, system)
     found = []
-    for tape in tapes:
-        with player.playing(tape):
+    for file in files:
+        with replayer.playing(file):
             found.append(await source.poll(time.monotonic() + POLL_SECONDS))
     await source.close()
     return found
 
 
-class Player:
-    """Answers from a tape and moves the clock along with it."""
+class Replayer:
+    """Responds from a recording and moves the clock with it."""
 
-    def __init__(self, tape: Tape) -> None:
-        self.tape = tape
+    def __init__(self, file: RecordingFile) -> None:
+        self.file = file
         self._now = 0.0
 
     def source(self, kind: str, system: str) -> Source:
         options = SourceOptions(system=system)
         if kind == "monitor":
-            return RecordedMonitor(options, HttpAccess(self.tape.addresses), player=self)
+            return RecordedMonitor(options, HttpAccess(self.file.addresses), replayer=self)
         connection = RecordedLink(self)
         return (
             SystemSource(options, connection)
@@ -105,20 +113,20 @@ class Player:
         )
 
     @contextmanager
-    def playing(self, tape: Tape) -> Iterator[None]:
-        self.tape = tape
-        self._now = min(each.sent for each in tape.exchanges.values())
+    def playing(self, file: RecordingFile) -> Iterator[None]:
+        self.file = file
+        self._now = min(each.sent for each in file.exchanges.values())
         with mock.patch("time.time", self._time):
             yield
 
     def _time(self) -> float:
         return self._now
 
-    def response(self, request: str) -> tuple[Exchange, tuple[TapedReply, ...]]:
-        exchange = self.tape.exchanges.get(request)
+    def response(self, request: str) -> tuple[Exchange, tuple[RecordedReply, ...]]:
+        exchange = self.file.exchanges.get(request)
         if exchange is None:
-            known = "\n  ".join(self.tape.exchanges)
-            raise NotRecordedError(f"asked:\n  {request}\nrecorded are only:\n  {known}")
+            known = "\n  ".join(self.file.exchanges)
+            raise NotRecordedError(f"request:\n  {request}\nrecorded are only:\n  {known}")
         self._now = max(self._now, exchange.ended)
         if exchange.error is not None:
             raise RequestError(exchange.error.reason, exchange.error.detail)
@@ -128,14 +136,14 @@ class Player:
 class RecordedLink(NatsConnection):
     """A connection without a socket."""
 
-    def __init__(self, player: Player) -> None:
+    def __init__(self, replayer: Replayer) -> None:
         super().__init__(NatsAccess(()), "replay")
-        self._player = player
+        self._replayer = replayer
         self.reconnects = 0
 
     @property
     def server_info(self) -> Mapping[str, Any]:
-        return self._player.tape.server_info
+        return self._replayer.file.server_info
 
     async def open(self) -> None:
         """Nothing to open."""
@@ -144,11 +152,11 @@ class RecordedLink(NatsConnection):
         """Nothing to close."""
 
     async def request(self, subject: str, payload: bytes = b"", *, timeout: float) -> Reply:
-        exchange, replies = self._player.response(nats_request(subject, payload))
+        exchange, replies = self._replayer.response(nats_request(subject, payload))
         return _reply(exchange, replies[0])
 
     async def gather(self, subject: str, payload: bytes = b"", **_: Any) -> list[Reply]:
-        exchange, replies = self._player.response(nats_request(subject, payload))
+        exchange, replies = self._replayer.response(nats_request(subject, payload))
         return [_reply(exchange, reply) for reply in replies]
 
 
@@ -156,7 +164,7 @@ class RecordedLink(NatsConnection):
 class RecordedMonitor(MonitorSource):
     """The HTTP ports without a socket."""
 
-    player: Player = field(kw_only=True)
+    replayer: Replayer = field(kw_only=True)
 
     async def _get(
         self,
@@ -166,18 +174,18 @@ class RecordedMonitor(MonitorSource):
         context: RequestContext,
         statuses: frozenset[int] = frozenset({200}),
     ) -> tuple[bytes, int]:
-        _, replies = self.player.response(http_request(address, path, query))
+        _, replies = self.replayer.response(http_request(address, path, query))
         return replies[0].text.encode(), replies[0].status
 
     async def _timed_varz(
         self, address: str, context: RequestContext
     ) -> tuple[WireVarz, float, float]:
-        exchange, replies = self.player.response(http_request(address, "varz", {}))
+        exchange, replies = self.replayer.response(http_request(address, "varz", {}))
         varz = read_response(WireVarz, replies[0].text.encode(), "varz")
         return varz, exchange.sent, replies[0].round_trip
 
 
-def _reply(exchange: Exchange, reply: TapedReply) -> Reply:
+def _reply(exchange: Exchange, reply: RecordedReply) -> Reply:
     data = reply.text.encode()
     if reply.headers.get("Content-Encoding") == "gzip":
         data = gzip.compress(data)
