@@ -138,12 +138,12 @@ def test_a_pod_can_change_nothing_but_its_volumes(name: str, pod: dict[str, Any]
 def test_kubernetes_sets_no_variables_that_look_like_settings(
     name: str, pod: dict[str, Any]
 ) -> None:
-    """A service called streamgauge would set STREAMGAUGE_PORT, and an unknown variable is a mistake."""
+    """A service called streamgauge would set STREAMGAUGE_PORT, and an unknown variable is an error."""
     assert pod["enableServiceLinks"] is False, name
 
 
 @each_pod
-def test_a_pod_asks_for_what_it_needs(name: str, pod: dict[str, Any]) -> None:
+def test_a_pod_requests_what_it_needs(name: str, pod: dict[str, Any]) -> None:
     for container in pod["containers"]:
         assert {"cpu", "memory"} <= set(container["resources"]["requests"]), name
         assert "memory" in container["resources"]["limits"], name
@@ -238,7 +238,7 @@ def test_the_rules_arrive_as_they_were_written() -> None:
 
 @needs_helm
 @pytest.mark.parametrize(
-    ("sets", "told"),
+    ("sets", "message"),
     [
         (("archive.enabled=true", "rollups.spark.mode=master"), "rollups.spark.master: the address"),
         (("archive.enabled=true", "rollups.spark.mode=connect"), "rollups.spark.remote: the address"),
@@ -248,9 +248,9 @@ def test_the_rules_arrive_as_they_were_written() -> None:
     ],
 )  # fmt: skip
 def test_values_that_cannot_work_are_rejected_before_installation(
-    sets: tuple[str, ...], told: str
+    sets: tuple[str, ...], message: str
 ) -> None:
-    with pytest.raises(AssertionError, match=re.escape(told)):
+    with pytest.raises(AssertionError, match=re.escape(message)):
         template("rollups.enabled=true", *sets)
 
 

@@ -78,7 +78,7 @@ async def has_samples(archive: ArchiveProcess) -> float:
 
 @asynccontextmanager
 async def vmagent_running(folder: Path, exporter: int, archive: str) -> AsyncIterator[None]:
-    """As the comment in scrape.yml starts it; nobody listens at the second address."""
+    """Starts it as the comment in scrape.yml does; the second address has no listener."""
     program = cache_folder() / "debian-victoria-metrics" / "usr" / "bin" / "vmagent"
     if not await asyncio.to_thread(program.exists):
         raise ProgramMissingError("vmagent: was not fetched by the benches of the archive")

@@ -71,7 +71,7 @@ def test_vmagent_accepts_its_files(program: str) -> None:
         "-remoteWrite.urlRelabelConfig=archive-relabel.yml", folder=DEPLOY / "victoriametrics")  # fmt: skip
 
 
-def asked_by_the_rollups() -> set[str]:
+def used_by_the_rollups() -> set[str]:
     """By name in the requests, and by attribute of the catalogue anywhere in that package."""
     lists = (
         metric_selection.HOURLY,
@@ -94,11 +94,11 @@ def metrics_named(tree: ast.AST) -> Iterator[Metric]:
                 yield found
 
 
-def test_everything_that_the_rollups_ask_for_is_kept() -> None:
-    asked = asked_by_the_rollups()
+def test_everything_that_the_rollups_use_is_kept() -> None:
+    used = used_by_the_rollups()
     own = {m.name for m in catalog.ALL if m.subject in (Subject.ROLLUP, Subject.ARCHIVE)}
-    assert len(asked) > 30
-    assert {name for name in asked - own if not kept(name)} == set()
+    assert len(used) > 30
+    assert {name for name in used - own if not kept(name)} == set()
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,8 @@ def test_the_lost_server_is_down_and_keeps_only_its_info(version: str, source: s
     assert values_of(before, catalog.SERVER_UP) == [1, 1, 1]
     about = {s.name for s in after if set(s.labels) >= {"server"} and s.labels["server"] == lost}
     own = {name for name in about if catalog.BY_NAME[name].labels[:2] == catalog.SERVER}
-    asked_of_others = {catalog.META_REPLICA_LAG.name, catalog.META_REPLICA_OFFLINE.name}
-    assert own - asked_of_others == {catalog.SERVER_UP.name, catalog.SERVER_INFO.name}
+    from_other_servers = {catalog.META_REPLICA_LAG.name, catalog.META_REPLICA_OFFLINE.name}
+    assert own - from_other_servers == {catalog.SERVER_UP.name, catalog.SERVER_INFO.name}
 
 
 @every_source

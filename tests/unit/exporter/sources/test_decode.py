@@ -203,7 +203,7 @@ def test_what_cannot_be_read_is_named_and_has_no_number(key: str, text: str) -> 
     assert read.unreadable == (key,)
 
 
-def test_other_metadata_is_nobodys_limit() -> None:
+def test_other_metadata_is_no_limit() -> None:
     assert owner_thresholds({"owner": "billing", "_nats.level": "1"}) is NO_THRESHOLDS
 
 

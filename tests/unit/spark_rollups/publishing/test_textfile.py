@@ -204,7 +204,7 @@ def test_the_exporter_takes_it() -> None:
     assert found.known_until == seconds(date(2026, 11, 16))
 
 
-def test_the_first_rollup_has_its_success_alone_to_tell() -> None:
+def test_the_first_rollup_reports_only_its_success() -> None:
     (found,) = (none := gauges_of(FORECASTS.empty_table(), SUCCESS, None)).gauges
     assert found.metric is catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS
     text = text_of(none.gauges).decode()
