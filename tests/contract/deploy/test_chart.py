@@ -194,11 +194,13 @@ def test_no_secret_is_made_by_the_chart() -> None:
 # --- with helm ------------------------------------------------------------------------------------
 
 
+@pytest.mark.program
 @needs_helm
 def test_helm_lints_the_chart() -> None:
     assert "0 chart(s) failed" in run(on_path("helm"), "lint", "--strict", CHART)
 
 
+@pytest.mark.program
 @needs_helm
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_variant_is_rendered(variant: str) -> None:
@@ -208,6 +210,7 @@ def test_every_variant_is_rendered(variant: str) -> None:
     assert len(names) == len(set(names))
 
 
+@pytest.mark.program
 @needs_helm
 def test_everything_makes_every_kind() -> None:
     kinds = {each["kind"] for each in resources(template(*EVERYTHING))}
@@ -217,6 +220,7 @@ def test_everything_makes_every_kind() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.program
 @needs_helm
 def test_a_board_arrives_as_it_was_written() -> None:
     found = resources(template("dashboards.enabled=true"))
@@ -227,6 +231,7 @@ def test_a_board_arrives_as_it_was_written() -> None:
             assert json.loads(text) == json.loads((CHART / "boards" / name).read_text())
 
 
+@pytest.mark.program
 @needs_helm
 def test_the_rules_arrive_as_they_were_written() -> None:
     (rule,) = [
@@ -254,6 +259,7 @@ def test_values_that_cannot_work_are_rejected_before_installation(
         template("rollups.enabled=true", *sets)
 
 
+@pytest.mark.program
 @needs_helm
 def test_the_plain_manifests_are_fresh() -> None:
     values = DEPLOY / "kubernetes" / "values.yaml"
@@ -280,6 +286,7 @@ def test_kubernetes_knows_every_field(variant: str, tmp_path: Path) -> None:
         run("kubernetes-validate", "--strict", "--quiet", "--no-warn", "-k", version, file)
 
 
+@pytest.mark.program
 @needs_helm
 @pytest.mark.long
 @pytest.mark.skipif(not shutil.which("kubeconform"), reason="kubeconform is not on PATH")

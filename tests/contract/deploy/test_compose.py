@@ -45,11 +45,13 @@ def validate(*command: str, environment: dict[str, str] | None = None) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.program
 @pytest.mark.skipif(not shutil.which("docker-compose"), reason="docker-compose is not on PATH")
 def test_docker_compose_accepts_the_file() -> None:
     validate("docker-compose")
 
 
+@pytest.mark.program
 @pytest.mark.long
 def test_docker_compose_of_debian_accepts_the_file() -> None:
     folder = cached("debian-docker-compose", lambda into: unpack_debian_packages(DEBIAN, into))
@@ -100,6 +102,7 @@ def test_every_image_can_be_replaced() -> None:
         assert re.fullmatch(r"\$\{[A-Z]+_IMAGE:-[^}]+\}", service["image"]), name
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("name", NATS)
 def test_nats_accepts_its_configuration(name: str) -> None:
     words = re.findall(r"export (\w+)=", SERVICES[name]["entrypoint"][2])
@@ -132,6 +135,7 @@ def test_the_second_user_has_the_documented_permissions() -> None:
     assert subscribe == allowed(section.block("conf"), "streamgauge")[1]
 
 
+@pytest.mark.program
 def test_alertmanager_routes_as_the_generated_one_does() -> None:
     ours = load(COMPOSE / "alertmanager.yml")
     generated = load(ROOT / "alerts" / "generated" / "alertmanager.yml")
@@ -176,6 +180,7 @@ def test_client_and_server_have_the_same_passwords() -> None:
                 assert secret.read_text().strip() not in path.read_text(), path
 
 
+@pytest.mark.program
 @pytest.mark.integration
 def test_the_exporter_of_the_file_sees_what_the_servers_of_the_file_hold(tmp_path: Path) -> None:
     """Both configurations as committed; only places and the number of servers are changed."""

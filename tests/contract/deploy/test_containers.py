@@ -30,6 +30,7 @@ def test_there_is_an_image_for_each_part() -> None:
     assert {path.stem for path in CONTAINER_FILES} == {"exporter", "archive", "rollups"}
 
 
+@pytest.mark.program
 @pytest.mark.skipif(not shutil.which("hadolint"), reason="hadolint is not on PATH")
 @each_file
 def test_hadolint_finds_nothing(path: Path) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 
 import aiohttp
 import pytest
-from contract.deploy.test_prometheus import kept
 from support.archive.process import ArchiveProcess, archiving
 from support.archive.published import read_published
 from support.deploy.files import DEPLOY, ROOT
+from support.deploy.relabelling import kept
 from support.exporter.process import UNREACHABLE, add_orders, exporting
 from support.nats.servers import NEWEST, NatsServer, connected, default_options
 from support.waiting import until
@@ -103,6 +103,7 @@ async def vmagent_running(folder: Path, exporter: int, archive: str) -> AsyncIte
         await child.stop()
 
 
+@pytest.mark.program
 @pytest.mark.long
 @pytest.mark.integration
 async def test_vmagent_sends_the_archive_the_same(tmp_path: Path) -> None:
@@ -119,6 +120,7 @@ async def test_vmagent_sends_the_archive_the_same(tmp_path: Path) -> None:
     assert [name for name in names if not kept(name)] == []
 
 
+@pytest.mark.program
 @pytest.mark.integration
 async def test_what_is_scraped_is_judged_and_its_state_is_archived(tmp_path: Path) -> None:
     secret = tmp_path / "password"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 import yaml
 from support.deploy.files import COMPOSE, DEPLOY, ROOT, load, promtool, run
+from support.deploy.relabelling import RULES, kept, relabelling
 
 from exporter import catalog
 from exporter.metric import Metric, Subject
@@ -18,27 +18,9 @@ from spark_rollups import metric_selection
 from streamgauge.demo.processes.program_cache import cache_folder
 
 CONFIGURATIONS: Final = [*sorted((DEPLOY / "prometheus").glob("*.yml")), COMPOSE / "prometheus.yml"]
-Relabelling = list[dict[str, Any]]
 
 
-def relabelling(path: Path) -> Relabelling:
-    (to_archive,) = [each for each in load(path)["remote_write"] if ":7779/" in each["url"]]
-    found: Relabelling = to_archive["write_relabel_configs"]
-    return found
-
-
-RULES: Final = relabelling(DEPLOY / "prometheus" / "prometheus.yml")
-
-
-def kept(name: str) -> bool:
-    """As Prometheus does it: expressions match the whole name."""
-    for rule in RULES:
-        matches = re.fullmatch(rule["regex"], name) is not None
-        if matches == (rule["action"] == "drop"):
-            return False
-    return True
-
-
+@pytest.mark.program
 @pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_promtool_accepts_the_configuration(path: Path) -> None:
     run(promtool(), "check", "config", "--syntax-only", path)
@@ -62,6 +44,7 @@ def test_the_form_of_vmagent_keeps_the_same() -> None:
     assert yaml.safe_load(text) == RULES
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("program", ["vmagent"])
 def test_vmagent_accepts_its_files(program: str) -> None:
     found = cache_folder() / "debian-victoria-metrics" / "usr" / "bin" / program

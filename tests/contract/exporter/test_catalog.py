@@ -185,11 +185,13 @@ def lint(promtool: Path, text: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.program
 @every_recording
 def test_promtool_finds_nothing_to_report(recording: Recording, promtool: Path) -> None:
     assert lint(promtool, text_of(page(recording))) == ""
 
 
+@pytest.mark.program
 def test_promtool_would_report_something(promtool: Path) -> None:
     broken = text_of(page(ALL[0])).replace("_deliveries_total", "_deliveries")
     assert "consumer_deliveries" in lint(promtool, broken)
@@ -216,6 +218,7 @@ async def whole_page(recording: Recording, fmt: Format) -> str:
         return text_of(poller.served(time.time()), fmt=fmt, live=own)
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("recording", recordings("one-down"), ids=str)
 def test_promtool_finds_nothing_to_report_of_the_whole_page(
     recording: Recording, promtool: Path

@@ -166,6 +166,7 @@ def test_what_is_saved_already_is_not_written_again(tmp_path: Path) -> None:
     assert (tmp_path / NAMES[0]).stat() == before
 
 
+@pytest.mark.slow
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -121,6 +121,7 @@ def check_prefix(path: Path, whole: list[tuple[Any, ...]]) -> Ending:
     return ending
 
 
+@pytest.mark.slow
 def test_a_segment_cut_at_every_byte_yields_a_prefix(
     written: Path, whole: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
@@ -134,6 +135,7 @@ def test_a_segment_cut_at_every_byte_yields_a_prefix(
     assert kinds.count(EndingKind.CLEAN) == 2 + len(REQUESTS)
 
 
+@pytest.mark.slow
 def test_a_segment_blank_from_any_byte_on_yields_a_prefix(
     written: Path, whole: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
@@ -149,6 +151,7 @@ def test_a_segment_blank_from_any_byte_on_yields_a_prefix(
     assert kinds.count(EndingKind.CLEAN) == 2 + len(REQUESTS)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_a_flipped_bit_anywhere_yields_a_prefix(
@@ -167,6 +170,7 @@ def test_a_flipped_bit_anywhere_yields_a_prefix(
     assert ending.offset <= int(place * len(data))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     place=st.floats(0, 1),

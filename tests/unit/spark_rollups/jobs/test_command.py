@@ -68,6 +68,7 @@ def test_a_run_reports_what_it_wrote_and_closes_its_runner(
     assert ClosableRunner.closed == before + 1, "nothing to do, nothing started"
 
 
+@pytest.mark.slow
 def test_forecasts_of_a_week_ago_are_published_and_older_ones_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,6 +23,8 @@ from spark_rollups.rollup.tables.manifest import newest_manifest
 from spark_rollups.rollup.tables.reader import open_rollups
 from spark_rollups.spark_errors import SparkFailedError
 
+pytestmark = pytest.mark.slow
+
 EVER = date(2000, 1, 1), date(2100, 1, 1)
 NAMES = ("2026-09-28", "2026-09-29", "2026-09-30")
 

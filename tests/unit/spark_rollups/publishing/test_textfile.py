@@ -183,6 +183,7 @@ def test_the_text_has_no_timestamps_for_the_textfile_collector_refuses_them() ->
     assert {sample.timestamp for family in families for sample in family.samples} == {None}
 
 
+@pytest.mark.program
 def test_promtool_reads_it_and_minds_the_word_quantile_alone() -> None:
     """It wants that label for summaries; a forecast has no other word for its quantiles."""
     programs = prometheus()
