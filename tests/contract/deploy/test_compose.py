@@ -14,6 +14,7 @@ import nats
 import pytest
 import yaml
 from support.alert_pipeline.alertmanager import amtool
+from support.collected import over_all
 from support.deploy.files import COMPOSE, ROOT, load, run
 from support.documents import read_document
 from support.exporter.process import ran, read_series
@@ -26,6 +27,7 @@ from streamgauge.demo.processes.readiness import wait_until_ready
 
 SERVICES: Final[dict[str, dict[str, Any]]] = load(COMPOSE / "compose.yaml")["services"]
 OURS: Final = [name for name, service in SERVICES.items() if "build" in service]
+each_service = over_all(SERVICES, "correct deploy/compose/compose.yaml")
 NATS: Final = ["nats-1", "nats-2", "nats-3"]
 # docker-compose 1.29 and what it imports, unpacked and not installed.
 DEBIAN: Final = (
@@ -66,7 +68,7 @@ def test_the_whole_pipeline_is_there() -> None:
     assert ":13." in SERVICES["grafana"]["image"]
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@each_service
 def test_every_mounted_file_is_there(name: str) -> None:
     for volume in SERVICES[name].get("volumes", ()):
         source = volume.partition(":")[0]
@@ -76,20 +78,20 @@ def test_every_mounted_file_is_there(name: str) -> None:
             assert source in load(COMPOSE / "compose.yaml")["volumes"], volume
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@each_service
 def test_every_secret_is_there_and_not_empty(name: str) -> None:
     files = load(COMPOSE / "compose.yaml")["secrets"]
     for secret in SERVICES[name].get("secrets", ()):
         assert (COMPOSE / files[secret]["file"]).read_text().strip()
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@each_service
 def test_a_port_is_open_to_this_machine_alone(name: str) -> None:
     for port in SERVICES[name].get("ports", ()):
         assert port.startswith("127.0.0.1:"), port
 
 
-@pytest.mark.parametrize("name", OURS)
+@over_all(OURS, "correct deploy/compose/compose.yaml")
 def test_ours_can_change_nothing_but_their_volumes(name: str) -> None:
     service = SERVICES[name]
     assert service["read_only"] is True

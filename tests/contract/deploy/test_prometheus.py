@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 import yaml
+from support.collected import over_all
 from support.deploy.files import COMPOSE, DEPLOY, ROOT, load, promtool, run
 from support.deploy.relabelling import RULES, kept, relabelling
 
@@ -18,15 +19,20 @@ from spark_rollups import metric_selection
 from streamgauge.demo.processes.program_cache import cache_folder
 
 CONFIGURATIONS: Final = [*sorted((DEPLOY / "prometheus").glob("*.yml")), COMPOSE / "prometheus.yml"]
+each_configuration = over_all(
+    CONFIGURATIONS,
+    "correct the configuration in deploy",
+    lambda path: f"{path.parent.name}/{path.name}",
+)
 
 
 @pytest.mark.program
-@pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@each_configuration
 def test_promtool_accepts_the_configuration(path: Path) -> None:
     run(promtool(), "check", "config", "--syntax-only", path)
 
 
-@pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@each_configuration
 def test_every_example_keeps_the_same(path: Path) -> None:
     assert relabelling(path) == RULES
 

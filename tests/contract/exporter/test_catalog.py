@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from prometheus_client.samples import Sample
+from support.collected import over_all
 from support.exporter.rendered_series import FULL, key, rendered, samples_of, text_of
 from support.recordings.recording_file import RecordingFile
 from support.recordings.replay import Recording, Replayer, recordings, snapshot
@@ -40,7 +41,7 @@ NEED_A_CLOCK = {
     catalog.SERVER_ROUND_TRIP_SECONDS,
 }
 
-every_recording = pytest.mark.parametrize("recording", ALL, ids=str)
+every_recording = over_all(ALL, "the series of a recording break the rule: correct the exporter")
 
 
 @cache
@@ -179,14 +180,14 @@ def promtool() -> Path:
 
 
 def lint(promtool: Path, text: str) -> str:
-    """What promtool finds wrong; it warns on a stream of its own and still exits with 0."""
+    """The problems that promtool finds; it prints warnings to stderr and still exits with 0."""
     command = [str(promtool), "check", "metrics"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
 
 @pytest.mark.program
-@every_recording
+@pytest.mark.parametrize("recording", ALL, ids=str)
 def test_promtool_finds_nothing_to_report(recording: Recording, promtool: Path) -> None:
     assert lint(promtool, text_of(page(recording))) == ""
 
@@ -199,7 +200,7 @@ def test_promtool_would_report_something(promtool: Path) -> None:
 
 @dataclass
 class Own:
-    """What one poller says of itself, where the exporter has all of them."""
+    """The self metrics of one poller."""
 
     poller: SystemPoller
 

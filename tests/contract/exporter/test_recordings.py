@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support.collected import over_all
 from support.nats.servers import NEWEST, OLDEST, VERSIONS
 from support.recordings.recording_file import Exchange, RecordedError, RecordedReply, RecordingFile
 from support.recordings.replay import (
@@ -23,7 +24,7 @@ MOST_BYTES = 3_000_000
 A_PATH_OF_A_MACHINE = re.compile(r"/(tmp|home|root|work|Users|var)/")
 AN_ADDRESS = re.compile(r"\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b")
 
-every_recording = pytest.mark.parametrize("recording", ALL, ids=str)
+every_recording = over_all(ALL, "run make record")
 
 
 def test_every_version_is_recorded_alone_and_the_outermost_as_a_cluster() -> None:
@@ -104,7 +105,7 @@ def test_a_failure_comes_back(tmp_path: Path) -> None:
     assert RecordingFile.load(tmp_path / "source.json") == file
 
 
-@every_recording
+@pytest.mark.parametrize("recording", ALL, ids=str)
 def test_a_file_is_as_the_recorder_would_write_it(recording: Recording, tmp_path: Path) -> None:
     again = tmp_path / "again.json"
     RecordingFile.load(recording.path).save(again)
