@@ -26,6 +26,7 @@ from support.archive.wal_batches import (
     plain_record,
     records_of,
 )
+from support.examples import examples
 
 from archive.batch import Opaque, OpaqueKind
 from archive.wal import fsync
@@ -152,7 +153,7 @@ def test_a_segment_blank_from_any_byte_on_yields_a_prefix(
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_a_flipped_bit_anywhere_yields_a_prefix(
     tmp_path_factory: pytest.TempPathFactory,
@@ -171,7 +172,7 @@ def test_a_flipped_bit_anywhere_yields_a_prefix(
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     place=st.floats(0, 1),
     junk=st.binary(min_size=1, max_size=200),
