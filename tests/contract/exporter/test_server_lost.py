@@ -1,6 +1,8 @@
-"""A server of three is lost between two polls: what every source says of it, from recordings."""
+"""One of three servers is lost between two polls: the series of every source, from recordings."""
 
 from __future__ import annotations
+
+from functools import cache
 
 import pytest
 from prometheus_client.samples import Sample
@@ -29,6 +31,7 @@ every_source = pytest.mark.parametrize("source", SOURCES)
 of_all_servers = pytest.mark.parametrize("source", ["system", "monitor"])
 
 
+@cache
 def before_and_after(version: str, source: str) -> tuple[list[Sample], list[Sample]]:
     """Two pages of one exporter that was running all the time."""
     scenarios = [Recording(version, scenario, source) for scenario in ("cluster", "one-down")]
