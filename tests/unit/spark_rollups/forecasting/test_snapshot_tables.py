@@ -352,6 +352,7 @@ def test_a_batch_gives_the_same_whole_or_in_pieces() -> None:
     assert forecast_batch(workers, AS_OF).equals(forecast_batch(batch, AS_OF))
 
 
+@pytest.mark.slow
 def test_other_processes_may_do_the_work() -> None:
     found = rollups([
         *stream(growing(80 * GB, GB), limit=always(LIMIT)),
