@@ -1,4 +1,4 @@
-"""`make bench`: the exporter's measurements in one run, or the parts named. Nothing is asserted."""
+"""`make bench`: all measurements of the exporter, or the named parts. Nothing is asserted."""
 
 from __future__ import annotations
 

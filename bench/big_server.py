@@ -42,5 +42,5 @@ async def big_server(size: Size) -> AsyncIterator[BigServer]:
         started = time.perf_counter()
         await populate(big.address("app"), size.streams, size.consumers_each)
         print(f"{size} on nats-server {server.version}, "
-              f"made in {time.perf_counter() - started:.0f} s")  # fmt: skip
+              f"created in {time.perf_counter() - started:.0f} s")  # fmt: skip
         yield big

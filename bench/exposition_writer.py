@@ -1,4 +1,4 @@
-"""How fast exposition text is written: ours beside prometheus-client, in one run.
+"""Speed of the exposition writer compared with prometheus-client, in one run.
 
 Run from the root of the repository: python -m bench.exposition_writer
 """
@@ -40,7 +40,7 @@ chance = random.Random(20)  # noqa: S311  the same numbers in every run
 
 
 def core_metrics() -> list[Metric]:
-    """What an exporter at its default level writes for each consumer."""
+    """The families that an exporter at its default level writes for each consumer."""
     return [
         metric
         for metric in catalog.ALL
@@ -72,7 +72,7 @@ def value_for(metric: Metric) -> int | float | None:
 
 
 def fastest(work: Callable[[], int], repeats: int) -> tuple[int, float]:
-    """What the work counted, and its best time: the machine may be shared."""
+    """The count that the work returns, and its best time: the machine may be shared."""
     times: list[float] = []
     counted = 0
     for _ in range(repeats):
@@ -127,7 +127,7 @@ def compressed_size(text: bytes, level: int) -> int:
 
 
 def print_writers(writers: dict[str, Callable[[], int]], repeats: int) -> None:
-    """The first row is the one that the others are compared with."""
+    """Compares all other rows with the first."""
     print(f"{'writer':36}{'lines':>12}{'seconds':>10}{'lines/s':>14}{'ratio':>8}")
     base = 0.0
     for name, work in writers.items():

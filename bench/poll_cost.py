@@ -1,7 +1,7 @@
-"""What a poll costs beside the bare request: asked, decoded and rendered against fetched and decoded.
+"""Cost of a poll relative to the bare request: requested, decoded and rendered against fetched.
 
-The goal is for that; what the signals add is shown beside it. Each source runs in a process of its
-own (`python -m bench.poll_cost --one ...`).
+The goal excludes signals; their cost has its own column. Each source runs in its own process
+(`python -m bench.poll_cost --one ...`).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from exporter.sources.transport.connection import NatsConnection, Reply
 from exporter.sources.transport.credentials import NatsAccess
 
 ROUNDS = 5
-# The first connects, reads configuration and writes the label texts; after two more it is known
-# who stands still.
+# The first connects, fetches configuration and renders labels; after two more the poller knows
+# which consumers are unchanged.
 _FIRST_POLLS = 3
 JSZ = "$SYS.REQ.SERVER.PING.JSZ"
 
@@ -60,7 +60,7 @@ async def compare(big: BigServer) -> None:
     ]
     header = ("source", "bare", "plain", "ratio", "whole", "ratio", "CPU", "series", "peak")
     title = f"a poll beside the bare JSZ request ({big.size}); medians"
-    show(f"{title}\n  plain: asked, decoded, rendered; whole: with signals", header, rows)
+    show(f"{title}\n  plain: requested, decoded, rendered; whole: with signals", header, rows)
 
 
 async def _one(source: str, url: str, sys_url: str) -> dict[str, float]:
@@ -82,31 +82,33 @@ async def _measure(source_name: str, url: str, sys_url: str) -> dict[str, float]
     steady = polls[_FIRST_POLLS:]
     return {
         "raw": raw, "peak": peak_bytes(os.getpid()),
-        "plain": statistics.median(one.asked + one.rendered for one in steady),
-        "poll": statistics.median(one.asked + one.digested for one in steady),
+        "plain": statistics.median(one.fetched + one.rendered for one in steady),
+        "poll": statistics.median(one.fetched + one.processed for one in steady),
         "cpu": statistics.median(one.cpu for one in steady), "series": steady[-1].series,
     }  # fmt: skip
 
 
 class _Poll(NamedTuple):
-    asked: float
+    fetched: float
     rendered: float  # without signals
-    digested: float  # with them
-    cpu: float  # of asking and digesting
+    processed: float  # with signals
+    cpu: float  # of the requests and the pipeline
     series: int
 
 
 async def _poll(source: Source, pipeline: Pipeline, plain: Renderer) -> _Poll:
     began, cpu = time.perf_counter(), time.process_time()
     snapshot = await source.poll(time.monotonic() + 120)
-    asked = time.perf_counter()
+    fetched = time.perf_counter()
     if not snapshot.complete:
         raise RuntimeError(f"the poll was not complete: {snapshot.outcomes}")
     made = await asyncio.to_thread(pipeline.process, snapshot, PollExtras())
-    digested, cpu = time.perf_counter(), time.process_time() - cpu
+    processed, cpu = time.perf_counter(), time.process_time() - cpu
     await asyncio.to_thread(plain.render, snapshot)
     rendered = time.perf_counter()
-    return _Poll(asked - began, rendered - digested, digested - asked, cpu, made.rendered.series)
+    return _Poll(
+        fetched - began, rendered - processed, processed - fetched, cpu, made.rendered.series
+    )
 
 
 async def _bare(sys_url: str) -> float:

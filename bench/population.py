@@ -1,4 +1,4 @@
-"""Fills a server with streams and consumers as fast as it takes them."""
+"""Creates streams and consumers on a server as fast as it accepts them."""
 
 from __future__ import annotations
 

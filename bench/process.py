@@ -1,4 +1,4 @@
-"""What a process cost so far, from /proc, and child processes that end with the bench."""
+"""CPU time and memory of a process from /proc, and child processes that end with the bench."""
 
 from __future__ import annotations
 

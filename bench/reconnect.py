@@ -1,4 +1,4 @@
-"""A server that goes away and returns: our reconnect beside that of nats-py, in one run."""
+"""Reconnect after a server restart, compared with nats-py in one run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Request = Callable[[], Awaitable[object]]
 
 
 async def _until_failed(request: Request) -> tuple[float, str]:
-    """How long a request to a server that is down takes to fail, and with which words."""
+    """How long a request to a server that is down takes to fail, and its error."""
     started = time.perf_counter()
     try:
         await request()

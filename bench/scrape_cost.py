@@ -1,4 +1,4 @@
-"""What a scrape costs: ours as a running process, beside the peers when they are on PATH."""
+"""Cost of a scrape of a running exporter, and of the peers if they are on PATH."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Scrape:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one poll and one scrape together, for the peers do both at once."""
+    """One poll and one scrape together, as the peers do both at once."""
 
     name: str
     wall: float
@@ -52,7 +52,7 @@ async def scrape(session: aiohttp.ClientSession, url: str) -> Scrape:
 
 
 async def compare(big: BigServer) -> None:
-    # auto_decompress off: how fast this client unpacks is nobody's cost.
+    # auto_decompress off: the decompression in this client is not part of the cost.
     async with aiohttp.ClientSession(auto_decompress=False, timeout=_LONGEST) as session:
         costs = [await _ours(session, big, source) for source in ("system", "monitor", "account")]
         peers = [await _surveyor(session, big), await _nats_exporter(session, big)]
@@ -96,12 +96,12 @@ async def _ours(session: aiohttp.ClientSession, big: BigServer, source: str) -> 
         before, started = cpu_seconds(process.pid), time.perf_counter()
         idle = [await scrape(session, base + "/metrics") for _ in range(_SCRAPES)]
         scrapes_cpu = (cpu_seconds(process.pid) - before) / _SCRAPES
-        # Exactly two intervals hold two polls, wherever they begin.
+        # Any two intervals contain exactly two polls.
         await asyncio.sleep(max(0.0, 2 * _INTERVAL - (time.perf_counter() - started)))
         polls_cpu = (cpu_seconds(process.pid) - before - scrapes_cpu * _SCRAPES) / 2
         peak = peak_bytes(process.pid)
     first = statistics.median(one.first_byte for one in idle)
-    print(f"  {source}: first byte {seconds(first)} at rest, at most "
+    print(f"  {source}: first byte {seconds(first)} when idle, at most "
           f"{seconds(max(one.first_byte for one in during))} over {len(during)} scrapes "
           "through a poll")  # fmt: skip
     wall = statistics.median(one.whole for one in idle)
@@ -109,7 +109,7 @@ async def _ours(session: aiohttp.ClientSession, big: BigServer, source: str) -> 
 
 
 async def _while_polling(session: aiohttp.ClientSession, url: str) -> list[Scrape]:
-    """One scrape after the other for an interval, so that a whole poll falls among them."""
+    """Scrapes in sequence for one interval, so that they cover a whole poll."""
     ends = time.perf_counter() + _INTERVAL * 1.1
     found = []
     while time.perf_counter() < ends:

@@ -1,4 +1,4 @@
-"""Requests about single consumers and messages, as the exact signals ask them: what each costs."""
+"""Cost of the requests for single consumers and messages that the exact signals send."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class SingleRequest:
     name: str
     subject: str
     payload: bytes = b""
-    in_a_round: int = 1  # the most that one poll, or one round of counts, asks by default
+    in_a_round: int = 1  # maximum of one poll, or of one round of counts, by default
     times: int = _TIMES
 
 
 def single_requests() -> Iterator[SingleRequest]:
-    """Filters by the number of subjects that pass: that number is what their cost goes with."""
+    """One filter per number of matching subjects: the cost grows with that number."""
     first = msgspec.json.encode({"seq": 1, "next_by_subj": f"{SUBJECT}.>"})
     counts, lags = _DEFAULTS.counts_per_round, _DEFAULTS.lags_per_poll
     info = f"{_API}.CONSUMER.INFO.{STREAM}.{CONSUMER}"
@@ -44,14 +44,14 @@ def single_requests() -> Iterator[SingleRequest]:
             f"filter {number // 1000}k",
             f"{_API}.STREAM.INFO.{STREAM}",
             msgspec.json.encode({"subjects_filter": wide}),
-            # As many as all answers of a round may name.
+            # As many as the subject limit of a round allows.
             in_a_round=min(counts, _DEFAULTS.most_subjects // number),
             times=max(10, _TIMES * 1000 // number),
         )
 
 
 def at_once(connection: NatsConnection, request: SingleRequest) -> Callable[[], Awaitable[None]]:
-    """A whole round of them, so many at the same time as a poll has under way."""
+    """A whole round of requests, with the concurrency of a poll."""
 
     async def one_round() -> None:
         left = iter(range(request.in_a_round))
@@ -67,7 +67,7 @@ def at_once(connection: NatsConnection, request: SingleRequest) -> Callable[[], 
 
 async def show_costs(big: BigServer, connection: NatsConnection) -> None:
     rows = [await _cost(big, connection, request) for request in single_requests()]
-    header = ("request", "p50", "max", "server CPU", "answer", "in a round")
+    header = ("request", "p50", "max", "server CPU", "response", "in a round")
     show("one request after the other, each in ms", header, rows)
 
 

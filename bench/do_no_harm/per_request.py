@@ -1,6 +1,6 @@
-"""What a single request does to publishers: their acks' latency with the request and without it.
+"""Effect of a single request on publishers: ack latency with and without the request.
 
-A publisher in a process of its own sends as fast as a steady clock says; this one asks.
+A publisher in its own process sends at a constant rate; this process sends the requests.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from exporter.sources.transport.credentials import NatsAccess
 _STREAMS = JszRequest(config=True, limit=1024, consumers=False).payload()
 ROUNDS = 12
 WINDOW_SECONDS = 0.8
-Question = Callable[[], Awaitable[object]]
+Request = Callable[[], Awaitable[object]]
 _ALLOWED_MS = 20.0
 
 
@@ -45,7 +45,7 @@ async def compare(big: BigServer) -> None:
     show(
         f"publish acks in ms ({big.size}), without | with the request,\n"
         f"  over all of {ROUNDS} windows; goal: `adds`, to the maximum, at most {_ALLOWED_MS:.0f};\n"
-        "  `typical`: to the median of the windows' maxima, which one bad moment leaves",
+        "  `typical`: to the median of the windows' maxima, which ignores single outliers",
         header,
         rows,
     )
@@ -56,7 +56,7 @@ async def compare(big: BigServer) -> None:
 
 def _requests(
     big: BigServer, system: NatsConnection, account: NatsConnection, session: aiohttp.ClientSession
-) -> dict[str, Question]:
+) -> dict[str, Request]:
     monitor = big.server.monitor_url
     jsz = f"{monitor}/jsz?accounts=1&streams=1&consumers=1"
     api = AccountApi(account)
@@ -125,23 +125,23 @@ async def _consumer_lists(api: AccountApi) -> None:
     await asyncio.gather(*(worker() for _ in range(12)))
 
 
-async def _round_trips(big: BigServer, request: Question) -> tuple[Published, list[Span]]:
-    """What was published, and the windows in which the request was under way."""
-    asked = []
+async def _round_trips(big: BigServer, request: Request) -> tuple[Published, list[Span]]:
+    """The published messages, and the windows in which the request was in flight."""
+    windows = []
     async with publishing(big.address("app")) as published:
         for _ in range(ROUNDS):
             await asyncio.sleep(WINDOW_SECONDS)
             started = time.monotonic()
             await request()
-            asked.append((started, max(time.monotonic(), started + WINDOW_SECONDS)))
+            windows.append((started, max(time.monotonic(), started + WINDOW_SECONDS)))
             await asyncio.sleep(max(0.0, WINDOW_SECONDS - (time.monotonic() - started)))
-    return published, asked
+    return published, windows
 
 
-def _row(name: str, published: Published, asked: list[Span]) -> tuple[str, ...]:
-    before = [(first - WINDOW_SECONDS, first) for first, _ in asked]
-    without, having = published.within(before), published.within(asked)
-    typical = statistics.median(published.worst_of_each(asked)) - statistics.median(
+def _row(name: str, published: Published, windows: list[Span]) -> tuple[str, ...]:
+    before = [(first - WINDOW_SECONDS, first) for first, _ in windows]
+    without, having = published.within(before), published.within(windows)
+    typical = statistics.median(published.worst_of_each(windows)) - statistics.median(
         published.worst_of_each(before)
     )
     added = (having.worst - without.worst, typical)

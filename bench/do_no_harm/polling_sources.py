@@ -1,7 +1,7 @@
-"""What polling does to publishers: their acks' latency while a source polls, beside the same without.
+"""Effect of polling on publishers: ack latency while a source polls, and without polls.
 
-One run per source: windows with a poll at their beginning take turns with windows without. Judged
-by the median of the windows' slowest publishes: the slowest of all is the machine's, not the poll's.
+One run per source; windows that start with a poll alternate with windows without. The result is
+the median of the slowest publish per window, as a single maximum is noise of the machine.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from exporter.main import GC_THRESHOLDS
 from exporter.polling.wiring import make_poller
 from exporter.settings.config import ExporterSettings, SystemSettings
 
-# Three times as often as by default: more windows, and no milder a measure.
+# Polls three times as often as by default: more windows, and no easier goal.
 WINDOW_SECONDS = 5.0
 ROUNDS = 12
 ALLOWED_SECONDS = 0.020
-_NOTHING = "nothing"  # the noise of the machine: a window without any poll, beside another
+_NOTHING = "nothing"  # the noise of the machine: windows without any poll
 
 Poll = Callable[[], Awaitable[object]]
 
@@ -62,8 +62,8 @@ async def compare(big: BigServer) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Felt:
-    """What publishers felt in some windows."""
+class _Effect:
+    """Ack latency of the publishers in some windows."""
 
     latency: Latency
     typical_worst: float
@@ -75,30 +75,30 @@ class _Felt:
 def _judged(added: dict[str, float]) -> str:
     noise = abs(added[_NOTHING])
     if noise > ALLOWED_SECONDS:
-        return f"cannot be told, for without any poll it differs by {noise * 1000:.0f} ms already"
+        return f"unknown: without any poll the windows differ by {noise * 1000:.0f} ms"
     missed = [source for source, more in added.items() if more > ALLOWED_SECONDS]
     return f"missed by {', '.join(missed)}" if missed else "met"
 
 
-def _row(name: str, quiet: _Felt, polled: _Felt) -> tuple[str, ...]:
+def _row(name: str, quiet: _Effect, polled: _Effect) -> tuple[str, ...]:
     added = f"{(polled.typical_worst - quiet.typical_worst) * 1000:.1f}"
     return (name, *quiet.milliseconds(), *polled.milliseconds(), added)
 
 
-async def _measure(big: BigServer, source: str, url: str) -> tuple[_Felt, _Felt, _Felt]:
-    """Without polls, with the first one, which reads all configuration, and with later ones."""
+async def _measure(big: BigServer, source: str, url: str) -> tuple[_Effect, _Effect, _Effect]:
+    """Windows without polls, with the first poll (it fetches all configuration), with later ones."""
     async with publishing(big.address("app")) as published, _poller(source, url) as poll:
         first = await _window(poll)
         without: list[Span] = []
         polled: list[Span] = []
         for _ in range(ROUNDS):
-            without.append(await _window(_rest))
+            without.append(await _window(_idle))
             polled.append(await _window(poll))
-    return _felt(published, without), _felt(published, [first]), _felt(published, polled)
+    return _effect(published, without), _effect(published, [first]), _effect(published, polled)
 
 
-def _felt(published: Published, spans: list[Span]) -> _Felt:
-    return _Felt(published.within(spans), statistics.median(published.worst_of_each(spans)))
+def _effect(published: Published, spans: list[Span]) -> _Effect:
+    return _Effect(published.within(spans), statistics.median(published.worst_of_each(spans)))
 
 
 async def _window(act: Poll) -> Span:
@@ -108,37 +108,37 @@ async def _window(act: Poll) -> Span:
     return started, time.monotonic()
 
 
-async def _rest() -> None:
+async def _idle() -> None:
     return
 
 
 @contextlib.asynccontextmanager
 async def _poller(source: str, url: str) -> AsyncIterator[Poll]:
-    """An exporter in a process of its own that polls when it is told to."""
+    """An exporter in its own process that polls when a line arrives on its stdin."""
     if source == _NOTHING:
-        yield _rest
+        yield _idle
         return
     argv = python("-m", "bench.do_no_harm.polling_sources", "--poll", source, url)
     process = await asyncio.create_subprocess_exec(
         *argv, stdout=asyncio.subprocess.PIPE, stdin=asyncio.subprocess.PIPE, cwd=ROOT
     )
-    told, said = process.stdin, process.stdout
-    if told is None or said is None:
+    stdin, stdout = process.stdin, process.stdout
+    if stdin is None or stdout is None:
         raise RuntimeError("the poller has no pipes")
 
     async def poll() -> None:
-        told.write(b"poll\n")
-        if (response := (await said.readline()).strip()) != b"complete":
+        stdin.write(b"poll\n")
+        if (response := (await stdout.readline()).strip()) != b"complete":
             raise RuntimeError(f"{source}: a poll was not complete {response!r}")
 
     try:
         yield poll
     finally:
-        told.close()
+        stdin.close()
         await process.wait()
 
 
-async def _poll_when_told(source: str, url: str) -> None:
+async def _poll_on_request(source: str, url: str) -> None:
     gc.set_threshold(*GC_THRESHOLDS)
     system = SystemSettings(name="bench", source=source, urls=(url,))  # type: ignore[arg-type]
     poller = make_poller(ExporterSettings(systems=(system,), timeout=60.0), system)
@@ -151,4 +151,4 @@ async def _poll_when_told(source: str, url: str) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--poll", nargs=2, required=True)
-    asyncio.run(_poll_when_told(*parser.parse_args().poll))
+    asyncio.run(_poll_on_request(*parser.parse_args().poll))

@@ -1,4 +1,4 @@
-"""A publisher in a process of its own: sends as a steady clock says, keeps how long each ack took."""
+"""A publisher in its own process: sends at a constant rate and records the latency of each ack."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from bench.process import ROOT, python
 
 RATE = 400  # publishes a second
 STREAM, SUBJECT, CONSUMER = "probe", "probe", "reader"
-# Subjects by which the stream can be asked for counts: so many stored messages pass each filter.
+# Subject filters of count requests, and how many stored messages match each.
 FILTERS = {f"probe.s{number}.>": number for number in (1_000, 10_000, 100_000)}
-_SAMPLE = struct.Struct("dd")  # when it was sent (time.monotonic), how long its ack took
+_SAMPLE = struct.Struct("dd")  # time.monotonic of the publish, latency of its ack
 
 Span = tuple[float, float]  # from, until; time.monotonic of any process of this machine
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Over all publishes of some spans, in seconds."""
+    """Latency over all publishes of some spans, in seconds."""
 
     p50: float
     p99: float
@@ -39,7 +39,7 @@ class Latency:
 
 @dataclass(slots=True)
 class Published:
-    """What the publisher measured; known once it has ended."""
+    """The samples of the publisher; complete after it has ended."""
 
     samples: list[tuple[float, float]] = field(default_factory=list)
 
@@ -58,7 +58,7 @@ class Published:
 
 @contextlib.asynccontextmanager
 async def publishing(url: str) -> AsyncIterator[Published]:
-    """From its first ack on until the end of the block; its samples are there after that."""
+    """Publishes from the first ack to the end of the block; the samples are complete after it."""
     argv = python("-m", "bench.do_no_harm.publisher", "--publish", url)
     process = await asyncio.create_subprocess_exec(
         *argv, stdout=asyncio.subprocess.PIPE, stdin=asyncio.subprocess.PIPE, cwd=ROOT
@@ -73,7 +73,7 @@ async def publishing(url: str) -> AsyncIterator[Published]:
 
 
 async def make_probe(url: str) -> None:
-    """The stream that is published to, with many subjects and a consumer that nobody works for."""
+    """Creates the stream to publish to, with many subjects and a consumer without workers."""
     client = await nats.connect(url)
     jetstream = client.jetstream()
     await jetstream.add_stream(
@@ -91,7 +91,7 @@ async def make_probe(url: str) -> None:
 
 
 async def _publish(url: str) -> None:
-    """Until a line comes in: one publish per tick, all kept in memory until the end."""
+    """One publish per tick until a line arrives on stdin; samples stay in memory until then."""
     client = await nats.connect(url)
     samples: list[tuple[float, float]] = []
     tasks: set[asyncio.Task[None]] = set()
@@ -101,7 +101,7 @@ async def _publish(url: str) -> None:
         await client.request(SUBJECT, b"x" * 100, timeout=30)
         samples.append((sent, time.monotonic() - sent))
 
-    gc.disable()  # else its pauses would be taken for the server's
+    gc.disable()  # its pauses would count as latency of the server
     stop = asyncio.create_task(asyncio.to_thread(sys.stdin.readline))
     tick = time.monotonic()
     while not stop.done():

@@ -1,4 +1,4 @@
-"""The monthly report in a real browser: on a desk, on a phone, in the dark and on paper."""
+"""The monthly report in a real browser: on a desktop, on a phone, in dark mode and in print."""
 
 from __future__ import annotations
 

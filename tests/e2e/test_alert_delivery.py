@@ -26,7 +26,7 @@ from support.faults.fault import (
     Fault,
     Site,
     all_happen,
-    assert_told_once,
+    assert_notified_once,
     prepared,
     ticket,
 )
@@ -103,18 +103,18 @@ def beside(faults: Iterable[Fault]) -> list[Expected]:
     return [alert for fault in faults for alert in fault.beside]
 
 
-async def test_a_full_stream_and_a_blocked_consumer_each_page_once_until_mended(
+async def test_a_full_stream_and_a_blocked_consumer_each_page_once_until_fixed(
     tmp_path: Path,
 ) -> None:
     faults = (StreamFull(), AckPendingFull())
     async with trial(tmp_path, faults, FASTEST) as (site, watched):
         await all_happen(faults, site, watched)
-        assert_told_once(watched.inbox, alerts_of(faults), beside(faults))
+        assert_notified_once(watched.inbox, alerts_of(faults), beside(faults))
 
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-async def test_each_fault_of_one_server_is_told_once_until_mended(tmp_path: Path) -> None:
+async def test_each_fault_of_one_server_notifies_once_until_fixed(tmp_path: Path) -> None:
     faults = [kind() for kind in FAULTS]
     async with trial(tmp_path, faults, FAST) as (site, watched):
         await watched.until_no_asset_is_young()
@@ -124,7 +124,7 @@ async def test_each_fault_of_one_server_is_told_once_until_mended(tmp_path: Path
         await watched.inbox.until_firing(down)
         await watched.exporter.start()
         await watched.inbox.until_resolved(down)
-        assert_told_once(watched.inbox, [*alerts_of(faults), down], beside(faults))
+        assert_notified_once(watched.inbox, [*alerts_of(faults), down], beside(faults))
 
 
 def test_every_page_and_many_a_ticket_are_among_the_faults() -> None:

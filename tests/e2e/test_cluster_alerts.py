@@ -1,4 +1,4 @@
-"""A cluster loses one server, then its peace, then its quorum: who is told what, and for how long."""
+"""Notifications while a cluster loses one server, then stable leaders, then its quorum."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.faults.cluster_alerts import (
     SOLO_PAGES,
     down,
 )
-from support.faults.fault import assert_told_once
+from support.faults.fault import assert_notified_once
 from support.nats.servers import APP, NatsCluster, default_options
 
 # A wait of a minute covers an election; a thirtieth of it would not.
@@ -50,16 +50,16 @@ async def lost_messages_are_sent_again(site: ClusterSite, watched: Pipeline) -> 
     await watched.inbox.until_resolved(DATA_LOST)
 
 
-async def a_leader_changes_until_somebody_is_told(site: ClusterSite, watched: Pipeline) -> None:
-    told = asyncio.create_task(watched.inbox.until_firing(FLAPPING))
-    while not told.done():
+async def change_leaders_until_a_notification(site: ClusterSite, watched: Pipeline) -> None:
+    notified = asyncio.create_task(watched.inbox.until_firing(FLAPPING))
+    while not notified.done():
         await site.cluster.step_down_stream(APP, "SHARED")
         # Each change must be seen: two between two polls would be none.
         leader = await site.cluster.stream_leader(APP, "SHARED")
         await watched.until_value(
             f'max(streamgauge_stream_info{{stream="SHARED",leader="{leader}"}})', 1
         )
-    await told
+    await notified
     await watched.inbox.until_resolved(FLAPPING)
 
 
@@ -78,16 +78,16 @@ async def the_quorum_is_lost_and_comes_back(site: ClusterSite, watched: Pipeline
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-async def test_each_fault_of_a_cluster_is_told_once_until_mended(tmp_path: Path) -> None:
+async def test_each_fault_of_a_cluster_notifies_once_until_fixed(tmp_path: Path) -> None:
     async with NatsCluster(3, options=default_options()) as cluster:
         site = await placed(cluster)
         async with pipeline(tmp_path, cluster.urls, UNHURRIED) as watched:
             await watched.until_no_asset_is_young()
             await one_server_is_lost_and_comes_back(site, watched)
             await lost_messages_are_sent_again(site, watched)
-            await a_leader_changes_until_somebody_is_told(site, watched)
+            await change_leaders_until_a_notification(site, watched)
             await the_quorum_is_lost_and_comes_back(site, watched)
-            # Told before the meta leader is missed, or kept quiet by it: both are right.
+            # May fire before the missing meta leader inhibits it: both are right.
             allowed = [down(node.name) for node in site.others]
             expected = (*ALERTS, down(site.victim.name))
-            assert_told_once(watched.inbox, expected, allowed)
+            assert_notified_once(watched.inbox, expected, allowed)

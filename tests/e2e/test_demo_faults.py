@@ -44,8 +44,8 @@ async def _verdict_of(demo: Demo, fault: type[Fault]) -> None:
 async def _broken_and_healed(demo: Demo, name: str) -> None:
     """The alert fires, the status page shows the verdict, and after heal the alert resolves."""
     fault = KIND[name]
-    code, _, said = await demo.say("break", name)
-    assert code == 0, said
+    code, _, error = await demo.say("break", name)
+    assert code == 0, error
     await _state_where(demo, name, fires=True)
     preview = html.unescape(await text_of(demo.address("Notification preview")))
     stream = fault.place.partition(" > ")[0]
@@ -53,8 +53,8 @@ async def _broken_and_healed(demo: Demo, name: str) -> None:
     assert any(alert in preview and place in preview for alert in fault.alerts), preview
     if fault.verdict:
         await _verdict_of(demo, fault)
-    code, _, said = await demo.say("heal", name)
-    assert code == 0, said
+    code, _, error = await demo.say("heal", name)
+    assert code == 0, error
     await _state_where(demo, name, fires=False)
 
 

@@ -1,4 +1,4 @@
-"""Deploys, leader moves and a server's restart under a healthy workload wake nobody."""
+"""Deploys, leader moves and a server's restart under a healthy workload send no notification."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def firing_alerts(watched: Pipeline) -> float | None:
 
 @pytest.mark.long
 @pytest.mark.timeout(DAY_SECONDS + 300)
-async def test_deploys_leader_moves_and_a_restart_wake_nobody(tmp_path: Path) -> None:
+async def test_deploys_leader_moves_and_a_restart_send_no_notification(tmp_path: Path) -> None:
     async with (
         NatsCluster(3, options=default_options()) as cluster,
         healthy_day(cluster) as day,

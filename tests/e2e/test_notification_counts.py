@@ -1,4 +1,4 @@
-"""How the inbox counts: only news counts, and a repetition is news that nobody wants."""
+"""How the inbox counts notifications: new alerts and repetitions count, the rest of a group does not."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ def _keys(alerts: list[dict[str, str]]) -> frozenset[Key]:
     return frozenset(map(key_of, alerts))
 
 
-def test_what_comes_once_was_told_once() -> None:
-    assert Inbox([post([FIRST]), post([], [FIRST])]).times_told(FIRST) == 1
+def test_one_notification_counts_once() -> None:
+    assert Inbox([post([FIRST]), post([], [FIRST])]).notification_count(FIRST) == 1
 
 
-def test_what_never_comes_was_not_told() -> None:
-    assert Inbox([post([FIRST])]).times_told(SECOND) == 0
+def test_an_alert_without_a_notification_counts_zero() -> None:
+    assert Inbox([post([FIRST])]).notification_count(SECOND) == 0
 
 
 def test_a_repetition_counts() -> None:
-    assert Inbox([post([FIRST]), post([FIRST])]).times_told(FIRST) == 2
+    assert Inbox([post([FIRST]), post([FIRST])]).notification_count(FIRST) == 2
 
 
 def test_what_fires_again_after_it_was_resolved_counts() -> None:
     posts = [post([FIRST]), post([], [FIRST]), post([FIRST])]
-    assert Inbox(posts).times_told(FIRST) == 2
+    assert Inbox(posts).notification_count(FIRST) == 2
 
 
 def test_another_that_joins_or_leaves_the_group_does_not_count() -> None:
     posts = [post([FIRST]), post([FIRST, SECOND]), post([FIRST], [SECOND]), post([], [FIRST])]
-    assert Inbox(posts).times_told(FIRST) == 1
-    assert Inbox(posts).times_told(SECOND) == 1
+    assert Inbox(posts).notification_count(FIRST) == 1
+    assert Inbox(posts).notification_count(SECOND) == 1

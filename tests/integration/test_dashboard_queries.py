@@ -32,7 +32,7 @@ SERVERS: Final = 3
 
 # What may find nothing here, and why. First by where the catalogue says that a metric comes from:
 ORIGINS_EXCUSED: Final = {
-    Origin.EVENT: "an event must happen first, and be heard",
+    Origin.EVENT: "an event must happen first, and be received",
     Origin.ARCHIVE: "no archive runs here",
     Origin.ROLLUP: "no rollup runs here",
 }
@@ -43,12 +43,12 @@ METRICS_EXCUSED: Final = {
     catalog.REQUEST_SKIPPED.name: "nothing is left out on a small cluster",
     catalog.STREAM_REPLICA_DIVERGENCE_MESSAGES.name: "present only while copies differ",
     catalog.CONSUMER_AHEAD_OF_STREAM_MESSAGES.name: "present only while a stream went back",
-    catalog.CONSUMER_PAUSED.name: "nobody was ever paused here",
-    catalog.ACCOUNT_SLOW_CONSUMERS.name: "only the account source asks for it",
-    catalog.STREAM_LOST_MESSAGES.name: "servers tell it only of damage",
+    catalog.CONSUMER_PAUSED.name: "no consumer was ever paused here",
+    catalog.ACCOUNT_SLOW_CONSUMERS.name: "only the account source requests it",
+    catalog.STREAM_LOST_MESSAGES.name: "servers report it only after damage",
     catalog.STREAM_CONFIG_FINDINGS.name: "the audit speaks only of what it finds",
     catalog.CONSUMER_CONFIG_FINDING.name: "the audit speaks only of what it finds",
-    catalog.ACCOUNT_STORAGE_RESERVED_BYTES.name: "not every source tells it",
+    catalog.ACCOUNT_STORAGE_RESERVED_BYTES.name: "not every source reports it",
     catalog.ACCOUNT_MEMORY_RESERVED_BYTES.name: "not every source reports it",
     catalog.ACCOUNT_STREAMS_LIMIT.name: "no account here limits its streams",
     catalog.ACCOUNT_CONSUMERS_LIMIT.name: "no account here limits its consumers",
@@ -121,12 +121,12 @@ async def empty_queries(prometheus: Prometheus, uid: str) -> list[str]:
 
 @pytest.mark.parametrize("uid", BOARDS)
 async def test_every_query_finds_series(prometheus: Prometheus, uid: str) -> None:
-    """Asked until all have some: a rate needs two scrapes, a verdict two polls."""
+    """Repeated until all have some: a rate needs two scrapes, a verdict two polls."""
 
-    async def ask() -> list[str]:
+    async def request() -> list[str]:
         return await empty_queries(prometheus, uid)
 
-    await until(ask, lambda empty: not empty, f"queries of {uid} without a series")
+    await until(request, lambda empty: not empty, f"queries of {uid} without a series")
 
 
 @pytest.mark.parametrize("uid", BOARDS)
@@ -144,14 +144,14 @@ async def test_every_annotation_is_a_query_that_prometheus_takes(
     prometheus: Prometheus, uid: str
 ) -> None:
     for annotation in BOARDS[uid]["annotations"]["list"][1:]:
-        asked = {"expr": annotation["expr"], "instant": False, "refId": "Anno"}
-        found = await prometheus.target(asked, window())
+        query = {"expr": annotation["expr"], "instant": False, "refId": "Anno"}
+        found = await prometheus.target(query, window())
         if annotation["name"] == "Server restarts":
             assert {series.labels["server"] for series in found} == {"n1", "n2", "n3"}
 
 
 async def test_every_variable_has_values(running: Stage) -> None:
-    """As Grafana asks: the values of a label among the series of a selector."""
+    """Requests like Grafana: the values of a label among the series of a selector."""
     async with aiohttp.ClientSession() as session:
         for uid, board in BOARDS.items():
             for name, variable in variables(board).items():
@@ -161,8 +161,8 @@ async def test_every_variable_has_values(running: Stage) -> None:
                 for other in variables(board):
                     selector = selector.replace(f"${other}", ".+")
                 address = f"{running.prometheus}/api/v1/label/{name}/values"
-                async with session.get(address, params={"match[]": selector}) as answer:
-                    assert (await answer.json())["data"], f"{uid}: {name}"
+                async with session.get(address, params={"match[]": selector}) as response:
+                    assert (await response.json())["data"], f"{uid}: {name}"
 
 
 @pytest.mark.parametrize(

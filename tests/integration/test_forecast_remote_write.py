@@ -103,7 +103,7 @@ def sent(url: str, authorization: str = "") -> list[float]:
     return pauses
 
 
-def test_a_receiver_that_is_busy_is_asked_again_after_growing_pauses() -> None:
+def test_a_busy_receiver_gets_retries_with_growing_pauses() -> None:
     with door(503, 429, 500, 204) as seen:
         assert sent(seen.url) == [0.2, 0.4, 0.8]
     assert len(seen.bodies) == 4
@@ -118,7 +118,7 @@ def test_a_refusal_is_an_error_with_its_reason_and_not_repeated(code: int) -> No
     assert len(seen.bodies) == 1
 
 
-def test_nobody_there_is_given_up_after_some_attempts() -> None:
+def test_an_unreachable_receiver_ends_after_some_attempts() -> None:
     url = f"http://127.0.0.1:{free_ports(1)[0]}/api/v1/write"
     with pytest.raises(RollupError, match=r"failed after 6 attempts: .*refused"):
         sent(url)
@@ -239,7 +239,7 @@ def newest_gauges(folder: Path, now: float, log: Callable[[str], None]) -> Gauge
     return current_gauges(found, last_success(found), now, log)
 
 
-def test_rollups_without_forecasts_tell_their_success(tmp_path: Path) -> None:
+def test_rollups_without_forecasts_report_their_success(tmp_path: Path) -> None:
     lines: list[str] = []
     found = newest_gauges(rollups(tmp_path), NOW, lines.append)
     assert found.gauges == (SUCCESS,)
@@ -334,7 +334,7 @@ def test_a_receiver_that_was_away_gets_what_is_newest_and_each_change_is_logged_
     ]
 
 
-def test_nobody_there_does_not_end_what_is_sent_every_minute(
+def test_an_unreachable_receiver_does_not_end_the_periodic_sender(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url, pauses = f"http://127.0.0.1:{free_ports(1)[0]}/api/v1/write", 0

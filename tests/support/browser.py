@@ -56,7 +56,7 @@ class Page:
     async def command(self, method: str, **params: Any) -> dict[str, Any]:
         return await self._browser.command(method, session=self._session, **params)
 
-    def heard(self, method: str, params: dict[str, Any]) -> None:
+    def on_event(self, method: str, params: dict[str, Any]) -> None:
         if method == "Page.loadEventFired":
             self._loaded.set()
         elif method == "Network.requestWillBeSent":
@@ -164,7 +164,7 @@ class Browser:
             if "id" in message:
                 self._waiting.pop(message["id"]).set_result(message)
             elif message.get("sessionId") in self._pages:
-                self._pages[message["sessionId"]].heard(message["method"], message["params"])
+                self._pages[message["sessionId"]].on_event(message["method"], message["params"])
         for future in self._waiting.values():
             future.set_exception(BrowserError("Chromium closed the connection"))
 
@@ -212,17 +212,17 @@ async def started_browser(profile: Path) -> AsyncIterator[Browser]:
 
 async def _endpoint(process: asyncio.subprocess.Process) -> str:
     assert process.stderr is not None
-    said = b""
+    output = b""
     async for line in process.stderr:
-        said += line
+        output += line
         if found := _ENDPOINT.search(line):
             return found[1].decode()
-    raise BrowserError(f"Chromium did not start: {said.decode(errors='replace')}")
+    raise BrowserError(f"Chromium did not start: {output.decode(errors='replace')}")
 
 
 @contextlib.asynccontextmanager
 async def _drained(process: asyncio.subprocess.Process) -> AsyncIterator[None]:
-    """Chromium stops when nobody reads what it complains about."""
+    """Reads the stderr of Chromium, which would block on a full pipe."""
     assert process.stderr is not None
     reading = asyncio.create_task(process.stderr.read())
     try:

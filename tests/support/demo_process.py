@@ -36,8 +36,8 @@ class Demo:
             aiohttp.ClientSession() as session,
             session.get(f"{self.address('Start page')}state.json") as response,
         ):
-            told: dict[str, Any] = await response.json()
-            return told
+            status: dict[str, Any] = await response.json()
+            return status
 
     async def say(self, *words: str) -> tuple[int | None, str, str]:
         """`streamgauge demo WORDS` from another terminal."""

@@ -29,7 +29,7 @@ class Source(Enum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
     name: str = setting(REQUIRED, "Name of the system.")
-    source: Source = setting(Source.ACCOUNT, "How to ask.")
+    source: Source = setting(Source.ACCOUNT, "Where requests go.")
     interval: Duration = setting(15.0, "Time between polls.", minimum=1.0, maximum=3600.0)
     urls: tuple[str, ...] = setting((), "Where the servers are.")
     password: Secret | None = setting(None, "Password.", secret=True)

@@ -1,4 +1,4 @@
-"""The other two exporters beside ours on the same three servers, and what each said at one moment.
+"""The other two exporters and ours on the same three servers, with one scrape of each.
 
 `python -m support.peer_exporters` (with tests/ on PYTHONPATH) records it into tests/recorded/peers."""
 
@@ -149,7 +149,7 @@ async def _scrape(url: str) -> str:
         except aiohttp.ClientConnectorError:
             return ""
 
-    text = await until(request, lambda text: "stream_last_seq" in text, f"{url} tells of no stream")
+    text = await until(request, lambda text: "stream_last_seq" in text, f"{url} reports no stream")
     return text if text.endswith("\n") else f"{text}\n"
 
 

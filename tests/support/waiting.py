@@ -1,4 +1,4 @@
-"""Waiting for what servers tell by no event: ask again until it holds, or say what was last seen."""
+"""Waits for a state by polling; a failure shows the last result."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -13,7 +13,7 @@ T = TypeVar("T")
 async def until(
     request: Callable[[], Awaitable[T]], holds: Callable[[T], bool], otherwise: str
 ) -> T:
-    """The first answer for which `holds`; the failure shows the last one that did not."""
+    """The first result for which `holds` is true; a failure shows the last result."""
     last: T | None = None
     try:
         async with asyncio.timeout(DEADLINE_SECONDS):

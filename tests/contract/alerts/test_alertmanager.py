@@ -45,6 +45,7 @@ def labels(name: str, asset: Labels = ASSET) -> dict[str, str]:
     return {"alertname": alert.full_name, "severity": alert.severity.value, **own}
 
 
+@pytest.mark.program
 def test_amtool_accepts_the_configuration() -> None:
     output = run(amtool(), "check-config", CONFIGURATION)
     assert "SUCCESS" in output
@@ -56,6 +57,7 @@ def receiver_of(alert: Alert) -> str:
     return run(amtool(), "config", "routes", "test", f"--config.file={CONFIGURATION}", *own).strip()
 
 
+@pytest.mark.program
 def test_every_alert_goes_to_the_receiver_of_its_severity() -> None:
     receivers = {"critical": "page", "warning": "ticket", "info": "info", "none": "watchdog"}
     found = {alert.name: (receiver_of(alert), receivers[alert.severity.value]) for alert in ALERTS}
@@ -135,6 +137,7 @@ INHIBITIONS = {
 }
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("source", INHIBITIONS)
 async def test_an_inhibition_mutes_only_its_targets_on_the_same_asset(
     source: str, tmp_path: Path
@@ -153,6 +156,7 @@ async def test_an_inhibition_mutes_only_its_targets_on_the_same_asset(
         await muted_among(address, sent, lambda muted_alerts: muted_alerts == expected)
 
 
+@pytest.mark.program
 async def test_nothing_mutes_the_pages_of_a_whole_system(tmp_path: Path) -> None:
     """Alerts of one asset never mute a page of another."""
     pages = [alert.name for alert in ALERTS if alert.severity is Severity.CRITICAL]
@@ -251,6 +255,7 @@ def rendered(folder: Path, template: str, data: Mapping[str, Any]) -> str:
     )  # fmt: skip
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(("template", "data", "text"), RENDERED.values(), ids=RENDERED)
 def test_a_notification_reads_well(
     template: str, data: dict[str, Any], text: str, tmp_path: Path
@@ -258,12 +263,14 @@ def test_a_notification_reads_well(
     assert rendered(tmp_path, template, data).rstrip("\n") == text.rstrip("\n")
 
 
+@pytest.mark.program
 def test_more_than_five_alerts_are_listed_by_name(tmp_path: Path) -> None:
     lines = rendered(tmp_path, "text", message(*MANY)).splitlines()
     assert len([line for line in lines if line.startswith("What to do")]) == 5
     assert lines[-2:] == [f"Also: ConsumerStalled worker-{n} on ORDERS" for n in (5, 6)]
 
 
+@pytest.mark.program
 def test_the_mail_holds_the_same(tmp_path: Path) -> None:
     html = rendered(tmp_path, "html", message(STALLED, alert_of("StreamFull", "resolved")))
     assert "<b>A consumer gets no messages although some wait for it.</b>" in html

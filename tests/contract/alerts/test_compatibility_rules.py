@@ -131,6 +131,7 @@ def rules_agree(moment: PeerScrapes, program: str, folder: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("program", PEERS)
 def test_a_rule_gives_the_value_of_the_old_exporter(program: str, tmp_path: Path) -> None:
     rules_agree(recorded(), program, tmp_path)
@@ -165,6 +166,7 @@ def test_sums_of_the_old_exporters_count_replicas() -> None:
     assert ours == [50]
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("name", SETS)
 def test_promtool_accepts_the_rules(name: str) -> None:
     file = ROOT / FOLDER / f"{name}.rules.yml"
@@ -174,6 +176,7 @@ def test_promtool_accepts_the_rules(name: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.program
 @pytest.mark.skipif(bool(missing_peers()), reason=f"not on PATH: {', '.join(missing_peers())}")
 @pytest.mark.integration
 def test_the_rules_agree_with_the_running_programs(tmp_path: Path) -> None:

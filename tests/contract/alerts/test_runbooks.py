@@ -45,7 +45,7 @@ DESTROYS: Final = {
     ("kv", "purge"), ("object", "del"),
 }  # fmt: skip
 SHELL: Final = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-# What a scrape adds to every series, and what Prometheus makes by itself.
+# Labels that a scrape adds to every series, and series that Prometheus itself creates.
 SCRAPED: Final = {"job", "instance"}
 OF_PROMETHEUS: Final = {"up", "ALERTS"}
 LONGEST: Final = 110
@@ -165,8 +165,8 @@ def test_every_program_called_is_one_at_hand(page: Document) -> None:
 def commands(page: Document) -> Iterator[list[str]]:
     for block in page.blocks("sh"):
         yield from programs_called(block)
-    for piece in re.findall(r"`(nats [^`\n]+)`", page.prose()):
-        yield from programs_called(piece)
+    for code in re.findall(r"`(nats [^`\n]+)`", page.prose()):
+        yield from programs_called(code)
 
 
 @with_index

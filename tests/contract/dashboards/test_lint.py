@@ -75,6 +75,7 @@ def test_a_rule_finds_its_problem(rule: str) -> None:
     assert faults(rule, _broken(rule), UNITS, None) != []
 
 
+@pytest.mark.program
 @pytest.mark.skipif(not shutil.which("dashboard-linter"), reason="dashboard-linter is not on PATH")
 def test_the_real_linter_agrees() -> None:
     command = ["dashboard-linter", "lint", "--strict", "--config", str(FOLDER / ".lint")]

@@ -7,12 +7,14 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
 import jsonschema
 import pytest
 import yaml
+from support.collected import over_all
 from support.deploy.files import CHART, DEPLOY, MANIFESTS, ROOT, load, of_kind, on_path, pods, run
 
 from alerts.rendering.rule_files import helm_template
@@ -21,7 +23,7 @@ from streamgauge.serving.version import VERSION
 VALUES: Final = load(CHART / "values.yaml")
 SCHEMA: Final = json.loads((CHART / "values.schema.json").read_text())
 TEMPLATES: Final = {path.name: path.read_text() for path in sorted((CHART / "templates").iterdir())}
-each_pod = pytest.mark.parametrize(("name", "pod"), pods(), ids=[name for name, _ in pods()])
+each_pod = over_all(pods(), "correct the pod in deploy/helm and run make generate", itemgetter(0))
 needs_helm = pytest.mark.skipif(not shutil.which("helm"), reason="helm is not on PATH")
 
 # A helm that was built from its module alone takes itself for one of Kubernetes 1.20.
@@ -122,7 +124,8 @@ def test_the_boards_in_the_chart_are_fresh() -> None:
 
 
 @each_pod
-def test_a_pod_can_change_nothing_but_its_volumes(name: str, pod: dict[str, Any]) -> None:
+def test_a_pod_can_change_nothing_but_its_volumes(item: tuple[str, dict[str, Any]]) -> None:
+    _, pod = item
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert pod["automountServiceAccountToken"] is False
@@ -131,28 +134,31 @@ def test_a_pod_can_change_nothing_but_its_volumes(name: str, pod: dict[str, Any]
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
-        }, name
+        }
 
 
 @each_pod
 def test_kubernetes_sets_no_variables_that_look_like_settings(
-    name: str, pod: dict[str, Any]
+    item: tuple[str, dict[str, Any]],
 ) -> None:
-    """A service called streamgauge would set STREAMGAUGE_PORT, and an unknown variable is a mistake."""
-    assert pod["enableServiceLinks"] is False, name
+    """A service called streamgauge would set STREAMGAUGE_PORT, and an unknown variable is an error."""
+    _, pod = item
+    assert pod["enableServiceLinks"] is False
 
 
 @each_pod
-def test_a_pod_asks_for_what_it_needs(name: str, pod: dict[str, Any]) -> None:
+def test_a_pod_requests_what_it_needs(item: tuple[str, dict[str, Any]]) -> None:
+    _, pod = item
     for container in pod["containers"]:
-        assert {"cpu", "memory"} <= set(container["resources"]["requests"]), name
-        assert "memory" in container["resources"]["limits"], name
+        assert {"cpu", "memory"} <= set(container["resources"]["requests"])
+        assert "memory" in container["resources"]["limits"]
 
 
 @each_pod
 def test_every_mount_has_its_volume_and_every_volume_its_mount(
-    name: str, pod: dict[str, Any]
+    item: tuple[str, dict[str, Any]],
 ) -> None:
+    name, pod = item
     volumes = {volume["name"] for volume in pod.get("volumes", ())}
     claimed = {"data"} if name.endswith("-archive") else set()
     for container in pod["containers"]:
@@ -194,11 +200,13 @@ def test_no_secret_is_made_by_the_chart() -> None:
 # --- with helm ------------------------------------------------------------------------------------
 
 
+@pytest.mark.program
 @needs_helm
 def test_helm_lints_the_chart() -> None:
     assert "0 chart(s) failed" in run(on_path("helm"), "lint", "--strict", CHART)
 
 
+@pytest.mark.program
 @needs_helm
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_variant_is_rendered(variant: str) -> None:
@@ -208,6 +216,7 @@ def test_every_variant_is_rendered(variant: str) -> None:
     assert len(names) == len(set(names))
 
 
+@pytest.mark.program
 @needs_helm
 def test_everything_makes_every_kind() -> None:
     kinds = {each["kind"] for each in resources(template(*EVERYTHING))}
@@ -217,6 +226,7 @@ def test_everything_makes_every_kind() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.program
 @needs_helm
 def test_a_board_arrives_as_it_was_written() -> None:
     found = resources(template("dashboards.enabled=true"))
@@ -227,6 +237,7 @@ def test_a_board_arrives_as_it_was_written() -> None:
             assert json.loads(text) == json.loads((CHART / "boards" / name).read_text())
 
 
+@pytest.mark.program
 @needs_helm
 def test_the_rules_arrive_as_they_were_written() -> None:
     (rule,) = [
@@ -236,9 +247,10 @@ def test_the_rules_arrive_as_they_were_written() -> None:
     assert rule["spec"] == written["spec"]
 
 
+@pytest.mark.program
 @needs_helm
 @pytest.mark.parametrize(
-    ("sets", "told"),
+    ("sets", "message"),
     [
         (("archive.enabled=true", "rollups.spark.mode=master"), "rollups.spark.master: the address"),
         (("archive.enabled=true", "rollups.spark.mode=connect"), "rollups.spark.remote: the address"),
@@ -248,12 +260,13 @@ def test_the_rules_arrive_as_they_were_written() -> None:
     ],
 )  # fmt: skip
 def test_values_that_cannot_work_are_rejected_before_installation(
-    sets: tuple[str, ...], told: str
+    sets: tuple[str, ...], message: str
 ) -> None:
-    with pytest.raises(AssertionError, match=re.escape(told)):
+    with pytest.raises(AssertionError, match=re.escape(message)):
         template("rollups.enabled=true", *sets)
 
 
+@pytest.mark.program
 @needs_helm
 def test_the_plain_manifests_are_fresh() -> None:
     values = DEPLOY / "kubernetes" / "values.yaml"
@@ -268,6 +281,7 @@ def of_kubernetes(text: str) -> str:
     return yaml.safe_dump_all(own)
 
 
+@pytest.mark.program
 @needs_helm
 @pytest.mark.skipif(
     not shutil.which("kubernetes-validate"), reason="kubernetes-validate (PyPI) is not on PATH"
@@ -280,6 +294,7 @@ def test_kubernetes_knows_every_field(variant: str, tmp_path: Path) -> None:
         run("kubernetes-validate", "--strict", "--quiet", "--no-warn", "-k", version, file)
 
 
+@pytest.mark.program
 @needs_helm
 @pytest.mark.long
 @pytest.mark.skipif(not shutil.which("kubeconform"), reason="kubeconform is not on PATH")

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
 import yaml
+from support.collected import over_all
 from support.deploy.files import (
     CHART,
     COMPOSE,
@@ -36,9 +36,9 @@ VARIABLES: Final = {
 }
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda each: f"{each.place}-{each.name}")
+@over_all(COMMANDS, "correct the flag in deploy", lambda each: f"{each.place}: {each.name}")
 def test_every_flag_that_is_given_exists(command: Command) -> None:
-    assert set(command.flags) <= flags_of(command.name)
+    assert set(command.flags) - flags_of(command.name) == set()
 
 
 def test_every_part_is_started_by_every_way() -> None:
@@ -83,21 +83,21 @@ ARCHIVE_FILES: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", EXPORTER_FILES)
+@over_all(EXPORTER_FILES, "correct the settings of the exporter in deploy")
 def test_the_settings_of_the_exporter_are_accepted(name: str) -> None:
     settings = build(ExporterSettings, EXPORTER_FILES[name], name)
     assert settings.systems
     assert settings.web.listen_address.endswith(":7778")
 
 
-@pytest.mark.parametrize("name", ARCHIVE_FILES)
+@over_all(ARCHIVE_FILES, "correct the settings of the archive in deploy")
 def test_the_settings_of_the_archive_are_accepted(name: str) -> None:
     settings = build(ArchiveSettings, ARCHIVE_FILES[name], name)
     assert settings.web.listen_address.endswith(":7779")
 
 
-@pytest.mark.parametrize("name", EXPORTER_FILES)
-def test_no_password_stands_in_the_settings(name: str) -> None:
+@over_all(EXPORTER_FILES, "correct the settings of the exporter in deploy")
+def test_the_settings_contain_no_password(name: str) -> None:
     for system in EXPORTER_FILES[name]["systems"]:
         assert "password" not in system
         assert "token" not in system

@@ -14,6 +14,7 @@ import nats
 import pytest
 import yaml
 from support.alert_pipeline.alertmanager import amtool
+from support.collected import over_all
 from support.deploy.files import COMPOSE, ROOT, load, run
 from support.documents import read_document
 from support.exporter.process import ran, read_series
@@ -26,6 +27,7 @@ from streamgauge.demo.processes.readiness import wait_until_ready
 
 SERVICES: Final[dict[str, dict[str, Any]]] = load(COMPOSE / "compose.yaml")["services"]
 OURS: Final = [name for name, service in SERVICES.items() if "build" in service]
+each_service = over_all(SERVICES, "correct deploy/compose/compose.yaml")
 NATS: Final = ["nats-1", "nats-2", "nats-3"]
 # docker-compose 1.29 and what it imports, unpacked and not installed.
 DEBIAN: Final = (
@@ -45,11 +47,13 @@ def validate(*command: str, environment: dict[str, str] | None = None) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.program
 @pytest.mark.skipif(not shutil.which("docker-compose"), reason="docker-compose is not on PATH")
 def test_docker_compose_accepts_the_file() -> None:
     validate("docker-compose")
 
 
+@pytest.mark.program
 @pytest.mark.long
 def test_docker_compose_of_debian_accepts_the_file() -> None:
     folder = cached("debian-docker-compose", lambda into: unpack_debian_packages(DEBIAN, into))
@@ -64,7 +68,7 @@ def test_the_whole_pipeline_is_there() -> None:
     assert ":13." in SERVICES["grafana"]["image"]
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@each_service
 def test_every_mounted_file_is_there(name: str) -> None:
     for volume in SERVICES[name].get("volumes", ()):
         source = volume.partition(":")[0]
@@ -74,20 +78,20 @@ def test_every_mounted_file_is_there(name: str) -> None:
             assert source in load(COMPOSE / "compose.yaml")["volumes"], volume
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@each_service
 def test_every_secret_is_there_and_not_empty(name: str) -> None:
     files = load(COMPOSE / "compose.yaml")["secrets"]
     for secret in SERVICES[name].get("secrets", ()):
         assert (COMPOSE / files[secret]["file"]).read_text().strip()
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@each_service
 def test_a_port_is_open_to_this_machine_alone(name: str) -> None:
     for port in SERVICES[name].get("ports", ()):
         assert port.startswith("127.0.0.1:"), port
 
 
-@pytest.mark.parametrize("name", OURS)
+@over_all(OURS, "correct deploy/compose/compose.yaml")
 def test_ours_can_change_nothing_but_their_volumes(name: str) -> None:
     service = SERVICES[name]
     assert service["read_only"] is True
@@ -100,6 +104,7 @@ def test_every_image_can_be_replaced() -> None:
         assert re.fullmatch(r"\$\{[A-Z]+_IMAGE:-[^}]+\}", service["image"]), name
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("name", NATS)
 def test_nats_accepts_its_configuration(name: str) -> None:
     words = re.findall(r"export (\w+)=", SERVICES[name]["entrypoint"][2])
@@ -132,6 +137,7 @@ def test_the_second_user_has_the_documented_permissions() -> None:
     assert subscribe == allowed(section.block("conf"), "streamgauge")[1]
 
 
+@pytest.mark.program
 def test_alertmanager_routes_as_the_generated_one_does() -> None:
     ours = load(COMPOSE / "alertmanager.yml")
     generated = load(ROOT / "alerts" / "generated" / "alertmanager.yml")
@@ -176,6 +182,7 @@ def test_client_and_server_have_the_same_passwords() -> None:
                 assert secret.read_text().strip() not in path.read_text(), path
 
 
+@pytest.mark.program
 @pytest.mark.integration
 def test_the_exporter_of_the_file_sees_what_the_servers_of_the_file_hold(tmp_path: Path) -> None:
     """Both configurations as committed; only places and the number of servers are changed."""

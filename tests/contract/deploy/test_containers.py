@@ -9,10 +9,12 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
 import pytest
+from support.collected import over_all
 from support.deploy.container_tree import Built, Stage
 from support.deploy.files import CONTAINER_FILES, ROOT, instructions, run
 from support.exporter.process import UNREACHABLE
@@ -21,7 +23,7 @@ from streamgauge.demo.processes.child import Child
 from streamgauge.demo.processes.ports import free_ports
 from streamgauge.demo.processes.readiness import wait_until_ready
 
-each_file = pytest.mark.parametrize("path", CONTAINER_FILES, ids=lambda path: path.stem)
+each_file = over_all(CONTAINER_FILES, "correct the container file in deploy", attrgetter("stem"))
 WITH_JAVA: Final = "rollups"
 Ended = subprocess.CompletedProcess[str]
 
@@ -30,6 +32,7 @@ def test_there_is_an_image_for_each_part() -> None:
     assert {path.stem for path in CONTAINER_FILES} == {"exporter", "archive", "rollups"}
 
 
+@pytest.mark.program
 @pytest.mark.skipif(not shutil.which("hadolint"), reason="hadolint is not on PATH")
 @each_file
 def test_hadolint_finds_nothing(path: Path) -> None:

@@ -6,7 +6,7 @@ import re
 from typing import Final
 from urllib.parse import unquote
 
-import pytest
+from support.collected import over_all
 from support.deploy.files import DEPLOY, ROOT
 from support.documents import all_documents, read_document
 
@@ -20,13 +20,16 @@ INSIDE: Final = ("docs/runbooks/", "docs/decisions/", "docs/checks/")
 PAGES: Final = [d.name for d in all_documents() if not d.name.startswith(INSIDE)]
 
 
-@pytest.mark.parametrize("name", PAGES)
+@over_all(PAGES, "add the page to docs/README.md")
 def test_every_page_is_in_the_table_of_contents(name: str) -> None:
     if name != CONTENTS.name:
-        assert name in LISTED, f"add {name} to docs/README.md"
+        assert name in LISTED, "is not listed"
 
 
-@pytest.mark.parametrize("name", [n for n in PAGES if n.startswith("docs/deploy") or n == "docs/migrate.md"])  # fmt: skip
+@over_all(
+    [name for name in PAGES if name.startswith("docs/deploy") or name == "docs/migrate.md"],
+    "a page names a file of deploy that does not exist: correct the page",
+)
 def test_every_file_of_deploy_that_a_page_names_is_there(name: str) -> None:
     named = re.findall(r"(?<![\w/(])deploy/[\w./*-]*[\w*]", read_document(name).text)
     for each in named:

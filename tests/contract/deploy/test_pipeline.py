@@ -11,10 +11,10 @@ from typing import Any
 
 import aiohttp
 import pytest
-from contract.deploy.test_prometheus import kept
 from support.archive.process import ArchiveProcess, archiving
 from support.archive.published import read_published
 from support.deploy.files import DEPLOY, ROOT
+from support.deploy.relabelling import kept
 from support.exporter.process import UNREACHABLE, add_orders, exporting
 from support.nats.servers import NEWEST, NatsServer, connected, default_options
 from support.waiting import until
@@ -78,7 +78,7 @@ async def has_samples(archive: ArchiveProcess) -> float:
 
 @asynccontextmanager
 async def vmagent_running(folder: Path, exporter: int, archive: str) -> AsyncIterator[None]:
-    """As the comment in scrape.yml starts it; nobody listens at the second address."""
+    """Starts it as the comment in scrape.yml does; the second address has no listener."""
     program = cache_folder() / "debian-victoria-metrics" / "usr" / "bin" / "vmagent"
     if not await asyncio.to_thread(program.exists):
         raise ProgramMissingError("vmagent: was not fetched by the benches of the archive")
@@ -103,6 +103,7 @@ async def vmagent_running(folder: Path, exporter: int, archive: str) -> AsyncIte
         await child.stop()
 
 
+@pytest.mark.program
 @pytest.mark.long
 @pytest.mark.integration
 async def test_vmagent_sends_the_archive_the_same(tmp_path: Path) -> None:
@@ -119,6 +120,7 @@ async def test_vmagent_sends_the_archive_the_same(tmp_path: Path) -> None:
     assert [name for name in names if not kept(name)] == []
 
 
+@pytest.mark.program
 @pytest.mark.integration
 async def test_what_is_scraped_is_judged_and_its_state_is_archived(tmp_path: Path) -> None:
     secret = tmp_path / "password"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 import yaml
+from support.collected import over_all
 from support.deploy.files import COMPOSE, DEPLOY, ROOT, load, promtool, run
+from support.deploy.relabelling import RULES, kept, relabelling
 
 from exporter import catalog
 from exporter.metric import Metric, Subject
@@ -18,33 +19,20 @@ from spark_rollups import metric_selection
 from streamgauge.demo.processes.program_cache import cache_folder
 
 CONFIGURATIONS: Final = [*sorted((DEPLOY / "prometheus").glob("*.yml")), COMPOSE / "prometheus.yml"]
-Relabelling = list[dict[str, Any]]
+each_configuration = over_all(
+    CONFIGURATIONS,
+    "correct the configuration in deploy",
+    lambda path: f"{path.parent.name}/{path.name}",
+)
 
 
-def relabelling(path: Path) -> Relabelling:
-    (to_archive,) = [each for each in load(path)["remote_write"] if ":7779/" in each["url"]]
-    found: Relabelling = to_archive["write_relabel_configs"]
-    return found
-
-
-RULES: Final = relabelling(DEPLOY / "prometheus" / "prometheus.yml")
-
-
-def kept(name: str) -> bool:
-    """As Prometheus does it: expressions match the whole name."""
-    for rule in RULES:
-        matches = re.fullmatch(rule["regex"], name) is not None
-        if matches == (rule["action"] == "drop"):
-            return False
-    return True
-
-
-@pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.program
+@each_configuration
 def test_promtool_accepts_the_configuration(path: Path) -> None:
     run(promtool(), "check", "config", "--syntax-only", path)
 
 
-@pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@each_configuration
 def test_every_example_keeps_the_same(path: Path) -> None:
     assert relabelling(path) == RULES
 
@@ -62,6 +50,7 @@ def test_the_form_of_vmagent_keeps_the_same() -> None:
     assert yaml.safe_load(text) == RULES
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("program", ["vmagent"])
 def test_vmagent_accepts_its_files(program: str) -> None:
     found = cache_folder() / "debian-victoria-metrics" / "usr" / "bin" / program
@@ -71,7 +60,7 @@ def test_vmagent_accepts_its_files(program: str) -> None:
         "-remoteWrite.urlRelabelConfig=archive-relabel.yml", folder=DEPLOY / "victoriametrics")  # fmt: skip
 
 
-def asked_by_the_rollups() -> set[str]:
+def used_by_the_rollups() -> set[str]:
     """By name in the requests, and by attribute of the catalogue anywhere in that package."""
     lists = (
         metric_selection.HOURLY,
@@ -94,11 +83,11 @@ def metrics_named(tree: ast.AST) -> Iterator[Metric]:
                 yield found
 
 
-def test_everything_that_the_rollups_ask_for_is_kept() -> None:
-    asked = asked_by_the_rollups()
+def test_everything_that_the_rollups_use_is_kept() -> None:
+    used = used_by_the_rollups()
     own = {m.name for m in catalog.ALL if m.subject in (Subject.ROLLUP, Subject.ARCHIVE)}
-    assert len(asked) > 30
-    assert {name for name in asked - own if not kept(name)} == set()
+    assert len(used) > 30
+    assert {name for name in used - own if not kept(name)} == set()
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
 import pytest
+from support.collected import over_all
 from support.deploy.files import DEPLOY, run
 
 FOLDER: Final = DEPLOY / "systemd"
@@ -16,7 +18,7 @@ SERVICES: Final = sorted(FOLDER.glob("*.service"))
 TIMERS: Final = sorted(FOLDER.glob("*.timer"))
 # Of 10; below 2 systemd calls it OK.
 MOST_EXPOSED: Final = 15
-each_service = pytest.mark.parametrize("path", SERVICES, ids=lambda path: path.stem)
+each_service = over_all(SERVICES, "correct the unit in deploy/systemd", attrgetter("stem"))
 needs_systemd = pytest.mark.skipif(
     not shutil.which("systemd-analyze"), reason="systemd-analyze is not on PATH"
 )
@@ -31,13 +33,15 @@ def units(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.program
 @needs_systemd
 def test_systemd_accepts_the_units(units: Path) -> None:
     run("systemd-analyze", "verify", *sorted(units.iterdir()))
 
 
+@pytest.mark.program
 @needs_systemd
-@each_service
+@pytest.mark.parametrize("path", SERVICES, ids=lambda path: path.stem)
 def test_a_unit_is_locked_in(path: Path, units: Path) -> None:
     analyze = ("systemd-analyze", "security", "--offline=true", f"--threshold={MOST_EXPOSED}")
     run(*analyze, units / path.name)
@@ -56,7 +60,7 @@ def test_only_java_may_write_code(path: Path) -> None:
     assert denied == (path.stem != "streamgauge-rollup")
 
 
-@pytest.mark.parametrize("path", TIMERS, ids=lambda path: path.stem)
+@over_all(TIMERS, "add the service in deploy/systemd", attrgetter("stem"))
 def test_a_timer_has_its_service(path: Path) -> None:
     assert path.with_suffix(".service").exists()
 

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 from prometheus_client.samples import Sample
+from support.collected import over_all
 from support.exporter.rendered_series import FULL, key, rendered, samples_of, text_of
-from support.recordings.recorded_sources import Player, Recording, recordings, snapshot
-from support.recordings.replay import Tape
+from support.recordings.recording_file import RecordingFile
+from support.recordings.replay import Recording, Replayer, recordings, snapshot
 
 from exporter import catalog
 from exporter.exposition.text_format import Format
@@ -40,7 +41,7 @@ NEED_A_CLOCK = {
     catalog.SERVER_ROUND_TRIP_SECONDS,
 }
 
-every_recording = pytest.mark.parametrize("recording", ALL, ids=str)
+every_recording = over_all(ALL, "the series of a recording break the rule: correct the exporter")
 
 
 @cache
@@ -179,17 +180,19 @@ def promtool() -> Path:
 
 
 def lint(promtool: Path, text: str) -> str:
-    """What promtool finds wrong; it warns on a stream of its own and still exits with 0."""
+    """The problems that promtool finds; it prints warnings to stderr and still exits with 0."""
     command = [str(promtool), "check", "metrics"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
 
-@every_recording
+@pytest.mark.program
+@pytest.mark.parametrize("recording", ALL, ids=str)
 def test_promtool_finds_nothing_to_report(recording: Recording, promtool: Path) -> None:
     assert lint(promtool, text_of(page(recording))) == ""
 
 
+@pytest.mark.program
 def test_promtool_would_report_something(promtool: Path) -> None:
     broken = text_of(page(ALL[0])).replace("_deliveries_total", "_deliveries")
     assert "consumer_deliveries" in lint(promtool, broken)
@@ -197,7 +200,7 @@ def test_promtool_would_report_something(promtool: Path) -> None:
 
 @dataclass
 class Own:
-    """What one poller says of itself, where the exporter has all of them."""
+    """The self metrics of one poller."""
 
     poller: SystemPoller
 
@@ -207,15 +210,16 @@ class Own:
 
 async def whole_page(recording: Recording, fmt: Format) -> str:
     """A scrape of an exporter that polled once: the responses, and its self metrics."""
-    player = Player(Tape.load(recording.path))
-    source = player.source(recording.source, SYSTEM)
+    replayer = Replayer(RecordingFile.load(recording.path))
+    source = replayer.source(recording.source, SYSTEM)
     poller = SystemPoller(SYSTEM, recording.source, (), source, Renderer(SYSTEM, FULL), 15, 10)
-    with player.playing(player.tape):
+    with replayer.playing(replayer.file):
         await poller.poll_once()
         own = SelfMetrics(Own(poller), "1.0", "3.11").text(fmt)
         return text_of(poller.served(time.time()), fmt=fmt, live=own)
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("recording", recordings("one-down"), ids=str)
 def test_promtool_finds_nothing_to_report_of_the_whole_page(
     recording: Recording, promtool: Path

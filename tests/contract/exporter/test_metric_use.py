@@ -41,7 +41,7 @@ def is_used(metric: Metric) -> bool:
 @over_all(
     catalog.ALL,
     "use the metric in an alert, on a board or in a rollup, or state its purpose= in "
-    "exporter/catalog.py: which question it answers for whom",
+    "exporter/catalog.py: who needs it, and for what",
     NAME,
 )
 def test_a_metric_is_used_or_states_its_purpose(metric: Metric) -> None:

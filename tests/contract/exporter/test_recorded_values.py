@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 from prometheus_client.samples import Sample
 from support.exporter.rendered_series import rendered, samples_of, text_of, values_of
-from support.recordings.recorded_sources import Recording, recordings, snapshot
+from support.recordings.replay import Recording, recordings, snapshot
 from support.recordings.scenario import since
 
 from exporter import catalog

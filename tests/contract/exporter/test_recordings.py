@@ -7,31 +7,34 @@ import re
 from pathlib import Path
 
 import pytest
+from support.collected import over_all
 from support.nats.servers import NEWEST, OLDEST, VERSIONS
-from support.recordings.recorded_sources import (
+from support.recordings.recording_file import Exchange, RecordedError, RecordedReply, RecordingFile
+from support.recordings.replay import (
     FOLDER,
     SOURCES,
     NotRecordedError,
-    Player,
     Recording,
+    Replayer,
     recordings,
 )
-from support.recordings.replay import Exchange, Tape, TapedError, TapedReply
 
 ALL = recordings()
 MOST_BYTES = 3_000_000
 A_PATH_OF_A_MACHINE = re.compile(r"/(tmp|home|root|work|Users|var)/")
 AN_ADDRESS = re.compile(r"\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b")
 
-every_recording = pytest.mark.parametrize("recording", ALL, ids=str)
+every_recording = over_all(ALL, "run make record")
 
 
 def test_every_version_is_recorded_alone_and_the_outermost_as_a_cluster() -> None:
-    scenes = {(version, "standalone") for version in VERSIONS}
-    scenes |= {
-        (version, scene) for version in (OLDEST, NEWEST) for scene in ("cluster", "one-down")
+    scenarios = {(version, "standalone") for version in VERSIONS}
+    scenarios |= {
+        (version, scenario) for version in (OLDEST, NEWEST) for scenario in ("cluster", "one-down")
     }
-    assert set(ALL) == {Recording(*scene, source) for scene in scenes for source in SOURCES}
+    assert set(ALL) == {
+        Recording(*scenario, source) for scenario in scenarios for source in SOURCES
+    }
 
 
 def test_the_folder_stays_small() -> None:
@@ -40,11 +43,11 @@ def test_the_folder_stays_small() -> None:
 
 @every_recording
 def test_a_recording_shows_where_it_comes_from(recording: Recording) -> None:
-    tape = Tape.load(recording.path)
-    assert sorted(tape.about) == ["command", "date", "server"]
-    responses = [reply.text for each in tape.exchanges.values() for reply in each.replies]
-    said = re.findall(r'"(?:ver|version)":\s*"([0-9.]+)"', "".join(responses))
-    assert set(said) == {recording.version} == {tape.about["server"]}
+    file = RecordingFile.load(recording.path)
+    assert sorted(file.about) == ["command", "date", "server"]
+    responses = [reply.text for each in file.exchanges.values() for reply in each.replies]
+    reported = re.findall(r'"(?:ver|version)":\s*"([0-9.]+)"', "".join(responses))
+    assert set(reported) == {recording.version} == {file.about["server"]}
 
 
 @every_recording
@@ -56,7 +59,7 @@ def test_nothing_of_the_recording_machine_is_left(recording: Recording) -> None:
 
 
 def test_the_traps_that_the_decoder_must_catch_are_recorded() -> None:
-    """Else the tests that none of them is exposed would prove nothing."""
+    """Otherwise the tests that none of them is exposed would prove nothing."""
     whole = "".join(each.path.read_text(encoding="utf-8") for each in ALL)
     for trap in (
         '"0001-01-01T00:00:00Z"',
@@ -68,10 +71,10 @@ def test_the_traps_that_the_decoder_must_catch_are_recorded() -> None:
         assert trap in whole
 
 
-def tape_of(*replies: TapedReply, error: TapedError | None = None) -> Tape:
-    tape = Tape({"server": "1"}, {"server_name": "n1"})
-    tape.keep(Exchange("A.QUESTION {}", 1000.5, replies, error))
-    return tape
+def file_of(*replies: RecordedReply, error: RecordedError | None = None) -> RecordingFile:
+    file = RecordingFile({"server": "1"}, {"server_name": "n1"})
+    file.keep(Exchange("A.REQUEST {}", 1000.5, replies, error))
+    return file
 
 
 @pytest.mark.parametrize(
@@ -90,29 +93,29 @@ def tape_of(*replies: TapedReply, error: TapedError | None = None) -> Tape:
     ],
 )
 def test_a_response_comes_back_byte_by_byte(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "scene" / "source.json"
-    tape = tape_of(TapedReply(text, {"Content-Encoding": "gzip"}, 0.25, 200))
-    tape.save(path)
-    assert Tape.load(path) == tape
+    path = tmp_path / "scenario" / "source.json"
+    file = file_of(RecordedReply(text, {"Content-Encoding": "gzip"}, 0.25, 200))
+    file.save(path)
+    assert RecordingFile.load(path) == file
 
 
 def test_a_failure_comes_back(tmp_path: Path) -> None:
-    tape = tape_of(error=TapedError("timeout", "no client spoke"))
-    tape.save(tmp_path / "source.json")
-    assert Tape.load(tmp_path / "source.json") == tape
+    file = file_of(error=RecordedError("timeout", "no client spoke"))
+    file.save(tmp_path / "source.json")
+    assert RecordingFile.load(tmp_path / "source.json") == file
 
 
-@every_recording
+@pytest.mark.parametrize("recording", ALL, ids=str)
 def test_a_file_is_as_the_recorder_would_write_it(recording: Recording, tmp_path: Path) -> None:
     again = tmp_path / "again.json"
-    Tape.load(recording.path).save(again)
+    RecordingFile.load(recording.path).save(again)
     assert again.read_text(encoding="utf-8") == recording.path.read_text(encoding="utf-8")
 
 
 def test_a_request_that_was_not_recorded_fails_and_names_it() -> None:
-    player = Player(tape_of(TapedReply("{}", {}, 0.1)))
-    with pytest.raises(NotRecordedError, match=r"ANOTHER\.QUESTION"):
-        player.response("ANOTHER.QUESTION")
+    replayer = Replayer(file_of(RecordedReply("{}", {}, 0.1)))
+    with pytest.raises(NotRecordedError, match=r"ANOTHER\.REQUEST"):
+        replayer.response("ANOTHER.REQUEST")
 
 
 @every_recording

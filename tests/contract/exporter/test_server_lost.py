@@ -1,11 +1,13 @@
-"""A server of three is lost between two polls: what every source says of it, from recordings."""
+"""One of three servers is lost between two polls: the series of every source, from recordings."""
 
 from __future__ import annotations
+
+from functools import cache
 
 import pytest
 from prometheus_client.samples import Sample
 from support.exporter.rendered_series import FULL, samples_of, text_of, values_of
-from support.recordings.recorded_sources import SOURCES, Recording, recordings, replay
+from support.recordings.replay import SOURCES, Recording, recordings, replay
 
 from exporter import catalog
 from exporter.metric import Kind
@@ -29,11 +31,12 @@ every_source = pytest.mark.parametrize("source", SOURCES)
 of_all_servers = pytest.mark.parametrize("source", ["system", "monitor"])
 
 
+@cache
 def before_and_after(version: str, source: str) -> tuple[list[Sample], list[Sample]]:
     """Two pages of one exporter that was running all the time."""
-    scenes = [Recording(version, scene, source) for scene in ("cluster", "one-down")]
+    scenarios = [Recording(version, scenario, source) for scenario in ("cluster", "one-down")]
     renderer = Renderer("nats", FULL)
-    pages = [samples_of(text_of(renderer.render(found))) for found in replay(*scenes)]
+    pages = [samples_of(text_of(renderer.render(found))) for found in replay(*scenarios)]
     return pages[0], pages[1]
 
 
@@ -74,8 +77,8 @@ def test_the_lost_server_is_down_and_keeps_only_its_info(version: str, source: s
     assert values_of(before, catalog.SERVER_UP) == [1, 1, 1]
     about = {s.name for s in after if set(s.labels) >= {"server"} and s.labels["server"] == lost}
     own = {name for name in about if catalog.BY_NAME[name].labels[:2] == catalog.SERVER}
-    asked_of_others = {catalog.META_REPLICA_LAG.name, catalog.META_REPLICA_OFFLINE.name}
-    assert own - asked_of_others == {catalog.SERVER_UP.name, catalog.SERVER_INFO.name}
+    from_other_servers = {catalog.META_REPLICA_LAG.name, catalog.META_REPLICA_OFFLINE.name}
+    assert own - from_other_servers == {catalog.SERVER_UP.name, catalog.SERVER_INFO.name}
 
 
 @every_source

@@ -1,4 +1,4 @@
-"""Three sources, one result: recordings of the same scene must become the same series."""
+"""Three sources, one result: recordings of the same scenario give the same series."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 from support.exporter.rendered_series import Key, series_of
-from support.recordings.recorded_sources import Recording, recordings, snapshot
+from support.recordings.replay import Recording, recordings, snapshot
 
 from exporter import catalog
 from exporter.metric import Subject
@@ -29,9 +29,9 @@ other_source = pytest.mark.parametrize("source", OTHERS)
 
 
 @cache
-def series(version: str, scene: str, source: str) -> dict[Key, float]:
+def series(version: str, scenario: str, source: str) -> dict[Key, float]:
     """All series of the streams and consumers of APP that are unchanged."""
-    whole = series_of(snapshot(Recording(version, scene, source)))
+    whole = series_of(snapshot(Recording(version, scenario, source)))
     return {key: value for key, value in whole.items() if stands_still(key)}
 
 
@@ -66,9 +66,9 @@ def follows_from_max_consumers(key: Key) -> bool:
     return ratio or name == catalog.STREAM_MAX_CONSUMERS.name
 
 
-def expected(version: str, scene: str, source: str) -> dict[Key, float]:
+def expected(version: str, scenario: str, source: str) -> dict[Key, float]:
     """What the system source shows, as far as the other source can know it."""
-    whole = series(version, scene, "system")
+    whole = series(version, scenario, "system")
     return without_server_default(whole) if source == "account" else whole
 
 

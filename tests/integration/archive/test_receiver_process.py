@@ -202,9 +202,9 @@ async def test_a_reload_reads_tokens_and_the_web_configuration_again(tmp_path: P
         assert (await archive.request("/-/reload", "POST")).status == 200
         assert (await archive.request("/", headers=second)).status == 200
         await asyncio.to_thread((tmp_path / "web.yml").write_text, "nonsense: 1\n")
-        answer = await archive.request("/-/reload", "POST", headers=second)
-        assert answer.status == 500
-        assert "nonsense: unknown key" in answer.text
+        response = await archive.request("/-/reload", "POST", headers=second)
+        assert response.status == 500
+        assert "nonsense: unknown key" in response.text
 
 
 # --- the beginning and the end --------------------------------------------------------------------

@@ -95,10 +95,10 @@ async def test_a_child_that_dies_is_named_and_ends_the_demo(tmp_path: Path, vict
 async def test_break_and_heal_find_the_demo_and_print_what_to_expect(tmp_path: Path) -> None:
     async with running_demo(tmp_path, "--no-prometheus", "--broken", "none") as demo:
         assert {each["broken"] for each in (await demo.state())["faults"].values()} == {False}
-        code, said, complaint = await demo.say("break", "outage", "poison")
+        code, output, complaint = await demo.say("break", "outage", "poison")
         assert (code, complaint) == (0, "")
-        assert "EMAILS > sender" in said
-        assert "ConsumerNoWorkerPulls" in said
+        assert "EMAILS > sender" in output
+        assert "ConsumerNoWorkerPulls" in output
         faults = (await demo.state())["faults"]
         assert [name for name, each in faults.items() if each["broken"]] == ["poison", "outage"]
         assert (await demo.say("heal", "outage"))[0] == 0
@@ -115,8 +115,8 @@ async def test_a_failure_that_cannot_be_is_refused_with_its_reason(tmp_path: Pat
 
 
 async def test_without_a_demo_break_reports_how_to_start_one(tmp_path: Path) -> None:
-    nobody = Demo(process=None, page="", folder=tmp_path)  # type: ignore[arg-type]
-    code, _, complaint = await nobody.say("break", "poison")
+    absent = Demo(process=None, page="", folder=tmp_path)  # type: ignore[arg-type]
+    code, _, complaint = await absent.say("break", "poison")
     assert (code, complaint) == (
         2,
         "streamgauge demo: no demo runs here; start one with `streamgauge demo`\n",

@@ -155,7 +155,7 @@ async def test_with_the_monitor_source_the_server_reports_the_account_name() -> 
     assert worker_of(counts).naks == 1
 
 
-async def test_before_2_10_the_log_asks_for_a_missing_account_name(
+async def test_before_2_10_the_log_requests_a_missing_account_name(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with (

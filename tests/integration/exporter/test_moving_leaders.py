@@ -130,7 +130,7 @@ def shown_leader(exposed: Exposed, asset: Asset) -> str:
 
 
 async def until_leaders_are_shown(cluster: NatsCluster, observed: Recorders, *of: Asset) -> None:
-    async def mistaken() -> list[tuple[Asset, str, set[str]]]:
+    async def is_wrong() -> list[tuple[Asset, str, set[str]]]:
         truth = {asset: await true_leader(cluster, asset) for asset in of}
         await observed.observe()
         shown = {asset: {shown_leader(one.now, asset) for one in observed.all} for asset in of}
@@ -138,7 +138,7 @@ async def until_leaders_are_shown(cluster: NatsCluster, observed: Recorders, *of
             (asset, truth[asset], shown[asset]) for asset in of if shown[asset] != {truth[asset]}
         ]
 
-    await until(mistaken, lambda seen: seen == [], "some source shows another leader")
+    await until(is_wrong, lambda seen: seen == [], "some source shows another leader")
 
 
 async def step_down(cluster: NatsCluster, *assets: Asset) -> None:

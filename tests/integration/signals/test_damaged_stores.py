@@ -154,4 +154,4 @@ async def _until_reported(cluster: NatsCluster, source: str, truth: dict[str, in
             apart = {dict(labels)["server"]: value for labels, value in found.items()}
             return sum(lag == 0 for lag in lags), apart
 
-        await until(result, (2, truth).__eq__, f"{source}: not told {truth}")
+        await until(result, (2, truth).__eq__, f"{source}: does not report {truth}")

@@ -22,7 +22,7 @@ async def _until_all_report(
     async def result() -> list[dict[str, float]]:
         return list(await asyncio.gather(*(one.of_consumers(metric) for one in exporters)))
 
-    await until(result, ([truth] * len(exporters)).__eq__, f"{metric}: not all tell {truth}")
+    await until(result, ([truth] * len(exporters)).__eq__, f"{metric}: not all report {truth}")
 
 
 async def _give_up(work: ReplicatedWorkload, name: str) -> None:

@@ -249,7 +249,9 @@ async def listening(cluster: NatsCluster, subject: str) -> NatsServer:
     async def who() -> list[NatsServer]:
         return [node for node in cluster.nodes if subject in await subscribed(node)]
 
-    return (await until(who, lambda nodes: len(nodes) == 1, f"nobody or two hear {subject}"))[0]
+    return (await until(who, lambda nodes: len(nodes) == 1, f"none or two subscribe to {subject}"))[
+        0
+    ]
 
 
 async def subscribed(node: NatsServer) -> set[str]:
@@ -408,13 +410,13 @@ async def test_a_listener_must_receive_exhausted_messages(nats_server: NatsServe
     advisory = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"
     async with connected(nats_server) as client, connected(nats_server) as listener:
         await create_stream(client, "ORDERS")
-        for name in ("kept", "heard", "lost"):
+        for name in ("kept", "received", "lost"):
             await create_consumer(client, "ORDERS", name, max_deliver=3)
         await create_consumer(client, "ORDERS", "patient")
         await create_stream(client, "DEAD", subjects=[f"{advisory}.ORDERS.kept"])
-        await listener.subscribe(f"{advisory}.*.heard", queue="q")
+        await listener.subscribe(f"{advisory}.*.received", queue="q")
         await listener.flush()
         async with accounting(nats_server) as watched:
             consumers = (await watched.signals()).consumers
             captured = {key[2]: row.dead_letter_captured for key, row in consumers.items()}
-            assert captured == {"kept": 1, "heard": 1, "lost": 0, "patient": None}
+            assert captured == {"kept": 1, "received": 1, "lost": 0, "patient": None}

@@ -78,4 +78,4 @@ async def test_each_cause_of_redeliveries_is_reported_by_its_name(
         async def result() -> dict[str, float]:
             return await exporter.of_consumers("redelivery_cause")
 
-        await until(result, CAUSES.__eq__, f"{source}: not told {CAUSES}")
+        await until(result, CAUSES.__eq__, f"{source}: does not report {CAUSES}")

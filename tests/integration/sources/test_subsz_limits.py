@@ -20,7 +20,7 @@ from support.nats.servers import (
 )
 from support.signals.publish_accounting import (
     ACCOUNT,
-    Overheard,
+    RequestRecorder,
     accounting,
     accounting_as,
     flood,
@@ -49,7 +49,7 @@ async def test_only_an_account_above_the_ceiling_is_skipped(
         await create_stream(client, "ORDERS")
         await create_stream(other, "CALM")
         async with accounting(nats_server, how) as watched:
-            watched.request = received = Overheard(watched.request)
+            watched.request = received = RequestRecorder(watched.request)
             async with many_subscriptions(nats_server, MANY_CLIENTS):
                 await publish(client, "orders", 5)
                 await publish(other, "calm", 5, ids=2)
@@ -78,7 +78,7 @@ async def test_the_ceiling_counts_what_is_there_before_anything_is_read() -> Non
     async with NatsServer(options=default_options()) as server, connected(server) as client:
         await create_stream(client, "ORDERS")
         async with accounting(server, ceiling=0) as watched:
-            watched.request = received = Overheard(watched.request)
+            watched.request = received = RequestRecorder(watched.request)
             signals = await watched.signals()
             assert signals.streams[ACCOUNT, "ORDERS"] == StreamPublishes()
             assert received.lists == []
@@ -92,7 +92,7 @@ async def test_clients_are_looked_up_once_and_only_when_ambiguous(
     async with connected(nats_server) as client, AsyncExitStack() as many_clients:
         await create_stream(client, "ORDERS")
         async with accounting(nats_server) as watched:
-            watched.request = received = Overheard(watched.request)
+            watched.request = received = RequestRecorder(watched.request)
             for _ in range(4):
                 one = await many_clients.enter_async_context(connected(nats_server))
                 await one.subscribe("orders")
@@ -101,7 +101,7 @@ async def test_clients_are_looked_up_once_and_only_when_ambiguous(
             assert (await watched.stream("ORDERS")).received == 3
             assert received.lookups == []  # the stream's own connection is known from before
         async with accounting(nats_server) as watched:
-            watched.request = received = Overheard(watched.request)
+            watched.request = received = RequestRecorder(watched.request)
             watched.reader = SubszReader("test")
             await publish(client, "orders", 3)
             assert (await watched.stream("ORDERS")).received == 3
@@ -124,7 +124,7 @@ async def test_accounts_of_an_operator_are_shown_by_their_names(
         config = b'{"name":"ORDERS","subjects":["orders"],"storage":"memory"}'
         await user.request("$JS.API.STREAM.CREATE.ORDERS", config, timeout=10)
         async with accounting_as(nats_access(server, NO_LOGIN, creds_file=as_system)) as watched:
-            for number, ceiling in ((3, CEILING), (6, 20)):  # with so low a one each by itself
+            for number, ceiling in ((3, CEILING), (6, 20)):  # so low that each gets its own request
                 watched.reader.ceiling = ceiling
                 for _ in range(3):
                     await user.request("orders", b"x", timeout=10)

@@ -1,5 +1,5 @@
-"""What the parts of the alert pipeline are told: our rules and our Alertmanager configuration, only
-faster and with other receivers."""
+"""Configuration of the alert pipeline: the product's rules and Alertmanager configuration, with
+shorter times and test receivers."""
 
 from __future__ import annotations
 

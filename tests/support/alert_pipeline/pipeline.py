@@ -1,5 +1,5 @@
 """From a fault to a person, all parts real: exporter, Prometheus with our rules, Alertmanager with our
-configuration, and a webhook that keeps what it is told."""
+configuration, and a webhook that keeps all notifications."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ class Pipeline:
             return [a["status"]["state"] for a in found if a["labels"]["alertname"] == alertname]
 
         wanted = "suppressed"
-        await until(states, lambda got: bool(got) and {*got} == {wanted}, f"{alertname} is heard")
+        await until(
+            states, lambda got: bool(got) and {*got} == {wanted}, f"{alertname} is received"
+        )
 
     async def until_no_asset_is_young(self) -> None:
         """Rules leave what is new in peace; counters need a value before the first event."""
@@ -92,7 +94,7 @@ class ExporterChild:
         return f"127.0.0.1:{self.port}"
 
     async def start(self) -> None:
-        # Without the settings of whoever runs the tests.
+        # Without the settings of the user who runs the tests.
         clean = {name: text for name, text in os.environ.items() if "STREAMGAUGE_" not in name}
         await self.child.start(*COMMAND, "--config", str(self.config), environment=clean)
         await wait_until_ready(self.child, f"http://127.0.0.1:{self.port}/-/ready")
@@ -103,7 +105,7 @@ class ExporterChild:
 
 @asynccontextmanager
 async def pipeline(folder: Path, urls: Sequence[str], tempo: Tempo) -> AsyncIterator[Pipeline]:
-    """Everything is up, and the watchdog has been heard, when it begins; nothing is left at the end."""
+    """All processes run and the watchdog was received when the block starts; all end with it."""
     programs = await asyncio.to_thread(prometheus)
     if programs is None:
         raise ProgramMissingError("prometheus: cannot be had on this machine")

@@ -33,7 +33,7 @@ def spoken(key: Key) -> str:
 
 @dataclass(frozen=True)
 class Post:
-    """One notification: a group of alerts as it was told."""
+    """One notification: a group of alerts as it was sent."""
 
     receiver: str
     group: str
@@ -43,9 +43,9 @@ class Post:
     at: float  # seconds since the inbox was opened
 
     def __str__(self) -> str:
-        told = [f"+{spoken(each)}" for each in self.firing]
-        told += [f"-{spoken(each)}" for each in self.resolved]
-        return f"{self.at:6.1f} s {self.receiver}: {' '.join(sorted(told))}"
+        changes = [f"+{spoken(each)}" for each in self.firing]
+        changes += [f"-{spoken(each)}" for each in self.resolved]
+        return f"{self.at:6.1f} s {self.receiver}: {' '.join(sorted(changes))}"
 
 
 @dataclass
@@ -74,13 +74,13 @@ class Inbox:
         return await self._until(key_of(labels), "does not resolve", resolved=True)
 
     async def until_watched(self) -> None:
-        """The watchdog has been heard: alerts get through from one end to the other."""
+        """Waits for the watchdog alert: notifications work end to end."""
         async with asyncio.timeout(DEADLINE_SECONDS), self._news:
             await self._news.wait_for(lambda: self.watchdogs > 0)
 
-    def times_told(self, labels: Labels) -> int:
-        """How often somebody was told that it fires. A group of which one member comes or goes is told
-        as a whole; for those who were in it before that is no news."""
+    def notification_count(self, labels: Labels) -> int:
+        """How many notifications said that it fires. A change of one alert repeats its whole group;
+        that does not count for the alerts that fired before."""
         key, times = key_of(labels), 0
         before: dict[str, frozenset[Key]] = {}
         for post in self.posts:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from support.audit.contexts import check_of, found_by
+from support.collected import over_all
 
 from exporter.audit.check import Check, Finding
 from exporter.audit.context import AuditContext
@@ -19,8 +20,8 @@ def assert_rule(rule: str, violations: Iterable[str]) -> None:
     assert not found, "\n".join([f"{rule}; edit:", *found])
 
 
-def assert_all_checks(rule: str, holds: Callable[[Check], bool]) -> None:
-    assert_rule(rule, (check_file(one.code) for one in all_checks() if not holds(one)))
+def over_checks(rule: str) -> Callable[[Callable[[Check], None]], Callable[[], None]]:
+    return over_all(all_checks(), f"{rule}; edit:", lambda check: check_file(check.code))
 
 
 def error_of(code: str, context: AuditContext) -> Exception | None:

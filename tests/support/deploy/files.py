@@ -154,7 +154,7 @@ def on_path(program: str) -> str:
 
 
 def run(*command: str | Path, folder: Path | None = None) -> str:
-    """Its output; what it said is shown when it fails."""
+    """The output of the command; a failure shows its stderr."""
     done = subprocess.run(
         [str(word) for word in command], cwd=folder, capture_output=True, text=True, check=False
     )

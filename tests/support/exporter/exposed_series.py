@@ -58,7 +58,7 @@ class Exposed:
 def settings_of(
     target: NatsServer | NatsCluster, source: SourceName, system: str = SYSTEM_NAME
 ) -> SystemSettings:
-    """Asks as a user of the default account layout would."""
+    """Polls as a user of the default account layout."""
     nodes = target.nodes if isinstance(target, NatsCluster) else [target]
     login = {"account": APP, "system": SYS, "monitor": None}[source]
     return SystemSettings(
@@ -67,7 +67,7 @@ def settings_of(
         urls=tuple(node.monitor_url if source == "monitor" else node.url for node in nodes),
         user=login.user if login else "",
         password=Secret(login.password) if login else None,
-        # On 2.9 a server does not tell an ordinary user the name of its account.
+        # A 2.9 server does not report the account name to an ordinary user.
         account="APP" if source == "account" else None,
     )
 

@@ -93,8 +93,8 @@ class Exporter:
     ) -> Response:
         """The body is as it came over the wire, compressed or not."""
         wanted = {**self.headers, **(headers or PLAIN)}
-        asked = self.client.request(method, self.url + path, headers=wanted, ssl=self.tls or True)
-        async with asked as response:
+        pending = self.client.request(method, self.url + path, headers=wanted, ssl=self.tls or True)
+        async with pending as response:
             return Response(response.status, dict(response.headers), await response.read())
 
     async def scrape(self, query: str = "") -> Series:

@@ -109,8 +109,8 @@ class Recorder:
         for (name, labels), value in self.now.samples.items():
             asset, metric = _asset(labels), catalog.BY_NAME[PREFIX + name]
             # What the exporter itself counts or concludes may outlive its leader.
-            told = metric.origin is Origin.RESPONSE and metric.kind is not Kind.INFO
-            if len(asset) > 1 and told:
+            from_response = metric.origin is Origin.RESPONSE and metric.kind is not Kind.INFO
+            if len(asset) > 1 and from_response:
                 reported.setdefault(asset, {})[name.partition("_")[2]] = value
         for asset, values in reported.items():
             if values["up"] == 0:

@@ -20,7 +20,7 @@ ORDERS = Stream("APP", "ORDERS", True, "", "n1", "", None)
 
 
 def snapshot(taken: float = NOW, **changes: Any) -> Snapshot:
-    said: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "streams": (ORDERS,),
         "consumers": (WORKER,),
         "servers": (Server("n1", "ID1", True),),
@@ -28,7 +28,7 @@ def snapshot(taken: float = NOW, **changes: Any) -> Snapshot:
         "servers_expected": 1,
         "servers_responding": 1,
     }
-    return Snapshot("test", taken, **(said | changes))
+    return Snapshot("test", taken, **(defaults | changes))
 
 
 def outage(taken: float = NOW) -> Snapshot:

@@ -96,7 +96,7 @@ async def lose_the_last_writes(folder: Path, messages: int) -> None:
 
 
 def _cut(folder: Path, messages: int) -> None:
-    (folder / "index.db").unlink(missing_ok=True)  # it would tell of them
+    (folder / "index.db").unlink(missing_ok=True)  # it lists the messages
     blocks = sorted(folder.glob("*.blk"))
     assert len(blocks) == 1, f"{folder} holds {[block.name for block in blocks]}"
     whole = blocks[0].read_bytes()

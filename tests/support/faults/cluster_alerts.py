@@ -1,4 +1,4 @@
-"""What somebody must be told when the cluster loses a server, its peace, or its quorum."""
+"""Expected alerts when a cluster loses a server, stable leaders, or its quorum."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ PIN_HEADER = "Nats-Pin-Id"
 
 
 class Stalled(Fault):
-    """A client holds the pin and is gone; the other one asks in vain. The remedy gives the pin free."""
+    """The pinned client is gone; pulls of the other get no messages. The remedy unpins."""
 
     alerts = (page("ConsumerStalled", **on_stream("PINNED", consumer="worker")),)
 
@@ -47,14 +47,14 @@ class Stalled(Fault):
     async def _request(self, site: Site, batch: int) -> Subscription:
         client, inbox = site.api.client, site.api.client.new_inbox()
         responses = await client.subscribe(inbox)
-        asked = {"batch": batch, "expires": seconds(600), "group": GROUP}
+        request = {"batch": batch, "expires": seconds(600), "group": GROUP}
         subject = "$JS.API.CONSUMER.MSG.NEXT.PINNED.worker"
-        await client.publish(subject, json.dumps(asked).encode(), inbox)
+        await client.publish(subject, json.dumps(request).encode(), inbox)
         return responses
 
 
 class MessagesLost(Fault):
-    """Nobody read them before the limit took them. The remedy lets the stream keep more, and reads."""
+    """The limit removed unread messages. The remedy raises the limit and reads."""
 
     alerts = (page("ConsumerMessagesLost", **on_stream("SHORT", consumer="worker")),)
 
@@ -109,7 +109,7 @@ class NakLoop(Fault):
     beside = (ticket("ConsumerRedeliveryHigh", **on_stream("REFUSED", consumer="worker")),)
 
     def __init__(self) -> None:
-        self._mended = asyncio.Event()
+        self._fixed = asyncio.Event()
 
     async def prepare(self, site: Site) -> None:
         await site.api.stream("REFUSED", subjects=["refused"])
@@ -120,12 +120,12 @@ class NakLoop(Fault):
         site.start(site.work("REFUSED", "worker", self._response))
 
     async def _response(self, message: Msg) -> None:
-        await (acknowledge(message) if self._mended.is_set() else refuse(message))
+        await (acknowledge(message) if self._fixed.is_set() else refuse(message))
 
     async def remedy(self, site: Site) -> None:
         pause = {"pause_until": "2100-01-01T00:00:00Z"}
         assert (await site.api.request("CONSUMER.PAUSE.REFUSED.worker", pause))["paused"] is True
-        self._mended.set()
+        self._fixed.set()
         assert (await site.api.request("CONSUMER.PAUSE.REFUSED.worker", {}))["paused"] is False
 
 
@@ -185,7 +185,7 @@ class AckFloorStalled(Fault):
 
 
 class MessagesAbandoned(Fault):
-    """Delivered as often as allowed, and never answered. The remedy answers in the worker's place."""
+    """Delivered max_deliver times, never acknowledged. The remedy acknowledges for the worker."""
 
     alerts = (ticket("ConsumerMessagesAbandoned", **on_stream("GIVENUP", consumer="worker")),)
 
@@ -195,9 +195,9 @@ class MessagesAbandoned(Fault):
 
     async def provoke(self, site: Site) -> None:
         await site.api.publish("givenup", 1)
-        site.start(site.work("GIVENUP", "worker", self._never_answer))
+        site.start(site.work("GIVENUP", "worker", self._never_acknowledge))
 
-    async def _never_answer(self, _: Msg) -> None:
+    async def _never_acknowledge(self, _: Msg) -> None:
         """It crashed on it."""
 
     async def remedy(self, site: Site) -> None:

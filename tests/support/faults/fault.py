@@ -17,18 +17,18 @@ from support.recordings.scenario import SECOND, Api
 
 Expected = dict[str, str]
 APP = "APP"
-_ANSWER_SECONDS = 2.0
+_FETCH_SECONDS = 2.0
 
 
 def page(name: str, **labels: str) -> Expected:
-    return _told(name, "critical", labels)
+    return _alert(name, "critical", labels)
 
 
 def ticket(name: str, **labels: str) -> Expected:
-    return _told(name, "warning", labels)
+    return _alert(name, "warning", labels)
 
 
-def _told(name: str, severity: str, labels: Expected) -> Expected:
+def _alert(name: str, severity: str, labels: Expected) -> Expected:
     return {"alertname": f"JetStream{name}", "severity": severity, **labels}
 
 
@@ -38,10 +38,10 @@ def on_stream(stream: str, **labels: str) -> Expected:
 
 @dataclass
 class Site:
-    """Where the faults happen: one account of a living system, and whoever works there."""
+    """Where the faults happen: one account of a running system, and its workers."""
 
     api: Api
-    limited: Api  # as a user of an account with little room
+    limited: Api  # as a user of an account with low limits
     _busy: list[asyncio.Task[None]] = field(default_factory=list)
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -63,7 +63,7 @@ class Site:
         pull = await self.api.jetstream.pull_subscribe_bind(consumer, stream)
         while True:
             try:
-                messages = await pull.fetch(10, timeout=_ANSWER_SECONDS)
+                messages = await pull.fetch(10, timeout=_FETCH_SECONDS)
             except TimeoutError:  # nothing there; the next request follows at once
                 continue
             for message in messages:
@@ -84,7 +84,7 @@ class Fault(ABC):
     """One object is one fault on assets of its own, so that many can happen side by side."""
 
     alerts: ClassVar[tuple[Expected, ...]]
-    # What is true of the same asset, too, if the fault lasts long enough: may be told, need not.
+    # Alerts on the same asset that may fire if the fault lasts long enough.
     beside: ClassVar[tuple[Expected, ...]] = ()
 
     @abstractmethod
@@ -128,7 +128,7 @@ async def all_happen(faults: Iterable[Fault], site: Site, trial: Pipeline) -> No
 RECEIVERS = {"critical": "page", "warning": "ticket"}
 
 
-def assert_told_once(
+def assert_notified_once(
     inbox: Inbox, expected: Iterable[Expected], allowed: Iterable[Expected] = ()
 ) -> None:
     """Each of these once, to the people of its severity, in full sentences; and nothing else."""
@@ -137,7 +137,7 @@ def assert_told_once(
     unexpected = inbox.fired("page", "ticket") - known
     assert not unexpected, [*sorted(map(spoken, unexpected)), *map(str, inbox.posts)]
     for alert in wanted:
-        assert inbox.times_told(alert) == 1, [str(post) for post in inbox.posts]
+        assert inbox.notification_count(alert) == 1, [str(post) for post in inbox.posts]
         receivers = inbox.receivers_of(alert)
         assert receivers == {RECEIVERS[alert["severity"]]}, f"{alert} went to {receivers}"
     for post in inbox.posts:

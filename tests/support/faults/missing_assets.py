@@ -6,11 +6,11 @@ import asyncio
 
 from support.faults.fault import Fault, Site, acknowledge, on_stream, ticket
 
-SUBJECT_OF_NOBODY = "queue.other"
+SUBJECT_WITHOUT_CONSUMER = "queue.other"
 
 
 class ConsumerRemoved(Fault):
-    """Somebody deleted a durable. The remedy adds it again behind what it had finished."""
+    """A durable was deleted. The remedy recreates it after the last message it had finished."""
 
     alerts = (ticket("ConsumerRemoved", **on_stream("BEREFT")),)
 
@@ -30,8 +30,8 @@ class ConsumerRemoved(Fault):
 
 
 class ConsumerRecreated(Fault):
-    """A program deletes and creates at each start, and skips what came between. The remedy makes it
-    anew once more, at the right place."""
+    """A program recreates its consumer at each start and skips the messages in between. The remedy
+    recreates it once more, at the right sequence."""
 
     alerts = (ticket("ConsumerRecreated", **on_stream("REBORN", consumer="worker")),)
 
@@ -76,22 +76,22 @@ class StreamRecreated(Fault):
 class InterestStreamDiscarding(Fault):
     """An interest stream lost its consumer and keeps nothing. The remedy adds the consumer again."""
 
-    alerts = (ticket("InterestStreamDiscarding", **on_stream("UNHEARD")),)
+    alerts = (ticket("InterestStreamDiscarding", **on_stream("UNSUBSCRIBED")),)
 
     async def prepare(self, site: Site) -> None:
-        await site.api.stream("UNHEARD", subjects=["unheard"], retention="interest")
+        await site.api.stream("UNSUBSCRIBED", subjects=["unsubscribed"], retention="interest")
 
     async def provoke(self, site: Site) -> None:
         site.start(self._publish(site))
 
     async def _publish(self, site: Site) -> None:
         while True:
-            await site.api.publish("unheard", 1)
+            await site.api.publish("unsubscribed", 1)
             await asyncio.sleep(0.5)
 
     async def remedy(self, site: Site) -> None:
-        await site.api.consumer("UNHEARD", "worker")
-        site.start(site.work("UNHEARD", "worker", acknowledge))
+        await site.api.consumer("UNSUBSCRIBED", "worker")
+        site.start(site.work("UNSUBSCRIBED", "worker", acknowledge))
 
 
 class WorkqueueStuck(Fault):
@@ -104,10 +104,10 @@ class WorkqueueStuck(Fault):
         await site.api.consumer("QUEUE", "worker", filter_subject="queue.mine")
 
     async def provoke(self, site: Site) -> None:
-        await site.api.publish(SUBJECT_OF_NOBODY, 3)
+        await site.api.publish(SUBJECT_WITHOUT_CONSUMER, 3)
 
     async def remedy(self, site: Site) -> None:
-        await site.api.consumer("QUEUE", "other", filter_subject=SUBJECT_OF_NOBODY)
+        await site.api.consumer("QUEUE", "other", filter_subject=SUBJECT_WITHOUT_CONSUMER)
         site.start(site.work("QUEUE", "other", acknowledge))
 
 
@@ -120,17 +120,17 @@ class PublishesNotStored(Fault):
         await site.api.stream("DOUBLED", subjects=["doubled"])
 
     async def provoke(self, site: Site) -> None:
-        self._mended = asyncio.Event()
+        self._fixed = asyncio.Event()
         site.start(self._publish(site))
 
     async def _publish(self, site: Site) -> None:
         number = 0
         while True:
             number += 1
-            for _ in range(1 if self._mended.is_set() else 2):
+            for _ in range(1 if self._fixed.is_set() else 2):
                 id_ = {"Nats-Msg-Id": str(number)}
                 await site.api.jetstream.publish("doubled", b"twice?", headers=id_)
             await asyncio.sleep(0.2)
 
     async def remedy(self, site: Site) -> None:
-        self._mended.set()
+        self._fixed.set()

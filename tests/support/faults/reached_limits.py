@@ -11,7 +11,7 @@ from support.alert_pipeline.config import SYSTEM
 from support.faults.fault import Fault, Site, acknowledge, on_stream, page, seconds, ticket
 from support.recordings.scenario import Config
 
-LIMITED = "LIMITED"  # the account with little room
+LIMITED = "LIMITED"  # the account with low limits
 LIMIT_BYTES = 1_000_000
 
 
@@ -27,7 +27,7 @@ async def edit_consumer(site: Site, stream: str, consumer: str, **changes: objec
 
 
 class StreamFull(Fault):
-    """Discard new, and nobody makes room. The remedy raises the limit."""
+    """Discard new, and no message is removed. The remedy raises the limit."""
 
     alerts = (page("StreamFull", **on_stream("FULL", limit="messages")),)
 
@@ -46,7 +46,7 @@ class StreamFull(Fault):
 
 
 class AccountStorageFull(Fault):
-    """All streams of an account share its room. The remedy purges the largest, but for the newest."""
+    """All streams of an account share its storage. The remedy purges the largest, but keeps the newest."""
 
     # The account has no tiers: Prometheus leaves the empty label out.
     alerts = (page("AccountStorageFull", system=SYSTEM, account=LIMITED, limit="storage"),)
@@ -68,7 +68,7 @@ class AccountStorageFull(Fault):
 
 
 class AckPendingFull(Fault):
-    """A worker asks on and on and never answers: what it depends on is away. Then it is back."""
+    """A worker pulls on and never acknowledges, as its backend is down. Then the backend is back."""
 
     alerts = (page("ConsumerAckPendingFull", **on_stream("HELD", consumer="worker")),)
     beside = (
@@ -113,7 +113,7 @@ class AckPendingHigh(Fault):
 
 
 class OwnerLimitExceeded(Fault):
-    """The owner wrote down how many unanswered messages are too many. The worker answers at last."""
+    """More unacknowledged messages than the owner's limit. Then the worker acknowledges."""
 
     alerts = (
         page(

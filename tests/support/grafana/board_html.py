@@ -45,7 +45,7 @@ table.data td { padding: 3px 9px; border-bottom: 1px solid #22252b; white-space:
 """
 
 
-def page(board: Json, found: dict[int, list[Series]], window: Window, said: str) -> str:
+def page(board: Json, found: dict[int, list[Series]], window: Window, subtitle: str) -> str:
     """`found` holds the series of each panel by its id."""
     parts, top = [], 0
     for panel in board["panels"]:
@@ -58,7 +58,7 @@ def page(board: Json, found: dict[int, list[Series]], window: Window, said: str)
     return (
         f'<!doctype html><meta charset="utf-8"><style>{STYLE}</style>'
         f'<body style="width:{WIDTH}px">'
-        f"<header><h1>{escape(board['title'])}</h1><p>{escape(said)}</p></header>"
+        f"<header><h1>{escape(board['title'])}</h1><p>{escape(subtitle)}</p></header>"
         f'<main style="height:{top * LINE + GAP}px">{"".join(parts)}</main>'
     )
 
@@ -100,7 +100,7 @@ def _panel(panel: Json, series: list[Series], window: Window) -> str:
     )
 
 
-def _inside(panel: Json, series: list[Series], window: Window, room: tuple[int, int]) -> str:
+def _inside(panel: Json, series: list[Series], window: Window, size: tuple[int, int]) -> str:
     kind = panel["type"]
     if kind == "text":
         return f'<div class="text">{_markdown(panel["options"]["content"])}</div>'
@@ -108,15 +108,15 @@ def _inside(panel: Json, series: list[Series], window: Window, room: tuple[int, 
         return f'<p class="none">{escape(panel["fieldConfig"]["defaults"]["noValue"])}</p>'
     if kind == "timeseries":
         lines = min(len(series), _LEGEND_LINES) + (len(series) > _LEGEND_LINES)
-        drawn = graph(panel, series, window, room[0], room[1] - lines * 16 - 4)
+        drawn = graph(panel, series, window, size[0], size[1] - lines * 16 - 4)
         return drawn + _legend(panel, series)
     if kind == "state-timeline":
-        return timeline(panel, series, window, *room)
+        return timeline(panel, series, window, *size)
     if kind == "heatmap":
-        return heatmap(series, window, *room)
+        return heatmap(series, window, *size)
     if kind == "stat":
-        return _stat(panel, series, room)
-    return _bars(panel, series) if kind == "bargauge" else _table(panel, series, room)
+        return _stat(panel, series, size)
+    return _bars(panel, series) if kind == "bargauge" else _table(panel, series, size)
 
 
 def _legend(panel: Json, series: Sequence[Series]) -> str:
@@ -153,20 +153,20 @@ def _word(value: float, mappings: list[Json]) -> Json | None:
     return None
 
 
-def _stat(panel: Json, series: Sequence[Series], room: tuple[int, int]) -> str:
-    tiles = [_tile(panel, each, len(series), room) for each in series[:6]]
-    direction = "row" if room[0] > 260 * len(tiles) or len(tiles) == 1 else "column"
+def _stat(panel: Json, series: Sequence[Series], size: tuple[int, int]) -> str:
+    tiles = [_tile(panel, each, len(series), size) for each in series[:6]]
+    direction = "row" if size[0] > 260 * len(tiles) or len(tiles) == 1 else "column"
     return f'<div class="tiles" style="flex-direction:{direction}">{"".join(tiles)}</div>'
 
 
-def _tile(panel: Json, series: Series, number: int, room: tuple[int, int]) -> str:
+def _tile(panel: Json, series: Series, number: int, area: tuple[int, int]) -> str:
     defaults, options = panel["fieldConfig"]["defaults"], panel["options"]
     word = _word(series.last, defaults["mappings"])
     text = word["text"] if word else shown(series.last, defaults["unit"], defaults.get("decimals"))
     drawn = colour(word["color"]) if word else _step(series.last, defaults["thresholds"]["steps"])
     if options["textMode"] == "name":
         text = series.name or "–"
-    size = max(13, min(30, int(room[0] / max(4, len(text)) * 1.1), int(room[1] / number * 0.5)))
+    size = max(13, min(30, int(area[0] / max(4, len(text)) * 1.1), int(area[1] / number * 0.5)))
     filled = options["colorMode"] == "background"
     look = f"background:{drawn};color:#111217" if filled else f"color:{drawn}"
     name = f"<i>{escape(series.name)}</i>" if number > 1 else ""
@@ -185,7 +185,7 @@ def _bars(panel: Json, series: Sequence[Series]) -> str:
     )
 
 
-def _table(panel: Json, series: Sequence[Series], room: tuple[int, int]) -> str:
+def _table(panel: Json, series: Sequence[Series], size: tuple[int, int]) -> str:
     """As merge and organize make it: one line per set of labels."""
     organize = panel["transformations"][1]["options"]
     titles: dict[str, str] = organize["renameByName"]
@@ -202,7 +202,7 @@ def _table(panel: Json, series: Sequence[Series], room: tuple[int, int]) -> str:
     rows.sort(key=lambda row: _order(row.get(key)), reverse=by["desc"])
     body = [
         "<tr>" + "".join(_cell(row.get(name), looks_of.get(titles[name], {})) for name in columns)
-        for row in rows[: max(1, (room[1] - 28) // _TABLE_LINE)]
+        for row in rows[: max(1, (size[1] - 28) // _TABLE_LINE)]
     ]
     head = "".join(f"<th>{escape(titles[name])}</th>" for name in columns)
     return f'<table class="data"><tr>{head}</tr>{"".join(body)}</table>'

@@ -67,7 +67,7 @@ def template_label_promql(board: Json, _: set[str]) -> Iterator[Fault]:
 def template_on_time_change_reload(board: Json, _: set[str]) -> Iterator[Fault]:
     for name, _query, variable in _queries(board):
         if variable["refresh"] != 2:
-            yield name, "must be read anew when the time range changes"
+            yield name, "must refresh when the time range changes"
 
 
 # --- panels ---------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def panel_units(board: Json, units: set[str]) -> Iterator[Fault]:
 def panel_no_targets(board: Json, _: set[str]) -> Iterator[Fault]:
     for panel in panels(board):
         if panel["type"] in _DESCRIBED and not panel.get("targets"):
-            yield panel["title"], "asks nothing"
+            yield panel["title"], "has no query"
 
 
 def uneditable(board: Json, _: set[str]) -> Iterator[Fault]:

@@ -27,7 +27,7 @@ from streamgauge.demo.processes.programs import prometheus as find_prometheus
 PICTURES: Final = ROOT / "docs/pictures"
 SCRAPE_SECONDS: Final = 5
 POINTS: Final = 240
-SAID: Final = (
+SUBTITLE: Final = (
     "Drawn by Streamgauge's own renderer from the board's file and live data of the demo; "
     "not a screenshot of Grafana. Times are UTC."
 )
@@ -51,7 +51,7 @@ async def draw(address: str, folder: Path, shown: float, scrape: float) -> None:
 
 
 def _page(board: Json, found: dict[int, list[Series]], window: Window) -> str:
-    return page(opened(board), found, window, SAID)
+    return page(opened(board), found, window, SUBTITLE)
 
 
 async def photograph(folder: Path) -> None:

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import promql_parser
 
-# Odd numbers: a window of a query can be told from one that somebody wrote by hand.
+# Odd numbers: they differ from any window written by hand.
 SUBSTITUTES: Final = {"__rate_interval": "4127s", "__interval": "61s", "__range": "3607s"}
 RATE_INTERVAL_SECONDS: Final = 4127
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)(?::\w+)?\}|(\w+))")
 
 
 def filled(expr: str, values: Mapping[str, str] | None = None) -> str:
-    """Grafana's own variables by their substitutes, a board's by `.+` unless told otherwise."""
+    """Grafana's own variables by their substitutes, a board's by `.+` by default."""
     known = {**SUBSTITUTES, **(values or {})}
     return _VARIABLE.sub(lambda found: known.get(found[1] or found[2], ".+"), expr)
 

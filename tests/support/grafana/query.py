@@ -1,4 +1,4 @@
-"""Asks a real Prometheus what Grafana would ask it for a panel: variables filled, range or moment."""
+"""Queries a real Prometheus like Grafana does for a panel: variables filled, range or instant."""
 
 from __future__ import annotations
 

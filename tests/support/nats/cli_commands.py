@@ -31,7 +31,7 @@ class Cli:
     version: str
     global_flags: frozenset[str]
     commands: Mapping[tuple[str, ...], Command]
-    # Each command under a group by every name it answers to.
+    # Each command of a group by all of its names.
     names: Mapping[tuple[tuple[str, ...], str], str]
 
     def complaint(self, words: Sequence[str]) -> str | None:
@@ -67,7 +67,7 @@ class Cli:
 
 
 def _arguments_and_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Our pages write arguments before flags: nothing else tells a flag's value from one."""
+    """Our pages write arguments before flags: only so a flag's value differs from an argument."""
     first = next((place for place, word in enumerate(words) if word.startswith("-")), len(words))
     flags = [word.partition("=")[0] for word in words[first:] if word.startswith("-")]
     return list(words[:first]), flags
@@ -104,7 +104,7 @@ def _flags(text: str) -> frozenset[str]:
 
 
 def programs_called(shell: str) -> Iterator[list[str]]:
-    """The words of each simple command in a piece of shell, the program first."""
+    """The words of each simple command in a shell snippet, the program first."""
     for line in shell.replace("\\\n", " ").splitlines():
         words: list[str] = []
         for word in _shell_words(line):

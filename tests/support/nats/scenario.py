@@ -56,14 +56,14 @@ async def scenario_of(version: str) -> AsyncIterator[Scenario]:
     """A young cluster may leave one node out of every placement, for good: then another is built."""
     for _ in range(CLUSTER_TRIES):
         async with NatsCluster(3, version, default_options()) as cluster:
-            scenario = await _settled_town(cluster)
+            scenario = await _settled_scenario(cluster)
             if scenario is not None:
                 yield scenario
                 return
     raise AssertionError(f"no node of {CLUSTER_TRIES} clusters got an asset of its own")
 
 
-async def _settled_town(cluster: NatsCluster) -> Scenario | None:
+async def _settled_scenario(cluster: NatsCluster) -> Scenario | None:
     async with connected(cluster) as client:
         # First the one that needs all nodes: then each of them can also have one of its own.
         lone_consumers = await _shared_stream(client)

@@ -54,7 +54,7 @@ APP: Final = Login("app", "app")
 OTHER: Final = Login("other", "other")
 NOJS: Final = Login("nojs", "nojs")
 SYS: Final = Login("sys", "sys")
-# Only where a test asks for it.
+# Only where a test needs it.
 READER: Final = Login("reader", "reader")
 
 
@@ -93,7 +93,7 @@ async def connect(server: NatsServer | NatsCluster, user: Login = APP) -> Client
         user=user.user,
         password=user.password,
         allow_reconnect=False,
-        # Without these the library asks a dead address for two minutes before it says so.
+        # Without these the library retries a dead address for two minutes before it fails.
         max_reconnect_attempts=1,
         reconnect_time_wait=0.05,
     )

@@ -1,4 +1,4 @@
-"""Records what our sources ask and real servers answer: `python -m support.recordings.record [VERSION...]`."""
+"""Records requests of the sources and responses of real servers: `python -m support.recordings.record [VERSION...]`."""
 
 import asyncio
 import sys
@@ -20,9 +20,9 @@ from support.nats.servers import (
     NatsServer,
     connected,
 )
-from support.recordings.recorded_sources import FOLDER, SOURCES, Recording
-from support.recordings.recording_transports import Deck, RecordingLink, RecordingMonitor
-from support.recordings.replay import Tape
+from support.recordings.recording_file import RecordingFile
+from support.recordings.recording_transports import RecordingLink, RecordingMonitor, RecordingWriter
+from support.recordings.replay import FOLDER, SOURCES, Recording
 from support.recordings.scenario import options, standalone
 from support.recordings.scenario_cluster import clustered, lose
 
@@ -34,7 +34,7 @@ from exporter.sources.transport.credentials import NatsAccess
 
 COMMAND: Final = "make record"
 POLL_SECONDS: Final = 20.0
-# Long: a second poll asks for the state alone, however slow this machine is.
+# Long: a second poll requests only the state, even on a slow machine.
 OPTIONS: Final = SourceOptions(system="nats", config_interval=3600, health_interval=3600)
 _INFO_KEPT: Final = ("server_name", "version", "domain", "cluster", "jetstream")
 
@@ -50,11 +50,11 @@ class Recorder:
     servers: Sequence[NatsServer]
 
     def __post_init__(self) -> None:
-        self._deck = Deck(self.servers)
+        self._writer = RecordingWriter(self.servers)
         self._opened: list[Recorded] = []
 
     def open(self, alive: Sequence[NatsServer]) -> Recorded:
-        """A source that knows nothing yet; NATS connects it to a server that stays alive."""
+        """A source without state, connected to a server that stays alive."""
         source = self._source(alive)
         self._opened.append(source)
         return source
@@ -62,27 +62,27 @@ class Recorder:
     def _source(self, alive: Sequence[NatsServer]) -> Recorded:
         if self.kind == "monitor":
             urls = tuple(server.monitor_url for server in self.servers)
-            return RecordingMonitor(OPTIONS, HttpAccess(urls), deck=self._deck)
+            return RecordingMonitor(OPTIONS, HttpAccess(urls), writer=self._writer)
         login = SYS if self.kind == "system" else APP
-        connection = RecordingLink(_access(alive, login), self._deck)
+        connection = RecordingLink(_access(alive, login), self._writer)
         return (
             SystemSource(OPTIONS, connection)
             if login is SYS
             else AccountSource(OPTIONS, connection)
         )
 
-    async def record(self, scene: str, *polled: Recorded) -> None:
-        """All of them see the same moment: of a request asked twice one answer is kept."""
-        place = Recording(self.version, scene, self.kind)
+    async def record(self, scenario: str, *polled: Recorded) -> None:
+        """Polls all sources at one point in time: one response is kept per request."""
+        place = Recording(self.version, scenario, self.kind)
         about = {"server": self.version, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
-        tape = self._deck.tape = Tape(about | {"command": COMMAND})
+        file = self._writer.file = RecordingFile(about | {"command": COMMAND})
         for source in polled:
             await source.poll(time.monotonic() + POLL_SECONDS)
             if not isinstance(source, RecordingMonitor):
                 info = source.connection.server_info
-                tape.server_info = {key: info[key] for key in _INFO_KEPT if key in info}
-        await asyncio.to_thread(tape.save, place.path)
-        print(f"{place.path.relative_to(FOLDER)}: {len(tape.exchanges)} requests", flush=True)
+                file.server_info = {key: info[key] for key in _INFO_KEPT if key in info}
+        await asyncio.to_thread(file.save, place.path)
+        print(f"{place.path.relative_to(FOLDER)}: {len(file.exchanges)} requests", flush=True)
 
     async def close(self) -> None:
         for source in self._opened:
@@ -103,24 +103,24 @@ async def record_standalone(version: str) -> None:
         ):
             for recorder in recorders:
                 source = recorder.open([server])
-                # The second poll of a source asks for less than its first.
+                # The second poll of a source sends fewer requests than its first.
                 await recorder.record("standalone", source, source)
         for recorder in recorders:
             await recorder.close()
 
 
 async def record_cluster(version: str) -> None:
-    """All three servers, then the same without the one that alone holds some of the assets."""
+    """All three servers, then without the one that holds the only copy of some assets."""
     async with NatsCluster(3, version, options()) as cluster:
         recorders = [Recorder(version, kind, cluster.nodes) for kind in SOURCES]
         async with clustered(cluster) as alone:
             alive = [node for node in cluster.nodes if node.name != alone]
-            witnesses = [recorder.open(alive) for recorder in recorders]
-            for recorder, witness in zip(recorders, witnesses, strict=True):
-                await recorder.record("cluster", witness)
+            sources = [recorder.open(alive) for recorder in recorders]
+            for recorder, source in zip(recorders, sources, strict=True):
+                await recorder.record("cluster", source)
         await lose(cluster, alone)
-        for recorder, witness in zip(recorders, witnesses, strict=True):
-            await recorder.record("one-down", witness, recorder.open(alive))
+        for recorder, source in zip(recorders, sources, strict=True):
+            await recorder.record("one-down", source, recorder.open(alive))
         for recorder in recorders:
             await recorder.close()
 

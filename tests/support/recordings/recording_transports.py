@@ -1,4 +1,4 @@
-"""The transports of our sources, with every request and its answer kept on a tape."""
+"""The transports of the sources, which record every request and its response."""
 
 import re
 import tempfile
@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from support.nats.servers import NatsServer
-from support.recordings.replay import (
+from support.recordings.recording_file import (
     Exchange,
-    Tape,
-    TapedError,
-    TapedReply,
+    RecordedError,
+    RecordedReply,
+    RecordingFile,
     http_request,
     nats_request,
 )
@@ -24,7 +24,7 @@ from exporter.sources.transport.connection import NatsConnection, Reply
 from exporter.sources.transport.credentials import NatsAccess
 from exporter.sources.transport.gzip_responses import unpacked
 
-# The ports that a reader expects; the real ones were free by chance.
+# The default ports, recorded instead of the random free ones.
 CLIENT, MONITOR, CLUSTER = 4222, 8222, 6222
 _STORE: Final = re.compile(re.escape(tempfile.gettempdir()) + r"/nats-[^/\"]+/store")
 _MOST_BYTES: Final = 1024**3
@@ -32,11 +32,11 @@ _MOST_BYTES: Final = 1024**3
 T = TypeVar("T")
 
 
-class Deck:
-    """Where answers are written to: the tape of the scene, cleaned of this machine's traces."""
+class RecordingWriter:
+    """Writes responses to the file of the scenario, without paths and ports of this machine."""
 
     def __init__(self, servers: Iterable[NatsServer]) -> None:
-        self.tape = Tape({})
+        self.file = RecordingFile({})
         self._names: dict[str, str] = {}
         for number, server in enumerate(servers):
             ports = server.ports
@@ -53,43 +53,45 @@ class Deck:
         return text
 
     async def keep(
-        self, request: str, pending: Awaitable[T], replies: Callable[[T], Sequence[TapedReply]]
+        self, request: str, pending: Awaitable[T], replies: Callable[[T], Sequence[RecordedReply]]
     ) -> T:
-        """Asks, and keeps the answer or the failure."""
+        """Sends the request, and keeps the response or the error."""
         sent, request = time.time(), self.clean(request)
         try:
             response = await pending
         except RequestError as error:
-            failed = TapedError(error.reason, self.clean(error.detail))
-            self.tape.keep(Exchange(request, sent, error=failed))
+            failed = RecordedError(error.reason, self.clean(error.detail))
+            self.file.keep(Exchange(request, sent, error=failed))
             raise
-        self.tape.keep(Exchange(request, sent, tuple(replies(response))))
+        self.file.keep(Exchange(request, sent, tuple(replies(response))))
         return response
 
-    def reply(self, reply: Reply) -> TapedReply:
+    def reply(self, reply: Reply) -> RecordedReply:
         text = self.clean(unpacked(reply, _MOST_BYTES).decode())
-        return TapedReply(text, dict(reply.headers), reply.round_trip)
+        return RecordedReply(text, dict(reply.headers), reply.round_trip)
 
 
 class RecordingLink(NatsConnection):
-    def __init__(self, access: NatsAccess, deck: Deck) -> None:
+    def __init__(self, access: NatsAccess, writer: RecordingWriter) -> None:
         super().__init__(access, "recording")
-        self._deck = deck
+        self._writer = writer
 
     async def request(self, subject: str, payload: bytes = b"", *, timeout: float) -> Reply:
-        asked = super().request(subject, payload, timeout=timeout)
+        pending = super().request(subject, payload, timeout=timeout)
         request = nats_request(subject, payload)
-        return await self._deck.keep(request, asked, lambda reply: [self._deck.reply(reply)])
+        return await self._writer.keep(request, pending, lambda reply: [self._writer.reply(reply)])
 
     async def gather(self, subject: str, payload: bytes = b"", **how: Any) -> list[Reply]:
-        asked = super().gather(subject, payload, **how)
+        pending = super().gather(subject, payload, **how)
         request = nats_request(subject, payload)
-        return await self._deck.keep(request, asked, lambda got: list(map(self._deck.reply, got)))
+        return await self._writer.keep(
+            request, pending, lambda got: list(map(self._writer.reply, got))
+        )
 
 
 @dataclass
 class RecordingMonitor(MonitorSource):
-    deck: Deck = field(kw_only=True)
+    writer: RecordingWriter = field(kw_only=True)
 
     async def _get(
         self,
@@ -101,10 +103,10 @@ class RecordingMonitor(MonitorSource):
     ) -> tuple[bytes, int]:
         started = time.perf_counter()
 
-        def taped(response: tuple[bytes, int]) -> list[TapedReply]:
+        def as_recorded(response: tuple[bytes, int]) -> list[RecordedReply]:
             body, status = response
-            text = self.deck.clean(body.decode())
-            return [TapedReply(text, {}, time.perf_counter() - started, status)]
+            text = self.writer.clean(body.decode())
+            return [RecordedReply(text, {}, time.perf_counter() - started, status)]
 
-        asked = super()._get(address, path, query, context, statuses)
-        return await self.deck.keep(http_request(address, path, query), asked, taped)
+        pending = super()._get(address, path, query, context, statuses)
+        return await self.writer.keep(http_request(address, path, query), pending, as_recorded)

@@ -1,166 +1,196 @@
-"""The file format of recorded answers: what was asked, and byte for byte what servers replied.
+"""Replays recorded responses to the real sources; any other request fails.
 
-Answers are kept as JSON values where that loses nothing, so that a change can be read in a diff.
+The clock is that of the recording, so that ages and offsets are the recorded ones.
 """
 
-import json
+import asyncio
+import gzip
+import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
+from unittest import mock
 
-WIDTH: Final = 140
-# Go writes these characters of a text as escapes.
-_GO_ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+from support.recordings.recording_file import (
+    Exchange,
+    RecordedReply,
+    RecordingFile,
+    http_request,
+    nats_request,
+)
 
+from exporter.errors import RequestError
+from exporter.model import Snapshot
+from exporter.sources.account import AccountSource
+from exporter.sources.decoding.decode import read_response
+from exporter.sources.decoding.wire import WireVarz
+from exporter.sources.monitor import HttpAccess, MonitorSource
+from exporter.sources.request_context import RequestContext
+from exporter.sources.servers.snapshot import SourceOptions
+from exporter.sources.source import Source
+from exporter.sources.system import SystemSource
+from exporter.sources.transport.connection import NatsConnection, Reply
+from exporter.sources.transport.credentials import NatsAccess
 
-@dataclass(frozen=True)
-class TapedReply:
-    """One reply; `text` is unpacked even where the headers say that it came compressed."""
-
-    text: str
-    headers: Mapping[str, str]
-    round_trip: float
-    status: int = 0  # of HTTP; NATS has none
-
-
-@dataclass(frozen=True)
-class TapedError:
-    """Why a request had no reply: a reason of the catalogue and its words."""
-
-    reason: str
-    detail: str
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """One request, as a text that is the same whenever the same is asked."""
-
-    request: str
-    sent: float
-    replies: tuple[TapedReply, ...] = ()
-    error: TapedError | None = None
-
-    @property
-    def ended(self) -> float:
-        return self.sent + max((reply.round_trip for reply in self.replies), default=0.0)
+FOLDER: Final = Path(__file__).parents[2] / "recorded"
+SOURCES: Final = ("account", "system", "monitor")
+POLL_SECONDS: Final = 10.0
 
 
-@dataclass
-class Tape:
-    """All that one source asked in one scene."""
+class NotRecordedError(AssertionError):
+    """No recording of this request: record again, or the source sends too many requests."""
 
-    about: dict[str, Any]  # where, when and how it was recorded
-    server_info: dict[str, Any] = field(default_factory=dict)  # of the connected server
-    exchanges: dict[str, Exchange] = field(default_factory=dict)
 
-    def keep(self, exchange: Exchange) -> None:
-        """A scene is one moment: of a request asked twice the first answer stays."""
-        self.exchanges.setdefault(exchange.request, exchange)
+@dataclass(frozen=True, order=True)
+class Recording:
+    """Identifies a file: recorded/<version>/<scenario>/<source>.json."""
+
+    version: str
+    scenario: str
+    source: str
 
     @property
-    def addresses(self) -> tuple[str, ...]:
-        """The HTTP addresses that were asked."""
-        asked = [request.split("/", 3) for request in self.exchanges if request.startswith("GET ")]
-        return tuple(dict.fromkeys("/".join(parts[:3]).removeprefix("GET ") for parts in asked))
+    def path(self) -> Path:
+        return FOLDER / self.version / self.scenario / f"{self.source}.json"
 
-    def save(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        value = {
-            "_recorded": self.about,
-            "server_info": self.server_info,
-            "exchanges": [_exchange_value(each) for each in self.exchanges.values()],
-        }
-        path.write_text(pretty(value) + "\n", encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: Path) -> "Tape":
-        value = json.loads(path.read_text(encoding="utf-8"))
-        tape = cls(value["_recorded"], value["server_info"])
-        for each in value["exchanges"]:
-            tape.keep(_exchange(each))
-        return tape
+    def __str__(self) -> str:
+        return f"{self.version}-{self.scenario}-{self.source}"
 
 
-def nats_request(subject: str, payload: bytes) -> str:
-    return f"{subject} {payload.decode()}".rstrip()
+def recordings(scenario: str | None = None) -> tuple[Recording, ...]:
+    """All recordings, oldest server first."""
+    found = [
+        Recording(path.parts[-3], path.parts[-2], path.stem) for path in FOLDER.glob("*/*/*.json")
+    ]
+    kept = [each for each in found if scenario is None or each.scenario == scenario]
+    return tuple(
+        sorted(kept, key=lambda each: (_numbers(each.version), each.scenario, each.source))
+    )
 
 
-def http_request(address: str, path: str, query: Mapping[str, str]) -> str:
-    asked = "&".join(f"{name}={value}" for name, value in query.items())
-    return f"GET {address}/{path}" + (f"?{asked}" if asked else "")
+@cache
+def snapshot(recording: Recording, system: str = "nats") -> Snapshot:
+    """The first poll of a source that starts in this scenario."""
+    return replay(recording, system=system)[0]
 
 
-def _exchange_value(exchange: Exchange) -> dict[str, Any]:
-    value: dict[str, Any] = {"request": exchange.request, "sent": round(exchange.sent, 6)}
-    if exchange.error is not None:
-        return value | {"error": vars(exchange.error)}
-    return value | {"replies": [_reply_value(reply) for reply in exchange.replies]}
+def replay(*scenarios: Recording, system: str = "nats") -> list[Snapshot]:
+    """One source, polled once in each of these scenarios."""
+    return asyncio.run(_replay(scenarios, system))
 
 
-def _exchange(value: Mapping[str, Any]) -> Exchange:
-    error = TapedError(**value["error"]) if "error" in value else None
-    replies = tuple(_reply(each) for each in value.get("replies", ()))
-    return Exchange(value["request"], value["sent"], replies, error)
+async def _replay(scenarios: tuple[Recording, ...], system: str) -> list[Snapshot]:
+    files = [RecordingFile.load(scenario.path) for scenario in scenarios]
+    replayer = Replayer(files[0])
+    source = replayer.source(scenarios[0].source, system)
+    found = []
+    for file in files:
+        with replayer.playing(file):
+            found.append(await source.poll(time.monotonic() + POLL_SECONDS))
+    await source.close()
+    return found
 
 
-def _reply_value(reply: TapedReply) -> dict[str, Any]:
-    value: dict[str, Any] = {"round_trip": round(reply.round_trip, 6)}
-    if reply.status:
-        value["status"] = reply.status
-    if reply.headers:
-        value["headers"] = dict(reply.headers)
-    return value | _body_value(reply.text)
+class Replayer:
+    """Responds from a recording and moves the clock with it."""
+
+    def __init__(self, file: RecordingFile) -> None:
+        self.file = file
+        self._now = 0.0
+
+    def source(self, kind: str, system: str) -> Source:
+        options = SourceOptions(system=system)
+        if kind == "monitor":
+            return RecordedMonitor(options, HttpAccess(self.file.addresses), replayer=self)
+        connection = RecordedLink(self)
+        return (
+            SystemSource(options, connection)
+            if kind == "system"
+            else AccountSource(options, connection)
+        )
+
+    @contextmanager
+    def playing(self, file: RecordingFile) -> Iterator[None]:
+        self.file = file
+        self._now = min(each.sent for each in file.exchanges.values())
+        with mock.patch("time.time", self._time):
+            yield
+
+    def _time(self) -> float:
+        return self._now
+
+    def response(self, request: str) -> tuple[Exchange, tuple[RecordedReply, ...]]:
+        exchange = self.file.exchanges.get(request)
+        if exchange is None:
+            known = "\n  ".join(self.file.exchanges)
+            raise NotRecordedError(f"request:\n  {request}\nrecorded are only:\n  {known}")
+        self._now = max(self._now, exchange.ended)
+        if exchange.error is not None:
+            raise RequestError(exchange.error.reason, exchange.error.detail)
+        return exchange, exchange.replies
 
 
-def _reply(value: Mapping[str, Any]) -> TapedReply:
-    text = value["text"] if "text" in value else _LAYOUTS[value["layout"]](value["body"])
-    headers, status = value.get("headers", {}), value.get("status", 0)
-    return TapedReply(text, headers, value["round_trip"], status)
+class RecordedLink(NatsConnection):
+    """A connection without a socket."""
+
+    def __init__(self, replayer: Replayer) -> None:
+        super().__init__(NatsAccess(()), "replay")
+        self._replayer = replayer
+        self.reconnects = 0
+
+    @property
+    def server_info(self) -> Mapping[str, Any]:
+        return self._replayer.file.server_info
+
+    async def open(self) -> None:
+        """Nothing to open."""
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    async def request(self, subject: str, payload: bytes = b"", *, timeout: float) -> Reply:
+        exchange, replies = self._replayer.response(nats_request(subject, payload))
+        return _reply(exchange, replies[0])
+
+    async def gather(self, subject: str, payload: bytes = b"", **_: Any) -> list[Reply]:
+        exchange, replies = self._replayer.response(nats_request(subject, payload))
+        return [_reply(exchange, reply) for reply in replies]
 
 
-def _body_value(text: str) -> dict[str, Any]:
-    try:
-        body = json.loads(text)
-    except json.JSONDecodeError:
-        return {"text": text}
-    for layout, write in _LAYOUTS.items():
-        if write(body) == text:
-            return {"layout": layout, "body": body}
-    return {"text": text}
+@dataclass(slots=True)
+class RecordedMonitor(MonitorSource):
+    """The HTTP ports without a socket."""
+
+    replayer: Replayer = field(kw_only=True)
+
+    async def _get(
+        self,
+        address: str,
+        path: str,
+        query: Mapping[str, str],
+        context: RequestContext,
+        statuses: frozenset[int] = frozenset({200}),
+    ) -> tuple[bytes, int]:
+        _, replies = self.replayer.response(http_request(address, path, query))
+        return replies[0].text.encode(), replies[0].status
+
+    async def _timed_varz(
+        self, address: str, context: RequestContext
+    ) -> tuple[WireVarz, float, float]:
+        exchange, replies = self.replayer.response(http_request(address, "varz", {}))
+        varz = read_response(WireVarz, replies[0].text.encode(), "varz")
+        return varz, exchange.sent, replies[0].round_trip
 
 
-def _compact(body: Any) -> str:
-    return _as_go_writes(json.dumps(body, separators=(",", ":"), ensure_ascii=False))
+def _reply(exchange: Exchange, reply: RecordedReply) -> Reply:
+    data = reply.text.encode()
+    if reply.headers.get("Content-Encoding") == "gzip":
+        data = gzip.compress(data)
+    return Reply(data, reply.headers, exchange.sent, reply.round_trip)
 
 
-def _indented(body: Any) -> str:
-    return _as_go_writes(json.dumps(body, indent=2, ensure_ascii=False))
-
-
-def _as_go_writes(text: str) -> str:
-    for character, escape in _GO_ESCAPES.items():
-        text = text.replace(character, escape)
-    return text
-
-
-_LAYOUTS: Final = {"compact": _compact, "indented": _indented}
-
-
-def pretty(value: Any, depth: int = 0) -> str:
-    """JSON with everything on one line that fits there."""
-    short = json.dumps(value, ensure_ascii=False)
-    if len(short) + depth <= WIDTH or not isinstance(value, dict | list) or not value:
-        return short
-    opening, closing = "{}" if isinstance(value, dict) else "[]"
-    inside = (",\n" + " " * (depth + 1)).join(_members(value, depth + 1))
-    return f"{opening}\n{' ' * (depth + 1)}{inside}\n{' ' * depth}{closing}"
-
-
-def _members(value: dict[str, Any] | list[Any], depth: int) -> Iterator[str]:
-    if isinstance(value, list):
-        yield from (pretty(each, depth) for each in value)
-        return
-    for name, each in value.items():
-        key = json.dumps(name, ensure_ascii=False)
-        yield f"{key}: {pretty(each, depth)}"
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in version.split("."))

@@ -1,6 +1,6 @@
-"""The assets behind the recorded answers: one of each kind that a stand-alone server can hold.
+"""The assets of the recordings: one of each kind that a stand-alone server can hold.
 
-Everything that is left unacked has a long ack_wait, so that the state stands still while it is read.
+Unacked messages have a long ack_wait, so that the state is unchanged between requests.
 """
 
 import json
@@ -24,13 +24,13 @@ _WATCHED: Final = {
     "io.nats.monitor.enabled": "true",
     "io.nats.monitor.msgs-warn": "1000",
     "io.nats.monitor.last-ack-critical": "1h30m",
-    "io.nats.monitor.lag-critical": "quite a lot",  # nobody can read this one
+    "io.nats.monitor.lag-critical": "quite a lot",  # not a number
     "owner": "billing",
 }
 
 
 def options() -> NatsOptions:
-    """The usual accounts, APP with limits so that an answer shows some."""
+    """The usual accounts, APP with limits so that a response has some."""
     limits = "jetstream { max_mem: 64MB, max_file: 256MB, max_streams: 50, max_consumers: 500 }"
     limited = Account("APP", (User("app", "app"),), jetstream=False, extra=(limits,))
     usual = default_options().accounts
@@ -84,10 +84,10 @@ class Api:
 
     async def wait_in_vain(self, stream: str, consumer: str, **request: Any) -> None:
         """A pull request that stays at the server."""
-        asked = json.dumps({"batch": 5, "expires": 10 * MINUTE, **request}).encode()
+        payload = json.dumps({"batch": 5, "expires": 10 * MINUTE, **request}).encode()
         inbox = self.client.new_inbox()
         await self.client.subscribe(inbox)
-        await self.client.publish(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", asked, inbox)
+        await self.client.publish(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", payload, inbox)
         await self.client.flush()
 
 

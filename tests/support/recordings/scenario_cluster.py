@@ -61,7 +61,7 @@ async def lose(cluster: NatsCluster, alone: str) -> None:
 
 
 async def _stream_on(api: Api, server: str) -> None:
-    """The meta leader chooses where a stream lives: made anew until it chose that server."""
+    """Recreates the stream until the meta leader places it on that server."""
     for _ in range(_TRIES):
         await api.stream("SOLO", subjects=["solo"])
         if await _leader(api, "STREAM.INFO.SOLO") == server:
@@ -84,7 +84,7 @@ async def _traffic(api: Api) -> None:
 
 
 async def _cluster(api: Api, request: str) -> dict[str, Any]:
-    """Who leads and who follows; nothing while nobody can say."""
+    """Leader and replicas; empty while there is no leader."""
     try:
         found: dict[str, Any] = (await api.request(request)).get("cluster", {})
     except (RuntimeError, nats.errors.TimeoutError, nats.errors.NoRespondersError):

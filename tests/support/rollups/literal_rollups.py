@@ -39,6 +39,7 @@ class LiteralRollups:
         self.asof: dict[date, dict[str, list[dict[str, Any]]]] = {}
         self.covered: dict[date, int] = {}
         self._made: dict[str, tuple[int, Any]] = {}
+        self._filtered: dict[tuple[str, frozenset[str]], tuple[Any, Any]] = {}
 
     # --- filling ----------------------------------------------------------------------------------
 
@@ -135,14 +136,23 @@ class LiteralRollups:
         columns: Sequence[str] | None = None,
         metrics: Collection[str] | None = None,
     ) -> Any:
-        table = self._whole(name)
+        table = self._whole(name) if metrics is None else self._of_metrics(name, metrics)
+        if columns is not None:
+            table = table.select(list(dict.fromkeys(("day", *columns))))
         inside = pc.and_(
             pc.greater_equal(table["day"], first_day), pc.less_equal(table["day"], last_day)
         )
         table = table.filter(inside)
-        if metrics is not None:
-            table = table.filter(pc.is_in(table["metric"], pa.array(list(metrics), pa.string())))
         return table if columns is None else table.select(list(columns))
+
+    def _of_metrics(self, name: str, metrics: Collection[str]) -> Any:
+        """Cached as long as the whole table."""
+        whole, key = self._whole(name), (name, frozenset(metrics))
+        cached = self._filtered.get(key)
+        if cached is None or cached[0] is not whole:
+            wanted = pa.array(list(metrics), pa.string())
+            cached = self._filtered[key] = (whole, whole.filter(pc.is_in(whole["metric"], wanted)))
+        return cached[1]
 
     def _whole(self, name: str) -> Any:
         """Cached until the number of rows changes."""

@@ -103,7 +103,7 @@ class Supervisor:
 
 def _fault(what: str, result: int, truth: int, exact: bool) -> list[str]:
     wrong = result != truth if exact else result > truth
-    return [f"{what}: told {result}, but true is {truth}"] if wrong else []
+    return [f"{what}: reported {result}, but true is {truth}"] if wrong else []
 
 
 @dataclass
@@ -143,7 +143,7 @@ class Watches:
             watch.ahead += seconds
 
     def restart(self, ledger: Ledger) -> None:
-        """After a reset: what is counted is counted on top of what was said before."""
+        """After a reset: counts start from the values reported before."""
         for watch in self.all.values():
             del watch.claims[ledger.stream, ledger.consumer]
 

@@ -109,7 +109,7 @@ async def _begun(source: Source, request: SubszTransport, ceiling: int = CEILING
 
 
 @dataclass
-class Overheard:
+class RequestRecorder:
     """Another transport, with every request that was sent through it."""
 
     request: SubszTransport

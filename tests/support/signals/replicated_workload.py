@@ -162,7 +162,7 @@ class Stage:
             return {name: what(watch) for name, watch in self.seen.all.items()}
 
         wanted = dict.fromkeys(self.seen.all, truth)
-        await until(result, lambda response: response == wanted, f"not told: {truth}")
+        await until(result, lambda response: response == wanted, f"not reported: {truth}")
 
 
 @asynccontextmanager

@@ -60,7 +60,7 @@ async def test_work_that_ends_by_a_fault_is_reported_and_makes_the_process_unhea
     assert archive._dead_task() == ""
 
     async def fail() -> None:
-        raise ValueError("a mistake")
+        raise ValueError("a bug")
 
     task = asyncio.create_task(_repeat(0.0, fail), name="forgetting")
     task.add_done_callback(_log_task_end)

@@ -268,8 +268,8 @@ async def test_a_page_that_does_not_exist_names_those_that_do(client: Client) ->
     assert (status, text) == (404, f"unknown page: the pages are {known}\n")
 
 
-async def _body(asked: object) -> tuple[int, str]:
-    response: ClientResponse = await asked  # type: ignore[misc]
+async def _body(pending: object) -> tuple[int, str]:
+    response: ClientResponse = await pending  # type: ignore[misc]
     return response.status, await response.text()
 
 

@@ -11,6 +11,7 @@ import pytest
 from spark_rollups.worker_zip import main, write_zip
 
 
+@pytest.mark.slow
 def test_the_zip_alone_can_do_a_task(tmp_path: Path) -> None:
     """In a Python that has numpy and pyarrow and none of our folders."""
     main([str(tmp_path)])

@@ -62,13 +62,13 @@ def test_help_and_version_of_every_command_need_no_extra() -> None:
     lines = list(command_lines())
     assert ["archive", "verify"] in lines
     assert ["demo", "break"] in lines
-    asked = [[*words, flag] for words in ([], *lines) for flag in ("--help", "--version")]
+    commands = [[*words, flag] for words in ([], *lines) for flag in ("--help", "--version")]
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_EXTRAS, json.dumps(sorted(OWN_PACKAGES)), json.dumps(asked)],
+        [sys.executable, "-c", WITHOUT_EXTRAS, json.dumps(sorted(OWN_PACKAGES)), json.dumps(commands)],
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     failed = []
-    for words, (code, out, err) in zip(asked, json.loads(done.stdout), strict=True):
+    for words, (code, out, err) in zip(commands, json.loads(done.stdout), strict=True):
         expected = " ".join(["usage: streamgauge", *words[:-1]])
         if words[-1] == "--version":
             expected = f"streamgauge {VERSION}\n"

@@ -232,7 +232,7 @@ COPIES = (
         "StreamMirrorStale",
         STREAM,
         case="of the same name elsewhere",
-        # The stream itself is no witness for an origin that has its name in another domain.
+        # The stream itself does not stand in for an origin of the same name in another domain.
         bad={'stream_source_active_seconds{source="ORDERS"}': 301},
         calm={'stream_source_active_seconds{source="ORDERS"}': 300},
         context={"stream_stored_messages_total": 7},

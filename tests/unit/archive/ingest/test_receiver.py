@@ -231,7 +231,7 @@ async def test_a_request_with_a_million_labels_is_400_in_bounded_memory(tmp_path
 
 
 @both
-@pytest.mark.parametrize("error", [WalUnavailableError("no space left"), ValueError("a mistake")])
+@pytest.mark.parametrize("error", [WalUnavailableError("no space left"), ValueError("a bug")])
 async def test_an_unavailable_log_is_503(
     endpoint: Endpoint, version: str, error: Exception
 ) -> None:
@@ -317,7 +317,7 @@ async def test_refused_requests_are_counted_by_their_reason(endpoint: Endpoint) 
 
 
 async def test_deferred_requests_are_counted_by_their_reason(endpoint: Endpoint) -> None:
-    for endpoint.log.error in (WalUnavailableError("no space left"), ValueError("a mistake")):
+    for endpoint.log.error in (WalUnavailableError("no space left"), ValueError("a bug")):
         await endpoint.post(rw.request_v1(*good()))
     assert endpoint.receiver.hold(LIMITS.body)
     taken = [endpoint.receiver.hold(LIMITS.body) for _ in range(30)].count(True) + 1

@@ -308,6 +308,7 @@ def test_a_request_without_start_times_has_no_column_of_them() -> None:
     assert decoded.batch.starts is None
 
 
+@pytest.mark.slow
 def test_references_of_one_two_and_three_bytes_are_read() -> None:
     population = [
         rw.series("up", rw.sample(place, NOW), instance=f"host-{place}", job=f"job-{place % 9000}")

@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.nats.servers import long_run
 from support.remote_write import messages as rw
 from support.remote_write.decoded import DecoderHarness
@@ -82,7 +83,9 @@ def encode(version: Version, request: list[rw.Series]) -> bytes:
 
 
 @pytest.mark.timeout(900)  # thousands of examples in the long run
-@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(
+    max_examples=examples(EXAMPLES), suppress_health_check=[HealthCheck.too_slow], deadline=None
+)
 @given(st.sampled_from(list(Version)), st.lists(requests, min_size=1, max_size=3), st.data())
 def test_a_decoder_with_caches_agrees_with_one_that_reads_everything(
     version: Version, sent: list[list[rw.Series]], data: st.DataObject
@@ -98,7 +101,9 @@ def test_a_decoder_with_caches_agrees_with_one_that_reads_everything(
 
 
 @pytest.mark.timeout(900)  # thousands of examples in the long run
-@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(
+    max_examples=examples(EXAMPLES), suppress_health_check=[HealthCheck.too_slow], deadline=None
+)
 @given(st.sampled_from(list(Version)), requests)
 def test_a_request_brings_exactly_what_was_written(
     version: Version, request: list[rw.Series]
@@ -132,7 +137,7 @@ def expected_rows(version: Version, request: list[rw.Series]) -> dict[object, in
 
 
 @pytest.mark.timeout(900)  # thousands of examples in the long run
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=examples(EXAMPLES), deadline=None)
 @given(st.sampled_from(list(Version)), st.binary(max_size=400))
 def test_any_message_is_read_or_malformed(version: Version, message: bytes) -> None:
     harness = DecoderHarness(LIMITS)

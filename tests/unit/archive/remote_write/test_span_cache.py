@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.nats.servers import long_run
 from support.remote_write import messages as rw
 from support.remote_write.decoded import DecoderHarness, rows_of
@@ -78,7 +79,9 @@ def _odd(kind: str, place: int) -> rw.Series:
 
 
 @pytest.mark.timeout(900)  # thousands of examples in the long run
-@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(
+    max_examples=examples(EXAMPLES), suppress_health_check=[HealthCheck.too_slow], deadline=None
+)
 @given(
     st.lists(
         st.tuples(

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.archive.wal_batches import definition, labels
+from support.examples import examples
 
 from archive.series.table import SeriesConflictError, SeriesTable
 from archive.wal import fsync
@@ -166,8 +167,11 @@ def test_what_is_saved_already_is_not_written_again(tmp_path: Path) -> None:
     assert (tmp_path / NAMES[0]).stat() == before
 
 
+@pytest.mark.slow
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(copy=st.sampled_from(NAMES), place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_one_damaged_copy_does_no_harm_and_is_reported(

@@ -130,7 +130,7 @@ def test_values_alone_are_those_of_the_whole_reading(samples: Samples) -> None:
         ([float("inf")], NOT_DECIMAL),
         ([float("nan")], NOT_DECIMAL),
         ([1.7976931348623157e308], NOT_DECIMAL),
-        # Each fits by itself; together the large one would need more than 53 bits.
+        # Each fits alone; together the large one would need more than 53 bits.
         ([2.0**53, 0.5], NOT_DECIMAL),
     ],
 )

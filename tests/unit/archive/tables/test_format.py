@@ -194,7 +194,7 @@ def test_series_keep_their_numbers_and_order_by_metric(tmp_path: Path) -> None:
     assert again.new_rows().num_rows == 1
 
 
-def test_fingerprints_tell_names_from_values() -> None:
+def test_fingerprints_separate_names_from_values() -> None:
     sets = [(("a", "bc"),), (("ab", "c"),), (("a", "b"), ("c", "")), (("a", "b"),)]
     assert len({fingerprint(each) for each in sets}) == len(sets)
     # Written down, because other programs may rely on it.

@@ -106,7 +106,7 @@ def test_infinities_do_not_disturb_their_neighbours() -> None:
     assert found.p95[2] == math.inf
 
 
-def test_a_chunk_without_a_number_has_count_zero_and_moves_nobody() -> None:
+def test_a_chunk_without_a_number_has_count_zero_and_moves_no_other() -> None:
     found = of([[], [NAN], [4.0]], [1.0, 1.0, 1.0])
     assert found.count.tolist() == [0, 0, 1]
     assert found.increase[2] == 3.0

@@ -1,7 +1,6 @@
 """Appending: durable when it returns, in groups, and refused with a reason when the disk fails.
 
-Here a thread waits for the disk, as where the kernel does not sync by itself; that other way has a
-file of its own.
+Here a thread syncs, as on kernels without asynchronous sync; test_kernel_sync has the other way.
 """
 
 import asyncio

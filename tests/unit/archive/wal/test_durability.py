@@ -33,7 +33,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: dict[int, str] = {}
 
     def opened(descriptor: int, *_: Any) -> str:
-        if asyncio._get_running_loop() is None:  # the event loop must not ask, and comes later
+        if asyncio._get_running_loop() is None:  # the event loop calls it later, and must not block
             names[descriptor] = Path(f"/proc/self/fd/{descriptor}").readlink().name
         return names[descriptor]
 
@@ -122,7 +122,7 @@ async def test_a_segment_goes_when_both_copies_of_its_series_are_safe(
     await append(wal, batch([0]))
     await asyncio.to_thread(wal.seal)
     await wal.append([definition(1)], batch([1]))
-    await asyncio.to_thread(wal._log._seal)  # as the log does it by itself, without saving
+    await asyncio.to_thread(wal._log._seal)  # as the log does it, without saving
     steps.clear()
     await asyncio.to_thread(wal.remove, wal.sealed_segments())
     saved = [f"{word} {name}" for name in NAMES for word in ("write", "sync")]

@@ -1,4 +1,4 @@
-"""Groups that the kernel syncs by itself: as durable as a thread's, and a thread's when it does not."""
+"""Groups that the kernel syncs: as durable as with a thread, and with a thread as the fallback."""
 
 import asyncio
 import errno
@@ -309,7 +309,7 @@ def test_a_busy_loop_does_not_take_a_finished_sync_for_slow(
             os.pipe(),
         )
 
-        def tell_late() -> None:
+        def report_late() -> None:
             late.append(name)
             reported_error.set()
 
@@ -318,7 +318,7 @@ def test_a_busy_loop_does_not_take_a_finished_sync_for_slow(
             loop.remove_reader(reading)
             reported_error.set()
 
-        timer = SlowTimer(0.01, tell_late)
+        timer = SlowTimer(0.01, report_late)
         loop.add_reader(reading, end)
         if over:
             os.write(writing, b"x")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.archive.wal_batches import batch, definition, plain
+from support.examples import examples
 
 from archive.batch import NO_SERIES, Batch, Opaque, OpaqueKind, SeriesDefinition
 from archive.series.table import SeriesTable
@@ -50,7 +51,7 @@ def label_sets() -> st.SearchStrategy[tuple[tuple[str, str], ...]]:
     return st.dictionaries(names, TEXT, max_size=5).map(lambda found: tuple(sorted(found.items())))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(numbers=st.lists(INT64, max_size=50))
 def test_a_column_of_any_numbers_comes_back(numbers: list[int]) -> None:
     column = pack_column(np.array(numbers, np.int64))
@@ -66,7 +67,7 @@ def test_small_steps_take_one_byte_each() -> None:
     assert len(pack_column(np.array([10**12, 10**12 + 15, 10**12 - 30], np.int64)).planes) == 2
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(given_batches=st.lists(batches(), min_size=1, max_size=4))
 def test_a_group_comes_back_request_by_request(given_batches: list[Batch]) -> None:
     found = list(decode_group(encode_group(None, given_batches)))
@@ -74,7 +75,7 @@ def test_a_group_comes_back_request_by_request(given_batches: list[Batch]) -> No
     assert all(record.definitions == () for record in found)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(sets=st.lists(label_sets(), min_size=1, max_size=8), replica=TEXT)
 def test_definitions_come_back_as_objects_and_in_a_table(
     sets: list[tuple[tuple[str, str], ...]], replica: str

@@ -26,6 +26,7 @@ from support.archive.wal_batches import (
     plain_record,
     records_of,
 )
+from support.examples import examples
 
 from archive.batch import Opaque, OpaqueKind
 from archive.wal import fsync
@@ -121,6 +122,7 @@ def check_prefix(path: Path, whole: list[tuple[Any, ...]]) -> Ending:
     return ending
 
 
+@pytest.mark.slow
 def test_a_segment_cut_at_every_byte_yields_a_prefix(
     written: Path, whole: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
@@ -134,6 +136,7 @@ def test_a_segment_cut_at_every_byte_yields_a_prefix(
     assert kinds.count(EndingKind.CLEAN) == 2 + len(REQUESTS)
 
 
+@pytest.mark.slow
 def test_a_segment_blank_from_any_byte_on_yields_a_prefix(
     written: Path, whole: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
@@ -149,7 +152,8 @@ def test_a_segment_blank_from_any_byte_on_yields_a_prefix(
     assert kinds.count(EndingKind.CLEAN) == 2 + len(REQUESTS)
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=examples(150), deadline=None)
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_a_flipped_bit_anywhere_yields_a_prefix(
     tmp_path_factory: pytest.TempPathFactory,
@@ -167,7 +171,8 @@ def test_a_flipped_bit_anywhere_yields_a_prefix(
     assert ending.offset <= int(place * len(data))
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=examples(150), deadline=None)
 @given(
     place=st.floats(0, 1),
     junk=st.binary(min_size=1, max_size=200),

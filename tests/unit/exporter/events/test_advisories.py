@@ -5,6 +5,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
 from exporter.events.ack_samples import BOUNDS_SECONDS, read_ack_sample
 from exporter.events.advisories import (
@@ -169,7 +170,7 @@ def test_an_incomplete_payload_is_malformed(payload: bytes) -> None:
     assert read_advisory(NAK_2_9[0], payload) == Advisory(MALFORMED)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     subject=st.text(max_size=40) | st.sampled_from([NAK_2_9[0], RESTORE_2_15[0], "$JS.EVENT"]),
     payload=st.binary(max_size=60)

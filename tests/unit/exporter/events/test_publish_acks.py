@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
 from exporter.events.publish_acks import UNNAMED_STREAM, Unstored, read_publish_ack
 
@@ -69,7 +70,7 @@ def test_whatever_else_is_replied_is_left_alone(payload: bytes) -> None:
     assert read_publish_ack(payload) is None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     opening=st.sampled_from(
         [b"", b'{"stream":"', b'{"error":{', b'{"type":"err",', b'{"duplicate"']

@@ -9,6 +9,7 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
 from exporter.exposition.gzip_segments import Segment, compress, gzip_chunks, inflate, join_gzip
 
@@ -25,7 +26,7 @@ def gunzip_first_member(body: bytes) -> bytes:
     return plain
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(texts=SEVERAL_TEXTS, order=st.randoms())
 def test_joined_segments_are_one_gzip_member_in_any_order(
     texts: list[list[bytes]], order: Random
@@ -38,7 +39,7 @@ def test_joined_segments_are_one_gzip_member_in_any_order(
     assert gzip.decompress(body) == plain
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(chunks=st.lists(st.binary(max_size=5_000), max_size=5))
 def test_a_segment_gives_back_what_went_in(chunks: list[bytes]) -> None:
     segment = compress(chunks)

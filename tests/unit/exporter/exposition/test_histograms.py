@@ -7,6 +7,7 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.exporter.exposition_text import (
     FORMATS,
     GAUGE,
@@ -83,7 +84,7 @@ BOUNDS = st.lists(
 OBSERVATIONS = st.lists(st.floats(0, 1e12), max_size=20)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     rows=st.dictionaries(st.tuples(LABEL_VALUES, LABEL_VALUES), OBSERVATIONS, max_size=4),
     bounds=BOUNDS,

@@ -11,6 +11,7 @@ from enum import IntEnum
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.exporter.exposition_text import (
     BARE,
     COUNTER,
@@ -67,19 +68,19 @@ def rows_of(numbers: st.SearchStrategy[Number]) -> st.SearchStrategy[list[Row]]:
     return st.lists(row, max_size=8, unique_by=lambda row: row[0])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(rows=rows_of(NUMBERS), fmt=FORMATS)
 def test_gauges_are_read_back_as_they_were(rows: list[Row], fmt: Format) -> None:
     assert read_back(GAUGE, rows, fmt) == expected(GAUGE, rows)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(rows=rows_of(AMOUNTS), fmt=FORMATS)
 def test_counters_are_read_back_as_they_were(rows: list[Row], fmt: Format) -> None:
     assert read_back(COUNTER, rows, fmt) == expected(COUNTER, rows)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     systems=st.lists(st.tuples(rows_of(NUMBERS), rows_of(AMOUNTS)), max_size=3),
     fmt=FORMATS,

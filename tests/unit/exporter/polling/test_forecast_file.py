@@ -301,6 +301,7 @@ def test_the_file_may_be_missing_when_the_exporter_starts(tmp_path: Path) -> Non
     assert flags.forecasts == Path("here.prom").absolute()
 
 
+@pytest.mark.program
 async def test_a_running_exporter_serves_what_it_is_pointed_to(path: Path, tmp_path: Path) -> None:
     other_scrape = f"nats://127.0.0.1:{free_ports(1)[0]}"
     flags = ("--nats", other_scrape, "--forecasts", str(path))

@@ -43,7 +43,7 @@ def _line(record: logging.LogRecord) -> str:
     return f"{record.levelname} {record.getMessage()}{counts}"
 
 
-# --- mistakes of ours -----------------------------------------------------------------------------
+# --- bugs of the exporter -------------------------------------------------------------------------
 
 
 async def test_an_exception_is_counted_logged_and_survived(log: Callable[[], list[str]]) -> None:

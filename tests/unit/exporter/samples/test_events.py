@@ -99,8 +99,8 @@ def test_when_nothing_was_received_there_is_no_series() -> None:
 
 
 def test_the_exporter_shows_whether_it_listens() -> None:
-    said = EventCounts(connected_since=12.5, tap=TapState("APP", active=False, dropped=3))
-    assert {(sample.metric, sample.labels): sample.value for sample in event_self_samples("x", said)} == {
+    counts = EventCounts(connected_since=12.5, tap=TapState("APP", active=False, dropped=3))
+    assert {(sample.metric, sample.labels): sample.value for sample in event_self_samples("x", counts)} == {
         (catalog.ADVISORIES_CONNECTED_TIMESTAMP_SECONDS, ("x",)): 12.5,
         (catalog.PUBLISH_ACK_TAP_ACTIVE, ("x",)): 0,
         (catalog.PUBLISH_ACK_TAP_DROPPED, ("x",)): 3,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from support.examples import examples
 from support.exporter.models import (
     consumer,
     consumer_config,
@@ -75,8 +77,9 @@ def signals_of(found: Snapshot, lag: float) -> Signals:
     )
 
 
+@pytest.mark.slow
 @given(polls, st.sampled_from([0.0, 1.5]), st.sampled_from([Limits(), Limits(max_series=120)]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_one_that_remembers_writes_what_a_new_one_would(
     history: list[list[tuple[str, dict[str, Any], dict[str, Any]]]], lag: float, limits: Limits
 ) -> None:

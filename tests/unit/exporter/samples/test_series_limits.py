@@ -18,7 +18,7 @@ from exporter.signals.verdict import Verdict
 EPHEMERAL = consumer_config(durable=False)
 
 
-def crowd(number: int, stream_name: str = "ORDERS") -> list[Consumer]:
+def ephemeral_consumers(number: int, stream_name: str = "ORDERS") -> list[Consumer]:
     return [
         consumer(
             f"e{place}",
@@ -39,13 +39,17 @@ def folded(found: Snapshot, most: int = 3) -> tuple[list[Sample], int]:
 
 
 def test_ephemerals_up_to_the_cap_keep_their_own_rows() -> None:
-    samples, number = folded(snapshot(stream(), *crowd(3)))
+    samples, number = folded(snapshot(stream(), *ephemeral_consumers(3)))
     assert number == 0
     assert {s.labels["consumer"] for s in samples if "consumer" in s.labels} == {"e0", "e1", "e2"}
 
 
 def test_more_of_them_share_one_row_of_sums() -> None:
-    rows = [consumer("durable", num_pending=7), *crowd(4), *crowd(1, "OTHER")]
+    rows = [
+        consumer("durable", num_pending=7),
+        *ephemeral_consumers(4),
+        *ephemeral_consumers(1, "OTHER"),
+    ]
     samples, number = folded(snapshot(stream(consumers=5), stream("OTHER", consumers=1), *rows))
     assert number == 4
     named = {(s.labels["stream"], s.labels["consumer"]) for s in samples if "consumer" in s.labels}
@@ -61,18 +65,18 @@ def test_more_of_them_share_one_row_of_sums() -> None:
 
 def test_the_shared_row_shows_the_worst_verdict() -> None:
     verdicts = {"e0": Verdict.IDLE, "e1": Verdict.NO_WORKER_PULLS, "e2": Verdict.PAUSED, "e3": None}
-    told = Signals({
+    signals = Signals({
         ("APP", "ORDERS", name): ConsumerSignals(0, 0, 0, verdict, 0.0)
         for name, verdict in verdicts.items()
     })  # fmt: skip
-    found = snapshot(stream(), *crowd(4))
-    page = Renderer("nats", limits=Limits(max_ephemerals=3)).render(found, told)
+    found = snapshot(stream(), *ephemeral_consumers(4))
+    page = Renderer("nats", limits=Limits(max_ephemerals=3)).render(found, signals)
     samples = samples_of(text_of(page))
     assert values_of(samples, catalog.CONSUMER_VERDICT) == [Verdict.NO_WORKER_PULLS]
 
 
 def test_a_stream_counts_its_ephemerals_folded_or_not() -> None:
-    rows = [*crowd(4), *crowd(2, "OTHER")]
+    rows = [*ephemeral_consumers(4), *ephemeral_consumers(2, "OTHER")]
     streams = [stream(consumers=4), stream("OTHER", consumers=2), stream("EMPTY")]
     samples, _ = folded(snapshot(*streams, *rows))
     ephemerals = catalog.STREAM_EPHEMERAL_CONSUMERS

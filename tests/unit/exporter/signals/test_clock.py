@@ -111,7 +111,7 @@ def test_every_server_has_its_own_clock() -> None:
     assert state.estimate("n3", NOW) is None
 
 
-def test_who_tells_no_time_or_no_name_is_not_noted() -> None:
+def test_a_server_without_a_time_or_a_name_is_not_noted() -> None:
     state = ClockState()
     state.observe("n1", NOW, 0.5, None)
     state.observe("", NOW, 0.5, at(NOW))

@@ -69,7 +69,7 @@ BY_POSITION: list[tuple[str, Consumer, Consumer, Accounted]] = [
         Accounted(lost=6),
     ),
     (
-        "as many repeats as losses: both invisible, and that is said",
+        "as many repeats as losses: both invisible, and reported as such",
         row(4, 4),
         row(12, 12, 9),
         Accounted(redelivered_certain=False, lost_certain=False),
@@ -245,7 +245,7 @@ def test_gaps_behind_a_consumer_do_not_matter() -> None:
     seen = stream(messages=9, first_seq=3, last_seq=20)
     assert nothing_missing_ahead(row(15, 15, 3, num_pending=5), seen, gapless=False)
     assert not nothing_missing_ahead(row(15, 15, 3, num_pending=4), seen, gapless=False)
-    # Asked a moment later, the consumer may know of newer messages than the stream did.
+    # Polled a moment later, the consumer may know newer messages than the stream did.
     assert nothing_missing_ahead(row(15, 15, 3, num_pending=8), seen, gapless=False)
     assert nothing_missing_ahead(row(15, 15, 3, num_pending=0), seen, gapless=True)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.exporter.models import NOW, at, consumer, consumer_config, stream, stream_config
 
 from exporter.model import Consumer, Snapshot, Stream
@@ -166,7 +167,7 @@ class Watched:
 
 
 @given(st.sampled_from([None, 20]), steps)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_what_is_reported_is_never_more_than_what_was(
     limit: int | None, history: list[tuple[str, int, int]]
 ) -> None:
@@ -223,7 +224,7 @@ def limit_is_absent(small: SmallServer) -> bool:
 
 
 @given(steps)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_the_same_polls_at_the_same_times_give_the_same_signals(
     history: list[tuple[str, int, int]],
 ) -> None:

@@ -1,4 +1,4 @@
-"""How much time or room is left before a stream's limits take what was not read."""
+"""Time or space left before a stream's limits remove unread messages."""
 
 from __future__ import annotations
 

@@ -79,14 +79,14 @@ BY_LIMIT: list[tuple[str, dict[str, Any], Stream, Stream, bool]] = [
     ("as many as may be", {"max_messages": 10}, held(1, 10), held(6, 15), True),
     ("fewer than may be", {"max_messages": 20}, held(1, 10), held(6, 15), False),
     (
-        "room is left, so it was a client's hand",
+        "below the limits, so a client deleted",
         {"max_messages": 10},
         held(1, 10),
         held(11, 15),
         False,
     ),
     (
-        "room is left, but acks make room too",
+        "below the limits, but acks delete too",
         {"max_messages": 10, "retention": "workqueue"},
         held(1, 10),
         held(11, 15),
@@ -94,7 +94,7 @@ BY_LIMIT: list[tuple[str, dict[str, Any], Stream, Stream, bool]] = [
     ),
     ("full of bytes", {"max_bytes": 1050}, held(1, 10), held(6, 15), True),
     ("full of bytes, but nothing came", {"max_bytes": 1050}, held(1, 10), held(6, 10), False),
-    ("room for many more bytes", {"max_bytes": 9999}, held(1, 10), held(6, 15), False),
+    ("space for many more bytes", {"max_bytes": 9999}, held(1, 10), held(6, 15), False),
     (
         "a few large ones never fill it to the brim",
         {"max_bytes": 490},

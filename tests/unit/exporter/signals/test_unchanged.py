@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from support.examples import examples
 from support.exporter.models import NOW, at, consumer, consumer_config, stream, stream_config
 
 from exporter.model import Consumer, Snapshot, Stream
@@ -279,7 +280,7 @@ SECONDS = [0.0, 1.0, 9.999, *[15.0] * 8, 30.0, 60.0, 299.9995, 300.0, 900.0, -20
         max_size=60,
     )
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_less_work_shows_the_same_whatever_the_history(
     history: list[tuple[float, dict[str, Any], dict[str, Any], EventsInput]],
 ) -> None:

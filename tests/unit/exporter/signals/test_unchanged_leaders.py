@@ -65,7 +65,7 @@ def test_what_was_finished_stays_finished_when_others_are_sent() -> None:
     assert result_after(done, done, sent).unfinished_seq == 11
 
 
-# What expires does so on each copy by itself, and here first on the one that the stream's leader has.
+# Messages expire on each replica separately, and here first on that of the stream's leader.
 KEPT = replace(
     STREAM,
     config=stream_config(max_age_seconds=1005.0),

@@ -119,7 +119,7 @@ TABLE: list[tuple[str, Evidence, set[str], Verdict]] = [
         Verdict.ACK_PENDING_FULL,
     ),
     (
-        "working at its limit: each finished message makes room for a new one",
+        "working at its limit: each finished message allows a new one",
         evidence(num_ack_pending=100, num_pending=5, no_new_seconds=15.0),
         set(),
         Verdict.OK,

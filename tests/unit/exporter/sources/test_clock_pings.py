@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 from support.nats.servers import NEWEST
-from support.recordings.recorded_sources import POLL_SECONDS, Player, Recording
-from support.recordings.replay import Exchange, Tape, TapedReply
+from support.recordings.recording_file import Exchange, RecordedReply, RecordingFile
+from support.recordings.replay import POLL_SECONDS, Recording, Replayer
 
 from exporter.sources.clock_pings import MORE_SAMPLES, sample_timeouts
 from exporter.sources.request_context import RequestContext, SkippedRequests
@@ -15,25 +15,25 @@ from exporter.sources.request_context import RequestContext, SkippedRequests
 SHORT_SECONDS = 1.5
 
 
-class CountingPlayer(Player):
-    def __init__(self, tape: Tape) -> None:
-        super().__init__(tape)
+class CountingReplayer(Replayer):
+    def __init__(self, file: RecordingFile) -> None:
+        super().__init__(file)
         self.requested: Counter[str] = Counter()
 
-    def response(self, request: str) -> tuple[Exchange, tuple[TapedReply, ...]]:
+    def response(self, request: str) -> tuple[Exchange, tuple[RecordedReply, ...]]:
         self.requested[request] += 1
         return super().response(request)
 
 
 async def clock_samples(source: str, seconds: float) -> int:
     """The number of clock samples in a poll of one server with so much time."""
-    tape = Tape.load(Recording(NEWEST, "standalone", source).path)
-    player = CountingPlayer(tape)
-    polled = player.source(source, "nats")
-    with player.playing(tape):
+    file = RecordingFile.load(Recording(NEWEST, "standalone", source).path)
+    replayer = CountingReplayer(file)
+    polled = replayer.source(source, "nats")
+    with replayer.playing(file):
         await polled.poll(time.monotonic() + seconds)
     await polled.close()
-    return sum(n for request, n in player.requested.items() if _has_time(request))
+    return sum(n for request, n in replayer.requested.items() if _has_time(request))
 
 
 def _has_time(request: str) -> bool:

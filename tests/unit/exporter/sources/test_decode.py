@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
+from support.examples import examples
 
 from exporter.errors import MalformedResponseError
 from exporter.model import NO_THRESHOLDS
@@ -203,7 +204,7 @@ def test_what_cannot_be_read_is_named_and_has_no_number(key: str, text: str) -> 
     assert read.unreadable == (key,)
 
 
-def test_other_metadata_is_nobodys_limit() -> None:
+def test_other_metadata_is_no_limit() -> None:
     assert owner_thresholds({"owner": "billing", "_nats.level": "1"}) is NO_THRESHOLDS
 
 
@@ -239,7 +240,7 @@ def read_or_refuse(kind: type[Struct], data: bytes) -> None:
 
 
 @pytest.mark.parametrize("kind", WIRE_TYPES)
-@settings(max_examples=20)  # of each kind, and there are dozens
+@settings(max_examples=examples(20))  # of each kind, and there are dozens
 @given(data=st.data())
 def test_any_json_is_a_response_or_malformed(kind: type[Struct], data: st.DataObject) -> None:
     shaped = st.dictionaries(st.sampled_from(kind.__struct_fields__), VALUES, max_size=5)

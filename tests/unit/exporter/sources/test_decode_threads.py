@@ -1,4 +1,4 @@
-"""Answers of several servers are decoded in several threads at once, the first ones too."""
+"""Responses of several servers are decoded in several threads at once, the first ones too."""
 
 import subprocess
 import sys
@@ -10,14 +10,14 @@ from exporter.sources.decoding.decode import read_response
 from exporter.sources.decoding.wire import WireJsz
 
 sys.setswitchinterval(1e-6)
-answer = b'''{"account_details": [{"name": "APP", "stream_detail": [{"name": "S", "state": {},
+response = b'''{"account_details": [{"name": "APP", "stream_detail": [{"name": "S", "state": {},
  "cluster": {"leader": "n1", "replicas": [{"name": "n2"}]},
  "consumer_detail": [{"name": "c", "delivered": {"consumer_seq": 7}, "config": {}}]}]}]}'''
 together, found = threading.Barrier(6), []
 
 def decode():
     together.wait()
-    stream = read_response(WireJsz, answer, "jsz").account_details[0].stream_detail[0]
+    stream = read_response(WireJsz, response, "jsz").account_details[0].stream_detail[0]
     found.append(stream.consumer_detail[0].delivered.consumer_seq)
 
 threads = [threading.Thread(target=decode) for _ in range(6)]

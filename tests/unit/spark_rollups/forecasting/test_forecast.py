@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from support.examples import examples
 
 from spark_rollups.forecasting.models.backtest import backtest, predict_linear_errors
 from spark_rollups.forecasting.models.candidates import Model
@@ -284,7 +285,7 @@ SHAPES: tuple[Callable[[Floats], Floats], ...] = (
 )
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(seed=st.integers(0, 10_000), power=st.integers(-6, 30), shape=st.sampled_from(SHAPES))
 def test_another_unit_gives_the_same_forecast_in_that_unit(
     seed: int, power: int, shape: Callable[[Floats], Floats]
@@ -298,7 +299,7 @@ def test_another_unit_gives_the_same_forecast_in_that_unit(
     assert scaled.exhaustion.median == pytest.approx(plain.exhaustion.median, abs=60)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(seed=st.integers(0, 10_000), hours=st.integers(-5000, 5000))
 def test_the_same_series_at_another_time_gives_the_same_forecast_then(
     seed: int, hours: int
@@ -311,7 +312,7 @@ def test_the_same_series_at_another_time_gives_the_same_forecast_then(
     assert moved.exhaustion.median == pytest.approx(plain.exhaustion.median + hours * HOUR)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(seed=st.integers(0, 10_000), factor=st.floats(1.01, 2), shape=st.sampled_from(SHAPES))
 def test_low_middle_and_high_and_their_dates_are_in_order(
     seed: int, factor: float, shape: Callable[[Floats], Floats]
@@ -345,7 +346,7 @@ def test_a_lower_limit_is_never_reached_later(seed: int) -> None:
     assert known == sorted(known)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     st.lists(st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([0.0, 1e18, 1e-300]),
              min_size=0, max_size=60)

@@ -52,6 +52,7 @@ def foreseeable() -> list[Series]:
     return [each for each in series_set(320, 2026) if each.kind != "growth with purges"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("days", [25, 30, 120])
 def test_the_range_of_a_young_series_holds_as_often_as_that_of_an_old_one(
     days: int, foreseeable: list[Series]

@@ -48,5 +48,5 @@ def test_days_without_rows_leave_the_others_as_they_are() -> None:
     assert series.lists("time").to_pylist() == [[0.0, 1.0], [0.0]]
 
 
-def test_names_may_be_longer_together_than_32_bits_can_tell() -> None:
+def test_names_together_may_exceed_32_bit_offsets() -> None:
     assert series_names(identities("s", tier="R1")).type == pa.large_string()

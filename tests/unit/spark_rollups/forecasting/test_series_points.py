@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
 from exporter import catalog
 from spark_rollups.forecasting.limits import CurrentLimits, current_limits
@@ -59,7 +60,7 @@ ROWS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(ROWS, ROWS)
 def test_series_are_what_a_dictionary_by_all_labels_would_hold(
     today: list[Row], tomorrow: list[Row]
@@ -80,7 +81,7 @@ def test_series_are_what_a_dictionary_by_all_labels_would_hold(
     assert found.newest("value").tolist() == [values[-1] for values in lists]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.integers(0, 6), st.integers(0, 6))
 def test_a_part_and_a_choice_keep_each_series_with_its_points(first: int, more: int) -> None:
     rows = [("m", str(n % 6), {}, n) for n in range(20)]

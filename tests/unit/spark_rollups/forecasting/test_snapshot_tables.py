@@ -352,6 +352,7 @@ def test_a_batch_gives_the_same_whole_or_in_pieces() -> None:
     assert forecast_batch(workers, AS_OF).equals(forecast_batch(batch, AS_OF))
 
 
+@pytest.mark.slow
 def test_other_processes_may_do_the_work() -> None:
     found = rollups([
         *stream(growing(80 * GB, GB), limit=always(LIMIT)),
@@ -393,7 +394,7 @@ def test_a_consumer_that_ended_a_week_ago_has_no_trend() -> None:
     assert capacity_tables(found, AS_OF)[1].num_rows == 0
 
 
-def test_trends_keep_the_labels_that_tell_series_apart() -> None:
+def test_trends_keep_the_labels_that_distinguish_series() -> None:
     found = rollups([
         (catalog.ACCOUNT_STREAMS, {"system": "demo", "account": "A", "labels": [("tier", t)]},
          always(3.0))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -32,12 +33,19 @@ class ClosableRunner(LocalRunner):
         ClosableRunner.closed += 1
 
 
-@pytest.fixture
-def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(command, "SparkRunner", ClosableRunner)
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("published") / "archive"
     identity = labels("streamgauge_consumer_lag_seconds", system="s", consumer="c")
     samples = [(identity, MONDAY + step * 10 * MINUTE, float(step)) for step in range(200)]
-    RollupArchive(tmp_path / "archive").add(samples, now=MONDAY + 5 * DAY)
+    RollupArchive(path).add(samples, now=MONDAY + 5 * DAY)
+    return path
+
+
+@pytest.fixture
+def archive(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(command, "SparkRunner", ClosableRunner)
+    shutil.copytree(published, tmp_path / "archive")
     return tmp_path / "archive"
 
 
@@ -68,6 +76,7 @@ def test_a_run_reports_what_it_wrote_and_closes_its_runner(
     assert ClosableRunner.closed == before + 1, "nothing to do, nothing started"
 
 
+@pytest.mark.slow
 def test_forecasts_of_a_week_ago_are_published_and_older_ones_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,6 +23,8 @@ from spark_rollups.rollup.tables.manifest import newest_manifest
 from spark_rollups.rollup.tables.reader import open_rollups
 from spark_rollups.spark_errors import SparkFailedError
 
+pytestmark = pytest.mark.slow
+
 EVER = date(2000, 1, 1), date(2100, 1, 1)
 NAMES = ("2026-09-28", "2026-09-29", "2026-09-30")
 
@@ -363,7 +365,7 @@ class SparkFails(LocalRunner):
         yield from super().run(tasks)
 
 
-def told_of_failure(archive: RollupArchive, at: str, **more: object) -> str:
+def failure_message(archive: RollupArchive, at: str, **more: object) -> str:
     with pytest.raises(SparkFailedError, match="Java heap space") as raised:
         run(archive, SparkFails(at), **more)
     assert raised.value.story == "java.lang.OutOfMemoryError: Java heap space"
@@ -374,17 +376,17 @@ def test_a_failure_of_spark_reports_the_result_that_readers_see(
     archive: RollupArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batches, "FEW_BATCHES", 0)
-    assert told_of_failure(archive, "units") == "there is no result yet"
+    assert failure_message(archive, "units") == "there is no result yet"
     first = run(archive, last=date(2026, 9, 28), forecasts=False).manifest
-    assert told_of_failure(archive, "units") == "the old result is unchanged"
+    assert failure_message(archive, "units") == "the old result is unchanged"
     root = Root(str(archive.path.parent / "out"))
     assert newest_manifest(root) == first
     left = "the days are written, forecasts are unchanged"
-    assert told_of_failure(archive, "batch") == left
+    assert failure_message(archive, "batch") == left
     found = newest_manifest(root)
     assert found is not None
     assert (sorted(found.days), found.asof) == (list(NAMES), {})
-    assert told_of_failure(archive, "batch") == left  # no day has changed since
+    assert failure_message(archive, "batch") == left  # no day has changed since
     assert newest_manifest(root) == found
 
 

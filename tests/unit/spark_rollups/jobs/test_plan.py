@@ -72,6 +72,7 @@ def test_a_state_that_the_archive_does_not_know_makes_no_piece(archive: Archive)
     assert {unit.makes for unit in plan(archive, DAYS, request, slots=2)} == {"days"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("from_raw", [False, True])
 def test_cut_as_small_as_can_be_the_tables_are_the_same(
     archive: Archive, from_raw: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

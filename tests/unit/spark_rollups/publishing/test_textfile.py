@@ -183,6 +183,7 @@ def test_the_text_has_no_timestamps_for_the_textfile_collector_refuses_them() ->
     assert {sample.timestamp for family in families for sample in family.samples} == {None}
 
 
+@pytest.mark.program
 def test_promtool_reads_it_and_minds_the_word_quantile_alone() -> None:
     """It wants that label for summaries; a forecast has no other word for its quantiles."""
     programs = prometheus()
@@ -204,7 +205,7 @@ def test_the_exporter_takes_it() -> None:
     assert found.known_until == seconds(date(2026, 11, 16))
 
 
-def test_the_first_rollup_has_its_success_alone_to_tell() -> None:
+def test_the_first_rollup_reports_only_its_success() -> None:
     (found,) = (none := gauges_of(FORECASTS.empty_table(), SUCCESS, None)).gauges
     assert found.metric is catalog.ROLLUP_LAST_SUCCESS_TIMESTAMP_SECONDS
     text = text_of(none.gauges).decode()

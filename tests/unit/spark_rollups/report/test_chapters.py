@@ -164,7 +164,7 @@ def test_a_clock_is_off_only_beyond_its_uncertainty() -> None:
     assert rows["n1"]["certain_seconds"] == pytest.approx(0.018)
 
 
-def test_publishes_tell_whether_duplicates_are_exact() -> None:
+def test_publishes_show_whether_duplicates_are_exact() -> None:
     rollups = healthy()
     rollups.gauge(c.STREAM_DEDUPE_EXACT, NOVEMBER, lambda day: 0 if day == 3 else 1, **STREAM)
     rollups.counter(c.STREAM_DEDUPE_HITS, NOVEMBER, 2, **STREAM)

@@ -76,7 +76,7 @@ def test_names_that_would_run_together_are_kept_apart() -> None:
     assert now.column(c.STREAM_BYTES, Statistic.LAST).tolist() == [1, 2]
 
 
-def test_a_label_of_the_map_can_tell_assets_apart() -> None:
+def test_a_label_of_the_map_can_distinguish_assets() -> None:
     rollups = LiteralRollups()
     metric = c.ACCOUNT_STORAGE_USED_BYTES
     for tier, used in (("R1", 1), ("R3", 3)):

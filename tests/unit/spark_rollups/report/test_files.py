@@ -244,6 +244,7 @@ def test_the_command_writes_the_page_the_tables_and_the_data(
     assert json.loads((out / "report-2026-11.json").read_text())["format"] == 1
 
 
+@pytest.mark.slow
 def test_files_and_memory_give_the_same_report(folder: Path) -> None:
     remembered = CachedRollups(open_rollups(str(folder)))
     nothing_kept = CachedRollups(open_rollups(str(folder)), most_rows=0)

@@ -17,6 +17,8 @@ from spark_rollups.jobs.worker_tasks import LocalRunner
 from spark_rollups.progress import SilentProgress
 from spark_rollups.rollup.tables.reader import Rollups, open_rollups
 
+pytestmark = pytest.mark.slow
+
 EVER = date(2000, 1, 1), date(2100, 1, 1)
 # The nights in which clocks are put back and forward in Europe, and ends of months and of a year.
 STARTS = {

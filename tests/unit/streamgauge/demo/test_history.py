@@ -120,7 +120,7 @@ def resets(each: Recorded) -> Iterator[float]:
     yield from grid().ago[present[fell + 1]]
 
 
-def test_counters_fall_only_where_something_began_anew() -> None:
+def test_counters_fall_only_after_a_restart() -> None:
     begun = [
         *EXPORTER_STARTS,
         *(plan.recreated for plan in (*STREAMS, *CONSUMERS) if plan.recreated),
@@ -321,13 +321,13 @@ def test_an_exporter_counts_from_its_own_start() -> None:
 
 
 @pytest.mark.parametrize(
-    ("room", "lost", "pending"),
+    ("limit", "lost", "pending"),
     [(None, 0, 30), (np.full(4, 20.0), 20, 10), (np.full(4, 100.0), 0, 30)],
 )
 def test_pending_messages_beyond_the_limit_are_lost(
-    room: Floats | None, lost: float, pending: float
+    limit: Floats | None, lost: float, pending: float
 ) -> None:
-    found = queue(np.full(4, 10.0), np.array([0.0, 0.0, 0.0, 10.0]), room)
+    found = queue(np.full(4, 10.0), np.array([0.0, 0.0, 0.0, 10.0]), limit)
     assert (found.lost[-1], found.pending[-1], found.done[-1]) == (lost, pending, 10)
 
 

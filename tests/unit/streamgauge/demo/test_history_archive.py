@@ -91,7 +91,7 @@ def test_a_series_that_ends_has_a_marker_and_a_missing_scrape_has_none(tmp_path:
     recording.add(catalog.SERVER_UP, ("demo", "n1"), half)
     recording.add(catalog.SERVER_API_REQUESTS, ("demo", "n1"), np.arange(len(grid)))
     write_archive(recording, tmp_path)
-    # No increase is counted over two days of which nobody knows anything.
+    # No increase is counted over two days without data.
     assert archive_main.main(["verify", str(tmp_path)]) == 0
     days = sorted(read_manifest(open_storage(tmp_path)).days)
     assert (len(days), days[:2]) == (23, ["2026-10-22", "2026-10-25"])
@@ -126,8 +126,8 @@ def test_the_command_prints_what_it_wrote(
 ) -> None:
     flags = ["--out", str(tmp_path), "--until", "2026-11-15", "--days", "1", "--step", "600"]
     assert main.main(flags) == 0
-    told = r"[\d,]{7} samples of \d{3} series on 1 day, 0\.\d MB, in " + re.escape(str(tmp_path))
-    assert re.fullmatch(told, capsys.readouterr().out.strip())
+    summary = r"[\d,]{7} samples of \d{3} series on 1 day, 0\.\d MB, in " + re.escape(str(tmp_path))
+    assert re.fullmatch(summary, capsys.readouterr().out.strip())
 
 
 @pytest.mark.parametrize(

@@ -48,9 +48,9 @@ USERS = {"alice": Secret(HASH), "bob": Secret(OTHER_HASH)}
 async def test_a_right_password_is_checked_by_bcrypt_only_once() -> None:
     check = PasswordCheck()
 
-    answers = [await check.allows(USERS, "alice", "hunter2") for _ in range(3)]
+    results = [await check.allows(USERS, "alice", "hunter2") for _ in range(3)]
 
-    assert answers == [True, True, True]
+    assert results == [True, True, True]
     assert check.bcrypt_runs == 1
 
 
@@ -62,9 +62,9 @@ async def test_a_wrong_login_is_refused_at_the_price_of_bcrypt(user: str, passwo
     check = PasswordCheck()
     await check.allows(USERS, "alice", "hunter2")
 
-    answers = [await check.allows(USERS, user, password) for _ in range(2)]
+    results = [await check.allows(USERS, user, password) for _ in range(2)]
 
-    assert answers == [False, False]
+    assert results == [False, False]
     assert check.bcrypt_runs == 3
 
 
@@ -82,9 +82,9 @@ async def test_requests_at_the_same_moment_share_one_bcrypt_run() -> None:
     await check.allows(USERS, "bob", "wrong")
 
     logins = [check.allows(USERS, "alice", "hunter2") for _ in range(20)]
-    answers = await asyncio.gather(*logins)
+    results = await asyncio.gather(*logins)
 
-    assert answers == [True] * 20
+    assert results == [True] * 20
     # One that was wrong, and as many of the twenty as may run at once.
     assert check.bcrypt_runs <= 3
 

@@ -32,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def mistake(*argv: str) -> str:
+def error_of(*argv: str) -> str:
     with pytest.raises(SettingsError) as caught:
         parse(argv, parser(), lambda word: word.replace("secret", "***"))
     return str(caught.value)
@@ -56,7 +56,7 @@ def test_what_was_given_is_found_by_the_name_of_its_flag() -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "message"),
     [
         (["--dat", "x"], "--dat: unknown flag (did you mean --data?)"),
         (["--zzzzzz"], "--zzzzzz: unknown flag (see --help)"),
@@ -65,8 +65,8 @@ def test_what_was_given_is_found_by_the_name_of_its_flag() -> None:
         (["--tls-first=1"], "--tls-first: ignored explicit argument '1'"),
     ],
 )
-def test_an_error_is_one_line_that_names_the_flag(argv: list[str], said: str) -> None:
-    assert mistake(*argv) == said
+def test_an_error_is_one_line_that_names_the_flag(argv: list[str], message: str) -> None:
+    assert error_of(*argv) == message
 
 
 def test_a_path_of_the_command_line_is_relative_to_where_one_stands(
@@ -83,6 +83,6 @@ def test_the_settings_file_is_named_by_flag_or_variable_and_never_by_nothing() -
     assert config_file("flag", environ, "CONFIG") == Path("flag")
     assert config_file(None, environ, "CONFIG") == Path("from-environment")
     assert config_file(None, {}, "CONFIG") is None
-    for given, variable, said in (("", "CONFIG", "--config: is empty"), (None, "EMPTY", "EMPTY: is")):  # fmt: skip
-        with pytest.raises(SettingsError, match=said):
+    for given, variable, message in (("", "CONFIG", "--config: is empty"), (None, "EMPTY", "EMPTY: is")):  # fmt: skip
+        with pytest.raises(SettingsError, match=message):
             config_file(given, environ, variable)

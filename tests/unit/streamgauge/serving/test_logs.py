@@ -230,7 +230,7 @@ def test_a_state_is_logged_only_when_it_changes() -> None:
     stream = logged()
     states = StateLog(log)
 
-    told = [
+    written = [
         states.report("a", "up", logging.INFO, "a is up"),
         states.report("a", "up", logging.INFO, "a is up"),
         states.report("b", "up", logging.INFO, "b is up"),
@@ -239,7 +239,7 @@ def test_a_state_is_logged_only_when_it_changes() -> None:
         states.report("a", "up", logging.INFO, "a is up again"),
     ]
 
-    assert told == [True, False, True, True, False, True]
+    assert written == [True, False, True, True, False, True]
     assert [line.split("  ")[-1] for line in stream.getvalue().splitlines()] == [
         "a is up",
         "b is up",
@@ -254,7 +254,7 @@ def test_an_empty_state_is_logged_the_first_time() -> None:
     assert StateLog(log).report("a", None, logging.INFO, "no state yet") is True
 
 
-def test_a_forgotten_key_starts_anew() -> None:
+def test_an_expired_key_starts_again() -> None:
     logged()
     states = StateLog(log)
     states.report("a", "up", logging.INFO, "a is up")

@@ -193,7 +193,7 @@ def test_the_reference_lists_every_key_with_type_default_and_meaning() -> None:
         "| key | type | default | meaning |\n"
         "|---|---|---|---|\n"
         "| `systems[].name` | text | required | Name of the system. |\n"
-        "| `systems[].source` | `account` or `system` | `account` | How to ask. |\n"
+        "| `systems[].source` | `account` or `system` | `account` | Where requests go. |\n"
         "| `systems[].interval` | duration | `15s` | Time between polls. |\n"
         "| `systems[].urls` | list of text | `[]` | Where the servers are. |\n"
         "| `systems[].password` | secret text |  | Password. |\n"

@@ -13,7 +13,7 @@ from support.example_settings import Example, load, write
 from streamgauge.serving.settings.loader import SettingsError, build, load_yaml
 
 ONE_SYSTEM = "systems:\n  - name: a\n    "
-MISTAKES = {
+ERRORS = {
     "bad duration": (
         ONE_SYSTEM + "interval: 5 parsecs",
         'systems[0].interval: "5 parsecs" is not a duration (write it like 15s or 1m30s)',
@@ -151,7 +151,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("text", "message"), MISTAKES.values(), ids=MISTAKES.keys())
+@pytest.mark.parametrize(("text", "message"), ERRORS.values(), ids=ERRORS.keys())
 def test_an_error_is_one_exact_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | bytes, message: str
 ) -> None:

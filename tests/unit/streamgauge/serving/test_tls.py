@@ -131,8 +131,8 @@ def test_only_the_chosen_curve_is_spoken(folder: Path, curve: str, name: str) ->
 
 @pytest.mark.parametrize("version", ["TLS10", "TLS11"])
 def test_old_versions_are_used_only_when_configured(folder: Path, version: str) -> None:
-    asked = context_of(folder, PAIR + f"min_version: {version}\n")
-    not_asked = context_of(folder, PAIR)
+    configured = context_of(folder, PAIR + f"min_version: {version}\n")
+    default = context_of(folder, PAIR)
     old = client_context(folder)
     old.set_ciphers("ALL:@SECLEVEL=0")
     name = {"TLS10": "TLSv1", "TLS11": "TLSv1_1"}[version]
@@ -141,10 +141,10 @@ def test_old_versions_are_used_only_when_configured(folder: Path, version: str) 
     with pytest.warns(DeprecationWarning, match="is deprecated"):
         old.maximum_version = ssl.TLSVersion[name]
 
-    assert handshake(asked, old).version() == name.replace("_", ".")
-    assert handshake(asked, client_context(folder)).version() == "TLSv1.3"
+    assert handshake(configured, old).version() == name.replace("_", ".")
+    assert handshake(configured, client_context(folder)).version() == "TLSv1.3"
     with pytest.raises(ssl.SSLError):
-        handshake(not_asked, old)
+        handshake(default, old)
 
 
 def test_only_the_chosen_cipher_suite_is_spoken(folder: Path) -> None:

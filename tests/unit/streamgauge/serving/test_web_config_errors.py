@@ -20,7 +20,7 @@ UNVERIFIED = (
     "would accept certificates without verification, which is not supported"
     " (use RequireAndVerifyClientCert)"
 )
-MISTAKES = {
+ERRORS = {
     "unknown section": (
         "tls_config: {}",
         "tls_config: unknown key (did you mean tls_server_config?)",
@@ -91,7 +91,7 @@ MISTAKES = {
         " RequestClientCert, RequireAnyClientCert, VerifyClientCertIfGiven,"
         " RequireAndVerifyClientCert",
     ),
-    "clients asked and not verified": (
+    "clients requested and not verified": (
         tls(PAIR + "client_auth_type: RequestClientCert"),
         f"tls_server_config.client_auth_type: RequestClientCert {UNVERIFIED}",
     ),
@@ -189,15 +189,15 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("text", "message"), MISTAKES.values(), ids=MISTAKES.keys())
+@pytest.mark.parametrize(("text", "message"), ERRORS.values(), ids=ERRORS.keys())
 def test_an_error_is_one_exact_line(folder: Path, text: str, message: str) -> None:
     path = write(folder, text)
 
     with pytest.raises(SettingsError) as caught:
         load_web_config(path)
 
-    told = str(caught.value)
-    assert told == f"{path}: " + message.replace("{folder}", str(folder))
+    error = str(caught.value)
+    assert error == f"{path}: " + message.replace("{folder}", str(folder))
 
 
 def test_a_broken_certificate_is_an_error_of_the_section(folder: Path) -> None:

@@ -28,6 +28,7 @@ from support.audit.contexts import (
     unknown_by,
 )
 from support.audit.rules import assert_rule, check_file, error_of, findings_unless_broken
+from support.collected import over_all
 from support.exporter.models import consumer, consumer_config
 
 from exporter.audit.check import Finding, Subject
@@ -49,6 +50,10 @@ each_case = pytest.mark.parametrize(
 )
 
 
+def check_file_of(case: Case) -> str:
+    return check_file(case.code)
+
+
 def test_every_check_has_its_cases() -> None:
     assert set(cases_by_code(CASES)) == codes()
 
@@ -66,16 +71,10 @@ def test_a_near_miss_is_not_found(case: Case) -> None:
     assert found_by(case.code, case.nearest) == []
 
 
-def test_every_finding_names_its_subject() -> None:
-    assert_rule(
-        "a finding does not name the asset of its check",
-        (
-            check_file(case.code)
-            for case in CASES
-            for one in findings_unless_broken(case.code, case.found)
-            if not _names_subject(one, check_of(case.code).subject)
-        ),
-    )
+@over_all(CASES, "a finding does not name the asset of its check; edit:", check_file_of)
+def test_every_finding_names_its_subject(case: Case) -> None:
+    for one in findings_unless_broken(case.code, case.found):
+        assert _names_subject(one, check_of(case.code).subject)
 
 
 def _names_subject(finding: Finding, subject: Subject) -> bool:
@@ -91,15 +90,9 @@ def _names_subject(finding: Finding, subject: Subject) -> bool:
     return True
 
 
-def test_rows_that_are_down_or_unknown_have_no_findings() -> None:
-    assert_rule(
-        "a check has findings for rows that are down and without configuration",
-        (
-            check_file(case.code)
-            for case in CASES
-            if findings_unless_broken(case.code, _all_down(case.found))
-        ),
-    )
+@over_all(CASES, "rows that are down without configuration have a finding; edit:", check_file_of)
+def test_rows_that_are_down_or_unknown_have_no_findings(case: Case) -> None:
+    assert findings_unless_broken(case.code, _all_down(case.found)) == []
 
 
 def _all_down(context: AuditContext) -> AuditContext:

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 from support.audit.contexts import KnownHistory
 from support.audit.rules import assert_rule, check_file, error_of, findings_unless_broken
-from support.recordings.recorded_sources import Recording, recordings, snapshot
+from support.recordings.replay import Recording, recordings, snapshot
 
 from exporter.audit.check import Finding
 from exporter.audit.context import AuditContext, MessageSample, consumer_key, stream_key

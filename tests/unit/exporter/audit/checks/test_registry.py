@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from support.audit.rules import assert_all_checks, assert_rule, check_file
+from support.audit.rules import over_checks
 from support.nats.cli_commands import nats_cli, programs_called
 
 from exporter.audit.check import SEVERITIES, Check, CheckError, Finding, Severity, Subject
@@ -104,17 +104,12 @@ def test_every_subject_has_checks() -> None:
     assert {check.subject for check in all_checks()} == set(Subject)
 
 
-def test_every_command_is_valid_for_the_nats_cli() -> None:
-    assert_all_checks("a remedy needs a command", lambda check: bool(check.commands))
-    assert_rule(
-        "the nats CLI does not accept a command",
-        (
-            f"{check_file(check.code)}: {command}: {complaint}"
-            for check in all_checks()
-            for command in check.commands
-            if (complaint := _complaint(command)) is not None
-        ),
-    )
+@over_checks("the nats CLI must accept each command")
+def test_every_command_is_valid_for_the_nats_cli(check: Check) -> None:
+    assert check.commands, "has no command"
+    for command in check.commands:
+        complaint = _complaint(command)
+        assert complaint is None, f"{command}: {complaint}"
 
 
 def _complaint(command: str) -> str | None:
@@ -122,11 +117,9 @@ def _complaint(command: str) -> str | None:
     return nats_cli().complaint(words[1:])
 
 
-def test_every_title_fits_on_a_line() -> None:
-    assert_all_checks(
-        f"a title is longer than {MAX_TITLE} characters",
-        lambda check: len(check.title) <= MAX_TITLE,
-    )
+@over_checks(f"a title is longer than {MAX_TITLE} characters")
+def test_every_title_fits_on_a_line(check: Check) -> None:
+    assert len(check.title) <= MAX_TITLE
 
 
 def test_a_command_gets_the_names_of_what_it_is_for() -> None:

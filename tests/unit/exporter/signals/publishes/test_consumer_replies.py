@@ -69,7 +69,7 @@ ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"
         pytest.param(["$JS.EVENT.>"], "orders", True, 1, id="everything"),
         pytest.param([f"{ADVISORY}.ORDERS.other"], "orders", True, 0, id="another's"),
         pytest.param([], f"{ADVISORY}.>", False, 1, id="a stream"),
-        pytest.param([], "orders", True, 0, id="nobody"),
+        pytest.param([], "orders", True, 0, id="no consumer"),
         pytest.param([], "orders", False, None, id="no client, but not all were seen"),
     ],
 )
