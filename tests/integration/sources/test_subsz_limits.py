@@ -55,11 +55,11 @@ async def test_only_an_account_above_the_ceiling_is_skipped(
                 await publish(other, "calm", 5, ids=2)
                 for _ in range(2):
                     signals = await watched.signals()
-                assert watched.reading is not None
-                (over,) = watched.reading.over_ceiling
+                assert watched.measurement is not None
+                (over,) = watched.measurement.over_ceiling
                 assert (over.server, over.account) == ("n1", ACCOUNT)
                 assert over.subscriptions > MANY_CLIENTS
-                assert watched.reading.skipped == (Skipped("subsz", "ceiling"),)
+                assert watched.measurement.skipped == (Skipped("subsz", "ceiling"),)
                 assert signals.streams["OTHER", "CALM"] == StreamPublishes(5, 3, 3, 0)
                 # The walk through that account is what would hold its publishers up.
                 assert SubszRequest("OTHER", rows=True) in received.lists
@@ -82,8 +82,8 @@ async def test_the_ceiling_counts_what_is_there_before_anything_is_read() -> Non
             signals = await watched.signals()
             assert signals.streams[ACCOUNT, "ORDERS"] == StreamPublishes()
             assert received.lists == []
-            assert watched.reading is not None
-            assert [one.account for one in watched.reading.over_ceiling] == [ACCOUNT]
+            assert watched.measurement is not None
+            assert [one.account for one in watched.measurement.over_ceiling] == [ACCOUNT]
 
 
 async def test_clients_are_looked_up_once_and_only_when_ambiguous(
