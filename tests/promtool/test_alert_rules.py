@@ -55,19 +55,19 @@ def failures(results: dict[str, str], names: Iterable[str]) -> str:
 
 def test_every_alert_fires_at_its_threshold_and_not_before(results: dict[str, str]) -> None:
     failed = failures(results, (row.name for row in ROWS))
-    assert not failed, f"correct the rule or its row in tests/promtool/rows_*.py:\n{failed}"
+    assert not failed, f"correct the rule or its row in tests/support/promtool/rows/:\n{failed}"
 
 
 def test_every_scenario_raises_its_alerts(results: dict[str, str]) -> None:
     failed = failures(results, (scenario.name for scenario in SCENARIOS))
-    assert not failed, f"correct the rule or tests/promtool/scenarios.py:\n{failed}"
+    assert not failed, f"correct the rule or tests/support/promtool/scenarios.py:\n{failed}"
 
 
 def test_every_alert_has_a_row_or_a_scenario() -> None:
     tested = {row.alert for row in ROWS}
     tested |= {check.alert for scenario in SCENARIOS for check in scenario.checks if check.fires}
     missing = {alert.name for alert in ALERTS} - tested
-    assert not missing, f"write a row in tests/promtool/rows_*.py for {sorted(missing)}"
+    assert not missing, f"write a row in tests/support/promtool/rows/ for {sorted(missing)}"
 
 
 def test_rows_have_names_of_their_own() -> None:

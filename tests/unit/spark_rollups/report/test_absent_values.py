@@ -122,18 +122,17 @@ def test_dropped_series_are_counted_by_poll_and_reported() -> None:
     rollups = healthy()
     rollups.counter(c.SERIES_DROPPED, NOVEMBER, 10)
     sentences_of = sentences(report_of(rollups), "data-quality")
-    assert "The exporter dropped series at its limit, 300 times in total." in sentences_of
+    assert any("dropped series" in each and "300" in each for each in sentences_of)
 
 
 def test_a_consumer_that_delivers_once_can_abandon_messages() -> None:
     rollups = healthy()
     rollups.gauge(c.CONSUMER_MAX_DELIVER, NOVEMBER, 1, **CONSUMER)
     sentences_of = sentences(report_of(rollups), "abandoned")
-    assert sentences_of == [
-        "No message reached max_deliver.",
-        "1 consumer delivers each message once (max_deliver 1): a message without an "
-        "acknowledgement is abandoned, and only advisories report it.",
-    ]
+    reached, once = sentences_of
+    assert "max_deliver" in reached
+    assert "1 consumer" in once
+    assert "max_deliver 1" in once
 
 
 # --- servers that went away -----------------------------------------------------------------------

