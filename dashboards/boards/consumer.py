@@ -347,29 +347,8 @@ def _blocked(limits: Limits) -> tuple[Panel, ...]:
             ),
             overrides=(Override("/^above/", WARN), Override("/^unacked/", INFO)),
         ),
-        TimeSeries(
-            title="Ack floor gap",
-            guide=Guide(
-                "Stream sequences between the ack floor and the last delivered message. With a "
-                "filter it also counts messages that do not match: see Acked above the floor.",
-                "It grows while deliveries continue: the floor does not follow.",
-                "Read the message above the ack floor; see Ack floor unmoved.",
-            ),
-            queries=(Query(_q.now(c.CONSUMER_ACK_FLOOR_GAP), NAME),),
-        ),
-        TimeSeries(
-            title="Position in the stream",
-            guide=Guide(
-                "Sequence of the last delivered message, and the first sequence of the stream.",
-                "The first sequence passes the position: messages were removed before delivery.",
-                "Raise the limits of the stream, or make the consumer faster.",
-            ),
-            queries=(
-                Query(_q.now(c.CONSUMER_DELIVERED_STREAM_SEQ), f"delivered {NAME}"),
-                Query(_q.now(c.STREAM_FIRST_SEQ), "first {{stream}}"),
-            ),
-            overrides=(Override("/^first/", BAD, dashed=True),),
-        ),
+        consumer_details.ack_floor_gap(_q),
+        consumer_details.position(_q),
         TimeSeries(
             title="Ack floor unmoved",
             guide=Guide(

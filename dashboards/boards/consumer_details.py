@@ -61,6 +61,35 @@ def time_to_ack(q: Scope, limits: Limits) -> TimeSeries:
     )
 
 
+def ack_floor_gap(q: Scope) -> TimeSeries:
+    return TimeSeries(
+        title="Ack floor gap",
+        guide=Guide(
+            "Stream sequences between the ack floor and the last delivered message. With a "
+            "filter it also counts messages that do not match: see Acked above the floor.",
+            "It grows while deliveries continue: the floor does not follow.",
+            "Read the message above the ack floor; see Ack floor unmoved.",
+        ),
+        queries=(Query(q.now(c.CONSUMER_ACK_FLOOR_GAP), NAME),),
+    )
+
+
+def position(q: Scope) -> TimeSeries:
+    return TimeSeries(
+        title="Position in the stream",
+        guide=Guide(
+            "Sequence of the last delivered message, and the first sequence of the stream.",
+            "The first sequence passes the position: messages were removed before delivery.",
+            "Raise the limits of the stream, or make the consumer faster.",
+        ),
+        queries=(
+            Query(q.now(c.CONSUMER_DELIVERED_STREAM_SEQ), f"delivered {NAME}"),
+            Query(q.now(c.STREAM_FIRST_SEQ), "first {{stream}}"),
+        ),
+        overrides=(Override("/^first/", BAD, dashed=True),),
+    )
+
+
 def exhausted(q: Scope) -> TimeSeries:
     return TimeSeries(
         title="Abandoned messages",

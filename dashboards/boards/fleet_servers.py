@@ -121,6 +121,30 @@ def _graphs(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             soft_maximum=0.02,
             width=8,
         ),
+        *_meta_group(q, limits),
+        TimeSeries(
+            title="Slow clients disconnected",
+            guide=Guide(
+                "Clients that servers disconnected because they did not read fast enough. The "
+                "account source reports only its own account.",
+                "Anything above 0: these clients missed messages and had to reconnect.",
+                "Find the client in the log of the server; give it larger buffers or more workers.",
+            ),
+            queries=(
+                Query(q.increase(c.SERVER_SLOW_CONSUMERS, RATE_WINDOW), SERVER_PATH),
+                Query(
+                    q.increase(c.ACCOUNT_SLOW_CONSUMERS, RATE_WINDOW),
+                    "{{system}}/{{account}} on {{server}}",
+                ),
+            ),
+            bars=True,
+            width=8,
+        ),
+    )
+
+
+def _meta_group(q: Scope, limits: Limits) -> tuple[Panel, ...]:
+    return (
         TimeSeries(
             title="Meta operations pending",
             guide=Guide(
@@ -154,24 +178,6 @@ def _graphs(q: Scope, limits: Limits) -> tuple[Panel, ...]:
             queries=(Query(q.now(c.META_SNAPSHOT_SECONDS), "{{system}}"),),
             unit="s",
             no_value="not clustered",
-            width=8,
-        ),
-        TimeSeries(
-            title="Slow clients disconnected",
-            guide=Guide(
-                "Clients that servers disconnected because they did not read fast enough. The "
-                "account source reports only its own account.",
-                "Anything above 0: these clients missed messages and had to reconnect.",
-                "Find the client in the log of the server; give it larger buffers or more workers.",
-            ),
-            queries=(
-                Query(q.increase(c.SERVER_SLOW_CONSUMERS, RATE_WINDOW), SERVER_PATH),
-                Query(
-                    q.increase(c.ACCOUNT_SLOW_CONSUMERS, RATE_WINDOW),
-                    "{{system}}/{{account}} on {{server}}",
-                ),
-            ),
-            bars=True,
             width=8,
         ),
     )
