@@ -15,7 +15,9 @@ from support.certificates import Authority
 from support.exporter.source_polls import (
     account_source,
     failures,
+    monitor_source,
     nats_access,
+    outcome,
     poll,
     system_source,
 )
@@ -28,6 +30,7 @@ from exporter.errors import RequestError
 from exporter.events.connection import EventConnection, EventSubscription
 from exporter.events.subscriptions import account_access
 from exporter.settings.events import EventAccountSettings
+from exporter.sources.monitor import HttpAccess
 from exporter.sources.transport.connection import NatsConnection
 from exporter.sources.transport.credentials import NatsAccess, TlsAccess
 from streamgauge.demo.nats_server.options import Ports
@@ -309,3 +312,40 @@ async def test_a_websocket_that_is_redirected_out_of_tls_gets_no_credentials(
         why = await opened(access)
     assert why == f"connection: wss://{host}: {NO_TLS}"
     assert (plain.connections, bytes(plain.received)) == (1, b"")
+
+
+async def test_the_monitor_source_follows_no_redirect(authority: Authority) -> None:
+    requested: list[str] = []
+
+    async def varz(request: web.Request) -> web.Response:
+        requested.append(request.headers.get("Authorization", ""))
+        return web.json_response({"server_id": "EVIL", "server_name": "evil", "version": "2.15.1"})
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", varz)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    other = f"http://127.0.0.1:{runner.addresses[0][1]}/varz"
+    try:
+        async with redirecting(authority, other) as host:
+            tls = TlsAccess(authority.cert)
+            access = HttpAccess((f"https://{host}",), "app", SECRET, tls=tls)
+            async with monitor_source(access) as source:
+                snapshot = await poll(source)
+    finally:
+        await runner.cleanup()
+    assert (requested, snapshot.servers) == ([], ())
+    assert failures(snapshot) == {"varz": "http_status"}
+    assert outcome(snapshot, "varz").detail == (
+        f"https://{host}: varz: HTTP 302, redirects are not followed"
+    )
+
+
+async def test_the_monitor_source_sends_nothing_to_http_when_tls_is_configured() -> None:
+    async with plain_server() as plain:
+        access = HttpAccess((f"http://{plain.host}",), "app", SECRET, tls=TlsAccess())
+        async with monitor_source(access) as source:
+            snapshot = await poll(source)
+    assert (plain.connections, failures(snapshot)) == (0, {"varz": "connection"})
+    assert "TLS is required" in outcome(snapshot, "varz").detail
