@@ -70,15 +70,17 @@ def _account(settings: EventSettings, source_info: SourceInfo) -> _Account | Non
         return _Account(source_info.access, source_info.connection, is_ours=False)
     if settings.account is None:
         return None
-    urls = source_info.access.addresses if source_info.access else ()
-    access = account_access(settings.account, urls)
+    access = account_access(settings.account, source_info.access)
     connection = NatsConnection(access, f"streamgauge requests about events ({source_info.system})")
     return _Account(access, connection, is_ours=True)
 
 
-def account_access(settings: EventAccountSettings, urls: tuple[str, ...]) -> NatsAccess:
-    """`urls`: the default addresses."""
-    return settings.nats_access(settings.urls or urls, settings.inbox_prefix)
+def account_access(settings: EventAccountSettings, of_source: NatsAccess | None) -> NatsAccess:
+    """`of_source`: has the default addresses, and with them whether they require TLS."""
+    if settings.urls or of_source is None:
+        return settings.nats_access(settings.urls, settings.inbox_prefix)
+    access = settings.nats_access(of_source.addresses, settings.inbox_prefix)
+    return replace(access, tls_inherited=of_source.requires_tls)
 
 
 def _listen_to(

@@ -55,7 +55,7 @@ class CredentialSettings:
     creds_file: Path | None = setting(None, "Credentials file (JWT and seed), as `nsc` writes it.")
     tls: TlsSettings | None = setting(
         None,
-        "TLS to NATS or to the monitoring ports; needed for anything that `tls://` or `https://` alone does not configure.",
+        "TLS to NATS or to the monitoring ports; needed for anything that `tls://` or `https://` alone does not configure. With this section, even an empty one (`{}`), connections without TLS are refused.",
     )
 
     def methods(self) -> list[str]:

@@ -38,6 +38,7 @@ from streamgauge.serving.settings.loader import SettingsError, read_secret
 _ACCOUNTS_PER_PAGE = 1024
 _READ_BYTES = 1024 * 1024
 _HEALTH_STATUSES = frozenset({200, 500, 503})
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 T = TypeVar("T")
 
@@ -257,10 +258,18 @@ class MonitorSource:
         statuses: frozenset[int] = frozenset({200}),
     ) -> tuple[bytes, int]:
         url = URL(address) / path
+        if self.access.tls is not None and url.scheme != "https":
+            detail = (
+                f"{path}: TLS is required by the configuration, but the address is not https://"
+            )
+            raise RequestError("connection", detail)
         try:
             session = await self._open()
             timeout = aiohttp.ClientTimeout(total=context.left())
-            async with session.get(url.with_user(None), params=query, timeout=timeout) as response:
+            # A redirect could take the password to another host, or out of TLS.
+            async with session.get(
+                url.with_user(None), params=query, timeout=timeout, allow_redirects=False
+            ) as response:
                 body = await self._read_bounded(response, path)
                 status = response.status
         except TimeoutError as error:
@@ -271,6 +280,9 @@ class MonitorSource:
         if status in (401, 403):
             self._was_refused = True
             raise RequestError("permission", f"{path}: HTTP {status}")
+        if status in _REDIRECTS:
+            detail = f"{path}: HTTP {status}, redirects are not followed"
+            raise RequestError("http_status", detail)
         if status not in statuses:
             raise RequestError("http_status", f"{path}: HTTP {status}")
         return body, status

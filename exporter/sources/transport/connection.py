@@ -13,14 +13,17 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.aio.transport import WebSocketTransport
 from nats.errors import Error as NatsError
 from nats.errors import NoServersError
 
 from exporter.errors import RequestError
 from exporter.sources.transport.credentials import NatsAccess, without_secrets
+from exporter.sources.transport.tls_client import NO_TLS, TlsClient
 from streamgauge.serving.settings.loader import SettingsError
 
 logger = logging.getLogger(__name__)
@@ -29,6 +32,8 @@ _VIOLATION = re.compile(r'permissions violation for (publish|subscription) to "(
 _DOMAIN_API = re.compile(r"^\$js\.[^.]+\.api\.")
 _NO_RESPONDERS = "503"
 _CONNECT_SECONDS = 3.0
+# What OpenSSL, by its version, reports when the other side responds in plain text.
+_PLAIN_TEXT = re.compile("wrong.version.number|record layer failure", re.IGNORECASE)
 # Replies are read at once, but those of a large system may all arrive in one burst.
 _PENDING_MESSAGES = 1_000_000
 _PENDING_BYTES = 2 * 1024**3
@@ -100,7 +105,7 @@ class NatsConnection:
     async def _connect(self, address: str) -> Client:
         options = await asyncio.to_thread(self._access.connect_options)
         self._last_error = ""
-        client = Client()
+        client = TlsClient() if self._access.requires_tls else Client()
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 await client.connect(
@@ -120,7 +125,11 @@ class NatsConnection:
             await _discard(client)
             raise
         self.last_server_id = str(client._server_info.get("server_id", ""))  # noqa: SLF001  no public way
-        self._discovered = [server.geturl() for server in client.discovered_servers]
+        # The server reports them without a scheme; the library assumes nats:// for WebSockets, too.
+        scheme = urlsplit(address).scheme
+        self._discovered = [
+            server._replace(scheme=scheme).geturl() for server in client.discovered_servers
+        ]
         return client
 
     async def _listen(self, client: Client) -> None:
@@ -255,11 +264,13 @@ class NatsConnection:
 
     def _why(self, error: BaseException) -> str:
         """The error of an address; the library reports a refusal only as "no servers"."""
-        if isinstance(error, NoServersError) and self._last_error:
-            return self._last_error
         if isinstance(error, TimeoutError):
             return f"no response within {_CONNECT_SECONDS:.0f} s"
-        return _error_text(error)
+        known = isinstance(error, NoServersError) and self._last_error
+        why = self._last_error if known else _error_text(error)
+        if self._access.requires_tls and _PLAIN_TEXT.search(why):
+            return f"{NO_TLS} ({why})"
+        return why
 
     async def _on_closed(self) -> None:
         why = self._last_error or "the server closed the connection"
@@ -283,6 +294,12 @@ async def _discard(client: Client) -> None:
     transport = client._transport  # noqa: SLF001  no public way
     if client.is_connected:
         await client.close()
+    elif isinstance(transport, WebSocketTransport):
+        # Both are None after the library has closed them.
+        parts: tuple[Any, ...] = (transport._ws, transport._client)  # noqa: SLF001  no public way
+        for part in parts:
+            if part is not None:
+                await part.close()
     elif transport is not None:
         transport.close()  # type: ignore[no-untyped-call]
 

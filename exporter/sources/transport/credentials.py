@@ -12,6 +12,8 @@ from nats.aio.client import RawCredentials
 
 from streamgauge.serving.settings.loader import SettingsError, read_secret
 
+_TLS_SCHEMES = frozenset({"tls", "wss"})
+
 
 @dataclass(frozen=True, slots=True)
 class TlsAccess:
@@ -46,6 +48,13 @@ class NatsAccess:
     creds_file: Path | None = None
     tls: TlsAccess | None = None
     inbox_prefix: str = ""
+    tls_inherited: bool = False  # the addresses belong to a system that requires TLS
+
+    @property
+    def requires_tls(self) -> bool:
+        """For all addresses and discovered servers: all of them get the same credentials."""
+        schemes = {urlsplit(address).scheme for address in self.addresses}
+        return self.tls is not None or self.tls_inherited or not schemes.isdisjoint(_TLS_SCHEMES)
 
     def connect_options(self) -> dict[str, Any]:
         """Keyword arguments for nats.connect; reads files, so it runs in a thread."""

@@ -17,7 +17,7 @@ from support.waiting import until
 from exporter import catalog
 
 PAGE: Final = read_document("docs/errors.md")
-REAL: Final = ("Publishing", "Consuming", "Creating and changing", "Cluster")
+REAL: Final = ("Publishing", "Consuming", "Creating and changing", "Cluster", "Connecting")
 # What people search for most, and what the pages that they find get wrong.
 SEARCHED: Final = (
     "wrong last sequence: N", "wrong last sequence", "duplicate: true", "consumer not found",
