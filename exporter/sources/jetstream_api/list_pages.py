@@ -11,6 +11,9 @@ from exporter.sources.decoding.row_by_row import UnreadRow
 from exporter.sources.request_context import RequestContext
 
 Row = TypeVar("Row")
+_OVERLAP = 1
+# So many rows may be removed between two pages before one is on neither.
+_OVERLAP_AFTER_CHANGE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +42,14 @@ RequestPage = Callable[[int], Awaitable[ListPage[Row]]]
 class _Reading:
     """All pages, once."""
 
+    overlap: int  # rows of a page that the next one repeats
     names: set[str] = field(default_factory=set)
-    offset: int = 0  # positions received so far
+    offset: int = 0  # of the next page
     unnamed: int = 0
     total: int = 0  # of the last page with rows
     totals: set[int] = field(default_factory=set)
+    shared: int = 0  # names that the next page repeats if no row moves
+    moved: bool = False
 
     @property
     def received(self) -> int:
@@ -53,18 +59,21 @@ class _Reading:
         """Whether a further page is due."""
         names = page.names()
         is_new = not names <= self.names
+        self.moved |= bool(names) and len(names & self.names) != self.shared
         self.names |= names
         self.unnamed += page.unnamed
         length = len(names) + page.unnamed  # the positions of the list that the page covers
         # Behind the end of a list, a cluster reports a total of 0.
-        if length or not self.offset:
+        if length or not self.received:
             self.total = page.total
             if page.total >= self.received:
                 self.totals.add(page.total)
-        self.offset += length
+        end = self.offset + length
+        self.shared = min(self.overlap, length // 2)
+        self.offset = end - self.shared
         # A full page whose total counts only its own rows says nothing about further pages.
         own_total = length >= page.limit > 0 and page.total == len(page.rows)
-        return is_new and (self.offset < page.total or own_total)
+        return is_new and (end < page.total or own_total)
 
     @property
     def is_whole(self) -> bool:
@@ -72,8 +81,8 @@ class _Reading:
 
     @property
     def unchanged(self) -> bool:
-        """Whether every page reported the same total, so that no row moved to another page."""
-        return len(self.totals) <= 1
+        """Whether no row was seen to move to another page."""
+        return not self.moved and len(self.totals) <= 1
 
 
 async def read_pages(
@@ -81,13 +90,13 @@ async def read_pages(
 ) -> AsyncIterator[ListPage[Row]]:
     """Yields the pages; raises RequestError after the last one if rows are missing.
 
-    A list that is short, or that changed between its pages, is read once more, and the rows of both
-    readings are added up. A list that changes all the time is complete if it has as many rows as the
+    Each page begins with the last row of the one before, which shows whether rows moved meanwhile.
+    A list that is short, or that changed between its pages, is read once more, with pages that
+    overlap more, and the rows of both readings are added up. A list that changes all the time is complete if it has as many rows as the
     smallest total of the second reading; rows created meanwhile follow at the next poll. A total
     below the number of rows is no difference, because it may be that of one page.
     """
-    first = _Reading()
-    second = _Reading()
+    first, second = _Reading(_OVERLAP), _Reading(_OVERLAP_AFTER_CHANGE)
     try:
         async for page in _read_once(request, what, first, context):
             yield page
@@ -96,10 +105,10 @@ async def read_pages(
         async for page in _read_once(request, what, second, context):
             yield page
     except RequestError as error:
-        if first.offset:
+        if first.received:
             error.add_progress(_progress(first, second))
         raise
-    changed = len(first.totals | second.totals) > 1
+    changed = first.moved or second.moved or len(first.totals | second.totals) > 1
     received = max(len(first.names | second.names), second.received)
     enough = changed and received >= min(second.totals, default=second.total)
     if not second.is_whole and not enough:
@@ -108,7 +117,7 @@ async def read_pages(
 
 def _progress(first: _Reading, second: _Reading) -> str:
     received = max(len(first.names | second.names), first.received, second.received)
-    total = second.total if second.offset else first.total
+    total = second.total if second.received else first.total
     return f"{received} of {total} rows were received"
 
 
@@ -117,7 +126,7 @@ async def _read_once(
 ) -> AsyncIterator[ListPage[Row]]:
     more = True
     while more:
-        if reading.offset:
+        if reading.received:
             context.check_deadline(what)
         page = await request(reading.offset)
         more = reading.add(page)

@@ -16,6 +16,7 @@ from nats.aio.msg import Msg
 from support.exporter.source_polls import (
     OPTIONS,
     account_source,
+    api,
     create_consumer,
     create_stream,
     failures,
@@ -71,28 +72,28 @@ class FakeApi:
 
 
 @asynccontextmanager
-async def responding(server: NatsServer, api: FakeApi) -> AsyncIterator[AccountSource]:
+async def responding(server: NatsServer, fake: FakeApi) -> AsyncIterator[AccountSource]:
     async with connected(server) as client:
-        await client.subscribe(f"$JS.{DOMAIN}.API.>", cb=api.respond)
+        await client.subscribe(f"$JS.{DOMAIN}.API.>", cb=fake.respond)
         await client.flush()
         options = replace(OPTIONS, domain=DOMAIN)
         async with account_source(nats_access(server), options) as source:
             yield source
 
 
-async def poll(server: NatsServer, api: FakeApi, seconds: float = 20.0) -> Snapshot:
-    async with responding(server, api) as source:
+async def poll(server: NatsServer, fake: FakeApi, seconds: float = 20.0) -> Snapshot:
+    async with responding(server, fake) as source:
         return await poll_once(source, seconds)
 
 
 async def test_600_streams_of_which_pages_come_short_are_all_read(nats_server: NatsServer) -> None:
-    api = FakeApi(page=96)
-    found = await poll(nats_server, api)
+    fake = FakeApi(page=96)
+    found = await poll(nats_server, fake)
     assert failures(found) == {}
     assert found.complete
     assert len(found.streams) == STREAMS
     assert [row.name for row in found.consumers] == ["one", "two"]
-    assert api.offsets == [0, 96, 192, 288, 384, 480, 576]
+    assert fake.offsets == [0, 95, 190, 285, 380, 475, 570]
 
 
 async def test_streams_that_are_never_listed_make_the_poll_partial(nats_server: NatsServer) -> None:
@@ -123,11 +124,11 @@ async def test_a_server_that_repeats_its_first_page_is_left(nats_server: NatsSer
     def first(_: int, body: Body) -> Body:
         return body | {"streams": [stream(number) for number in range(256)], "total": 10**12}
 
-    api = FakeApi(alter=first)
-    found = await poll(nats_server, api)
+    fake = FakeApi(alter=first)
+    found = await poll(nats_server, fake)
     assert failures(found) == {"stream_list": "partial"}
     assert len(found.streams) == 256
-    assert len(api.offsets) == 4
+    assert len(fake.offsets) == 4
 
 
 async def test_a_malformed_row_costs_only_itself(nats_server: NatsServer) -> None:
@@ -158,3 +159,32 @@ async def test_a_cluster_lists_more_consumers_than_one_page(nats_cluster: NatsCl
     async with account_source(nats_access(nats_cluster)) as source:
         found = await until(lambda: poll_once(source), lambda one: one.complete, "a whole list")
     assert sorted(row.name for row in found.consumers) == names
+
+
+async def test_streams_that_come_and_go_between_pages_do_not_make_a_poll_partial(
+    nats_server: NatsServer,
+) -> None:
+    names = {f"S{number:03}" for number in range(300)}
+    async with (
+        connected(nats_server) as client,
+        account_source(nats_access(nats_server)) as source,
+    ):
+        await asyncio.gather(*(create_stream(client, name) for name in names))
+        stop = asyncio.Event()
+
+        async def come_and_go() -> int:
+            rounds = 0
+            while not stop.is_set():
+                await create_stream(client, "A_FIRST")  # moves all others by one
+                await api(client, "STREAM.DELETE.A_FIRST")
+                rounds += 1
+            return rounds
+
+        changing = asyncio.create_task(come_and_go())
+        try:
+            polls = [await poll_once(source) for _ in range(20)]
+        finally:
+            stop.set()
+        assert await changing > len(polls)
+    assert [failures(found) for found in polls] == [{}] * len(polls)
+    assert all(names <= {row.name for row in found.streams} for found in polls)
