@@ -109,7 +109,8 @@ _rollup = partial(_define, subject=Subject.ROLLUP, labels=(), origin=Origin.ROLL
 
 CONSUMER_UP = _consumer("consumer_up",
     "1 when the consumer's leader responded in this poll. 0 when the consumer is known but has no "
-    "leader, or is listed as missing or offline; it then has no other series than its info.",
+    "leader, is listed as missing or offline, or its row is malformed; it then has no other series "
+    "than its info.",
     source="consumer info: cluster.leader")
 
 # --- pending messages and lag ---------------------------------------------------------------------
@@ -376,7 +377,8 @@ CONSUMER_INFO = _consumer("consumer_info",
 
 STREAM_UP = _stream("stream_up",
     "1 when the stream's leader responded in this poll. 0 when the stream is known but has no "
-    "leader, or is listed as missing or offline; it then has no other series than its info.",
+    "leader, is listed as missing or offline, or its row is malformed; it then has no other series "
+    "than its info.",
     source="stream info: cluster.leader")
 
 # --- contents -------------------------------------------------------------------------------------

@@ -25,6 +25,11 @@ class RequestError(StreamgaugeError):
         self.reason = reason
         self.detail = detail
 
+    def add_progress(self, progress: str) -> None:
+        """Adds to the detail what was received before the failure."""
+        self.detail = f"{self.detail}; {progress}"
+        self.args = (f"{self.reason}: {self.detail}",)
+
 
 class MalformedResponseError(RequestError):
     """A response that cannot be decoded; the detail names the place."""

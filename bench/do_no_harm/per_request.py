@@ -110,7 +110,7 @@ def _context() -> RequestContext:
 async def _stream_list(api: AccountApi) -> list[str]:
     names = []
     async for page in api.stream_pages(_context()):
-        names += [stream.config.name for stream in page.streams or () if stream.config]
+        names += [name for name, _ in page.rows if name]
     return names
 
 

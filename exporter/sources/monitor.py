@@ -18,6 +18,7 @@ from exporter.errors import RequestError
 from exporter.model import Snapshot
 from exporter.sources.clock_pings import sample_timeouts
 from exporter.sources.decoding.decode import read_response
+from exporter.sources.decoding.row_by_row import read_jsz
 from exporter.sources.decoding.server_decode import ServerResponses
 from exporter.sources.decoding.wire import WireHealth, WireJsz, WireServer, WireVarz
 from exporter.sources.request_context import RequestContext, SkippedRequests, smaller_page
@@ -172,12 +173,18 @@ class MonitorSource:
         if not response.server.jetstream:
             return
         context, name = plan.context, response.server.name
+        smaller = True
         if plan.config:
             larger = context.within(CONFIG_SHARE_OF_TIME)
             with plan.combined.request("jsz_config", name):
-                await self._read_pages(address, response, larger, config=True)
+                try:
+                    await self._read_pages(address, response, larger, config=True)
+                    smaller = False
+                except RequestError as error:
+                    smaller = error.reason != "partial" and not response.lists_all
+                    raise
         # The larger response includes the smaller one, which is requested only after a failure.
-        if not response.jsz and not context.is_skipped("jsz"):
+        if smaller and not context.is_skipped("jsz"):
             with plan.combined.request("jsz", name):
                 await self._read_pages(address, response, context, config=False)
 
@@ -222,7 +229,6 @@ class MonitorSource:
         self, address: str, response: ServerResponses, context: RequestContext, *, config: bool
     ) -> None:
         while True:
-            response.jsz.clear()
             limit = self.accounts_per_page
             try:
                 return await self._read_accounts(address, response, context, limit, config=config)
@@ -242,12 +248,16 @@ class MonitorSource:
         key = response.server.id
 
         async def request(request: JszRequest) -> dict[str, WireJsz]:
+            if not request.is_first:
+                context.check_deadline("jsz")
             body, _ = await self._get(address, "jsz", request.query(), context)
-            return {key: await asyncio.to_thread(read_response, WireJsz, body, "jsz")}
+            return {key: await asyncio.to_thread(read_jsz, body, "jsz")}
 
-        pages = await read_all_accounts(request, limit, config=config)
-        response.jsz.extend(pages[key])
+        read = await read_all_accounts(request, limit, config=config)
+        response.jsz, response.jsz_incomplete = read.pages[key], key in read.incomplete
         _fill_in_config(response)
+        if problem := read.problem({}):
+            raise problem
 
     async def _get(
         self,

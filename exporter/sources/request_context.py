@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -93,13 +93,15 @@ class RequestContext:
 
     def refused(self, name: str) -> bool:
         """Whether it failed for a reason for which a smaller request may succeed."""
-        return any(
-            outcome.request == name and outcome.reason in _RETRY_SMALLER
-            for outcome in self.outcomes
-        )
+        return self.failed_with(name, _RETRY_SMALLER)
 
-    def timed_out(self, name: str) -> bool:
-        return any(o.request == name and o.reason == "timeout" for o in self.outcomes)
+    def failed_with(self, name: str, reasons: Container[str]) -> bool:
+        return any(o.request == name and o.reason in reasons for o in self.outcomes)
+
+    def check_deadline(self, what: str) -> None:
+        """Ends a sequence of requests: each one alone would get a little time."""
+        if time.monotonic() >= self.deadline:
+            raise RequestError("timeout", f"{what}: the deadline of the poll has passed")
 
     @property
     def complete(self) -> bool:

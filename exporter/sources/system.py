@@ -11,11 +11,11 @@ from exporter.errors import RequestError
 from exporter.model import Snapshot
 from exporter.sources.clock_pings import ClockPing
 from exporter.sources.decoding.decode import read_response
+from exporter.sources.decoding.row_by_row import read_jsz_response
 from exporter.sources.decoding.server_decode import ServerResponses
 from exporter.sources.decoding.wire import (
     WireHealthResponse,
     WireJsz,
-    WireJszResponse,
     WireServer,
     WireStatszResponse,
 )
@@ -25,6 +25,7 @@ from exporter.sources.servers.server_settings import REQUEST as SETTINGS_REQUEST
 from exporter.sources.servers.server_settings import ServerSettingsCache, with_request_outcomes
 from exporter.sources.servers.snapshot import (
     CONFIG_SHARE_OF_TIME,
+    RETRY_LATER,
     ServersState,
     SourceOptions,
     build_snapshot,
@@ -183,10 +184,12 @@ class SystemSource:
             with larger.request("jsz_config"):
                 await self._read_pages(larger, responses, js_servers, config=True)
                 self.state.config_read(time.monotonic())
-            if context.timed_out("jsz_config"):
+            if context.failed_with("jsz_config", RETRY_LATER):
                 self.state.config_failed(time.monotonic())
         # The larger response includes the smaller one, which is requested only after a failure.
-        if (not with_config or context.refused("jsz_config")) and not context.is_skipped("jsz"):
+        all_listed = all(responses[key].lists_all for key in js_servers)
+        smaller = not with_config or (context.refused("jsz_config") and not all_listed)
+        if smaller and not context.is_skipped("jsz"):
             with context.request("jsz"):
                 await self._read_pages(context, responses, js_servers, config=False)
 
@@ -199,8 +202,6 @@ class SystemSource:
         config: bool,
     ) -> None:
         while True:
-            for response in responses.values():
-                response.jsz.clear()
             try:
                 return await self._read_accounts(context, responses, servers, config=config)
             except RequestError as error:
@@ -215,14 +216,20 @@ class SystemSource:
         config: bool,
     ) -> None:
         async def request(request: JszRequest) -> dict[str, WireJsz]:
+            if not request.is_first:
+                context.check_deadline("jsz")
             return await self._request_page(context, servers, request)
 
-        pages = await read_all_accounts(request, self.accounts_per_page, config=config)
-        for server, kept in pages.items():
-            responses[server].jsz.extend(kept)
-        if silent := servers - pages.keys():
-            names = ", ".join(sorted(responses[one].server.name for one in silent))
-            raise RequestError("timeout", f"no jsz from {names} within the deadline")
+        read = await read_all_accounts(request, self.accounts_per_page, config=config)
+        names = {key: responses[key].server.name for key in servers}
+        for server, pages in read.pages.items():
+            responses[server].jsz = pages
+            responses[server].jsz_incomplete = server in read.incomplete
+        if silent := servers - read.pages.keys():
+            late = ", ".join(sorted(names[one] for one in silent))
+            raise RequestError("timeout", f"no jsz from {late} within the deadline")
+        if problem := read.problem(names):
+            raise problem
 
     async def _request_page(
         self, context: RequestContext, servers: set[str], request: JszRequest
@@ -282,7 +289,7 @@ class SystemSource:
 def _read_jsz(replies: list[Reply], max_bytes: int) -> list[tuple[WireServer, WireJsz]]:
     pages = []
     for reply in replies:
-        response = read_response(WireJszResponse, unpacked(reply, max_bytes), "jsz")
+        response = read_jsz_response(unpacked(reply, max_bytes), "jsz")
         if response.error is not None:
             raise RequestError("api_error", f"jsz: {response.error.description}")
         pages.append((response.server, response.data or WireJsz()))

@@ -49,6 +49,7 @@ class ServerResponses:
     stats: WireStats | None = None
     health: WireHealth | None = None
     jsz: list[WireJsz] = field(default_factory=list)  # one per page of accounts
+    jsz_incomplete: bool = False  # some of its accounts are on no page
     settings: ServerSettings | None = None
 
     @property
@@ -78,6 +79,11 @@ class ServerResponses:
     def lists_streams(self) -> bool:
         return any(detail.stream_detail for detail in self.account_details())
 
+    @property
+    def lists_all(self) -> bool:
+        """Whether a stream that it leads is in its response."""
+        return bool(self.jsz) and not self.jsz_incomplete
+
     def account_details(self) -> list[WireAccountDetail]:
         return [detail for page in self.jsz for detail in page.account_details or ()]
 
@@ -95,7 +101,7 @@ def decode_servers(
     for response in responses:
         name = response.server.name
         # Count leaders only for servers whose own list was read.
-        led = (stream_leaders[name], consumer_leaders[name]) if response.jsz else (None, None)
+        led = (stream_leaders[name], consumer_leaders[name]) if response.lists_all else (None, None)
         found.append(_server(response, led, clocks, now))
     return found
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from exporter.errors import RequestError
+from exporter.errors import MalformedResponseError, RequestError
 from exporter.model import Consumer, ConsumerConfig, Stream, StreamConfig
 from exporter.sources.decoding.decode import (
     consumer_config,
@@ -17,14 +18,17 @@ from exporter.sources.decoding.decode import (
     silent_stream,
     stream_config,
     stream_from_wire,
-    stream_name,
 )
+from exporter.sources.decoding.row_by_row import UnreadRow
 from exporter.sources.decoding.shared_configs import SharedConfigs
 from exporter.sources.decoding.wire import WireConsumer, WireStream
 from exporter.sources.fan_out import fan_out, run_each
 from exporter.sources.filters import Filters
 from exporter.sources.jetstream_api.client import NOT_FOUND, AccountApi, ApiError
+from exporter.sources.jetstream_api.list_pages import ListPage
 from exporter.sources.request_context import RequestContext, SkippedRequests
+
+Row = TypeVar("Row", WireStream, WireConsumer)
 
 
 @dataclass(slots=True)
@@ -60,7 +64,7 @@ class AccountAssets:
         started = time.perf_counter()
         with context.request("stream_list"):
             try:
-                found = await self._list_streams(context)
+                await self._list_streams(found, context)
             except RequestError as raised:
                 error = raised
                 raise
@@ -71,7 +75,7 @@ class AccountAssets:
             context.failed("consumer_list", time.perf_counter() - started, error)
             return
         self.streams = tuple(found.values())
-        if error is None and not context.is_skipped("consumer_list"):
+        if (error is None or found) and not context.is_skipped("consumer_list"):
             with context.request("consumer_list"):
                 await self._list_consumers(found, context)
 
@@ -79,21 +83,20 @@ class AccountAssets:
         """Removes the rows of an earlier poll; the known names stay."""
         self.streams, self.consumers = (), ()
 
-    async def _list_streams(self, context: RequestContext) -> dict[str, Stream]:
-        found: dict[str, Stream] = {}
+    async def _list_streams(self, found: dict[str, Stream], context: RequestContext) -> None:
+        """Adds the streams to `found`, also those of the pages before a failure."""
+        unread: dict[str, UnreadRow] = {}
         async for page in self.api.stream_pages(context):
-            for wire in page.streams or ():
+            for name, wire in page.rows:
                 # A stream whose servers are down is listed with zeroes and no leader: see `missing`.
-                if (name := stream_name(wire)) and self.filters.streams.wants(name):
+                if name and self.filters.streams.wants(name):
                     found[name] = self._stream(name, wire)
-            offline = page.offline or {}
-            for name in {*(page.missing or ()), *offline}:
+            for name, reason in _not_read(page):
                 if self.filters.streams.wants(name):
-                    found[name] = self._silent_stream(
-                        name, "offline" if name in offline else "missing"
-                    )
+                    found[name] = self._silent_stream(name, reason)
+            unread.update((row.name or row.detail, row) for row in page.unread)
+        _raise_unread("STREAM.LIST", unread)
         self._known = {name: kept for name, kept in self._known.items() if name in found}
-        return found
 
     def _stream(self, name: str, wire: WireStream) -> Stream:
         config = stream_config(name, wire.config) if wire.config else None
@@ -123,11 +126,14 @@ class AccountAssets:
         async def one(stream: Stream) -> None:
             if self.denied.is_skipped(stream.name, time.monotonic()):
                 raise RequestError("partial", f"consumers of {stream.name}: denied, retried later")
+            found: dict[str, Consumer] = {}
             try:
-                rows.extend(await self._consumers_of(stream, context))
+                await self._consumers_of(stream, found, context)
             except RequestError as error:
                 self.denied.note(stream.name, error.reason, time.monotonic())
                 raise
+            finally:
+                rows.extend(found.values())
 
         try:
             await fan_out(waiting, one, self.concurrency, context, "streams")
@@ -139,30 +145,41 @@ class AccountAssets:
         names = known.consumers.items() if known else ()
         return [silent_consumer(self._account, stream, name, reason, c) for name, c in names]
 
-    async def _consumers_of(self, stream: Stream, context: RequestContext) -> Iterable[Consumer]:
+    async def _consumers_of(
+        self, stream: Stream, rows: dict[str, Consumer], context: RequestContext
+    ) -> None:
+        """Adds the consumers to `rows`, also those of the pages before a failure."""
         known = self._known[stream.name]
-        rows: dict[str, Consumer] = {}
+        unread: dict[str, UnreadRow] = {}
         try:
             async for page in self.api.consumer_pages(stream.name, context):
-                for wire in page.consumers or ():
-                    if wire.name and self.filters.consumers.wants(wire.name):
-                        row = self._consumer(stream, wire, known)
-                        if row is not None:
-                            rows[wire.name] = row
-                offline = page.offline or {}
-                for name in {*(page.missing or ()), *offline}:
-                    if self.filters.consumers.wants(name):
-                        reason = "offline" if name in offline else "missing"
-                        config = known.consumers.get(name)
-                        rows[name] = silent_consumer(
-                            self._account, stream.name, name, reason, config
-                        )
-        except ApiError as error:
-            if error.code != NOT_FOUND:  # else the stream was deleted between the two requests
-                raise
-            return ()
+                self._add_page(stream, page, known, rows)
+                unread.update((row.name or row.detail, row) for row in page.unread)
+        except RequestError as error:
+            if isinstance(error, ApiError) and error.code == NOT_FOUND:
+                rows.clear()  # the stream was deleted between two requests
+                return
+            known.consumers |= {name: row.config for name, row in rows.items()}
+            raise
         known.consumers = {name: row.config for name, row in rows.items()}
-        return rows.values()
+        _raise_unread(f"CONSUMER.LIST.{stream.name}", unread)
+
+    def _add_page(
+        self,
+        stream: Stream,
+        page: ListPage[WireConsumer],
+        known: _Known,
+        rows: dict[str, Consumer],
+    ) -> None:
+        for name, wire in page.rows:
+            if name and self.filters.consumers.wants(name):
+                row = self._consumer(stream, wire, known)
+                if row is not None:
+                    rows[name] = row
+        for name, reason in _not_read(page):
+            if self.filters.consumers.wants(name):
+                config = known.consumers.get(name)
+                rows[name] = silent_consumer(self._account, stream.name, name, reason, config)
 
     def _consumer(self, stream: Stream, wire: WireConsumer, known: _Known) -> Consumer | None:
         config = known.consumers.get(wire.name)
@@ -218,6 +235,22 @@ class AccountAssets:
 
         await run_each(wanted, one, self.concurrency)
         return tuple(rows)
+
+
+def _not_read(page: ListPage[Row]) -> Iterator[tuple[str, str]]:
+    """The names on the page without a usable row, and why."""
+    for name in page.missing | page.offline:
+        yield name, "offline" if name in page.offline else "missing"
+    for row in page.unread:
+        if row.name:
+            yield row.name, "malformed"
+
+
+def _raise_unread(what: str, unread: dict[str, UnreadRow]) -> None:
+    if unread:
+        first = next(iter(unread.values()))
+        named = f"{first.name or 'a row without a name'}: {first.detail}"
+        raise MalformedResponseError(f"{what}: malformed rows: {len(unread)}; first: {named}")
 
 
 def _is_inconclusive(error: RequestError) -> bool:

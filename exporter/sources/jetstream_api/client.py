@@ -9,15 +9,18 @@ from typing import TypeVar
 import msgspec
 
 from exporter.errors import RequestError
-from exporter.sources.decoding.decode import read_response
+from exporter.sources.decoding.decode import read_response, stream_name
+from exporter.sources.decoding.row_by_row import UnreadRow, read_list
 from exporter.sources.decoding.wire import (
     WireAccountInfo,
     WireApiError,
+    WireConsumer,
     WireConsumerInfo,
     WireConsumerList,
     WireStream,
     WireStreamList,
 )
+from exporter.sources.jetstream_api.list_pages import ListPage, read_pages
 from exporter.sources.request_context import RequestContext
 from exporter.sources.transport.connection import NatsConnection
 
@@ -29,7 +32,9 @@ NOT_FOUND = 404
 _NO_META_LEADER = 10008
 _NO_JETSTREAM = frozenset({10039, 10035, 10076})  # for the account; disabled; not enabled
 
-T = TypeVar("T", WireAccountInfo, WireStreamList, WireConsumerList, WireStream, WireConsumerInfo)
+T = TypeVar("T", WireAccountInfo, WireStream, WireConsumerInfo)
+L = TypeVar("L", WireStreamList, WireConsumerList)
+Row = TypeVar("Row", WireStream, WireConsumer)
 
 
 class ApiError(RequestError):
@@ -72,29 +77,38 @@ class AccountApi:
         subject = f"CONSUMER.INFO.{stream}.{consumer}"
         return await self._request(WireConsumerInfo, subject, b"", context.left(INFO_SECONDS))
 
-    async def stream_pages(self, context: RequestContext) -> AsyncIterator[WireStreamList]:
-        async for page in self._pages(WireStreamList, "STREAM.LIST", context):
-            yield page
+    def stream_pages(self, context: RequestContext) -> AsyncIterator[ListPage[WireStream]]:
+        async def request(offset: int) -> ListPage[WireStream]:
+            page, unread = await self._list(WireStreamList, "STREAM.LIST", offset, context)
+            rows = tuple((stream_name(row), row) for row in page.streams or ())
+            return _list_page(page, rows, unread)
 
-    async def consumer_pages(
+        return read_pages(request, "STREAM.LIST", context)
+
+    def consumer_pages(
         self, stream: str, context: RequestContext
-    ) -> AsyncIterator[WireConsumerList]:
-        async for page in self._pages(WireConsumerList, f"CONSUMER.LIST.{stream}", context):
-            yield page
+    ) -> AsyncIterator[ListPage[WireConsumer]]:
+        subject = f"CONSUMER.LIST.{stream}"
 
-    async def _pages(
-        self, kind: type[T], subject: str, context: RequestContext
-    ) -> AsyncIterator[T]:
-        offset, total = 0, 1
-        while offset < total:
-            # Only the offset: since 2.12 servers reject requests with unknown fields.
-            payload = msgspec.json.encode({"offset": offset})
-            page = await self._request(kind, subject, payload, context.left(LIST_SECONDS))
-            if not isinstance(page, WireStreamList | WireConsumerList):
-                raise TypeError(f"{subject} has no pages")
-            yield page
-            offset += page.limit or 256
-            total = page.total
+        async def request(offset: int) -> ListPage[WireConsumer]:
+            page, unread = await self._list(WireConsumerList, subject, offset, context)
+            rows = tuple((row.name, row) for row in page.consumers or ())
+            return _list_page(page, rows, unread)
+
+        return read_pages(request, subject, context)
+
+    async def _list(
+        self, kind: type[L], subject: str, offset: int, context: RequestContext
+    ) -> tuple[L, list[UnreadRow]]:
+        whole = f"{self.prefix}.{subject}"
+        # Only the offset: since 2.12 servers reject requests with unknown fields.
+        payload = msgspec.json.encode({"offset": offset})
+        seconds = context.left(LIST_SECONDS)
+        reply = await self.connection.request(whole, payload, timeout=seconds)
+        page, unread = read_list(kind, reply.data, whole)
+        if page.error is not None:
+            raise ApiError(whole, page.error)
+        return page, unread
 
     async def _request(self, kind: type[T], subject: str, payload: bytes, seconds: float) -> T:
         whole = f"{self.prefix}.{subject}"
@@ -103,3 +117,18 @@ class AccountApi:
         if response.error is not None:
             raise ApiError(whole, response.error)
         return response
+
+
+def _list_page(
+    page: WireStreamList | WireConsumerList,
+    rows: tuple[tuple[str, Row], ...],
+    unread: list[UnreadRow],
+) -> ListPage[Row]:
+    return ListPage(
+        page.total,
+        page.limit,
+        rows,
+        frozenset(page.missing or ()),
+        frozenset(page.offline or ()),
+        tuple(unread),
+    )

@@ -18,6 +18,7 @@ from exporter.sources.decoding.decode import (
     stream_config,
     stream_from_wire,
 )
+from exporter.sources.decoding.row_by_row import PartlyReadStream
 from exporter.sources.decoding.shared_configs import SharedConfigs
 from exporter.sources.decoding.wire import WireAccountDetail, WireCluster, WireConsumer, WireStream
 from exporter.sources.filters import Filters
@@ -114,6 +115,9 @@ class LeaderRows:
     _led: dict[ConsumerKey, Consumer] = field(default_factory=dict)
     _followed: dict[ConsumerKey, set[str]] = field(default_factory=dict)  # -> its hosts
     _unknown: set[ConsumerKey] = field(default_factory=set)
+    # Assets with a malformed row -> the servers that sent it.
+    _unread_streams: dict[StreamKey, set[str]] = field(default_factory=dict)
+    _unread_consumers: dict[ConsumerKey, set[str]] = field(default_factory=dict)
     _settled_before: datetime | None = None  # of the server whose rows are being added
 
     def add(
@@ -135,6 +139,10 @@ class LeaderRows:
         self, server: str, account: str, wire: WireStream, api_level: int | None
     ) -> None:
         key = (account, wire.name)
+        if isinstance(wire, PartlyReadStream):
+            self._note_unread(server, key, wire)
+            if wire.detail:
+                return
         rows = self._streams.setdefault(key, _StreamRows())
         rows.seen_by[server] = wire.state.messages
         self.configs.stream(account, wire)
@@ -148,6 +156,13 @@ class LeaderRows:
                 rows.leader_row, rows.leader = wire, server
         if wire.consumer_detail:
             self._add_consumers(server, account, wire)
+
+    def _note_unread(self, server: str, key: StreamKey, wire: PartlyReadStream) -> None:
+        if wire.detail and wire.name:
+            self._unread_streams.setdefault(key, set()).add(server)
+        for row in wire.unread:
+            if row.name and self.filters.consumers.wants(row.name):
+                self._unread_consumers.setdefault((*key, row.name), set()).add(server)
 
     def _add_consumers(self, server: str, account: str, stream: WireStream) -> None:
         name, first_seq, configs = stream.name, stream.state.first_seq, self.configs
@@ -188,6 +203,8 @@ class LeaderRows:
         for (account, name), rows in self._streams.items():
             config = self.configs.streams.get((account, name))
             if rows.leader_row is None:
+                if (account, name) in self._unread_streams:
+                    continue
                 if not rows.named.isdisjoint(self.without_jsz):
                     continue
                 hosts = tuple(rows.peers | set(rows.seen_by))
@@ -198,15 +215,28 @@ class LeaderRows:
                 (server, count) for server, count in rows.seen_by.items() if server != rows.leader
             )
             found.append(stream_from_wire(account, rows.leader_row, config, rows.leader, followers))
+        for key, servers in self._unread_streams.items():
+            known = self._streams.get(key)
+            if known is None or known.leader_row is None:
+                hosts = tuple(servers | (known.peers | set(known.seen_by) if known else set()))
+                config = self.configs.streams.get(key)
+                found.append(silent_stream(*key, "malformed", config, hosts))
         return tuple(found)
 
     def consumers(self) -> tuple[Consumer, ...]:
         leaderless = (
             silent_consumer(*key, "no_leader", self.configs.consumers.get(key), tuple(hosts))
             for key, hosts in self._followed.items()
-            if key not in self._led and key not in self._unknown
+            if key not in self._led
+            and key not in self._unknown
+            and key not in self._unread_consumers
         )
-        return (*self._led.values(), *leaderless)
+        unread = (
+            silent_consumer(*key, "malformed", self.configs.consumers.get(key), tuple(hosts))
+            for key, hosts in self._unread_consumers.items()
+            if key not in self._led
+        )
+        return (*self._led.values(), *leaderless, *unread)
 
 
 def _newer(row: WireStream, than: WireStream | None) -> bool:

@@ -32,6 +32,8 @@ from exporter.sources.subsz.publish_counts import PublishCounting, PublishOption
 _EARLIEST_CONFIG_SECONDS = 20.0
 # Share of the remaining time of a poll: without configuration there is still time for the state.
 CONFIG_SHARE_OF_TIME = 0.6
+# Configuration that fails for one of these reasons is requested again after its interval.
+RETRY_LATER = frozenset({"timeout", "partial", "malformed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,9 @@ def build_snapshot(
     for response in responses:
         if response.server.name in starting:
             response.jsz.clear()
-    without_jsz = frozenset(response.server.name for response in responses if not response.jsz)
+    without_jsz = frozenset(
+        response.server.name for response in responses if not response.lists_all
+    )
     rows = LeaderRows(state.configs, state.options.filters, without_jsz)
     for response in responses:
         for page in response.jsz:
@@ -159,7 +163,9 @@ def build_snapshot(
     servers = state.servers.with_silent(now, succeeded)
     down = starting | {server.name for server in servers if not server.up}
     without_streams = frozenset(
-        response.server.name for response in responses if not response.lists_streams
+        response.server.name
+        for response in responses
+        if not response.lists_streams or response.jsz_incomplete
     )
     streams, consumers = state.silent.with_silent(
         now, streams, consumers, down, without_streams - down

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeVar
 
 from msgspec import Raw
 
 from exporter.errors import MalformedResponseError, RequestError
 from exporter.sources.decoding.decode import read_response
-from exporter.sources.decoding.wire import WireJsz, WireJszResponse, WireSystemError
+from exporter.sources.decoding.row_by_row import read_jsz, read_jsz_response
+from exporter.sources.decoding.wire import WireJsz, WireSystemError
 from exporter.sources.request_context import RequestContext
 from exporter.sources.servers.jsz_pages import JszRequest, RequestJsz, read_all_accounts
 from exporter.sources.subsz.wire import (
@@ -61,23 +63,31 @@ class SubszOverNats:
     accounts_per_page: int
 
     async def subscriptions(self, server: str, request: SubszRequest) -> WireSubsz:
-        return await self._request(server, "SUBSZ", request.payload(), WireSubszResponse)
+        read = partial(read_response, WireSubszResponse)
+        return await self._request(server, "SUBSZ", request.payload(), read)
 
     async def streams(self, server: str) -> list[WireJsz]:
         async def request(request: JszRequest) -> dict[str, WireJsz]:
-            return {server: await self._request(server, "JSZ", request.payload(), WireJszResponse)}
+            payload = request.payload()
+            return {server: await self._request(server, "JSZ", payload, read_jsz_response)}
 
         return await _pages(request, server, self.accounts_per_page)
 
     async def is_client(self, server: str, cid: int) -> bool:
-        response = await self._request(server, "CONNZ", b'{"cid":%d}' % cid, WireConnzResponse)
+        read = partial(read_response, WireConnzResponse)
+        response = await self._request(server, "CONNZ", b'{"cid":%d}' % cid, read)
         return response.num_connections > 0
 
     async def queues(self, server: str) -> Collection[str]:
-        return await self._request(server, "IPQUEUESZ", b"{}", WireQueuesResponse)
+        read = partial(read_response, WireQueuesResponse)
+        return await self._request(server, "IPQUEUESZ", b"{}", read)
 
     async def _request(
-        self, server: str, what: str, payload: bytes, kind: type[_SystemResponse[T]]
+        self,
+        server: str,
+        what: str,
+        payload: bytes,
+        decode: Callable[[bytes, str], _SystemResponse[T]],
     ) -> T:
         left = self.context.left()
         replies = await self.connection.gather(
@@ -90,7 +100,7 @@ class SubszOverNats:
         )
 
         def read() -> _SystemResponse[T]:
-            return read_response(kind, unpacked(replies[0], self.max_response_bytes), what.lower())
+            return decode(unpacked(replies[0], self.max_response_bytes), what.lower())
 
         response = await asyncio.to_thread(read)
         if response.error is not None:
@@ -110,7 +120,8 @@ class SubszOverHttp:
 
     async def streams(self, server: str) -> list[WireJsz]:
         async def request(request: JszRequest) -> dict[str, WireJsz]:
-            return {server: await self._request(server, "jsz", request.query(), WireJsz)}
+            body = await self.get(server, "jsz", request.query())
+            return {server: await asyncio.to_thread(read_jsz, body, "jsz")}
 
         return await _pages(request, server, self.accounts_per_page)
 
@@ -127,5 +138,9 @@ class SubszOverHttp:
 
 
 async def _pages(request: RequestJsz, server: str, accounts_per_page: int) -> list[WireJsz]:
-    pages = await read_all_accounts(request, accounts_per_page, config=True, consumers=False)
-    return pages[server]
+    read = await read_all_accounts(request, accounts_per_page, config=True, consumers=False)
+    problem = read.problem({})
+    # A malformed row costs only the counts of its stream; the request for JSZ reports it.
+    if problem is not None and problem.reason != "malformed":
+        raise problem
+    return read.pages[server]

@@ -31,15 +31,18 @@ from exporter.sources.decoding.decode import (
     stream_from_wire,
 )
 from exporter.sources.decoding.owner_thresholds import owner_thresholds
+from exporter.sources.decoding.row_by_row import read_jsz, read_jsz_response, read_list
 from exporter.sources.decoding.wire import (
     WireCluster,
     WireConsumer,
     WireConsumerConfig,
+    WireConsumerList,
     WireOrigin,
     WirePeer,
     WireState,
     WireStream,
     WireStreamConfig,
+    WireStreamList,
 )
 
 UNLIMITED = 2**64 - 1
@@ -329,3 +332,27 @@ def test_any_consumer_can_be_decoded(row: WireConsumer) -> None:
     found = consumer_from_wire("APP", "S", row, None, "n1", 1)
     assert found.name == row.name
     assert all(age.active_seconds is None or age.active_seconds > 0 for age in found.replicas)
+
+
+ROW_READERS = {
+    "streams": lambda data: read_list(WireStreamList, data, "a response"),
+    "consumers": lambda data: read_list(WireConsumerList, data, "a response"),
+    "account_details": lambda data: read_jsz(data, "a response"),
+    "data": lambda data: read_jsz_response(data, "a response"),
+}
+
+
+@pytest.mark.parametrize("key", ROW_READERS)
+@settings(max_examples=examples(50))
+@given(data=st.data())
+def test_any_row_is_read_or_malformed(key: str, data: st.DataObject) -> None:
+    stream = st.dictionaries(st.sampled_from(["name", "state", "consumer_detail"]), VALUES)
+    account = st.fixed_dictionaries({"stream_detail": st.lists(stream | VALUES, max_size=3)})
+    rows = st.lists(account | stream | VALUES, max_size=3)
+    page = {key: data.draw(rows)}
+    if key == "data":
+        page = {key: {"account_details": page[key]}}  # type: ignore[dict-item]
+    try:
+        ROW_READERS[key](json.dumps(page).encode())
+    except MalformedResponseError as error:
+        assert error.reason == "malformed"  # noqa: PT017  both ways are good, a third is not
