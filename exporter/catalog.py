@@ -109,8 +109,8 @@ _rollup = partial(_define, subject=Subject.ROLLUP, labels=(), origin=Origin.ROLL
 
 CONSUMER_UP = _consumer("consumer_up",
     "1 when the consumer's leader responded in this poll. 0 when the consumer is known but has no "
-    "leader, is listed as missing or offline, or its row is malformed; it then has no other series "
-    "than its info.",
+    "leader, or is listed as missing or offline; it then has no other series than its info. "
+    "Absent when its row in the response is malformed.",
     source="consumer info: cluster.leader")
 
 # --- pending messages and lag ---------------------------------------------------------------------
@@ -377,8 +377,8 @@ CONSUMER_INFO = _consumer("consumer_info",
 
 STREAM_UP = _stream("stream_up",
     "1 when the stream's leader responded in this poll. 0 when the stream is known but has no "
-    "leader, is listed as missing or offline, or its row is malformed; it then has no other series "
-    "than its info.",
+    "leader, or is listed as missing or offline; it then has no other series than its info. "
+    "Absent when its row in the response is malformed.",
     source="stream info: cluster.leader")
 
 # --- contents -------------------------------------------------------------------------------------

@@ -127,6 +127,10 @@ class ConsumerConfig(Struct, frozen=True, gc=False):
         return sum(steps[:waits]) + max(0, waits - len(steps)) * steps[-1]
 
 
+MALFORMED = "malformed"
+"""The reason of an asset whose row could not be decoded: whether it is up is unknown."""
+
+
 class Stream(Struct, frozen=True, gc=False):
     account: str
     name: str

@@ -8,6 +8,7 @@ from operator import add
 from typing import Generic, TypeVar
 
 from exporter.exposition.text_format import label_head
+from exporter.model import MALFORMED, Consumer, Stream
 
 Row = TypeVar("Row")
 Key = TypeVar("Key", bound=tuple[str, ...])
@@ -96,3 +97,8 @@ def known_rows(
 
 def yes_no(value: bool) -> str:
     return "true" if value else "false"
+
+
+def up_value(row: Stream | Consumer) -> int | None:
+    """None for a row that could not be decoded: it is not known to be down."""
+    return None if row.reason == MALFORMED else int(row.up)

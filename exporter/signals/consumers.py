@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from exporter.model import Consumer
+from exporter.model import MALFORMED, Consumer
 from exporter.signals import ack_floor, delivery_stall, loss_accounting
 from exporter.signals.counter_update import update_counters
 from exporter.signals.events_input import ConsumerKey
@@ -24,7 +24,7 @@ def bare_signals(state: ConsumerState, row: Consumer, now: float) -> ConsumerSig
     """For a consumer without a leader, or with a stream that has none: nothing new is known."""
     state.result, state.idle, state.valid_until = None, False, NEVER
     if not row.up:
-        _set_verdict(state, Verdict.NO_LEADER, now)
+        _set_verdict(state, None if row.reason == MALFORMED else Verdict.NO_LEADER, now)
     return ConsumerSignals(
         state.redeliveries,
         state.recreated,

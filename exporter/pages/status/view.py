@@ -70,12 +70,13 @@ class ConsumerView:
     verdict: str = ""  # empty before two polls
     since_seconds: float | None = None  # since the verdict last changed
     evidence: str = ""  # the values behind it
+    malformed: bool = False  # its row could not be decoded
 
     @property
     def condition(self) -> str:
         """The verdict, or what one poll alone shows; empty when nothing is known."""
         if not self.up:
-            return "no leader"
+            return "malformed row" if self.malformed else "no leader"
         if self.paused:
             return "paused"
         return self.verdict or ("ack-pending full" if self.ack_pending_full else "")

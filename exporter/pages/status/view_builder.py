@@ -6,7 +6,7 @@ import heapq
 import time
 
 from exporter import catalog
-from exporter.model import Consumer, Server
+from exporter.model import MALFORMED, Consumer, Server
 from exporter.pages.reference.page import doc_links
 from exporter.pages.status.audit_view import audit_view
 from exporter.pages.status.evidence import evidence
@@ -126,6 +126,7 @@ def consumer_view(row: Consumer, signals: Signals, now: float) -> ConsumerView:
         verdict="" if verdict is None else catalog.VERDICTS[verdict],
         since_seconds=max(0.0, now - result.verdict_since) if result else None,
         evidence=evidence(row, result) if result else "",
+        malformed=row.reason == MALFORMED,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from exporter.errors import MalformedResponseError, RequestError
-from exporter.model import Consumer, ConsumerConfig, Stream, StreamConfig
+from exporter.model import MALFORMED, Consumer, ConsumerConfig, Stream, StreamConfig
 from exporter.sources.decoding.decode import (
     consumer_config,
     consumer_from_wire,
@@ -243,7 +243,7 @@ def _not_read(page: ListPage[Row]) -> Iterator[tuple[str, str]]:
         yield name, "offline" if name in page.offline else "missing"
     for row in page.unread:
         if row.name:
-            yield row.name, "malformed"
+            yield row.name, MALFORMED
 
 
 def _raise_unread(what: str, unread: dict[str, UnreadRow]) -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from exporter.model import Consumer, ConsumerConfig, Stream, StreamConfig
+from exporter.model import MALFORMED, Consumer, ConsumerConfig, Stream, StreamConfig
 from exporter.sources.decoding.decode import (
     consumer_config,
     consumer_from_wire,
@@ -220,7 +220,7 @@ class LeaderRows:
             if known is None or known.leader_row is None:
                 hosts = tuple(servers | (known.peers | set(known.seen_by) if known else set()))
                 config = self.configs.streams.get(key)
-                found.append(silent_stream(*key, "malformed", config, hosts))
+                found.append(silent_stream(*key, MALFORMED, config, hosts))
         return tuple(found)
 
     def consumers(self) -> tuple[Consumer, ...]:
@@ -232,7 +232,7 @@ class LeaderRows:
             and key not in self._unread_consumers
         )
         unread = (
-            silent_consumer(*key, "malformed", self.configs.consumers.get(key), tuple(hosts))
+            silent_consumer(*key, MALFORMED, self.configs.consumers.get(key), tuple(hosts))
             for key, hosts in self._unread_consumers.items()
             if key not in self._led
         )
