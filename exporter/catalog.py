@@ -196,8 +196,9 @@ CONSUMER_ACK_FLOOR_STALLED_SECONDS = _consumer("consumer_ack_floor_stalled_secon
     origin=DERIVED)
 CONSUMER_ACK_FLOOR_EXHAUSTED = _consumer("consumer_ack_floor_exhausted",
     "1 when messages that reached max_deliver hold the ack floor: an advisory named the message "
-    "above the floor, or the floor is unchanged for longer than all retries take while "
-    "deliveries continue. Else 0; absent without max_deliver. At 1 the gap is not work in progress.",
+    "above the floor, nothing is unacknowledged, or the floor is unchanged for longer than all "
+    "retries take while deliveries continue and no advisories are received that would name it. "
+    "Else 0; absent without max_deliver. At 1 the gap is not work in progress.",
     origin=DERIVED)
 CONSUMER_BLOCKING_STREAM_SEQ = _consumer("consumer_blocking_stream_seq",
     "Stream sequence of the first message that this consumer has not finished. "

@@ -51,6 +51,9 @@ class PollLog:
                       "series served again", logging.ERROR)  # fmt: skip
         self._log_problem("cap", state.rendered.dropped > 0, "series above max_series dropped, raise it or filter names",
                       "series within max_series again", dropped=state.rendered.dropped)  # fmt: skip
+        dropped = state.signals.removed_dropped
+        self._log_problem("removed", dropped > 0, "too many assets removed in an hour, some that come back do not count as recreated",
+                      "all removed assets of the last hour are known again", dropped=dropped)  # fmt: skip
         seconds = state.poll_seconds or 0.0
         self._log_problem("pace", seconds > self.interval, "poll takes longer than the interval, raise it",
                       "polls fit the interval again", seconds=round(seconds, 1),

@@ -17,14 +17,21 @@ class FloorState(Struct, gc=False):
     since: float
     deliveries: int  # delivered.consumer_seq at that time
     given_up: bool = False  # an advisory named the message that holds the floor
+    advisories: bool = False  # the last poll received advisories of the account
 
 
 def next_floor_state(
-    state: FloorState | None, row: Consumer, now: float, given_up: Collection[int] = ()
+    state: FloorState | None,
+    row: Consumer,
+    now: float,
+    given_up: Collection[int] = (),
+    *,
+    advisories: bool = False,
 ) -> FloorState:
     """A floor that goes back (an R1 server was killed) counts as moved.
 
     `given_up`: stream sequences that ran out of max_deliver, as advisories reported.
+    `advisories`: whether they are received now.
     """
     if state is None or _moved(state, row) or holds_nothing(row):
         state = FloorState(
@@ -32,6 +39,7 @@ def next_floor_state(
         )
     if given_up and row.ack_floor_stream_seq + 1 in given_up:
         state.given_up = True  # kept in the state: `given_up` holds only the last ones
+    state.advisories = advisories
     return state
 
 
@@ -76,6 +84,9 @@ def floor_exhausted(state: FloorState, row: Consumer, now: float) -> int | None:
     if row.num_ack_pending == 0:
         # Every delivery was acked or exhausted, and the floor is still behind.
         return 1
+    if state.advisories and row.num_redelivered <= row.num_ack_pending:
+        # No advisory named it: it may wait out the delay of a nak, or its worker extends ack_wait.
+        return 0
     given_up_after = whole_retry_seconds(config)
     went_on = row.delivered_consumer_seq > state.deliveries
     return int(given_up_after is not None and went_on and now - state.since > given_up_after)

@@ -61,7 +61,10 @@ def consumer_signals(state: ConsumerState, observation: Observation) -> Consumer
 def _derive(state: ConsumerState, observation: Observation) -> _Derived:
     row, now = observation.row, observation.now
     given_up = observation.events.exhausted.get(state.key, ())
-    floor = state.floor = ack_floor.next_floor_state(state.floor, row, now, given_up)
+    listening = state.key[0] in observation.events.listening
+    floor = state.floor = ack_floor.next_floor_state(
+        state.floor, row, now, given_up, advisories=listening
+    )
     exhausted = ack_floor.floor_exhausted(floor, row, now)
     deliveries = state.deliveries = delivery_stall.next_delivery_state(state.deliveries, row, now)
     point = _point(state, observation)

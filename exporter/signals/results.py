@@ -54,3 +54,5 @@ class Signals(Struct, frozen=True):
 
     consumers: Mapping[ConsumerKey, ConsumerSignals] = field(default_factory=dict)
     streams: Mapping[StreamKey, StreamSignals] = field(default_factory=dict)
+    # Removed in the last hour, but too many to remember: not recognised if they come back.
+    removed_dropped: int = 0

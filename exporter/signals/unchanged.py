@@ -97,6 +97,7 @@ def _has_new_events(state: ConsumerState, observation: Observation) -> bool:
         key in events.lags
         or events.acks.get(key) != newest.acks
         or events.naks.get(key, 0) != newest.naks
+        or (state.floor is not None and (key[0] in events.listening) is not state.floor.advisories)
     )
 
 

@@ -3,7 +3,7 @@
 import json
 
 from support.nats.servers import NatsServer, connected
-from support.signals.ledger import ACK, MILLISECOND, NAK, Ledger, Workload
+from support.signals.ledger import ACK, MILLISECOND, NAK, SECOND, Ledger, Workload
 from support.signals.observations import ACCOUNT, Watches, watches
 from support.waiting import until
 
@@ -153,3 +153,39 @@ async def test_an_advisory_names_what_holds_the_floor_at_once(nats_server: NatsS
         # Others are given up after it, and it is no longer among the latest.
         await seen.poll(poisoned, events=EventsInput(exhausted={key: frozenset({3})}))
         assert _exhausted(seen, poisoned) == [1, 1]
+
+
+async def test_a_message_that_waits_out_the_delay_of_a_nak_is_unfinished(
+    nats_server: NatsServer,
+) -> None:
+    async with connected(nats_server) as client, watches(nats_server) as seen:
+        work = Workload(client, "ORDERS")
+        await work.create()
+        await work.publish(8)
+        delayed = await work.consumer("delayed", max_deliver=4, ack_wait=10 * SECOND)
+        listening = EventsInput(listening=frozenset({ACCOUNT}))
+        advisories = await client.subscribe("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>")
+        await work.fetch("delayed", 4)
+        await seen.poll(delayed, events=listening)
+        await work.response("delayed", [1], NAK)
+        await work.fetch_all("delayed", 1)
+        assert delayed.sent[1] == 2
+        await work.response("delayed", [1], b'-NAK {"delay": %d}' % (3600 * SECOND))
+        await work.response("delayed", [2, 3, 4], ACK)
+        # Longer than four tries of ten seconds; others are finished meanwhile.
+        for _ in range(4):
+            seen.pass_time(30)
+            await work.response("delayed", await work.fetch_all("delayed", 1), ACK)
+            await seen.poll(delayed, events=listening)
+        assert delayed.sent == {1: 2, **dict.fromkeys(range(2, 9), 1)}
+        assert advisories.pending_msgs == 0
+        for watch in seen.all.values():
+            row, result = watch.row(delayed), watch.of(delayed)
+            assert (row.num_ack_pending, row.num_redelivered, row.ack_floor_stream_seq) == (1, 1, 0)
+            assert (result.floor_exhausted, result.unfinished_seq) == (0, 1), row
+            assert result.lag is not None
+            assert result.lag > 120
+            assert result.floor_stalled is not None
+            assert result.floor_stalled > 110
+        # Ten times ack_wait are over: the floor is stuck, and no exhausted message excuses it.
+        assert {result.verdict for result in seen.result(delayed)} == {Verdict.ACK_FLOOR_STUCK}

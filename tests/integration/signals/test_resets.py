@@ -103,6 +103,47 @@ async def test_a_recreated_stream_starts_from_nothing(nats_server: NatsServer) -
             assert (stream.recreated, stream.regressions, stream.purged) == (1, 0, 0)
 
 
+async def test_what_was_missing_in_a_poll_and_comes_back_is_recreated(
+    nats_server: NatsServer,
+) -> None:
+    async with connected(nats_server) as client, watches(nats_server) as seen:
+        work = Workload(client, "ORDERS")
+        worker = await _busy(work, seen)
+        await api(client, "CONSUMER.DELETE.ORDERS.worker")
+        await seen.poll()
+        await asyncio.sleep(1.0)  # a time of creation may move by so much and mean nothing
+        seen.restart(worker)
+        again = await work.consumer("worker")
+        await work.fetch("worker", 2)
+        await seen.poll(again)
+        assert _counted(seen, again) == [(0, 0, 0, 1)] * 2
+        assert _streams(seen) == [(0, 1)] * 2
+
+        await api(client, "STREAM.DELETE.ORDERS")
+        await seen.poll()
+        await asyncio.sleep(1.0)
+        seen.restart(again)
+        work.stored.clear()
+        await work.create()
+        await work.publish(5)
+        last = await work.consumer("worker")
+        await work.fetch("worker", 2)
+        await work.response("worker", [1], NAK)
+        await seen.poll(last)
+        assert _counted(seen, last) == [(0, 0, 0, 2)] * 2
+        assert _streams(seen) == [(1, 0)] * 2
+        await work.fetch("worker", 2)
+        await seen.poll(last)
+        assert _counted(seen, last) == [(1, 0, 0, 2)] * 2
+        assert _streams(seen) == [(1, 0)] * 2
+
+
+def _streams(seen: Watches) -> list[tuple[int, int]]:
+    found = [watch.signals.streams["APP", "ORDERS"] for watch in seen.all.values()]
+    assert [(one.regressions, one.purged) for one in found] == [(0, 0)] * 2
+    return [(one.recreated, one.consumers_removed) for one in found]
+
+
 async def test_a_restart_counts_nothing_by_itself(nats_server: NatsServer) -> None:
     async with watches(nats_server) as seen:
         client = await connect(nats_server)

@@ -199,6 +199,31 @@ async def test_the_cap_is_logged_when_it_is_reached(log: Callable[[], list[str]]
     )
 
 
+async def test_too_many_removed_assets_are_logged_once(
+    log: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("exporter.signals.engine.KEEP_REMOVED", 2)
+    group = tuple(
+        Consumer("APP", "ORDERS", f"c{number}", True, "", "n1", None) for number in range(5)
+    )
+    hour = 3601.0
+    poller, _ = poller_of(
+        snapshot(consumers=group),
+        snapshot(NOW + 15),
+        snapshot(NOW + 30),
+        snapshot(NOW + 15 + hour),
+    )
+    await polled(poller)
+    log()
+    await polled(poller, 2, NOW + 30)
+    assert log() == [
+        "WARNING too many assets removed in an hour, some that come back do not count as "
+        "recreated dropped=3"
+    ]
+    await polled(poller, 1, NOW + 15 + hour)
+    assert log() == ["INFO all removed assets of the last hour are known again"]
+
+
 async def test_polls_longer_than_the_interval_are_logged_once(log: Callable[[], list[str]]) -> None:
     poller, source = poller_of(snapshot(), interval=0.005)
 

@@ -142,6 +142,41 @@ EXHAUSTED: list[tuple[str, Consumer, float, FloorState, int | None]] = [
         FloorState(4, 4, NOW, 9, given_up=True),
         1,
     ),
+    (
+        "advisories are received and none came: it waits out the delay of a nak",
+        row(20, 4, 5, num_redelivered=5),
+        NOW + 31,
+        FloorState(4, 4, NOW, 9, advisories=True),
+        0,
+    ),
+    (
+        "one delivery only, advisories are received and none came: its worker keeps it alive",
+        row(20, 4, 5, config=ONE_TRY),
+        NOW + 11,
+        FloorState(4, 4, NOW, 9, advisories=True),
+        0,
+    ),
+    (
+        "more redelivered messages than unacked ones: given up before advisories were received",
+        row(20, 4, 5, num_redelivered=6),
+        NOW + 31,
+        FloorState(4, 4, NOW, 9, advisories=True),
+        1,
+    ),
+    (
+        "nothing is unacked: given up before advisories were received",
+        row(9, 8, 0, num_redelivered=1),
+        NOW,
+        FloorState(8, 8, NOW, 9, advisories=True),
+        1,
+    ),
+    (
+        "advisories are received, and one named the message at the floor",
+        row(20, 4, 5),
+        NOW,
+        FloorState(4, 4, NOW, 9, given_up=True, advisories=True),
+        1,
+    ),
 ]
 
 
@@ -162,6 +197,14 @@ def test_an_advisory_is_remembered_while_the_floor_is_unchanged() -> None:
     assert floor_exhausted(state, row(9, 4, 5), NOW + 15) == 1
     state = next_floor_state(state, row(9, 5, 4), NOW + 30, {7})
     assert floor_exhausted(state, row(9, 5, 4), NOW + 30) == 0
+
+
+def test_whether_advisories_are_received_is_as_of_the_last_poll() -> None:
+    seen = row(20, 4, 5, num_redelivered=1)
+    state = next_floor_state(None, row(9, 4, 5, num_redelivered=1), NOW)
+    for later, advisories, expected in ((31, False, 1), (46, True, 0), (61, False, 1)):
+        state = next_floor_state(state, seen, NOW + later, advisories=advisories)
+        assert floor_exhausted(state, seen, NOW + later) == expected
 
 
 def test_an_advisory_about_another_message_shows_nothing_about_the_floor() -> None:
