@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from msgspec import Struct
 
 from exporter.model import MALFORMED, Consumer
@@ -114,6 +116,11 @@ def _point(state: ConsumerState, observation: Observation) -> Point:
 def _evidence(state: ConsumerState, row: Consumer, derived: _Derived) -> Evidence:
     config = row.config
     push = config is not None and config.kind == "push"
+    deadline, without_pull, deliveries = delivery_stall.NO_WORKER_SECONDS, inf, state.deliveries
+    # No deadline is shorter. A push consumer that is not bound needs no learned one.
+    if derived.stalled > deadline and not push and deliveries is not None:
+        deadline = delivery_stall.no_worker_deadline(deliveries)
+        without_pull = delivery_stall.without_pull_seconds(deliveries, derived.point.at)
     # Positional here and below: keyword arguments take twice as long, for every consumer.
     return Evidence(
         row.paused,
@@ -128,6 +135,8 @@ def _evidence(state: ConsumerState, row: Consumer, derived: _Derived) -> Evidenc
         bool(derived.floor_exhausted),
         state.window.points,
         derived.point,
+        deadline,
+        without_pull,
     )
 
 

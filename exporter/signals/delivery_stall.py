@@ -1,4 +1,4 @@
-"""Time since the last delivery while messages are pending."""
+"""Time since the last delivery while messages are pending, and how long such times usually are."""
 
 from __future__ import annotations
 
@@ -6,23 +6,66 @@ from msgspec import Struct
 
 from exporter.model import Consumer
 
+# Below this many ended stalls, the time between two pulls is not known well.
+_KNOWN_STALLS = 2
+_KEPT_STALLS = 4
+# A longer stall is an outage, not the time between two pulls.
+_MAX_STALL_SECONDS = 300.0
+# Between two fetches a healthy client has no pull request, but not for this long.
+NO_WORKER_SECONDS = 10.0
+_UNKNOWN_SECONDS = 60.0
+_SEVERAL = 3
+
 
 class DeliveryState(Struct, gc=False):
     deliveries: int
     position: int
     since: float  # last poll with a delivery, or without pending messages
     new_since: float  # the same for first deliveries only
+    pulled: float  # last poll with a waiting pull request, or without pending messages
+    stalls: tuple[float, ...] = ()  # seconds of the last stalls that a delivery ended
 
 
 def next_delivery_state(state: DeliveryState | None, row: Consumer, now: float) -> DeliveryState:
     delivered, position = row.delivered_consumer_seq, row.delivered_stream_seq
+    stalls: tuple[float, ...] = ()
+    if state is not None:
+        if state.deliveries != delivered:
+            _note_stall(state, now)
+        stalls = state.stalls
     if state is None or row.paused or row.num_pending == 0:
-        return DeliveryState(delivered, position, now, now)
+        return DeliveryState(delivered, position, now, now, now, stalls)
     if state.deliveries != delivered:
         state.deliveries, state.since = delivered, now
     if state.position != position:
         state.position, state.new_since = position, now
+    if row.num_waiting > 0:
+        state.pulled = now
     return state
+
+
+def _note_stall(state: DeliveryState, now: float) -> None:
+    """Keeps how long messages waited for the delivery of this poll."""
+    stall = now - max(state.since, state.pulled)
+    if 0.0 < stall <= _MAX_STALL_SECONDS:
+        state.stalls = (*state.stalls, stall)[-_KEPT_STALLS:]
+
+
+def no_worker_deadline(state: DeliveryState) -> float:
+    """Seconds without a delivery after which no worker pulls: several times the usual ones.
+
+    The longest of the last stalls does not count: it may have been an outage.
+    """
+    stalls = state.stalls
+    if len(stalls) < _KNOWN_STALLS:
+        plain = _UNKNOWN_SECONDS if state.deliveries > 0 else NO_WORKER_SECONDS
+        return max(plain, _SEVERAL * max(stalls, default=0.0))
+    return max(NO_WORKER_SECONDS, _SEVERAL * sorted(stalls)[-2])
+
+
+def without_pull_seconds(state: DeliveryState, now: float) -> float:
+    """Time since a pull request waited, or since no message was pending."""
+    return max(0.0, now - state.pulled)
 
 
 def stalled_seconds(state: DeliveryState, row: Consumer, now: float) -> float:

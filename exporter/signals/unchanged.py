@@ -110,7 +110,9 @@ def _with_new_ages(state: ConsumerState, observation: Observation) -> ConsumerSi
     state.row = row
     # Without pending messages, the stall starts now.
     if row.num_pending == 0 or row.paused:
-        deliveries.since = deliveries.new_since = now
+        deliveries.since = deliveries.new_since = deliveries.pulled = now
+    elif row.num_waiting > 0:
+        deliveries.pulled = now
     if row.num_ack_pending == 0:
         if ack_floor.holds_nothing(row):
             floor.since = now

@@ -8,9 +8,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from enum import IntEnum
+from math import inf
 
 from msgspec import Struct
 
+from exporter.signals.delivery_stall import NO_WORKER_SECONDS
 from exporter.signals.window import WINDOW_SECONDS, Point
 
 LOOP_RATIO = 0.5
@@ -21,8 +23,6 @@ _LOOP_SECONDS = 60.0
 # A trend needs most of the window: a backlog can rise by chance between two polls.
 _TREND_SECONDS = 0.8 * WINDOW_SECONDS
 _TREND_POINTS = 5
-# Between two fetches a healthy client has no pull request, but not for this long.
-_NO_WORKER_SECONDS = 10.0
 
 
 class Verdict(IntEnum):
@@ -74,6 +74,8 @@ class Evidence(Struct, frozen=True, gc=False):
     floor_exhausted: bool
     past: Sequence[Point]  # oldest first
     now: Point
+    no_worker_seconds: float = NO_WORKER_SECONDS  # several times the usual time between pulls
+    without_pull_seconds: float = inf  # without a waiting pull request
 
 
 def verdict(evidence: Evidence) -> Verdict:
@@ -145,13 +147,17 @@ def has_no_worker(evidence: Evidence) -> bool:
     """
     if evidence.num_pending == 0 or evidence.reachable:
         return False
-    return evidence.stalled_seconds > _no_worker_deadline(evidence)
+    return _without_worker_seconds(evidence) > _no_worker_deadline(evidence)
+
+
+def _without_worker_seconds(evidence: Evidence) -> float:
+    return min(evidence.stalled_seconds, evidence.without_pull_seconds)
 
 
 def _no_worker_deadline(evidence: Evidence) -> float:
     if evidence.num_ack_pending > 0:
-        return max(_NO_WORKER_SECONDS, evidence.ack_wait_seconds or 0.0)
-    return _NO_WORKER_SECONDS
+        return max(evidence.no_worker_seconds, evidence.ack_wait_seconds or 0.0)
+    return evidence.no_worker_seconds
 
 
 def is_falling_behind(evidence: Evidence) -> bool:
@@ -180,7 +186,7 @@ def seconds_to_deadlines(evidence: Evidence) -> list[float]:
         if _is_at_ack_limit(evidence):
             left.append(_full_deadline(wait) - evidence.no_new_seconds)
         if not evidence.reachable:
-            left.append(_no_worker_deadline(evidence) - evidence.stalled_seconds)
+            left.append(_no_worker_deadline(evidence) - _without_worker_seconds(evidence))
     if evidence.num_ack_pending > 0 and wait is not None:
         left.append(STUCK_ACK_WAITS * wait - evidence.floor_stalled_seconds)
     passed = evidence.now.at - evidence.past[0].at

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from support.exporter.models import NOW, consumer
 
 from exporter.model import Consumer
-from exporter.signals.delivery_stall import DeliveryState, next_delivery_state, stalled_seconds
+from exporter.signals.delivery_stall import (
+    DeliveryState,
+    next_delivery_state,
+    no_worker_deadline,
+    stalled_seconds,
+    without_pull_seconds,
+)
 
 
 def row(deliveries: int, seq: int, pending: int, **changes: Any) -> Consumer:
@@ -51,3 +58,55 @@ def test_caught_up_or_paused_is_no_stall() -> None:
 def test_repeats_are_deliveries_but_nothing_new() -> None:
     state = followed((row(5, 5, 9), NOW), (row(9, 5, 9), NOW + 60))
     assert (state.since, state.new_since) == (NOW + 60, NOW)
+
+
+def stalls(*seconds: float, deliveries: int = 9) -> DeliveryState:
+    return DeliveryState(deliveries, 9, NOW, NOW, NOW, seconds)
+
+
+@pytest.mark.parametrize(
+    ("state", "seconds"),
+    [
+        (stalls(deliveries=0), 10.0),  # never pulled
+        (stalls(), 60.0),  # pulled before, at unknown intervals
+        (stalls(15.0), 60.0),
+        (stalls(100.0), 300.0),
+        (stalls(1.0, 2.0), 10.0),
+        (stalls(15.0, 30.0, 30.0, 15.0), 90.0),
+        (stalls(15.0, 15.0, 290.0, 15.0), 45.0),  # a single outage
+        (stalls(300.0, 300.0, 300.0, 300.0), 900.0),  # never more
+    ],
+)
+def test_no_worker_pulls_after_several_usual_stalls(state: DeliveryState, seconds: float) -> None:
+    assert no_worker_deadline(state) == seconds
+
+
+def test_stalls_that_a_delivery_ends_are_kept() -> None:
+    state = followed(
+        (row(5, 5, 9), NOW),
+        (row(5, 5, 12), NOW + 15),
+        (row(8, 8, 9), NOW + 30),
+        (row(8, 8, 0), NOW + 45),  # purged: no delivery
+        (row(8, 8, 4), NOW + 60),
+        (row(12, 12, 0), NOW + 75),  # all of them at once
+        (row(12, 12, 3), NOW + 600),
+        (row(12, 12, 6, paused=True), NOW + 615),
+        (row(13, 13, 6), NOW + 635),
+        (row(13, 13, 9), NOW + 650),
+        (row(14, 14, 9), NOW + 936),  # an outage
+    )
+    assert state.stalls == (30.0, 30.0, 20.0)
+    for number in range(1, 5):
+        state = next_delivery_state(state, row(14 + number, 14 + number, 9), NOW + 936 + number)
+    assert state.stalls == (1.0, 1.0, 1.0, 1.0)
+
+
+def test_a_pull_request_that_waits_shows_a_worker() -> None:
+    state = followed(
+        (row(5, 5, 9), NOW),
+        (row(5, 5, 9, num_waiting=1), NOW + 15),
+        (row(5, 5, 9), NOW + 30),
+    )
+    assert (stalled_seconds(state, row(5, 5, 9), NOW + 30), state.since) == (30.0, NOW)
+    assert without_pull_seconds(state, NOW + 30) == 15.0
+    assert next_delivery_state(state, row(6, 6, 9), NOW + 40).stalls == (25.0,)

@@ -219,6 +219,24 @@ TABLE: list[tuple[str, Evidence, set[str], Verdict]] = [
         Verdict.OK,
     ),
     (
+        "between two pulls that are usually half a minute apart",
+        evidence(num_pending=5, reachable=False, stalled_seconds=89.0, no_worker_seconds=90.0),
+        set(),
+        Verdict.OK,
+    ),
+    (
+        "several times the usual time between two pulls is over",
+        evidence(num_pending=5, reachable=False, stalled_seconds=91.0, no_worker_seconds=90.0),
+        {"deserted"},
+        Verdict.NO_WORKER_PULLS,
+    ),
+    (
+        "nothing was delivered for long, but a pull request waited a moment ago",
+        evidence(num_pending=5, reachable=False, stalled_seconds=900.0, without_pull_seconds=9.0),
+        set(),
+        Verdict.OK,
+    ),
+    (
         "a batch was taken and is being worked on: no client needs to pull more",
         evidence(num_pending=5, num_ack_pending=20, reachable=False, stalled_seconds=29.0),
         set(),
