@@ -10,24 +10,10 @@ from enum import StrEnum
 from msgspec import Struct
 
 from exporter.audit.context import AuditContext
+from exporter.audit.severity import Severity
 
 _CODE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _VERSION = re.compile(r"2\.\d+(\.\d+)?")
-
-
-class Severity(StrEnum):
-    """How much a finding matters. Reports are in the order of `SEVERITIES`."""
-
-    INFO = "info"
-    WARN = "warn"
-    CRIT = "crit"
-
-    @property
-    def rank(self) -> int:
-        return SEVERITIES.index(self)
-
-
-SEVERITIES = (Severity.CRIT, Severity.WARN, Severity.INFO)  # the worst first
 
 
 class Subject(StrEnum):

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from exporter.audit.check import Severity
 from exporter.audit.report import Report, ReportedFinding
+from exporter.audit.severity import Severity
 from streamgauge.serving.logs import StateLog, event
 
 logger = logging.getLogger(__name__)

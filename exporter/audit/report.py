@@ -10,7 +10,8 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from exporter.audit.check import SEVERITIES, Check, Finding, Severity, Subject
+from exporter.audit.check import Check, Finding, Subject
+from exporter.audit.severity import SEVERITIES, Severity
 from exporter.subscription_counts import ConsumerKey, StreamKey
 
 

@@ -8,7 +8,7 @@ from exporter import catalog
 from exporter.exposition.text_format import Column, extend_head
 from exporter.model import Consumer
 from exporter.samples.info_metrics import InfoCache
-from exporter.samples.rows import up_value
+from exporter.samples.rows import down_value
 from exporter.samples.server_times import on_exporter_clock
 
 Key = tuple[str, str, str]
@@ -25,7 +25,7 @@ def consumer_columns(
     ever_paused: Collection[Key],
     infos: InfoCache[Consumer],
 ) -> Iterator[Column]:
-    yield Column(catalog.CONSUMER_UP, heads, (up_value(row) for row in rows))
+    yield Column(catalog.CONSUMER_UP, heads, (1 if row.up else down_value(row) for row in rows))
     yield infos.column(rows, heads)
     if not all(row.up for row in rows):
         # Without a response from the leader nothing else is known.

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from exporter import catalog
-from exporter.audit.check import Severity
 from exporter.audit.report import Report
+from exporter.audit.severity import Severity
 from exporter.exposition.text_format import Column, head_ending
 from exporter.samples.rows import JoinedHeads
 from exporter.subscription_counts import ConsumerKey, StreamKey

@@ -99,6 +99,6 @@ def yes_no(value: bool) -> str:
     return "true" if value else "false"
 
 
-def up_value(row: Stream | Consumer) -> int | None:
-    """None for a row that could not be decoded: it is not known to be down."""
-    return None if row.reason == MALFORMED else int(row.up)
+def down_value(row: Stream | Consumer) -> int | None:
+    """Of a row that is not up. None where it could not be decoded: it is not known to be down."""
+    return None if row.reason == MALFORMED else 0

@@ -9,7 +9,7 @@ from exporter import catalog
 from exporter.exposition.text_format import Column, extend_head, head_ending
 from exporter.model import Stream, StreamConfig, StreamOrigin
 from exporter.samples.info_metrics import InfoCache
-from exporter.samples.rows import up_value
+from exporter.samples.rows import down_value
 from exporter.samples.server_times import on_exporter_clock
 
 Key = tuple[str, str]
@@ -33,7 +33,7 @@ def stream_columns(
     infos: InfoCache[Stream],
 ) -> Iterator[Column]:
     """`listed`: the streams whose consumers are known in this poll."""
-    yield Column(catalog.STREAM_UP, heads, (up_value(row) for row in streams))
+    yield Column(catalog.STREAM_UP, heads, (1 if row.up else down_value(row) for row in streams))
     yield infos.column(streams, heads)
     up_rows = [(row, head) for row, head in zip(streams, heads, strict=True) if row.up]
     yield from _state(up_rows)

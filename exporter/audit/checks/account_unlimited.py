@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.check import Check, Finding, Severity, Subject, Unknown
+from exporter.audit.check import Check, Finding, Subject, Unknown
 from exporter.audit.context import AuditContext
 from exporter.audit.findings import account_finding
+from exporter.audit.severity import Severity
 from exporter.model import AccountUsage
 
 

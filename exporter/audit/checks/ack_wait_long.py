@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.check import Check, Finding, Subject
 from exporter.audit.context import AuditContext
 from exporter.audit.facts.ack_times import p99_ack_time
 from exporter.audit.findings import consumer_finding
+from exporter.audit.severity import Severity
 from exporter.audit.units import MINUTE, duration
 
 LONG_SECONDS = 30 * MINUTE

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.check import Check, Finding, Need, Severity, Subject
+from exporter.audit.check import Check, Finding, Need, Subject
 from exporter.audit.context import AuditContext
 from exporter.audit.findings import server_finding
+from exporter.audit.severity import Severity
 
 MANY = 1_000
 

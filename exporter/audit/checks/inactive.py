@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.check import Check, Finding, Subject
 from exporter.audit.context import AuditContext
 from exporter.audit.facts.idle_time import stream_idle_seconds
 from exporter.audit.findings import stream_finding
+from exporter.audit.severity import Severity
 from exporter.audit.units import DAY, duration
 
 LONG_SECONDS = 30 * DAY

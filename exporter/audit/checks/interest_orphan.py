@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.check import Check, Finding, Need, Severity, Subject
+from exporter.audit.check import Check, Finding, Need, Subject
 from exporter.audit.context import AuditContext, stream_key
 from exporter.audit.facts.stream_origins import origin_keys
 from exporter.audit.findings import stream_finding
+from exporter.audit.severity import Severity
 from exporter.audit.units import amount
 
 

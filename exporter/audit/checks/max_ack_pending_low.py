@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.check import Check, Finding, Subject
 from exporter.audit.context import AuditContext, consumer_key
 from exporter.audit.findings import consumer_finding
+from exporter.audit.severity import Severity
 
 FULL = 0.8
 # A smaller limit is usually set to keep messages in order.

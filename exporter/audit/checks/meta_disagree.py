@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.check import Check, Finding, Need, Severity, Subject
+from exporter.audit.check import Check, Finding, Need, Subject
 from exporter.audit.context import AuditContext
+from exporter.audit.severity import Severity
 from exporter.audit.units import listed
 
 

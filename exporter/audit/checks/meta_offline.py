@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.check import Check, Finding, Need, Severity, Subject
+from exporter.audit.check import Check, Finding, Need, Subject
 from exporter.audit.context import AuditContext
 from exporter.audit.facts.offline_peers import offline_servers
+from exporter.audit.severity import Severity
 from exporter.audit.units import listed
 
 

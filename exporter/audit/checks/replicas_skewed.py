@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.check import Check, Finding, Subject
 from exporter.audit.context import AuditContext
 from exporter.audit.facts.server_balance import overloaded
 from exporter.audit.findings import server_finding
+from exporter.audit.severity import Severity
 
 TIMES = 1.5
 LEAST = 10

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.check import Check, Finding, Need, Severity, Subject, Unknown
+from exporter.audit.check import Check, Finding, Need, Subject, Unknown
 from exporter.audit.context import AuditContext
 from exporter.audit.findings import server_finding, unknown_settings
+from exporter.audit.severity import Severity
 from exporter.audit.units import DAY, duration
 
 SOON_SECONDS = 30 * DAY

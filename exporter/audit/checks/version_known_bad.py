@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.check import Check, Finding, Subject
 from exporter.audit.context import AuditContext
 from exporter.audit.facts.server_versions import version_numbers
 from exporter.audit.findings import server_finding
+from exporter.audit.severity import Severity
 
 BUGS: dict[tuple[int, ...], str] = {
     (2, 11, 8): "wrong last sequence under load, nats-server issue 7281"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.check import Check, Finding, Subject
 from exporter.audit.context import AuditContext
 from exporter.audit.facts.subject_overlap import overlap
 from exporter.audit.findings import stream_finding
+from exporter.audit.severity import Severity
 from exporter.audit.units import listed, plural
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exporter.audit.check import Severity
 from exporter.audit.command.parser import NEVER, OutputFormat, parser
+from exporter.audit.severity import Severity
 from exporter.settings.audit import check_codes
 from exporter.settings.flags import parse
 from exporter.settings.options import Options, options_of

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import replace
 from enum import StrEnum
 
+from exporter.audit.severity import Severity
 from exporter.settings.flags import (
     SERVING_FLAGS,
     SYSTEM_FLAGS,
@@ -15,8 +16,7 @@ from exporter.settings.flags import (
 )
 
 NEVER = "never"
-SEVERITIES = ("info", "warn", "crit")
-_SEVERITIES = "|".join(SEVERITIES)
+_SEVERITIES = "|".join(Severity)
 _DESCRIPTION = (
     "Checks the configuration and state of a NATS system once. Prints risks with evidence, "
     "reason and remedy. Read-only. Exit code 0: no finding of severity --fail-on or above; 1: at "

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from typing import Any, Final
 
-from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.check import Check, Finding, Subject
 from exporter.audit.context import AuditContext
 from exporter.audit.findings import consumer_finding, stream_finding
+from exporter.audit.severity import Severity
 from exporter.audit.units import listed
 from exporter.model import ConsumerConfig, StreamConfig, Thresholds
 

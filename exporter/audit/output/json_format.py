@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from exporter.audit.check import SEVERITIES, Severity
 from exporter.audit.output.printed_commands import printed_commands
 from exporter.audit.output.system_audit import AuditedSystem
 from exporter.audit.report import FailedSystem, NotEvaluated, ReportedFinding
+from exporter.audit.severity import SEVERITIES, Severity
 
 FORMAT = 1
 

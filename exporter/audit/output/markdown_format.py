@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from exporter.audit.check import Check, Severity
+from exporter.audit.check import Check
 from exporter.audit.output.printed_commands import printed_commands
 from exporter.audit.output.system_audit import AuditedSystem
 from exporter.audit.report import FailedSystem, ReportedFinding
+from exporter.audit.severity import Severity
 from streamgauge.serving.log_escape import one_line
 
 

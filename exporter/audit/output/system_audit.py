@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from exporter.audit.check import Check, Severity
+from exporter.audit.check import Check
 from exporter.audit.report import NotEvaluated, Report, ReportedFinding
+from exporter.audit.severity import Severity
 
 
 @dataclass(frozen=True)

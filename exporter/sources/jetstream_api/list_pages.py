@@ -92,9 +92,10 @@ async def read_pages(
 
     Each page begins with the last row of the one before, which shows whether rows moved meanwhile.
     A list that is short, or that changed between its pages, is read once more, with pages that
-    overlap more, and the rows of both readings are added up. A list that changes all the time is complete if it has as many rows as the
-    smallest total of the second reading; rows created meanwhile follow at the next poll. A total
-    below the number of rows is no difference, because it may be that of one page.
+    overlap more, and the rows of both readings are added up. A list that changes all the time is
+    complete if it has as many rows as the smallest total of the second reading; rows created
+    meanwhile follow at the next poll. A total below the number of rows is no difference, because it
+    may be that of one page.
     """
     first, second = _Reading(_OVERLAP), _Reading(_OVERLAP_AFTER_CHANGE)
     try:

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator
 
 from support.exporter.models import NOW, consumer, consumer_config, snapshot, stream, stream_config
 
-from exporter.audit.check import Check, Finding, Need, Severity, Subject, Unknown
+from exporter.audit.check import Check, Finding, Need, Subject, Unknown
 from exporter.audit.context import AuditContext
 from exporter.audit.evaluation import evaluate
 from exporter.audit.report import Report
+from exporter.audit.severity import Severity
 from exporter.model import Consumer, OwnerNotes, Server, Stream
 
 WORKER = Finding(evidence="3 of 5", account="APP", stream="ORDERS", consumer="worker")

@@ -15,9 +15,10 @@ from support.audit.reports import (
 )
 from support.exporter.models import NOW, at, consumer, server, stream
 
-from exporter.audit.check import Finding, Need, Severity, Unknown
+from exporter.audit.check import Finding, Need, Unknown
 from exporter.audit.context import AuditContext, AuditSettings, MessageSample
 from exporter.audit.report import MutedBy, in_order
+from exporter.audit.severity import Severity
 from exporter.signals.publishes.engine import PublishSignals, StreamPublishes
 
 

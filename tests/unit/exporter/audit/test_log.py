@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from support.audit.reports import ORDERS, WORKER, audit_context, check, evaluated, muted_consumer
 
-from exporter.audit.check import Finding, Severity
+from exporter.audit.check import Finding
 from exporter.audit.log import MAX_COMPARED, MAX_LINES, AuditLog
 from exporter.audit.report import Report
+from exporter.audit.severity import Severity
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.audit.reports import ORDERS, WORKER, audit_context, check, evaluated, muted_consumer
 
-from exporter.audit.check import Check, Finding, Need, Severity, Unknown
+from exporter.audit.check import Check, Finding, Need, Unknown
 from exporter.audit.context import AuditContext
 from exporter.audit.output.json_format import as_json
 from exporter.audit.output.junit_format import junit
@@ -17,6 +17,7 @@ from exporter.audit.output.markdown_format import markdown
 from exporter.audit.output.system_audit import AuditedSystem, fails
 from exporter.audit.output.table_format import MAX_PER_CHECK, WIDTH, table
 from exporter.audit.report import FailedSystem, UnknownIgnore
+from exporter.audit.severity import Severity
 
 COMMAND = "nats consumer edit STREAM CONSUMER --max-deliver 20 --backoff linear --backoff-steps 5"
 LONG = "A sentence that goes on for so long that no terminal of eighty columns could hold it."

@@ -10,10 +10,11 @@ from support.exporter.rendered_series import FULL
 
 from exporter import catalog
 from exporter.audit import periodic_audit
-from exporter.audit.check import Check, Finding, Severity, Subject
+from exporter.audit.check import Check, Finding, Subject
 from exporter.audit.context import AuditContext
 from exporter.audit.periodic_audit import CARRIED_SECONDS, MIN_COMPARISON_SECONDS, AuditState
 from exporter.audit.report import Report
+from exporter.audit.severity import Severity
 from exporter.model import Replica, Snapshot
 from exporter.polling.pipeline import Pipeline, PollExtras
 from exporter.polling.state import SystemState

@@ -7,8 +7,9 @@ import pytest
 from support.audit.reports import ORDERS, WORKER, audit_context, check, evaluated, muted_consumer
 from support.exporter.status_views import HEALTHY, HOSTILE, page_of
 
-from exporter.audit.check import Finding, Need, Severity
+from exporter.audit.check import Finding, Need
 from exporter.audit.report import Report
+from exporter.audit.severity import Severity
 from exporter.pages.status.audit_view import MAX_PER_CHECK, audit_view
 from exporter.pages.status.view import AuditView, Level, troubles
 

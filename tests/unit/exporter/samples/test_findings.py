@@ -6,8 +6,9 @@ from support.exporter.models import consumer, snapshot, stream
 from support.exporter.rendered_series import FULL, samples_of, text_of
 
 from exporter import catalog
-from exporter.audit.check import Finding, Severity
+from exporter.audit.check import Finding
 from exporter.audit.report import Report
+from exporter.audit.severity import Severity
 from exporter.metric import Level
 from exporter.model import Snapshot
 from exporter.samples.render import Limits, Renderer

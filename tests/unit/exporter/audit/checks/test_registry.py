@@ -10,10 +10,11 @@ import pytest
 from support.audit.rules import over_checks
 from support.nats.cli_commands import nats_cli, programs_called
 
-from exporter.audit.check import SEVERITIES, Check, CheckError, Finding, Severity, Subject
+from exporter.audit.check import Check, CheckError, Finding, Subject
 from exporter.audit.context import AuditContext
 from exporter.audit.output.printed_commands import commands_for
 from exporter.audit.registry import all_checks, codes, load_checks, near_code, selected_checks
+from exporter.audit.severity import SEVERITIES, Severity
 
 MAX_TITLE = 70
 
