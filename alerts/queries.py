@@ -108,9 +108,9 @@ def increase(
     return _one(samples(metric, "increase", window, match=match), by)
 
 
-def whole_increase(metric: Metric, window: Duration) -> Expression:
-    """Growth in whole events: `increase` extrapolates three events to a little more."""
-    return functions.rounded(increase(metric, window))
+def whole_event_count(counter: Metric, window: Duration) -> Expression:
+    """In whole events: `increase` extrapolates three events to a little more."""
+    return functions.rounded(event_count(counter, window))
 
 
 def rate(metric: Metric, window: Duration) -> Expression:
@@ -121,18 +121,28 @@ def quantile(share: float, histogram: Metric, window: Duration) -> Expression:
     return functions.histogram_quantile(share, _one(samples(histogram, "rate", window)))
 
 
-def new_events(counter: Metric, window: Duration) -> Expression:
-    """Growth of a counter whose series begins with its first event, which `increase` misses.
+def new_events(counter: Metric) -> Expression:
+    """How many events there were recently, where the last one is recent.
+
+    The time of an event shows it even if it happened in an outage. The counter's series begins with
+    its first event, which `increase` misses: then the whole count is new."""
+    recent = age(catalog.EVENT_TIMES[counter]) < thresholds.RECENT_EVENT
+    counted = event_count(counter, thresholds.RECENT_EVENT) > 0
+    return counted.or_(_present(counter, LOOKBACK)).where(recent)
+
+
+def event_count(counter: Metric, window: Duration) -> Expression:
+    """Growth of a counter whose series begins with its first event.
 
     A new series counts in full if its system was observed before: otherwise Prometheus is new."""
-    first = _presence(counter, LOOKBACK).unless(
-        _presence(counter, _LOOKBACK_IN_THE_PAST, offset=window)
+    began = _present(counter, LOOKBACK).unless(
+        _present(counter, _LOOKBACK_IN_THE_PAST, offset=window)
     )
     observed = earlier(catalog.SNAPSHOT_AGE_SECONDS, window)
-    return (increase(counter, window) > 0).or_(first.where(observed) > 0)
+    return began.where(observed).or_(increase(counter, window))
 
 
-def _presence(counter: Metric, window: Duration, offset: Duration | None = None) -> Expression:
+def _present(counter: Metric, window: Duration, offset: Duration | None = None) -> Expression:
     selector = _selector(counter, {})
     return _one(OverTime("last_over_time", selector, window, offset, presence=True))
 

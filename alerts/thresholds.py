@@ -29,6 +29,12 @@ YOUNG_ASSET = Threshold(
     ("StreamNoLeader", "ConsumerNoLeader", "ConsumerMessagesLost", "StreamDataLost",
      "OwnerLimitExceeded"))
 
+RECENT_EVENT = Threshold(
+    "recent_event", 15 * MINUTE, Unit.DURATION,
+    "an event younger than this raises its alert",
+    ("ConsumerMessagesLost", "ConsumerMessagesAbandoned", "ConsumerRecreated", "ConsumerRemoved",
+     "StreamDataLost", "StreamRecreated", "StreamRestored"))
+
 # --- consumers ------------------------------------------------------------------------------------
 
 CONSUMER_STALLED = Threshold(

@@ -52,6 +52,12 @@ VERDICTS = (
     "no leader",
 )
 
+# The values of the label `condition`, the gravest first.
+STREAM_CONDITIONS = (
+    "no_leader", "full", "diverged", "replica_offline", "mirror_stale", "replica_lagging", "filling",
+)  # fmt: skip
+SERVER_CONDITIONS = ("down", "unhealthy", "storage_high", "clock_off")
+
 
 def _kind_of(name: str) -> Kind:
     if name.endswith("_total"):
@@ -99,6 +105,22 @@ _account = partial(_define, subject=Subject.ACCOUNT, labels=(*ACCOUNT, "tier"))
 _exporter = partial(_define, subject=Subject.EXPORTER, labels=SYSTEM, origin=Origin.SELF)
 _archive = partial(_define, subject=Subject.ARCHIVE, labels=(), origin=Origin.ARCHIVE)
 _rollup = partial(_define, subject=Subject.ROLLUP, labels=(), origin=Origin.ROLLUP)
+
+
+def _last_event_of(counter: Metric, *, purpose: str = "") -> Metric:
+    """The time of the last event of a counter; both series appear with the first event."""
+    counted = counter.name.removeprefix(PREFIX)
+    return _define(
+        counted.removesuffix("_total") + "_last_event_timestamp_seconds",
+        f"Time when the last event of {counted} was seen, on the exporter's clock. Both series "
+        "appear with the first event and stay while the system does not respond.",
+        subject=counter.subject,
+        labels=counter.labels,
+        origin=counter.origin,
+        level=counter.level,
+        purpose=purpose,
+    )
+
 
 # An entry is a name, its help text and one line of facts; the formatter would spread the facts.
 # fmt: off
@@ -164,7 +186,7 @@ CONSUMER_DELIVERIES = _consumer("consumer_deliveries_total",
 CONSUMER_DELIVERED_STREAM_SEQ = _consumer("consumer_delivered_stream_seq",
     "Highest stream sequence delivered. A redelivery does not lower it, a purge can raise "
     "it. On a filtered consumer its distance to the last sequence is not the backlog.",
-    source="consumer info: delivered.stream_seq")
+    level=FULL, source="consumer info: delivered.stream_seq")
 CONSUMER_ACK_FLOOR_STREAM_SEQ = _consumer("consumer_ack_floor_stream_seq",
     "Stream sequence up to which everything is acknowledged, as the server reports it. "
     "A message that reached max_deliver holds it.",
@@ -221,6 +243,12 @@ CONSUMER_VERDICT = _consumer("consumer_verdict",
     "6 redelivery loop, 7 ack floor stuck, 4 no worker pulls or not bound, 3 falling behind, "
     "1 idle, 0 ok. Absent before two polls. The numbers are identifiers, not a scale.",
     origin=DERIVED)
+CONSUMER_CONDITION_START_TIMESTAMP_SECONDS = _consumer(
+    "consumer_condition_start_timestamp_seconds",
+    "Time since when a condition of the consumer holds, on the exporter's clock. Present only "
+    "while it holds. Conditions are judged one by one: several may hold at once.",
+    labels=(*CONSUMER, "condition"), origin=DERIVED,
+    purpose="For rules: time() minus this is how long the consumer is unwell.")
 CONSUMER_STALLED_SECONDS = _consumer("consumer_stalled_seconds",
     "Time with messages pending and without any delivery. 0 when paused or caught up. "
     "It counts from the first poll of the consumer.",
@@ -250,6 +278,7 @@ CONSUMER_EXHAUSTED = _consumer("consumer_exhausted_total",
     "Messages given up after max_deliver deliveries, from advisories. The series appears with "
     "the first event. For a pull consumer the server sends the advisory at the next pull.",
     origin=EVENT)
+CONSUMER_EXHAUSTED_LAST_EVENT_TIMESTAMP_SECONDS = _last_event_of(CONSUMER_EXHAUSTED)
 CONSUMER_LAST_EXHAUSTED_STREAM_SEQ = _consumer("consumer_last_exhausted_stream_seq",
     "Stream sequence of the last message that reached max_deliver, from advisories. "
     "Absent before the first event.",
@@ -262,8 +291,10 @@ CONSUMER_DEAD_LETTER_CAPTURED = _consumer("consumer_dead_letter_captured",
 CONSUMER_LOST_MESSAGES = _consumer("consumer_lost_messages_total",
     "Messages that limits or retention removed before their first delivery to this consumer, since "
     "the exporter started. Without purges and without messages that are overwritten by design "
-    "(messages per subject, message TTL, key-value and object streams).",
+    "(messages per subject, message TTL, key-value and object streams). The series appears with "
+    "the first loss.",
     origin=DERIVED)
+CONSUMER_LOST_MESSAGES_LAST_EVENT_TIMESTAMP_SECONDS = _last_event_of(CONSUMER_LOST_MESSAGES)
 CONSUMER_LOST_WAITING_MESSAGES = _consumer("consumer_lost_waiting_messages",
     "Messages that were removed from the stream and that this consumer has not skipped "
     "yet: they count as lost when its position moves.",
@@ -276,6 +307,8 @@ CONSUMER_PURGED_MESSAGES = _consumer("consumer_purged_messages_total",
     "Messages that a purge removed before their first delivery to this consumer, since the exporter "
     "started. A purge is deliberate, so it is not a loss.",
     level=FULL, origin=DERIVED)
+CONSUMER_PURGED_MESSAGES_LAST_EVENT_TIMESTAMP_SECONDS = _last_event_of(CONSUMER_PURGED_MESSAGES,
+    purpose="For own rules: an event counts even if its counter began with it.")
 CONSUMER_AHEAD_OF_STREAM_MESSAGES = _consumer("consumer_ahead_of_stream_messages",
     "How far the consumer's position in the previous poll is beyond the stream's last sequence: "
     "the stream went back, by data loss, rollback or restore. Present only while above 0.",
@@ -284,10 +317,13 @@ CONSUMER_RECREATED = _consumer("consumer_recreated_total",
     "Times that the consumer was recreated (its creation time changed by more than a second) "
     "or its sequence was reset, since the exporter started.",
     origin=DERIVED)
+CONSUMER_RECREATED_LAST_EVENT_TIMESTAMP_SECONDS = _last_event_of(CONSUMER_RECREATED)
 CONSUMER_LEADER_CHANGES = _consumer("consumer_leader_changes_total",
     "Leader changes of this consumer, since the exporter started. "
     "Two elections between two polls count once.",
     level=FULL, origin=DERIVED)
+CONSUMER_LEADER_CHANGES_LAST_EVENT_TIMESTAMP_SECONDS = _last_event_of(CONSUMER_LEADER_CHANGES,
+    purpose="For own rules: an event counts even if its counter began with it.")
 
 # --- clients and subscriptions --------------------------------------------------------------------
 
@@ -381,6 +417,13 @@ STREAM_UP = _stream("stream_up",
     "leader, or is listed as missing or offline; it then has no other series than its info. "
     "Absent when its row in the response is malformed.",
     source="stream info: cluster.leader")
+
+STREAM_CONDITION_START_TIMESTAMP_SECONDS = _stream("stream_condition_start_timestamp_seconds",
+    "Time since when a condition of the stream holds, on the exporter's clock. Present only while "
+    "it holds. The label condition is no_leader, full (discard new, at its limit), diverged, "
+    "replica_offline, mirror_stale, replica_lagging or filling (full within hours).",
+    labels=(*STREAM, "condition"), origin=DERIVED,
+    purpose="For rules: time() minus this is how long the stream is unwell.")
 
 # --- contents -------------------------------------------------------------------------------------
 
@@ -491,29 +534,38 @@ STREAM_SEQUENCE_REGRESSIONS = _stream("stream_sequence_regressions_total",
     "Times that the last sequence went back without a new creation time: messages that were "
     "acknowledged to their publishers are lost. Counted since the exporter started.",
     origin=DERIVED)
+STREAM_SEQUENCE_REGRESSIONS_LAST_EVENT_TIMESTAMP_SECONDS = _last_event_of(
+    STREAM_SEQUENCE_REGRESSIONS)
 STREAM_RECREATED = _stream("stream_recreated_total",
     "Times that the stream was recreated (its creation time changed by more than a second), "
     "since the exporter started.",
     origin=DERIVED)
+STREAM_RECREATED_LAST_EVENT_TIMESTAMP_SECONDS = _last_event_of(STREAM_RECREATED)
 STREAM_LEADER_CHANGES = _stream("stream_leader_changes_total",
     "Leader changes of this stream, since the exporter started. "
     "Two elections between two polls count once.",
     origin=DERIVED)
+STREAM_LEADER_CHANGES_LAST_EVENT_TIMESTAMP_SECONDS = _last_event_of(STREAM_LEADER_CHANGES)
 STREAM_RESTORES = _stream("stream_restores_total",
     "Times that this stream was restored from a backup, from advisories. The series appears with "
     "the first event.",
     origin=EVENT)
+STREAM_RESTORES_LAST_EVENT_TIMESTAMP_SECONDS = _last_event_of(STREAM_RESTORES)
 STREAM_CONSUMERS_REMOVED = _stream("stream_consumers_removed_total",
     "Durable consumers that were in the last complete response and are gone now, since the "
     "exporter started. An incomplete response counts no removal.",
     origin=DERIVED)
+STREAM_CONSUMERS_REMOVED_LAST_EVENT_TIMESTAMP_SECONDS = _last_event_of(STREAM_CONSUMERS_REMOVED)
 STREAM_PURGED_MESSAGES = _stream("stream_purged_messages_total",
     "Messages removed by purges, since the exporter started.",
     origin=DERIVED)
+STREAM_PURGED_MESSAGES_LAST_EVENT_TIMESTAMP_SECONDS = _last_event_of(STREAM_PURGED_MESSAGES)
 STREAM_QUORUM_LOST = _stream("stream_quorum_lost_total",
     "Times that the stream lost its quorum and could not store messages, from advisories. "
     "The series appears with the first event.",
     origin=EVENT)
+STREAM_QUORUM_LOST_LAST_EVENT_TIMESTAMP_SECONDS = _last_event_of(STREAM_QUORUM_LOST,
+    purpose="For own rules: an event counts even if its counter began with it.")
 
 # --- replicas, mirror and sources -----------------------------------------------------------------
 
@@ -572,6 +624,12 @@ SERVER_HEALTHY = _server("server_healthy",
     "1 when the server reports that it is healthy, 0 when it reports a fault. "
     "Absent when it was not requested or got no response.",
     source="healthz: status")
+
+SERVER_CONDITION_START_TIMESTAMP_SECONDS = _server("server_condition_start_timestamp_seconds",
+    "Time since when a condition of the server holds, on the exporter's clock. Present only while "
+    "it holds. The label condition is down, unhealthy, storage_high or clock_off.",
+    labels=(*SERVER, "condition"), origin=DERIVED,
+    purpose="For rules: time() minus this is how long the server is unwell.")
 
 # --- clock ----------------------------------------------------------------------------------------
 
@@ -791,6 +849,12 @@ FORECAST_FILE_SUCCESS = _exporter("forecast_file_success",
     "invalid, or older than a week: its forecasts are then absent. "
     "Absent when no file is configured.",
     labels=())
+CONDITIONS_UNJUDGED = _exporter("conditions_unjudged",
+    "Streams and consumers for which a condition cannot be judged, by the reason: too young (too "
+    "few polls), or what it needs is not visible. They have no series of that condition, which "
+    "does not mean that it does not hold.",
+    labels=(*SYSTEM, "condition", "reason"),
+    purpose="For an operator who wants to know what the exporter cannot see.")
 SERIES = _exporter("series",
     "Series served for this system, after filters, levels and the series limit.")
 SERIES_DROPPED = _exporter("series_dropped_total",
@@ -915,3 +979,11 @@ def collected(namespace: Mapping[str, object]) -> tuple[Metric, ...]:
 
 ALL: tuple[Metric, ...] = collected(globals())
 BY_NAME: dict[str, Metric] = {metric.name: metric for metric in ALL}
+# Counters whose series appears with the first event, with the time of their last event.
+EVENT_TIMES: dict[Metric, Metric] = {
+    metric: BY_NAME[timestamp]
+    for metric in ALL
+    if (timestamp := metric.family + "_last_event_timestamp_seconds") in BY_NAME
+}
+# What happened stays visible while the system does not respond.
+KEPT_IN_OUTAGES = frozenset((*EVENT_TIMES, *EVENT_TIMES.values()))

@@ -41,7 +41,7 @@ CONSUMER: Final = (
         "Messages that are being redelivered now. The number of redeliveries: consumer_redeliveries_total."),
     _CONSUMER.same("nats_consumer_num_waiting", "consumer_num_waiting", _ONCE),
     _CONSUMER.same("nats_consumer_delivered_consumer_seq", "consumer_deliveries_total", _COUNTER),
-    _CONSUMER.same("nats_consumer_delivered_stream_seq", "consumer_delivered_stream_seq", _ONCE),
+    _CONSUMER.same("nats_consumer_delivered_stream_seq", "consumer_delivered_stream_seq", _FULL),
     _CONSUMER.same("nats_consumer_ack_floor_consumer_seq", "consumer_ack_floor_consumer_seq", _FULL),
     _CONSUMER.same("nats_consumer_ack_floor_stream_seq", "consumer_ack_floor_stream_seq",
         f"{_FULL} Most queries need consumer_ack_floor_gap instead."),

@@ -173,7 +173,7 @@ MESSAGES_ABANDONED = Alert(
     name="ConsumerMessagesAbandoned",
     severity=Severity.WARNING,
     when=in_service(
-        new_events(catalog.CONSUMER_EXHAUSTED, "10m").or_(
+        new_events(catalog.CONSUMER_EXHAUSTED).or_(
             (lowest(catalog.CONSUMER_EXHAUSTED_MESSAGES, thresholds.EXHAUSTED_LASTING) > 0).where(
                 earlier(catalog.CONSUMER_EXHAUSTED_MESSAGES, thresholds.EXHAUSTED_LASTING) > 0
             )
@@ -184,36 +184,36 @@ MESSAGES_ABANDONED = Alert(
     summary="Messages reached max_deliver: the server delivers them no more.",
     description=f"{CONSUMER} has given up about {COUNT} messages after max_deliver deliveries. They "
     "stay in the stream until you handle them, or limits remove them.",
-    condition="An advisory reported a message that reached max_deliver in the last 10 minutes, or "
-    "such messages have been in the stream for <exhausted_lasting>.",
+    condition="An advisory reported a message that reached max_deliver in the last "
+    "<recent_event>, or such messages have been in the stream for <exhausted_lasting>.",
     board=Board.CONSUMER,
 )
 
 RECREATED = Alert(
     name="ConsumerRecreated",
     severity=Severity.WARNING,
-    when=in_service(increase(catalog.CONSUMER_RECREATED, "15m") > 0),
+    when=in_service(new_events(catalog.CONSUMER_RECREATED)),
     for_="0s",
     keep_firing_for="15m",
     summary="A consumer was deleted and recreated, or its sequence was reset.",
-    description=f"{CONSUMER} was recreated or reset in the last 15 minutes. Its deliver policy "
+    description=f"{CONSUMER} was recreated or reset in the last <recent_event>. Its deliver policy "
     "decides where it starts now: messages may be redelivered or skipped.",
-    condition="The creation time of the consumer changed, or its sequence went back, in the last 15 "
-    "minutes.",
+    condition="The creation time of the consumer changed, or its sequence went back, in the last "
+    "<recent_event>.",
     board=Board.CONSUMER,
 )
 
 REMOVED = Alert(
     name="ConsumerRemoved",
     severity=Severity.WARNING,
-    when=increase(catalog.STREAM_CONSUMERS_REMOVED, "15m") > 0,
+    when=new_events(catalog.STREAM_CONSUMERS_REMOVED),
     for_="0s",
     keep_firing_for="15m",
     summary="A durable consumer was deleted.",
-    description=f"{STREAM} has lost about {COUNT} durable consumer(s) in the last 15 minutes. "
+    description=f"{STREAM} has lost about {COUNT} durable consumer(s) in the last <recent_event>. "
     "Their positions are lost.",
-    condition="A durable consumer of one complete poll was missing from the next, in the last 15 "
-    "minutes.",
+    condition="A durable consumer of one complete poll was missing from the next, in the last "
+    "<recent_event>.",
     board=Board.STREAM,
 )
 

@@ -14,7 +14,7 @@ from alerts.annotations import (
     own,
     query_value,
 )
-from alerts.queries import earlier, highest, increase, latest, lowest, slope
+from alerts.queries import earlier, highest, latest, lowest, new_events, slope
 from alerts.rule import Alert, Board, Group, Severity
 from alerts.subjects.consumer_recordings import busy_share
 from alerts.subjects.populations import in_service, settled_consumer, without_buckets
@@ -80,16 +80,14 @@ STALLED = Alert(
 MESSAGES_LOST = Alert(
     name="ConsumerMessagesLost",
     severity=Severity.CRITICAL,
-    when=settled_consumer(
-        without_buckets(in_service(increase(catalog.CONSUMER_LOST_MESSAGES, "15m") > 0))
-    ),
+    when=settled_consumer(without_buckets(in_service(new_events(catalog.CONSUMER_LOST_MESSAGES)))),
     for_="0s",
     keep_firing_for="15m",
     summary="Messages were removed from a stream before delivery to a consumer.",
-    description=f"{CONSUMER} has missed about {COUNT} messages in the last 15 minutes: limits or "
-    "retention removed them before delivery. They are lost.",
-    condition="Limits or retention removed messages before delivery to the consumer, in the last 15 "
-    "minutes. Purges and overwrites by design do not count.",
+    description=f"{CONSUMER} has missed about {COUNT} messages in the last <recent_event>: limits "
+    "or retention removed them before delivery. They are lost.",
+    condition="Limits or retention removed messages before delivery to the consumer, in the last "
+    "<recent_event>. Purges and overwrites by design do not count.",
     board=Board.CONSUMER,
 )
 

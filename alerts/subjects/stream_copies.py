@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alerts import thresholds
 from alerts.annotations import ACCOUNT, COUNT, NUMBER, STREAM
-from alerts.queries import increase, latest, lowest, whole_increase
+from alerts.queries import increase, latest, lowest, whole_event_count
 from alerts.rule import Alert, Board, Group, Severity
 from exporter import catalog
 from streamgauge.promql.functions import rename_label
@@ -69,7 +69,7 @@ REPLICAS_DIVERGED = Alert(
 LEADER_FLAPPING = Alert(
     name="StreamLeaderFlapping",
     severity=Severity.WARNING,
-    when=whole_increase(catalog.STREAM_LEADER_CHANGES, "15m") > thresholds.LEADER_CHANGES,
+    when=whole_event_count(catalog.STREAM_LEADER_CHANGES, "15m") > thresholds.LEADER_CHANGES,
     for_="0s",
     keep_firing_for="15m",
     summary="The leader of a stream changes again and again.",

@@ -45,7 +45,7 @@ DATA_LOST = Alert(
         with_label(latest(catalog.STREAM_LOST_MESSAGES) > 0, "sign", "damaged store")
         .or_(
             with_label(
-                increase(catalog.STREAM_SEQUENCE_REGRESSIONS, "15m") > 0,
+                new_events(catalog.STREAM_SEQUENCE_REGRESSIONS),
                 "sign",
                 "last sequence went back",
             )
@@ -58,34 +58,34 @@ DATA_LOST = Alert(
     description=f"{STREAM} shows a sign of lost data: {{{{ $labels.sign }}}} ({COUNT}). Messages "
     "that it acknowledged to publishers are lost.",
     condition="The server reports lost messages in its store, or the last sequence went back in "
-    "the last 15 minutes without a new stream, or a consumer is ahead of the end of the stream for "
-    "2 minutes.",
+    "the last <recent_event> without a new stream, or a consumer is ahead of the end of the stream "
+    "for 2 minutes.",
     board=Board.STREAM,
 )
 
 RECREATED = Alert(
     name="StreamRecreated",
     severity=Severity.WARNING,
-    when=increase(catalog.STREAM_RECREATED, "15m") > 0,
+    when=new_events(catalog.STREAM_RECREATED),
     for_="0s",
     keep_firing_for="15m",
     summary="A stream was deleted and recreated.",
-    description=f"{STREAM} was deleted and recreated in the last 15 minutes. Its former messages and "
-    "consumers are lost, and publishers that expect a sequence will fail.",
-    condition="The creation time of the stream changed in the last 15 minutes.",
+    description=f"{STREAM} was deleted and recreated in the last <recent_event>. Its former "
+    "messages and consumers are lost, and publishers that expect a sequence will fail.",
+    condition="The creation time of the stream changed in the last <recent_event>.",
     board=Board.STREAM,
 )
 
 RESTORED = Alert(
     name="StreamRestored",
     severity=Severity.INFO,
-    when=new_events(catalog.STREAM_RESTORES, "15m"),
+    when=new_events(catalog.STREAM_RESTORES),
     for_="0s",
     keep_firing_for="15m",
     summary="A stream was restored from a backup.",
-    description=f"{STREAM} was restored from a backup in the last 15 minutes. Messages stored after "
-    "that backup are not in it.",
-    condition="An advisory reported a completed restore in the last 15 minutes.",
+    description=f"{STREAM} was restored from a backup in the last <recent_event>. Messages stored "
+    "after that backup are not in it.",
+    condition="An advisory reported a completed restore in the last <recent_event>.",
     board=Board.STREAM,
 )
 

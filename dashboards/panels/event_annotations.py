@@ -5,7 +5,7 @@ from __future__ import annotations
 from dashboards import external_metrics
 from dashboards.panels.colours import BAD, INFO, PAUSED, WARN
 from dashboards.panels.model import Annotation
-from dashboards.queries import RATE_WINDOW, Scope
+from dashboards.queries import Scope
 from exporter import catalog
 from exporter.metric import Metric
 from streamgauge.promql.selectors import Regex
@@ -21,8 +21,9 @@ def server_restarts(scope: Scope) -> Annotation:
     return Annotation("Server restarts", started, "{{server}} started", INFO, value_is_time=True)
 
 
-def _happened(scope: Scope, metric: Metric, name: str, title: str, colour: str) -> Annotation:
-    return Annotation(name, scope.increase(metric, RATE_WINDOW) > 0, title, colour)
+def _happened(scope: Scope, counter: Metric, name: str, title: str, colour: str) -> Annotation:
+    when = scope.now(catalog.EVENT_TIMES[counter]) * _MILLISECONDS
+    return Annotation(name, when, title, colour, value_is_time=True)
 
 
 def stream_events(scope: Scope) -> tuple[Annotation, ...]:

@@ -30,6 +30,7 @@ class ConsumerCounts:
     exhausted_seqs: frozenset[int] = frozenset()  # the latest; one of them may block the ack floor
     terms: tuple[tuple[str, int], ...] = ()  # by cause
     ack_times: Histogram | None = None
+    exhausted_at: float | None = None  # when the last one was received
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,9 @@ class StreamCounts:
     restores: int = 0
     duplicates: int = 0  # as the publish-ack tap received them
     rejections: tuple[tuple[int, int], ...] = ()  # by error code
+    # When the last one was received.
+    quorum_lost_at: float | None = None
+    restored_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, deque
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -43,6 +44,7 @@ class _ConsumerState:
     naks: int = 0
     exhausted: deque[int] = field(default_factory=lambda: deque(maxlen=_MOST_EXHAUSTED_SEQS))
     exhausted_total: int = 0
+    exhausted_at: float | None = None
     terms: Counter[str] = field(default_factory=Counter)
     ack_times: Tally | None = None
 
@@ -54,6 +56,7 @@ class _ConsumerState:
             exhausted_seqs=frozenset(self.exhausted),
             terms=tuple(sorted(self.terms.items())),
             ack_times=self.ack_times.histogram() if self.ack_times else None,
+            exhausted_at=self.exhausted_at,
         )
 
 
@@ -63,10 +66,19 @@ class _StreamState:
     restores: int = 0
     duplicates: int = 0
     rejections: Counter[int] = field(default_factory=Counter)
+    quorum_lost_at: float | None = None
+    restored_at: float | None = None
 
     def counts(self) -> StreamCounts:
         rejections = tuple(sorted(self.rejections.items()))
-        return StreamCounts(self.quorum_lost, self.restores, self.duplicates, rejections)
+        return StreamCounts(
+            self.quorum_lost,
+            self.restores,
+            self.duplicates,
+            rejections,
+            self.quorum_lost_at,
+            self.restored_at,
+        )
 
 
 @dataclass(slots=True)
@@ -77,6 +89,7 @@ class EventState:
     """
 
     account_names: Mapping[str, str] = field(default_factory=dict)
+    clock: Callable[[], float] = time.time
     _own_names: tuple[str, ...] = ()
     _consumers: dict[ConsumerKey, _ConsumerState] = field(default_factory=dict)
     _streams: dict[StreamKey, _StreamState] = field(default_factory=dict)
@@ -99,8 +112,11 @@ class EventState:
         for account, kind in [key for key in self._advisories if key[0] in self._own_names]:
             self._advisories[OWN, kind] += self._advisories.pop((account, kind))
         for account, stream in [key for key in self._streams if key[0] in self._own_names]:
-            copy = self._streams.pop((account, stream))
-            self._stream((OWN, stream)).quorum_lost += copy.quorum_lost
+            copy, own = self._streams.pop((account, stream)), self._stream((OWN, stream))
+            own.quorum_lost += copy.quorum_lost
+            own.quorum_lost_at = max(
+                filter(None, (own.quorum_lost_at, copy.quorum_lost_at)), default=None
+            )
 
     def record(self, account: str, advisory: Advisory, *, reasons_reported: bool = True) -> None:
         """`account`: OWN, or the name in a copy for the system account."""
@@ -185,6 +201,7 @@ class EventState:
             state.naks += 1
         elif kind == advisories.EXHAUSTED:
             state.exhausted_total += 1
+            state.exhausted_at = self.clock()
             state.exhausted.append(advisory.stream_seq)
         else:
             cause = advisories.term_cause(advisory.reason, reasons_reported=reasons_reported)
@@ -192,9 +209,11 @@ class EventState:
 
     def _record_stream(self, account: str, advisory: Advisory) -> None:
         if advisory.kind == advisories.QUORUM_LOST:
-            self._stream((account, advisory.stream)).quorum_lost += 1
+            state = self._stream((account, advisory.stream))
+            state.quorum_lost, state.quorum_lost_at = state.quorum_lost + 1, self.clock()
         elif advisory.kind == advisories.RESTORED:
-            self._stream((account, advisory.stream)).restores += 1
+            state = self._stream((account, advisory.stream))
+            state.restores, state.restored_at = state.restores + 1, self.clock()
 
     def _consumer(self, key: ConsumerKey) -> _ConsumerState:
         return self._consumers.get(key) or self._consumers.setdefault(key, _ConsumerState())

@@ -60,17 +60,13 @@ class SystemPoller:
     _pipeline: Pipeline = field(init=False, repr=False)
     _log: PollLog = field(init=False, repr=False)
     _audit_log: AuditLog = field(init=False, repr=False)
-    _outage_renderer: Renderer = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.state = SystemState(STALE_AFTER_INTERVALS * self.interval)
         self._log = PollLog(self.system, self.interval)
         self._audit_log = AuditLog(self.system)
-        # A renderer of its own: an empty snapshot must not clear the cache of the main one.
-        renderer = self.renderer
-        forget_after = STALE_AFTER_INTERVALS * self.publish_interval
-        self._pipeline = Pipeline(renderer, publishes=PublishState(forget_after), audit=self.audit)
-        self._outage_renderer = Renderer(renderer.system, renderer.selection, renderer.limits)
+        publishes = PublishState(STALE_AFTER_INTERVALS * self.publish_interval)
+        self._pipeline = Pipeline(self.renderer, publishes=publishes, audit=self.audit)
 
     async def run(self) -> None:
         """Polls and receives events until cancelled; polls never overlap."""
@@ -165,10 +161,8 @@ class SystemPoller:
                 self.event_session.keep_only(made.consumers, made.streams)
             self._audit_log.update(made.report)
             return state.succeeded(snapshot, made.rendered, made.signals).audited(made.report)
-        # Without any response only the servers are known: they are down.
-        servers = replace(snapshot, streams=(), consumers=(), accounts=(), meta=None)
         return state.without_response(
-            await asyncio.to_thread(self._outage_renderer.render, servers)
+            await asyncio.to_thread(self._pipeline.process_outage, snapshot, state.rendered)
         )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from exporter.audit.context import AuditContext
 from exporter.audit.periodic_audit import AuditState
 from exporter.audit.report import Report
@@ -57,6 +59,15 @@ class Pipeline:
             frozenset((row.account, row.name) for row in snapshot.streams),
             report,
         )
+
+    def process_outage(self, snapshot: Snapshot, last: Rendered) -> Rendered:
+        """Without any response only the servers are known: they are down. Past events stay."""
+        down = replace(snapshot, streams=(), consumers=(), accounts=(), meta=None)
+        conditions = self.signals.judge_servers(down.servers, down.taken)
+        # A renderer of its own: an empty snapshot must not clear the cache of the main one.
+        renderer = Renderer(self.renderer.system, self.renderer.selection, self.renderer.limits)
+        rendered = renderer.render(down, Signals(server_conditions=conditions))
+        return rendered.joined(last.events())
 
 
 def update_signals(

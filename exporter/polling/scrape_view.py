@@ -48,6 +48,9 @@ def state_samples(name: str, state: SystemState, now: float) -> Iterator[SelfSam
         if value is not None:
             yield SelfSample(metric, system, value)
     yield from event_self_samples(name, state.events)
+    if not state.is_stale(now):
+        for (condition, reason), number in sorted(state.signals.unjudged.items()):
+            yield SelfSample(catalog.CONDITIONS_UNJUDGED, (name, condition, reason), number)
     for request, record in state.requests.items():
         labels = (*system, request)
         yield SelfSample(catalog.REQUEST_SUCCESS, labels, float(record.outcome.ok))

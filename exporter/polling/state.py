@@ -42,7 +42,7 @@ class SystemState:
     snapshot: Snapshot | None = None  # the last one with a response from any server
     signals: Signals = NO_SIGNALS  # of that snapshot
     rendered: Rendered = NOTHING  # likewise
-    outage: Rendered = NOTHING  # what is served without any response: the servers are down
+    outage: Rendered = NOTHING  # served once `rendered` is stale: events, and servers that are down
     servers: tuple[Server, ...] = ()  # as of the last poll, successful or not
     polls: int = 0
     poll_seconds: float | None = None
@@ -99,7 +99,7 @@ class SystemState:
             snapshot=snapshot,
             signals=signals,
             rendered=rendered,
-            outage=NOTHING,
+            outage=rendered.events(),
             last_response=snapshot.taken,
             series_dropped=self.series_dropped + rendered.dropped,
         )

@@ -9,7 +9,7 @@ from exporter.exposition.text_format import Column, extend_head
 from exporter.model import Consumer
 from exporter.samples.info_metrics import InfoCache
 from exporter.samples.rows import down_value
-from exporter.samples.server_times import on_exporter_clock
+from exporter.signals.clock import on_exporter_clock
 
 Key = tuple[str, str, str]
 

@@ -28,6 +28,11 @@ def consumer_event_columns(
     heads, rows = known_rows(keys, heads, counts.consumers)
     yield Column(catalog.CONSUMER_NAKS, heads, (c.naks or None for c in rows))
     yield Column(catalog.CONSUMER_EXHAUSTED, heads, (c.exhausted or None for c in rows))
+    yield Column(
+        catalog.CONSUMER_EXHAUSTED_LAST_EVENT_TIMESTAMP_SECONDS,
+        heads,
+        (c.exhausted_at for c in rows),
+    )
     last = (c.last_exhausted_seq for c in rows)
     yield Column(catalog.CONSUMER_LAST_EXHAUSTED_STREAM_SEQ, heads, last)
     yield _terms(heads, rows)
@@ -48,7 +53,11 @@ def stream_event_columns(
 ) -> Iterator[Column]:
     heads, rows = known_rows(keys, heads, counts.streams)
     yield Column(catalog.STREAM_QUORUM_LOST, heads, (s.quorum_lost or None for s in rows))
+    lost_at = (s.quorum_lost_at for s in rows)
+    yield Column(catalog.STREAM_QUORUM_LOST_LAST_EVENT_TIMESTAMP_SECONDS, heads, lost_at)
     yield Column(catalog.STREAM_RESTORES, heads, (s.restores or None for s in rows))
+    restored_at = (s.restored_at for s in rows)
+    yield Column(catalog.STREAM_RESTORES_LAST_EVENT_TIMESTAMP_SECONDS, heads, restored_at)
     yield _rejections(heads, rows)
 
 

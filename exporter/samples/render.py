@@ -15,6 +15,12 @@ from exporter.metric import Metric
 from exporter.model import Consumer, Snapshot, Stream
 from exporter.samples.account import account_columns
 from exporter.samples.blocks import BlockCache, Blocks
+from exporter.samples.conditions import (
+    consumer_condition_columns,
+    event_columns,
+    server_condition_columns,
+    stream_condition_columns,
+)
 from exporter.samples.consumer import consumer_columns, consumer_key
 from exporter.samples.ephemeral_groups import count_ephemerals, ephemeral_columns, fold_ephemerals
 from exporter.samples.events import (
@@ -28,9 +34,9 @@ from exporter.samples.publishes import consumer_reply_columns, stream_publish_co
 from exporter.samples.rows import RowCache
 from exporter.samples.selection import Selection
 from exporter.samples.server import meta_columns, server_columns
-from exporter.samples.server_times import clock_offsets
 from exporter.samples.signals import consumer_signal_columns, stream_signal_columns
 from exporter.samples.stream import stream_columns, stream_key
+from exporter.signals.clock import clock_offsets
 from exporter.signals.events_input import ConsumerKey, StreamKey
 from exporter.signals.publishes.engine import NO_PUBLISHES, PublishSignals
 from exporter.signals.results import Signals
@@ -50,6 +56,19 @@ class Rendered:
     series: int
     dropped: int  # series above the cap
     folded: int  # ephemeral consumers summed into one row per stream
+
+    def events(self) -> Rendered:
+        """Only the series that stay while the system does not respond."""
+        kept = tuple(block for block in self.blocks if block.metric in catalog.KEPT_IN_OUTAGES)
+        return Rendered(kept, sum(block.lines for block in kept), 0, 0)
+
+    def joined(self, other: Rendered) -> Rendered:
+        return Rendered(
+            self.blocks + other.blocks,
+            self.series + other.series,
+            self.dropped + other.dropped,
+            self.folded + other.folded,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +119,7 @@ class Renderer:
         self._cache.start_poll()
         blocks = Blocks(self._wanted, self.limits.max_series, self._cache)
         blocks.take(server_columns(self.system, snapshot.servers))
+        blocks.take(server_condition_columns(self.system, signals.server_conditions))
         blocks.take(meta_columns(self.system, snapshot.meta, snapshot.servers))
         blocks.take(account_columns(self.system, snapshot.accounts))
         blocks.take(account_event_columns(self.system, events))
@@ -133,6 +153,8 @@ class Renderer:
             return chain(
                 stream_columns(rows, heads, offsets, snapshot.taken, ephemerals, listed, infos),
                 stream_signal_columns(keys, heads, inputs.signals.streams),
+                stream_condition_columns(keys, heads, inputs.signals.stream_conditions),
+                event_columns(keys, heads, inputs.signals.stream_events),
                 stream_publish_columns(keys, heads, inputs.published.streams),
                 stream_event_columns(keys, heads, inputs.events),
                 stream_finding_columns(keys, heads, inputs.report),
@@ -157,6 +179,8 @@ class Renderer:
             return chain(
                 consumer_columns(rows, heads, offsets, self._ever_paused, infos),
                 consumer_signal_columns(keys, heads, inputs.signals.consumers),
+                consumer_condition_columns(keys, heads, inputs.signals.consumers),
+                event_columns(keys, heads, inputs.signals.consumer_events),
                 consumer_reply_columns(keys, heads, inputs.published.consumers),
                 consumer_event_columns(keys, heads, inputs.events),
                 self._findings.columns(keys, heads, inputs.report) if find else (),

@@ -8,7 +8,7 @@ from exporter import catalog
 from exporter.exposition.text_format import Column, extend_head, label_head
 from exporter.model import MetaGroup, Server
 from exporter.samples.rows import yes_no
-from exporter.samples.server_times import on_exporter_clock
+from exporter.signals.clock import on_exporter_clock
 
 _INFO_LABELS = catalog.SERVER_INFO.labels[len(catalog.SERVER) :]
 

@@ -18,30 +18,21 @@ def consumer_signal_columns(
 ) -> Iterator[Column]:
     heads, results = known_rows(keys, heads, signals)
     yield Column(catalog.CONSUMER_VERDICT, heads, (s.verdict for s in results))
-    yield from _counters(results, heads)
     yield from _redelivery_and_loss(results, heads)
     yield from _ack_floor_gap(results, heads)
     yield from _time(results, heads)
 
 
-def _counters(results: Sequence[ConsumerSignals], heads: Sequence[str]) -> Iterator[Column]:
-    yield Column(catalog.CONSUMER_RECREATED, heads, (s.recreated for s in results))
-    changes = (s.leader_changes for s in results)
-    yield Column(catalog.CONSUMER_LEADER_CHANGES, heads, changes)
-    yield Column(catalog.CONSUMER_REDELIVERIES, heads, (s.redeliveries for s in results))
-
-
 def _redelivery_and_loss(
     results: Sequence[ConsumerSignals], heads: Sequence[str]
 ) -> Iterator[Column]:
+    yield Column(catalog.CONSUMER_REDELIVERIES, heads, (s.redeliveries for s in results))
     ratio = (s.redelivery_ratio for s in results)
     yield Column(catalog.CONSUMER_REDELIVERY_RATIO, heads, ratio)
     exact = (s.redelivery_exact for s in results)
     yield Column(catalog.CONSUMER_REDELIVERY_EXACT, heads, exact)
     cause = (s.redelivery_cause for s in results)
     yield Column(catalog.CONSUMER_REDELIVERY_CAUSE, heads, cause)
-    yield Column(catalog.CONSUMER_LOST_MESSAGES, heads, (s.lost for s in results))
-    yield Column(catalog.CONSUMER_PURGED_MESSAGES, heads, (s.purged for s in results))
     waiting = (s.lost_waiting for s in results)
     yield Column(catalog.CONSUMER_LOST_WAITING_MESSAGES, heads, waiting)
     yield Column(catalog.CONSUMER_LOST_EXACT, heads, (s.lost_exact for s in results))
@@ -78,13 +69,6 @@ def stream_signal_columns(
     signals: Mapping[StreamKey, StreamSignals],
 ) -> Iterator[Column]:
     heads, results = known_rows(keys, heads, signals)
-    yield Column(catalog.STREAM_RECREATED, heads, (s.recreated for s in results))
-    back = (s.regressions for s in results)
-    yield Column(catalog.STREAM_SEQUENCE_REGRESSIONS, heads, back)
-    yield Column(catalog.STREAM_LEADER_CHANGES, heads, (s.leader_changes for s in results))
-    yield Column(catalog.STREAM_PURGED_MESSAGES, heads, (s.purged for s in results))
-    removed = (s.consumers_removed for s in results)
-    yield Column(catalog.STREAM_CONSUMERS_REMOVED, heads, removed)
     yield Column(catalog.STREAM_DEDUPE_IDS, heads, (s.dedupe_ids for s in results))
     apart = [
         (extend_head(head, ("server",), (server,)), messages)

@@ -10,7 +10,7 @@ from exporter.exposition.text_format import Column, extend_head, head_ending
 from exporter.model import Stream, StreamConfig, StreamOrigin
 from exporter.samples.info_metrics import InfoCache
 from exporter.samples.rows import down_value
-from exporter.samples.server_times import on_exporter_clock
+from exporter.signals.clock import on_exporter_clock
 
 Key = tuple[str, str]
 Rows = Sequence[tuple[Stream, str]]  # with their heads

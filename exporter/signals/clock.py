@@ -1,12 +1,13 @@
-"""Offset of a server's clock, from the response with the smallest uncertainty."""
+"""Clocks: the offset of a server's clock, and its times on the exporter's clock."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from exporter.model import ClockEstimate
+from exporter.model import ClockEstimate, Server
 
 WINDOW_SECONDS = 120.0
 # Seconds per second that two clocks may drift apart. The drift makes an old sample less certain
@@ -75,3 +76,17 @@ class ClockState:
         for name, samples in list(self._samples.items()):
             if abs(now - samples[-1].taken) > WINDOW_SECONDS:
                 del self._samples[name]
+
+
+def clock_offsets(servers: Iterable[Server]) -> dict[str, float]:
+    return {server.name: server.clock.offset_seconds for server in servers if server.clock}
+
+
+def on_exporter_clock(
+    time: datetime | None, server: str, offsets: Mapping[str, float]
+) -> float | None:
+    """A server's time; None when it or the clock offset of that server is unknown."""
+    if time is None or time.year <= 1:
+        return None
+    offset = offsets.get(server)
+    return None if offset is None else time.timestamp() - offset

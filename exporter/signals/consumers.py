@@ -6,6 +6,7 @@ from math import inf
 
 from msgspec import Struct
 
+from exporter import catalog
 from exporter.model import MALFORMED, Consumer
 from exporter.signals import ack_floor, delivery_stall, loss_accounting
 from exporter.signals.counter_update import update_counters
@@ -29,8 +30,8 @@ def bare_signals(state: ConsumerState, row: Consumer, now: float) -> ConsumerSig
         _set_verdict(state, None if row.reason == MALFORMED else Verdict.NO_LEADER, now)
     return ConsumerSignals(
         state.redeliveries,
-        state.recreated,
-        state.leader_changes,
+        state.total(catalog.CONSUMER_RECREATED),
+        state.total(catalog.CONSUMER_LEADER_CHANGES),
         state.verdict,
         state.verdict_since,
         ack_floor_gap=ack_floor.gap(row) if row.up else None,
@@ -158,8 +159,8 @@ def _result(
     lag, lag_exact, blocking = _lag(state.key, observation, derived)
     return ConsumerSignals(
         state.redeliveries,
-        state.recreated,
-        state.leader_changes,
+        state.total(catalog.CONSUMER_RECREATED),
+        state.total(catalog.CONSUMER_LEADER_CHANGES),
         state.verdict,
         state.verdict_since,
         redelivery_ratio(first, derived.point),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from exporter import catalog
 from exporter.model import Consumer, ConsumerConfig
 from exporter.signals import filtered_redeliveries, loss_accounting
 from exporter.signals.ack_floor import went_back
@@ -13,7 +14,7 @@ from exporter.signals.state import ConsumerState, Observation
 def update_counters(state: ConsumerState, observation: Observation) -> Consumer | None:
     """Returns the row of the previous poll; None for a new or reset consumer."""
     row, view = observation.row, observation.view
-    before = _comparable(state, row)
+    before = _comparable(state, row, observation.now)
     if before is None:
         state.restart(row)
     nothing_missing = state.by_position(row, view) and loss_accounting.nothing_missing_ahead(
@@ -24,7 +25,7 @@ def update_counters(state: ConsumerState, observation: Observation) -> Consumer 
         interval = _interval(state, before, observation, nothing_missing=nothing_missing)
         changes = loss_accounting.account(before, row, interval)
         if changes is not loss_accounting.NOTHING:
-            _add(state, changes, observation.now)
+            _add(state, changes, observation)
         state.position = interval.position
     state.nothing_missing = nothing_missing
     state.polls += 1
@@ -34,14 +35,14 @@ def update_counters(state: ConsumerState, observation: Observation) -> Consumer 
     return before
 
 
-def _comparable(state: ConsumerState, row: Consumer) -> Consumer | None:
+def _comparable(state: ConsumerState, row: Consumer, now: float) -> Consumer | None:
     before = state.row
     if before is None:
         return None
     if before.leader != row.leader and before.leader and row.leader:
-        state.leader_changes += 1
+        state.add(catalog.CONSUMER_LEADER_CHANGES, 1, now)
     if loss_accounting.was_reset(before, row):
-        state.recreated += 1
+        state.add(catalog.CONSUMER_RECREATED, 1, now)
         return None
     return before
 
@@ -69,10 +70,12 @@ def _was_refiltered(old: ConsumerConfig | None, new: ConsumerConfig | None) -> b
     return old.filters != new.filters
 
 
-def _add(state: ConsumerState, changes: Accounted, now: float) -> None:
+def _add(state: ConsumerState, changes: Accounted, observation: Observation) -> None:
+    now = observation.now
     state.redeliveries += changes.redelivered
-    state.lost += changes.lost
-    state.purged += changes.purged
+    if not observation.view.shape.overwrites:  # else it was removed by design
+        state.add(catalog.CONSUMER_LOST_MESSAGES, changes.lost, now)
+    state.add(catalog.CONSUMER_PURGED_MESSAGES, changes.purged, now)
     if not changes.redelivered_certain:
         state.redelivered_bounded = now
     if not changes.lost_certain:

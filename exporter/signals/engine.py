@@ -6,12 +6,18 @@ Pure: it makes no requests and reads no clock.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from exporter.model import Consumer, Snapshot
+from exporter import catalog
+from exporter.model import Consumer, Server, Snapshot, Stream
+from exporter.signals.clock import clock_offsets, on_exporter_clock
+from exporter.signals.conditions.held import Held
+from exporter.signals.conditions.servers import server_conditions
+from exporter.signals.conditions.streams import StreamConditions, StreamFacts, judge_streams
 from exporter.signals.consumers import bare_signals, consumer_signals
+from exporter.signals.event_count import Events
 from exporter.signals.events_input import NO_EVENTS, ConsumerKey, EventsInput, StreamKey
 from exporter.signals.removed import KEEP_REMOVED, RemovedAssets
 from exporter.signals.results import ConsumerSignals, Signals, StreamSignals
@@ -38,6 +44,8 @@ class SignalState:
 
     _streams: dict[StreamKey, StreamState] = field(default_factory=dict)
     _consumers: dict[ConsumerKey, ConsumerState] = field(default_factory=dict)
+    _stream_conditions: dict[StreamKey, StreamConditions] = field(default_factory=dict)
+    _server_conditions: dict[str, Held] = field(default_factory=dict)
     _removed_streams: RemovedAssets[StreamKey] = field(default_factory=_no_removed)
     _removed_durables: RemovedAssets[ConsumerKey] = field(default_factory=_no_removed)
     # Apart from the durable ones, which many short-lived consumers would displace.
@@ -46,14 +54,62 @@ class SignalState:
     def update(self, snapshot: Snapshot, events: EventsInput | None = None) -> Signals:
         for memory in self._removed:
             memory.expire(snapshot.taken)
-        clocks = {s.name: s.clock.offset_seconds for s in snapshot.servers if s.clock}
+        clocks = clock_offsets(snapshot.servers)
         views = self._observe_streams(snapshot, clocks)
         consumers = self._observe_consumers(snapshot, views, events or NO_EVENTS)
         if snapshot.complete:
-            self._note_removed(consumers)
+            self._note_removed(consumers, snapshot.taken)
         self._forget(snapshot, consumers)
-        dropped = sum(memory.dropped for memory in self._removed)
-        return Signals(consumers, self._stream_signals(snapshot, views), dropped)
+        return Signals(
+            consumers,
+            self._stream_signals(snapshot, views),
+            _events_of(self._consumers, consumers),
+            _events_of(self._streams, ((row.account, row.name) for row in snapshot.streams)),
+            self._judge_streams(snapshot, clocks),
+            self.judge_servers(snapshot.servers, snapshot.taken),
+            self._count_unjudged(consumers),
+            sum(memory.dropped for memory in self._removed),
+        )
+
+    def judge_servers(self, servers: tuple[Server, ...], now: float) -> dict[str, Held]:
+        """Also for a poll without any response: then all servers are down."""
+        self._server_conditions = server_conditions(self._server_conditions, servers, now)
+        return self._server_conditions
+
+    def _count_unjudged(
+        self, consumers: Mapping[ConsumerKey, ConsumerSignals]
+    ) -> Counter[tuple[str, str]]:
+        found = Counter(each for one in consumers.values() if one.unjudged for each in one.unjudged)
+        found.update(
+            each for state in self._stream_conditions.values() for each in state.unjudged()
+        )
+        return found
+
+    def _judge_streams(
+        self, snapshot: Snapshot, clocks: Mapping[str, float]
+    ) -> dict[StreamKey, Held]:
+        def stored(account: str, name: str) -> float | None:
+            state = self._streams.get((account, name))
+            # A mirror often has the name of its origin, which is in another domain.
+            if state is None or state.row.origins:
+                return None
+            return on_exporter_clock(state.row.last_time, state.row.leader, clocks)
+
+        def facts(row: Stream) -> StreamFacts:
+            return StreamFacts(
+                snapshot.taken,
+                divergence(row),
+                on_exporter_clock(row.created, row.leader, clocks),
+                on_exporter_clock(row.last_time, row.leader, clocks),
+                lambda origin: stored(row.account, origin),
+            )
+
+        kept, found = judge_streams(self._stream_conditions, snapshot.streams, facts)
+        if snapshot.complete:
+            self._stream_conditions = kept
+        else:  # what this poll does not list is unknown
+            self._stream_conditions |= kept
+        return found
 
     def _observe_streams(
         self, snapshot: Snapshot, clocks: Mapping[str, float]
@@ -67,7 +123,9 @@ class SignalState:
                     continue
                 state = self._streams[key] = StreamState(row)
                 removed = self._removed_streams
-                state.recreated = removed.recreated(key) + removed.take(key, row.created)
+                state.resume(removed.events(key))
+                recreated = removed.take(key, row.created)
+                state.add(catalog.STREAM_RECREATED, recreated, snapshot.taken)
             state.seen = snapshot.taken
             if row.up:
                 # Without a measured offset, use the exporter's clock.
@@ -86,7 +144,7 @@ class SignalState:
             state = states.get(key)
             if state is None:
                 state = states[key] = ConsumerState(key)
-                state.recreated = self._recreated_before(key)
+                state.resume(self._events_before(key))
             seen, state.seen = state.seen, now
             view = views.get((row.account, row.stream))
             # The key object of the state: one for all polls instead of a new one per poll.
@@ -94,14 +152,14 @@ class SignalState:
                 found[state.key] = bare_signals(state, row, now)
             else:
                 if state.row is None:
-                    state.recreated += self._is_back_recreated(row)
+                    state.add(catalog.CONSUMER_RECREATED, self._is_back_recreated(row), now)
                 observation = Observation(row, view, now, events)
                 found[state.key] = _signals(
                     state, observation, seen, row_only=key not in with_events
                 )
         return found
 
-    def _note_removed(self, present: Mapping[ConsumerKey, ConsumerSignals]) -> None:
+    def _note_removed(self, present: Mapping[ConsumerKey, ConsumerSignals], now: float) -> None:
         """Counts durable consumers that are gone while their stream still exists."""
         if len(present) == len(self._consumers):
             return
@@ -111,29 +169,29 @@ class SignalState:
             if state.durable and (account, stream, name) not in present
         )
         for key, number in gone.items():
-            if key in self._streams:
-                self._streams[key].consumers_removed += number
+            if (stream := self._streams.get(key)) is not None:
+                stream.add(catalog.STREAM_CONSUMERS_REMOVED, number, now)
 
     def _forget(self, snapshot: Snapshot, present: Mapping[ConsumerKey, ConsumerSignals]) -> None:
         oldest = snapshot.taken if snapshot.complete else snapshot.taken - FORGET_AFTER_SECONDS
         for stream, gone in _not_since(self._streams, oldest):
             del self._streams[stream]
             created = gone.row.created
-            self._removed_streams.remember(stream, created, gone.recreated, snapshot.taken)
+            self._removed_streams.remember(stream, created, gone.events, snapshot.taken)
         if len(self._consumers) <= len(present):
             return
         for consumer, state in _not_since(self._consumers, oldest):
             del self._consumers[consumer]
             if state.row is not None:
                 self._removed_memory(state).remember(
-                    consumer, state.row.created, state.recreated, snapshot.taken
+                    consumer, state.row.created, state.events, snapshot.taken
                 )
 
     def _removed_memory(self, state: ConsumerState) -> RemovedAssets[ConsumerKey]:
         return self._removed_durables if state.durable else self._removed_ephemerals
 
-    def _recreated_before(self, key: ConsumerKey) -> int:
-        return max(self._removed_durables.recreated(key), self._removed_ephemerals.recreated(key))
+    def _events_before(self, key: ConsumerKey) -> Events | None:
+        return self._removed_durables.events(key) or self._removed_ephemerals.events(key)
 
     def _is_back_recreated(self, row: Consumer) -> bool:
         key = (row.account, row.stream, row.name)
@@ -170,17 +228,26 @@ def _signals(
     return consumer_signals(state, observation) if result is None else result
 
 
+def _events_of(states: Mapping[Key, State], named: Iterable[Key]) -> dict[Key, Events]:
+    found: dict[Key, Events] = {}
+    for key in named:
+        state = states.get(key)
+        if state is not None and state.events is not None:
+            found[key] = state.events.copy()
+    return found
+
+
 def _not_since(states: dict[Key, State], oldest: float) -> list[tuple[Key, State]]:
     return [(key, state) for key, state in states.items() if state.seen < oldest]
 
 
 def _stream_result(state: StreamState, view: StreamView | None) -> StreamSignals:
     return StreamSignals(
-        state.recreated,
-        state.regressions,
-        state.leader_changes,
-        state.purged,
-        state.consumers_removed,
+        state.total(catalog.STREAM_RECREATED),
+        state.total(catalog.STREAM_SEQUENCE_REGRESSIONS),
+        state.total(catalog.STREAM_LEADER_CHANGES),
+        state.total(catalog.STREAM_PURGED_MESSAGES),
+        state.total(catalog.STREAM_CONSUMERS_REMOVED),
         divergence(view.row) if view else (),
         _dedupe_ids(view) if view else None,
     )

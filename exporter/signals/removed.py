@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
+from exporter.signals.event_count import Events
 from exporter.signals.stream_changes import was_recreated
 
 KEEP_SECONDS = 3600.0
@@ -18,7 +19,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 class _Removed(Struct, frozen=True, gc=False):
     created: datetime | None
-    recreated: int  # the counter continues
+    events: Events | None  # its counters continue
     at: float  # when a poll first did not list it
 
 
@@ -36,18 +37,20 @@ class RemovedAssets(Generic[Key]):
     def __len__(self) -> int:
         return len(self._assets)
 
-    def remember(self, key: Key, created: datetime | None, recreated: int, now: float) -> None:
+    def remember(
+        self, key: Key, created: datetime | None, events: Events | None, now: float
+    ) -> None:
         self._assets.pop(key, None)  # it becomes the newest
-        self._assets[key] = _Removed(created, recreated, now)
+        self._assets[key] = _Removed(created, events, now)
         if len(self._assets) > self._limit:
             del self._assets[next(iter(self._assets))]
             self.dropped += 1
             self._dropped_at = now
 
-    def recreated(self, key: Key) -> int:
-        """How often it had been recreated before it was removed."""
+    def events(self, key: Key) -> Events | None:
+        """The event counters that it had when it was removed."""
         known = self._assets.get(key)
-        return 0 if known is None else known.recreated
+        return None if known is None else known.events
 
     def take(self, key: Key, created: datetime | None) -> bool:
         """Whether the asset that is back is another one than the removed one."""

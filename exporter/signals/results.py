@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from exporter.signals.conditions.held import Held
+from exporter.signals.event_count import Events
 from exporter.signals.events_input import ConsumerKey, StreamKey
 
 
@@ -37,6 +39,8 @@ class ConsumerSignals(Struct, frozen=True, gc=False):
     ack_floor_gap: int | None = None
     ack_floor_gap_deliveries: int | None = None
     ack_floor_gap_ratio: float | None = None
+    conditions: Held = ()  # the gravest first
+    unjudged: tuple[tuple[str, str], ...] = ()  # conditions that cannot be judged, and why
 
 
 class StreamSignals(Struct, frozen=True, gc=False):
@@ -54,5 +58,11 @@ class Signals(Struct, frozen=True):
 
     consumers: Mapping[ConsumerKey, ConsumerSignals] = field(default_factory=dict)
     streams: Mapping[StreamKey, StreamSignals] = field(default_factory=dict)
+    # These only of assets that have any.
+    consumer_events: Mapping[ConsumerKey, Events] = field(default_factory=dict)
+    stream_events: Mapping[StreamKey, Events] = field(default_factory=dict)
+    stream_conditions: Mapping[StreamKey, Held] = field(default_factory=dict)
+    server_conditions: Mapping[str, Held] = field(default_factory=dict)
+    unjudged: Mapping[tuple[str, str], int] = field(default_factory=dict)  # by condition, reason
     # Removed in the last hour, but too many to remember: not recognised if they come back.
     removed_dropped: int = 0

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
+from exporter import catalog
 from exporter.model import Consumer, ConsumerConfig, Stream, StreamConfig
 from exporter.signals.ack_floor import FloorState
 from exporter.signals.coverage import sees_everything
 from exporter.signals.delivery_stall import DeliveryState
+from exporter.signals.event_count import EventCounters
 from exporter.signals.events_input import ConsumerKey, EventsInput
 from exporter.signals.filtered_redeliveries import CountState
 from exporter.signals.lag import StreamTimes
@@ -15,6 +17,7 @@ from exporter.signals.loss_accounting import position
 from exporter.signals.results import ConsumerSignals
 from exporter.signals.retention import removes_oldest
 from exporter.signals.stream_changes import (
+    NO_CHANGE,
     StreamChange,
     is_gapless,
     limits_may_remove,
@@ -53,24 +56,20 @@ class StreamView(Struct, frozen=True, gc=False):
     last_seq_before: int  # at the previous poll, so older than the consumers' values
 
 
-class StreamState(Struct, gc=False):
+class StreamState(EventCounters, gc=False):
     row: Stream  # the last row from its leader
     seen: float = 0.0  # time of the last response that listed it
     times: StreamTimes = field(default_factory=StreamTimes)
     shape: StreamShape | None = None
     observed_at: float = NEVER  # leader's clock
     limited_at: float = NEVER  # leader's clock; when limits may last have removed messages
-    recreated: int = 0
-    regressions: int = 0
-    leader_changes: int = 0
-    purged: int = 0
-    consumers_removed: int = 0
 
     def observe(self, row: Stream, server_now: float) -> StreamView:
         """`row` comes from the stream's leader. At the first poll it is the row in the state."""
         before = self.row
         change = stream_change(before, row, server_now)
-        self._count(change)
+        if change is not NO_CHANGE:
+            self._count(change)
         steady = not (change.recreated or change.regressed)
         if not steady:
             self.times.clear()
@@ -110,22 +109,19 @@ class StreamState(Struct, gc=False):
         return self.shape
 
     def _count(self, change: StreamChange) -> None:
-        self.recreated += change.recreated
-        self.regressions += change.regressed
-        self.leader_changes += change.leader_changed
-        self.purged += change.purged
+        now = self.seen
+        self.add(catalog.STREAM_RECREATED, change.recreated, now)
+        self.add(catalog.STREAM_SEQUENCE_REGRESSIONS, change.regressed, now)
+        self.add(catalog.STREAM_LEADER_CHANGES, change.leader_changed, now)
+        self.add(catalog.STREAM_PURGED_MESSAGES, change.purged, now)
 
 
-class ConsumerState(Struct, gc=False):
+class ConsumerState(EventCounters, gc=False):
     key: ConsumerKey
     row: Consumer | None = None  # the last row from its leader
     seen: float = 0.0
     polls: int = 0  # since the exporter saw it created
     redeliveries: int = 0
-    lost: int = 0
-    purged: int = 0
-    recreated: int = 0
-    leader_changes: int = 0
     verdict: Verdict | None = None
     verdict_since: float = 0.0
     position: int = 0  # never goes back, also with a new leader
@@ -144,6 +140,14 @@ class ConsumerState(Struct, gc=False):
     result: ConsumerSignals | None = None  # of the last poll, if the consumer is idle or unchanged
     idle: bool = False  # then the result holds until a value changes
     valid_until: float = NEVER  # until then only ages in the result can change
+
+    @property
+    def lost(self) -> int:
+        return self.total(catalog.CONSUMER_LOST_MESSAGES)
+
+    @property
+    def purged(self) -> int:
+        return self.total(catalog.CONSUMER_PURGED_MESSAGES)
 
     @property
     def durable(self) -> bool:

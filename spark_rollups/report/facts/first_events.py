@@ -18,9 +18,12 @@ from spark_rollups.rollup.tables.schemas import SUBJECT_LABELS
 APPEARING = frozenset(
     metric.name
     for metric in c.ALL
-    if metric.kind is Kind.COUNTER
-    and metric.origin is Origin.EVENT
-    and metric.subject in (Subject.CONSUMER, Subject.STREAM)
+    if metric in c.EVENT_TIMES
+    or (
+        metric.kind is Kind.COUNTER
+        and metric.origin is Origin.EVENT
+        and metric.subject in (Subject.CONSUMER, Subject.STREAM)
+    )
 )
 _Series = tuple[Any, ...]  # metric, subject labels, other labels
 _SYSTEM = 1 + SUBJECT_LABELS.index("system")

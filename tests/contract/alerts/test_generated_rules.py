@@ -162,7 +162,7 @@ def problems(expression: str) -> Iterator[str]:
         if not aggregated and "absent" not in calls:
             yield f"{series} is not aggregated over replicas"
         counts = metric.kind is not Kind.COUNTER or {"increase", "rate"} & set(calls)
-        if not counts and metric not in (catalog.CONSUMER_EXHAUSTED, catalog.STREAM_RESTORES):
+        if not counts and metric not in catalog.EVENT_TIMES:
             yield f"{series} is a counter without increase or rate"
 
 

@@ -14,6 +14,7 @@ from exporter.exposition.histogram import Histogram
 from exporter.metric import Metric, Origin, Subject
 from exporter.samples.events import event_self_samples
 from exporter.samples.render import Renderer
+from exporter.signals.event_count import EventCount
 from exporter.signals.publishes.engine import ConsumerReplies, PublishSignals, StreamPublishes
 from exporter.signals.results import ConsumerSignals, Signals, StreamSignals
 
@@ -31,21 +32,36 @@ ELSEWHERE = {
 
 def filled(kind: type[Any]) -> Any:
     """With a value in every field."""
+    pairs = ("divergence", "conditions", "unjudged")
     return kind(**{
-        each.name: (("n2", 5),) if each.name == "divergence" else 1
+        each.name: (("n2", 5),) if each.name in pairs else 1
         for each in msgspec.structs.fields(kind)
     })  # fmt: skip
 
 
+def happened(prefix: str) -> dict[Metric, EventCount]:
+    """Every derived event counter of an asset."""
+    counters = [each for each in catalog.EVENT_TIMES if each.origin is Origin.DERIVED]
+    return {each: EventCount(1, 1.0) for each in counters if each.name.startswith(prefix)}
+
+
 def served() -> set[Metric]:
     asset = consumer(config=consumer_config(max_deliver=3, max_ack_pending=9), num_redelivered=1)
-    signals = Signals({CONSUMER: filled(ConsumerSignals)}, {STREAM: filled(StreamSignals)})
+    held = (("full", 1.0),)
+    signals = Signals(
+        {CONSUMER: filled(ConsumerSignals)},
+        {STREAM: filled(StreamSignals)},
+        {CONSUMER: happened("streamgauge_consumer")},
+        {STREAM: happened("streamgauge_stream")},
+        {STREAM: held},
+        {"n1": held},
+    )
     published = PublishSignals(
         {STREAM: filled(StreamPublishes)}, {CONSUMER: filled(ConsumerReplies)}
     )
     events = EventCounts(
-        {CONSUMER: ConsumerCounts(1, 1, 7, frozenset({7}), (("client", 1),), Histogram((1.0,), (1, 0), 0.5))},
-        {STREAM: StreamCounts(1, 1, 1, ((10071, 1),))},
+        {CONSUMER: ConsumerCounts(1, 1, 7, frozenset({7}), (("client", 1),), Histogram((1.0,), (1, 0), 0.5), 9.0)},
+        {STREAM: StreamCounts(1, 1, 1, ((10071, 1),), 9.0, 9.0)},
         {("APP", "stream_created"): 1},
         12.5,
         TapState("APP", active=True),

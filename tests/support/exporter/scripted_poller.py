@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from exporter.exposition.text_format import Format, assemble
 from exporter.model import Consumer, Outcome, Server, Snapshot, Stream
 from exporter.polling.loop import SystemPoller
 from exporter.polling.supervisor import system_samples
@@ -87,6 +88,12 @@ async def polled(poller: SystemPoller, times: int = 1, at: float = NOW) -> None:
 
 def served_names(poller: SystemPoller, now: float) -> set[str]:
     return {block.metric.name for block in poller.served(now).blocks}
+
+
+def served_lines(poller: SystemPoller, now: float) -> list[str]:
+    """Without comments."""
+    text = b"".join(assemble([poller.served(now).blocks], b"", Format.TEXT).plain_chunks()).decode()
+    return [line for line in text.splitlines() if not line.startswith("#")]
 
 
 def own(poller: SystemPoller, now: float = NOW) -> dict[tuple[str, ...], float]:

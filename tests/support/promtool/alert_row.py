@@ -29,6 +29,23 @@ def after(moment: str, before: float | None, value: float) -> Pattern:
     return lambda at: value if at >= border else before
 
 
+def happened(
+    counter: str, moment: str, number: float = 1, before: float | None = None
+) -> dict[str, Values]:
+    """An event counter and the time of its last event; it has no series before its first one."""
+    return {
+        f"{counter}_total": after(moment, before, number),
+        f"{counter}_last_event_timestamp_seconds": after(
+            moment, None if before is None else -3600, parse_duration(moment)
+        ),
+    }
+
+
+def long_ago(counter: str, number: float = 1) -> dict[str, Values]:
+    """The same counter without an event in the time of the test, which begins at 0."""
+    return {f"{counter}_total": number, f"{counter}_last_event_timestamp_seconds": -3600}
+
+
 def between(start: str, end: str, value: float, outside: float | None) -> Pattern:
     first, last = parse_duration(start), parse_duration(end)
     return lambda at: value if first <= at < last else outside

@@ -311,7 +311,12 @@ KEPT = Scenario(
     every="1m",
     series={
         **_FRESH,
-        f'streamgauge_consumer_lost_messages_total{{{_K},consumer="worker"}}': after("20m", 0, 1),
+        f'streamgauge_consumer_lost_messages_total{{{_K},consumer="worker"}}': after(
+            "20m", None, 1
+        ),
+        f'streamgauge_consumer_lost_messages_last_event_timestamp_seconds{{{_K},consumer="worker"}}': after(
+            "20m", None, 1200
+        ),
         f'streamgauge_consumer_up{{{_K},consumer="worker"}}': 1,
     },
     checks=(

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from support.promtool.alert_row import CONSUMER, KEY_VALUE, OBJECTS, STREAM, Row, after, ramp
+from support.promtool.alert_row import (
+    CONSUMER,
+    KEY_VALUE,
+    OBJECTS,
+    STREAM,
+    Row,
+    after,
+    happened,
+    long_ago,
+    ramp,
+)
 
 ORDERS = "Stream ORDERS (account APP, system {system})"
 _ALL_HELD = {"consumer_num_ack_pending": 1, "consumer_max_ack_pending": 1}
@@ -13,12 +23,12 @@ DELIVERY = (
         CONSUMER,
         bad={"consumer_up": after("6m", 1, 0)},
         calm={"consumer_up": 1},
-        context={"stream_up": 1, "consumer_recreated_total": 0},
+        context={"stream_up": 1},
         onset="6m",
         silent={
             "stream leaderless too": {"stream_up": 0},
             "young": {"consumer_up": after("5m", None, 0)},
-            "just recreated": {"consumer_recreated_total": after("6m", 0, 1)},
+            "just recreated": happened("consumer_recreated", "6m"),
         },
         values="",
     ),
@@ -53,16 +63,16 @@ DELIVERY = (
     Row(
         "ConsumerMessagesLost",
         CONSUMER,
-        bad={"consumer_lost_messages_total": after("6m", 0, 12)},
-        calm={"consumer_lost_messages_total": 12},
-        context={"consumer_up": 1, "consumer_recreated_total": 0},
-        onset="6m",
+        bad=happened("consumer_lost_messages", "16m", 12),
+        calm=long_ago("consumer_lost_messages", 12),
+        context={"consumer_up": 1},
+        onset="16m",
         lingers=True,
         silent={
             "key-value": KEY_VALUE,
             "objects": OBJECTS,
-            "young": {"consumer_up": after("5m", None, 1)},
-            "just recreated": {"consumer_recreated_total": after("6m", 0, 1)},
+            "young": {"consumer_up": after("14m", None, 1)},
+            "just recreated": happened("consumer_recreated", "16m"),
         },
         values="12;",
     ),
@@ -287,8 +297,8 @@ ACKS = (
         CONSUMER,
         case="first advisory",
         # The series begins with the first event: increase() alone would not see it.
-        bad={"consumer_exhausted_total": after("16m", None, 2)},
-        calm={"consumer_exhausted_total": after("0s", None, 2)},
+        bad=happened("consumer_exhausted", "16m", 2),
+        calm=long_ago("consumer_exhausted", 2),
         every="1m",
         onset="16m",
         lingers=True,
@@ -298,8 +308,8 @@ ACKS = (
         "ConsumerMessagesAbandoned",
         CONSUMER,
         case="further advisories",
-        bad={"consumer_exhausted_total": after("16m", 3, 5)},
-        calm={"consumer_exhausted_total": 5},
+        bad=happened("consumer_exhausted", "16m", 5, before=3),
+        calm=long_ago("consumer_exhausted", 5),
         every="1m",
         onset="16m",
         lingers=True,
@@ -319,20 +329,20 @@ ACKS = (
     Row(
         "ConsumerRecreated",
         CONSUMER,
-        bad={"consumer_recreated_total": after("5m", 0, 1)},
-        calm={"consumer_recreated_total": 1},
+        bad=happened("consumer_recreated", "16m"),
+        calm=long_ago("consumer_recreated"),
         every="1m",
-        onset="5m",
+        onset="16m",
         lingers=True,
         values="",
     ),
     Row(
         "ConsumerRemoved",
         STREAM,
-        bad={"stream_consumers_removed_total": after("5m", 0, 1)},
-        calm={"stream_consumers_removed_total": 1},
+        bad=happened("stream_consumers_removed", "16m"),
+        calm=long_ago("stream_consumers_removed"),
         every="1m",
-        onset="5m",
+        onset="16m",
         lingers=True,
         values="1;",
     ),

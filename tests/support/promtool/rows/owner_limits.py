@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from support.promtool.alert_row import CONSUMER, STREAM, Row, after
+from support.promtool.alert_row import CONSUMER, STREAM, Row, after, happened
 
 ORDERS = "Stream ORDERS (account APP, system {system})"
-_SETTLED = {"stream_up": 1, "stream_recreated_total": 0}
+_SETTLED = {"stream_up": 1}
 _YOUNG = {"stream_up": after("5m", None, 1)}
 
 OWNERS = (
@@ -18,7 +18,6 @@ OWNERS = (
             calm={metric: 99},
             context={
                 "consumer_up": 1,
-                "consumer_recreated_total": 0,
                 f'consumer_threshold{{limit="{key}"}}': 100,
             },
             onset="6m",
@@ -26,7 +25,7 @@ OWNERS = (
             silent={
                 "not set": {f'consumer_threshold{{limit="{key}"}}': 0},
                 "young": {"consumer_up": after("5m", None, 1)},
-                "just recreated": {"consumer_recreated_total": after("6m", 0, 1)},
+                "just recreated": happened("consumer_recreated", "6m"),
             },
             values="+worker;100;",
         )
@@ -47,7 +46,6 @@ OWNERS = (
             calm={metric: lambda at: at - 394},
             context={
                 "consumer_up": 1,
-                "consumer_recreated_total": 0,
                 f'consumer_threshold{{limit="{key}"}}': 395,
             },
             onset="6m45s",
@@ -78,7 +76,7 @@ OWNERS = (
             silent={
                 "not set": {f'stream_threshold{{limit="{key}"}}': 0},
                 "young": _YOUNG,
-                "just recreated": {"stream_recreated_total": after("6m", 0, 1)},
+                "just recreated": happened("stream_recreated", "6m"),
             },
             values="-100;",
         )

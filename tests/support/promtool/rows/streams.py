@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from support.promtool.alert_row import KEY_VALUE, OBJECTS, STREAM, Row, after, between, ramp
+from support.promtool.alert_row import (
+    KEY_VALUE,
+    OBJECTS,
+    STREAM,
+    Row,
+    after,
+    between,
+    happened,
+    long_ago,
+    ramp,
+)
 
 ORDERS = "Stream ORDERS (account APP, system {system})"
-_SETTLED = {"stream_up": 1, "stream_recreated_total": 0}
+_SETTLED = {"stream_up": 1}
 _YOUNG = {"stream_up": after("5m", None, 1)}
-_RECREATED = {"stream_recreated_total": after("6m", 0, 1)}
+_RECREATED = happened("stream_recreated", "6m")
 _WORKQUEUE = 'stream_info{retention="workqueue",leader="n1"}'
 _INTEREST = 'stream_info{retention="interest",leader="n1"}'
 
@@ -17,7 +27,6 @@ STATE = (
         STREAM,
         bad={"stream_up": after("6m", 1, 0)},
         calm={"stream_up": 1},
-        context={"stream_recreated_total": 0},
         onset="6m",
         silent={"young": {"stream_up": after("5m", None, 0)}, "just recreated": _RECREATED},
         values="",
@@ -39,13 +48,16 @@ STATE = (
         "StreamDataLost",
         STREAM,
         case="regression",
-        bad={"stream_sequence_regressions_total": after("6m", 0, 1)},
-        calm={"stream_sequence_regressions_total": 1},
+        bad=happened("stream_sequence_regressions", "16m"),
+        calm=long_ago("stream_sequence_regressions"),
         context=_SETTLED,
-        onset="6m",
+        onset="16m",
         lingers=True,
         labels={"sign": "last sequence went back"},
-        silent={"young": _YOUNG, "just recreated": _RECREATED},
+        silent={
+            "young": {"stream_up": after("14m", None, 1)},
+            "just recreated": happened("stream_recreated", "16m"),
+        },
         values="1;",
     ),
     Row(
@@ -66,18 +78,18 @@ STATE = (
     Row(
         "StreamRecreated",
         STREAM,
-        bad={"stream_recreated_total": after("5m", 0, 1)},
-        calm={"stream_recreated_total": 1},
+        bad=happened("stream_recreated", "16m"),
+        calm=long_ago("stream_recreated"),
         every="1m",
-        onset="5m",
+        onset="16m",
         lingers=True,
         values="",
     ),
     Row(
         "StreamRestored",
         STREAM,
-        bad={"stream_restores_total": after("21m", None, 1)},
-        calm={"stream_restores_total": 1},
+        bad=happened("stream_restores", "21m"),
+        calm=long_ago("stream_restores"),
         every="1m",
         onset="21m",
         lingers=True,

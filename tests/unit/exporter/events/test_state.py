@@ -1,5 +1,7 @@
 """The event state: what it counts, for which account, and when it forgets."""
 
+from itertools import count
+
 import pytest
 
 from exporter.events.ack_samples import AckSample
@@ -14,7 +16,7 @@ ORDERS = ("APP", "ORDERS")
 
 @pytest.fixture
 def state() -> EventState:
-    state = EventState()
+    state = EventState(clock=count(100.0).__next__)
     state.name_account("APP")
     return state
 
@@ -48,9 +50,12 @@ def test_each_kind_of_event_is_counted_where_it_belongs(state: EventState) -> No
             last_exhausted_seq=4,
             exhausted_seqs=frozenset({3, 9, 4}),
             terms=(("client", 2), ("deleted", 1)),
+            exhausted_at=102.0,
         )
     }
-    assert counts.streams == {ORDERS: StreamCounts(quorum_lost=1, restores=1)}
+    assert counts.streams == {
+        ORDERS: StreamCounts(quorum_lost=1, restores=1, quorum_lost_at=104.0, restored_at=103.0)
+    }
     assert counts.advisories == {
         ("APP", "consumer_max_deliveries"): 3,
         ("APP", "consumer_msg_naked"): 2,
@@ -99,18 +104,19 @@ def test_the_system_accounts_copy_of_an_advisory_is_counted_once(
         state.record(account, advisory)
     state.record("APP", of_orders("stream_quorum_lost", "8", "APP"))
     counts = state.counts()
-    assert counts.streams == {ORDERS: StreamCounts(quorum_lost=2)}
+    assert counts.streams == {ORDERS: StreamCounts(quorum_lost=2, quorum_lost_at=101.0)}
     assert counts.advisories == {("APP", "stream_quorum_lost"): 2}
 
 
 def test_copies_received_before_the_account_name_end_in_one_row() -> None:
-    state = EventState()
+    state = EventState(clock=count(100.0).__next__)
     state.record("AAQ7", of_orders("stream_quorum_lost", "1", "AAQ7"))
     state.record(OWN, of_orders("stream_quorum_lost", "2"))
     state.name_account("APP", "AAQ7")
+    assert state.counts().streams == {ORDERS: StreamCounts(quorum_lost=2, quorum_lost_at=101.0)}
     state.record("AAQ7", of_orders("stream_quorum_lost", "3", "AAQ7"))
     counts = state.counts()
-    assert counts.streams == {ORDERS: StreamCounts(quorum_lost=3)}
+    assert counts.streams == {ORDERS: StreamCounts(quorum_lost=3, quorum_lost_at=102.0)}
     assert counts.advisories == {("APP", "stream_quorum_lost"): 3}
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
+from support.exporter.models import at
 from support.exporter.scripted_poller import (
     INTERVAL,
     NOW,
     REFUSED,
     RESPONDED,
+    WORKER,
     outage,
     own,
     polled,
     poller_of,
+    served_lines,
     served_names,
     snapshot,
 )
@@ -67,11 +71,42 @@ async def test_without_responses_the_last_one_stays_until_it_is_stale() -> None:
 async def test_in_an_outage_only_the_servers_are_left_and_they_are_down() -> None:
     poller, _ = poller_of(snapshot(), outage(NOW + 15))
     await polled(poller, 2)
-    assert served_names(poller, NOW + 46) == {"streamgauge_server_up", "streamgauge_server_info"}
+    assert served_names(poller, NOW + 46) == {
+        "streamgauge_server_up",
+        "streamgauge_server_info",
+        "streamgauge_server_condition_start_timestamp_seconds",
+    }
     block = next(
         block for block in poller.served(NOW + 46).blocks if block.metric is catalog.SERVER_UP
     )
     assert block.lines == 1
+
+
+async def test_past_events_stay_in_an_outage_with_their_time() -> None:
+    first, then = (msgspec.structs.replace(WORKER, created=at(when)) for when in (NOW - 9, NOW))
+    poller, _ = poller_of(
+        snapshot(consumers=(first,)), snapshot(NOW + 15, consumers=(then,)), outage(NOW + 30)
+    )
+    await polled(poller, 2)
+    labels = '{system="test",account="APP",stream="ORDERS",consumer="worker"}'
+    events = {
+        f"streamgauge_consumer_recreated_total{labels} 1",
+        f"streamgauge_consumer_recreated_last_event_timestamp_seconds{labels} {NOW + 15}",
+    }
+    # While polls hang, nothing says that the system does not respond.
+    assert set(served_lines(poller, NOW + 15 + 46)) == events
+    await polled(poller)
+    assert events < set(served_lines(poller, NOW + 100))
+    assert served_names(poller, NOW + 100) & {catalog.CONSUMER_NUM_PENDING.name} == set()
+
+
+async def test_servers_are_down_since_the_first_poll_without_response() -> None:
+    poller, _ = poller_of(snapshot(), outage(NOW + 15), outage(NOW + 30), snapshot(NOW + 45))
+    await polled(poller, 3)
+    down = 'streamgauge_server_condition_start_timestamp_seconds{system="test",server="n1",condition="down"}'
+    assert f"{down} {NOW + 15}" in served_lines(poller, NOW + 60)
+    await polled(poller)
+    assert not any(down in line for line in served_lines(poller, NOW + 46))
 
 
 async def test_a_poll_without_responses_never_serves_remembered_rows() -> None:

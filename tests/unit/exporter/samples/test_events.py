@@ -28,7 +28,7 @@ Series = tuple[str, tuple[tuple[str, str], ...]]
 
 @pytest.fixture
 def counts() -> EventCounts:
-    state = EventState()
+    state = EventState(clock=lambda: 100.0)
     state.name_account("APP")
     for name in ("worker", "deleted"):
         state.record(
@@ -83,6 +83,7 @@ def test_only_what_was_received_of_living_assets_has_series(
         key("consumer_ack_seconds_count", **worker): 1,
         key("consumer_ack_seconds_sum", **worker): 0.02,
         key("stream_quorum_lost_total", stream="ORDERS"): 1,
+        key("stream_quorum_lost_last_event_timestamp_seconds", stream="ORDERS"): 100.0,
         key("stream_publish_rejections_total", stream="ORDERS", code="10071"): 1,
         key("stream_publish_rejections_total", stream="", code="10054"): 1,
         key("advisories_total", kind="consumer_msg_naked"): 2,

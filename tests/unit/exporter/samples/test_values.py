@@ -303,7 +303,8 @@ def test_timestamps_are_moved_to_the_exporters_clock() -> None:
 
 def test_the_clock_of_a_silent_server_is_not_reported() -> None:
     samples = shown(server(up=False, version="2.15.1", api_level=5))
-    assert names(samples) == {catalog.SERVER_UP.name, catalog.SERVER_INFO.name}
+    down = catalog.SERVER_CONDITION_START_TIMESTAMP_SECONDS
+    assert names(samples) == {catalog.SERVER_UP.name, catalog.SERVER_INFO.name, down.name}
     info = next(sample for sample in samples if sample.name == catalog.SERVER_INFO.name)
     assert (info.labels["version"], info.labels["api_level"]) == ("2.15.1", "5")
 

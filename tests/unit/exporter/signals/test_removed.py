@@ -6,7 +6,9 @@ import pytest
 from support.exporter.models import NOW, at, consumer_config
 from support.signals.consumer_polls import POLL, Polls, orders, worker
 
+from exporter import catalog
 from exporter.signals import engine
+from exporter.signals.event_count import EventCount
 from exporter.signals.removed import KEEP_SECONDS, RemovedAssets
 
 AGAIN = at(NOW + 20)
@@ -115,8 +117,11 @@ def test_the_memory_is_bounded_in_number_and_time() -> None:
     assert (len(removed), removed.dropped) == (0, 0)
 
 
+SEVEN = {catalog.STREAM_RECREATED: EventCount(7, NOW)}
+
+
 def test_one_removed_again_is_the_newest() -> None:
     removed: RemovedAssets[int] = RemovedAssets(limit=2)
     for key, when in ((1, 0.0), (2, 1.0), (1, 2.0), (3, 3.0)):
-        removed.remember(key, at(NOW), 7, when)
-    assert (removed.recreated(1), removed.recreated(2), removed.recreated(3)) == (7, 0, 7)
+        removed.remember(key, at(NOW), SEVEN, when)
+    assert (removed.events(1), removed.events(2), removed.events(3)) == (SEVEN, None, SEVEN)

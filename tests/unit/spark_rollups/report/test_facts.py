@@ -185,7 +185,8 @@ def test_each_code_of_rejections_appears_by_itself() -> None:
 def test_only_counters_of_events_appear() -> None:
     assert c.STREAM_RESTORES.name in APPEARING
     assert c.CONSUMER_EXHAUSTED.name in APPEARING
-    assert c.STREAM_RECREATED.name not in APPEARING
+    assert c.STREAM_RECREATED.name in APPEARING
+    assert c.CONSUMER_DELIVERIES.name not in APPEARING
 
 
 # --- facts ----------------------------------------------------------------------------------------

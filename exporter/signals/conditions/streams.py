@@ -1,0 +1,173 @@
+"""The conditions of a stream. Each is judged alone, so that none hides another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from msgspec import Struct
+
+from alerts import thresholds
+from exporter.model import MALFORMED, Stream, StreamConfig, StreamOrigin
+from exporter.signals.conditions.fill_trend import FillTrend
+from exporter.signals.conditions.held import Held, still_held
+from exporter.signals.events_input import StreamKey
+
+NO_LEADER = "no_leader"
+FULL = "full"
+DIVERGED = "diverged"
+REPLICA_OFFLINE = "replica_offline"
+MIRROR_STALE = "mirror_stale"
+REPLICA_LAGGING = "replica_lagging"
+FILLING = "filling"
+# A stream at its limit goes up and down with each message that is read.
+_STAYS_FULL = 0.03
+# Below this share of the filling ratio no trend is kept.
+_WORTH_A_TREND = 0.8
+
+OriginTime = Callable[[str], float | None]
+
+
+class StreamFacts(Struct, frozen=True, gc=False):
+    """What the conditions need besides the row; times are on the exporter's clock."""
+
+    now: float
+    divergence: tuple[tuple[str, int], ...] = ()
+    # None where it is unknown.
+    created: float | None = None
+    last_stored: float | None = None
+    origin_stored: OriginTime = lambda _: None  # when another stream last stored a message
+
+
+class StreamConditions(Struct, gc=False):
+    """State between polls."""
+
+    held: Held = ()
+    trend: FillTrend | None = None
+
+    def update(self, row: Stream, facts: StreamFacts) -> Held:
+        if row.reason == MALFORMED:
+            return ()  # unknown in this poll; what held before may still hold
+        self.held = still_held(self.held, self._found(row, facts))
+        return self.held
+
+    def unjudged(self) -> tuple[tuple[str, str], ...]:
+        """Conditions that cannot be judged now, and why."""
+        if self.trend is not None and self.trend.after(0.0) is None:
+            return ((FILLING, "too young"),)
+        return ()
+
+    def _found(self, row: Stream, facts: StreamFacts) -> Iterator[tuple[str, float]]:
+        """The gravest first."""
+        if not row.up:
+            yield NO_LEADER, facts.now
+            return
+        full = self._is_full(row)
+        if full:
+            yield FULL, facts.now if facts.last_stored is None else facts.last_stored
+        if _has_diverged(row, facts.divergence):
+            yield DIVERGED, facts.now
+        yield from _of_replicas(row, facts)
+        if self._is_filling(row, facts.now) and not full:
+            yield FILLING, facts.now
+
+    def _is_full(self, row: Stream) -> bool:
+        ratio = fill_ratio(row)
+        if ratio is None:
+            return False
+        limit = thresholds.STREAM_FULL_RATIO.value
+        was_full = any(word == FULL for word, _ in self.held)
+        return ratio >= (limit - _STAYS_FULL if was_full else limit)
+
+    def _is_filling(self, row: Stream, now: float) -> bool:
+        ratio, limit = fill_ratio(row), thresholds.STREAM_FILLING_RATIO.value
+        if ratio is None or ratio < _WORTH_A_TREND * limit:
+            self.trend = None
+            return False
+        if self.trend is None:
+            self.trend = FillTrend()
+        self.trend.note(now, ratio)
+        expected = self.trend.after(thresholds.STREAM_FILLING_HORIZON.value)
+        return ratio > limit and expected is not None and expected >= 1.0
+
+
+def judge_streams(
+    states: Mapping[StreamKey, StreamConditions],
+    rows: tuple[Stream, ...],
+    facts_of: Callable[[Stream], StreamFacts],
+) -> tuple[dict[StreamKey, StreamConditions], dict[StreamKey, Held]]:
+    """The states that the next poll needs, and the conditions that hold; both only where any do."""
+    kept, found = {}, {}
+    for row in rows:
+        key = (row.account, row.name)
+        state = states.get(key)
+        if state is None:
+            if _is_certainly_well(row):
+                continue
+            state = StreamConditions()
+        held = state.update(row, facts_of(row))
+        if held:
+            found[key] = held
+        if state.held or state.trend is not None:
+            kept[key] = state
+    return kept, found
+
+
+def _is_certainly_well(row: Stream) -> bool:
+    if not row.up or row.replicas or row.origins:
+        return False
+    return row.config is None or row.config.discard != "new"
+
+
+def fill_ratio(row: Stream) -> float | None:
+    """Used share of the limit at which the stream rejects messages; None if it never does."""
+    config = row.config
+    if config is None or config.discard != "new":
+        return None
+    ratios = []
+    if config.max_bytes:
+        ratios.append(row.bytes / config.max_bytes)
+    if config.max_messages:
+        ratios.append(row.messages / config.max_messages)
+    return max(ratios, default=None)
+
+
+def _has_diverged(row: Stream, divergence: tuple[tuple[str, int], ...]) -> bool:
+    least = max(
+        thresholds.REPLICA_DIVERGENCE_MESSAGES.value,
+        thresholds.REPLICA_DIVERGENCE_RATIO.value * row.messages,
+    )
+    return any(messages > least for _, messages in divergence)
+
+
+def _of_replicas(row: Stream, facts: StreamFacts) -> Iterator[tuple[str, float]]:
+    silences = [replica.active_seconds or 0.0 for replica in row.replicas if replica.offline]
+    if silences:
+        yield REPLICA_OFFLINE, facts.now - max(silences)
+    contacts = [last for origin in row.origins if (last := _lost_contact(row, origin, facts))]
+    if contacts:
+        yield MIRROR_STALE, min(contacts)
+    most = _limit(row.config, "peer-lag-critical", thresholds.REPLICA_LAG.value)
+    if any(replica.lag > most and not replica.offline for replica in row.replicas):
+        yield REPLICA_LAGGING, facts.now
+
+
+def _lost_contact(row: Stream, origin: StreamOrigin, facts: StreamFacts) -> float | None:
+    """When the mirror or source last had contact with its origin; None if it has.
+
+    An origin that stored nothing since then has nothing to send.
+    """
+    if origin.error:
+        return facts.now - (origin.active_seconds or 0.0)
+    silence = origin.active_seconds
+    if silence is None:  # no contact since it was created
+        silence = 0.0 if facts.created is None else facts.now - facts.created
+    if silence <= _limit(row.config, "seen-critical", thresholds.SOURCE_SILENCE.value):
+        return None
+    last_contact, stored = facts.now - silence, facts.origin_stored(origin.name)
+    return None if stored is not None and stored <= last_contact else last_contact
+
+
+def _limit(config: StreamConfig | None, key: str, plain: float) -> float:
+    """The owner's own limit takes precedence."""
+    limit = config.thresholds.limit(key) if config is not None else None
+    return plain if limit is None else limit

@@ -1,0 +1,163 @@
+"""The conditions of streams: when each holds, since when, and what cannot be judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from support.exporter.models import NOW, at, server, stream, stream_config
+from support.signals.consumer_polls import POLL, Polls, orders
+
+from exporter import catalog
+from exporter.model import MALFORMED, Replica, StreamOrigin, Thresholds
+
+KEY = ("APP", "ORDERS")
+BOUNDED = stream_config(discard="new", max_messages=1000)
+
+
+def held(polls: Polls, *rows: Any, **how: Any) -> dict[str, float]:
+    polls.poll(*rows, server(), **how)
+    return dict(polls.signals.stream_conditions.get(KEY, ()))
+
+
+def filled(messages: int, **changes: Any) -> Any:
+    return orders(messages, **{"config": BOUNDED, **changes})
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (orders(10), set()),
+        (filled(979), set()),
+        (filled(980), {"full"}),
+        (filled(2000, config=stream_config(discard="old", max_messages=1000)), set()),
+        (filled(10, config=stream_config(discard="new", max_bytes=100), bytes=99), {"full"}),
+        (stream(up=False, reason="missing"), {"no_leader"}),
+        (stream(up=False, reason=MALFORMED), set()),
+        (orders(10, replicas=(Replica("n2", 0, True, 60.0),)), {"replica_offline"}),
+        (orders(10, replicas=(Replica("n2", 1001, False, 0.1),)), {"replica_lagging"}),
+        (orders(10, replicas=(Replica("n2", 1000, False, 0.1),)), set()),
+        (orders(10, origins=(StreamOrigin("FAR", 5, 301.0, ""),)), {"mirror_stale"}),
+        (orders(10, origins=(StreamOrigin("FAR", 5, 300.0, ""),)), set()),
+        (orders(10, origins=(StreamOrigin("FAR", 0, 1.0, "no such stream"),)), {"mirror_stale"}),
+        (orders(10, origins=(StreamOrigin("FAR", 0, None, ""),)), {"mirror_stale"}),  # never
+    ],
+)
+def test_each_condition_holds_at_its_threshold_and_not_just_below(
+    row: Any, expected: set[str]
+) -> None:
+    assert set(held(Polls(), row)) == expected
+
+
+def test_conditions_do_not_hide_each_other_and_the_gravest_comes_first() -> None:
+    lagging = Replica("n3", 5000, False, 0.1)
+    polls = Polls()
+    row = filled(1000, replicas=(Replica("n2", 0, True, 60.0), lagging))
+    found = list(held(polls, row))
+    assert found == ["full", "replica_offline", "replica_lagging"]
+    assert found == [word for word in catalog.STREAM_CONDITIONS if word in found]
+
+
+def test_a_condition_keeps_its_start_while_it_holds() -> None:
+    polls = Polls()
+    started = held(polls, stream(up=False))["no_leader"]
+    assert started == polls.now
+    assert held(polls, stream(up=False))["no_leader"] == started
+    assert held(polls, orders(10)) == {}
+    assert held(polls, stream(up=False))["no_leader"] == polls.now > started
+
+
+def test_the_start_comes_from_the_servers_own_times() -> None:
+    polls = Polls()
+    row = filled(1000, last_time=at(NOW - 600), replicas=(Replica("n2", 0, True, 90.0),))
+    found = held(polls, replace(row, origins=(StreamOrigin("FAR", 5, 400.0, ""),)))
+    now = polls.now
+    assert found == {"full": NOW - 600, "replica_offline": now - 90, "mirror_stale": now - 400}
+
+
+def test_times_are_moved_to_the_exporters_clock() -> None:
+    polls = Polls()
+    polls.poll(filled(1000, last_time=at(NOW + 3600 - 60)), server(offset=3600.0))
+    assert dict(polls.signals.stream_conditions[KEY]) == {"full": NOW - 60}
+
+
+def test_a_full_stream_that_is_read_now_and_then_stays_full() -> None:
+    polls = Polls()
+    started = held(polls, filled(1000))["full"]
+    assert held(polls, filled(960))["full"] == started
+    assert held(polls, filled(949)) == {}
+    assert held(polls, filled(960)) == {}
+
+
+def test_a_row_that_cannot_be_read_neither_holds_nor_ends_a_condition() -> None:
+    polls = Polls()
+    started = held(polls, stream(up=False))["no_leader"]
+    assert held(polls, stream(up=False, reason=MALFORMED)) == {}
+    assert held(polls, stream(up=False))["no_leader"] == started
+
+
+def test_a_partial_poll_does_not_end_a_condition() -> None:
+    polls = Polls()
+    started = held(polls, stream(up=False))["no_leader"]
+    assert held(polls, complete=False) == {}
+    assert held(polls, stream(up=False))["no_leader"] == started
+    assert held(polls) == {}  # complete: it is gone
+    assert held(polls, stream(up=False))["no_leader"] > started
+
+
+def test_a_mirror_of_an_idle_origin_is_not_stale() -> None:
+    mirror = orders(10, origins=(StreamOrigin("SOURCE", 0, 500.0, ""),))
+    idle = replace(orders(10), name="SOURCE", last_time=at(NOW - 600))
+    busy = replace(orders(10), name="SOURCE", last_time=at(NOW - 10))
+    assert held(Polls(), mirror, idle) == {}
+    assert set(held(Polls(), mirror, busy)) == {"mirror_stale"}
+
+
+def test_a_mirror_with_the_name_of_its_origin_is_not_taken_for_it() -> None:
+    mirror = orders(10, last_time=at(NOW - 600), origins=(StreamOrigin("ORDERS", 0, 500.0, ""),))
+    assert set(held(Polls(), mirror)) == {"mirror_stale"}
+
+
+def test_limits_of_the_owner_take_precedence() -> None:
+    limits = Thresholds((("peer-lag-critical", 10.0), ("seen-critical", 900.0)))
+    row = orders(10, config=stream_config(thresholds=limits),
+                 replicas=(Replica("n2", 11, False, 0.1),),
+                 origins=(StreamOrigin("FAR", 5, 800.0, ""),))  # fmt: skip
+    assert set(held(Polls(), row)) == {"replica_lagging"}
+
+
+def test_a_follower_differs_by_number_and_by_share() -> None:
+    follower = Replica("n2", 0, False, 0.1)
+
+    def differing(by: int, of: int) -> set[str]:
+        row = orders(of, replicas=(follower,), follower_messages=(("n2", of - by),))
+        return set(held(Polls(), row))
+
+    assert differing(1001, 5000) == {"diverged"}
+    assert differing(1000, 5000) == set()
+    assert differing(1001, 30_000) == set()  # below 5 %
+
+
+def test_a_stream_that_fills_up_is_reported_hours_before() -> None:
+    """At 60 an hour the limit is two hours away, at 12 an hour ten."""
+    slow, fast = Polls(), Polls()
+    for step in range(12):
+        crawling = held(slow, filled(860 + step), after=300.0)
+        running = held(fast, filled(860 + 5 * step), after=300.0)
+    assert crawling == {}
+    assert set(running) == {"filling"}
+
+
+def test_a_trend_needs_half_an_hour() -> None:
+    polls = Polls()
+    for step in range(12):
+        found = held(polls, filled(860 + 10 * step), after=300.0)
+        young = polls.signals.unjudged.get(("filling", "too young"), 0)
+        assert (young, bool(found)) == ((1, False) if step < 6 else (0, True))
+
+
+def test_a_stream_far_from_its_limit_keeps_no_state() -> None:
+    polls = Polls()
+    held(polls, filled(100), after=POLL)
+    assert polls.state._stream_conditions == {}
