@@ -519,9 +519,9 @@ STREAM_DEDUPE_EXACT = _stream("stream_dedupe_exact",
     "1 when duplicates are counted from acknowledgements, 0 when they are the upper bound from "
     "unstored publishes.",
     origin=DERIVED)
-STREAM_DEDUPE_IDS = _stream("stream_dedupe_ids",
-    "Message ids that the server holds for the duplicate window: an estimate from the messages "
-    "stored within the window. Servers do not report the number.",
+STREAM_DEDUPE_WINDOW_MESSAGES = _stream("stream_dedupe_window_messages",
+    "Messages stored within the duplicate window, an estimate. The server holds at most as many "
+    "message ids, and none for messages without an id. Servers do not report the number of ids.",
     origin=DERIVED)
 STREAM_PUBLISH_REJECTIONS = _stream("stream_publish_rejections_total",
     "Publishes that the server rejected with an error, by error code. "

@@ -48,11 +48,12 @@ NOT_STORED = Alert(
 DEDUPE_MEMORY_HIGH = Alert(
     name="DedupeMemoryHigh",
     severity=Severity.WARNING,
-    when=latest(catalog.STREAM_DEDUPE_IDS) * thresholds.DEDUPE_ID_MEMORY > thresholds.DEDUPE_MEMORY,
+    when=latest(catalog.STREAM_DEDUPE_WINDOW_MESSAGES) * thresholds.DEDUPE_ID_MEMORY
+    > thresholds.DEDUPE_MEMORY,
     for_="1h",
-    summary="The duplicate window of a stream uses much memory.",
-    description=f"{STREAM} holds so many message ids for its duplicate window that they take about "
-    "{{ $value | humanize1024 }}B of memory on each replica.",
+    summary="The message ids of a stream's duplicate window may use much memory.",
+    description=f"{STREAM} stores so many messages within its duplicate window that their ids, if "
+    "all have one, take {{ $value | humanize1024 }}B of memory on each replica.",
     condition="Messages stored within the duplicate window, at <dedupe_id_memory> each, take more "
     "than <dedupe_memory>.",
     board=Board.PUBLISH,

@@ -240,14 +240,14 @@ def _last_publish() -> Table:
 
 def _window(limits: Limits) -> tuple[Panel, ...]:
     per_id = limits.value(t.DEDUPE_ID_MEMORY)
-    ids = _q.now(c.STREAM_DEDUPE_IDS)
-    most = _q.peak(c.STREAM_DEDUPE_IDS).top(_FEW)
+    ids = _q.now(c.STREAM_DEDUPE_WINDOW_MESSAGES)
+    most = _q.peak(c.STREAM_DEDUPE_WINDOW_MESSAGES).top(_FEW)
     return (
         TimeSeries(
-            title="Message ids held",
+            title="Messages in the duplicate window",
             guide=Guide(
-                f"Ids that the server holds for the duplicate window, an estimate; the {_FEW} "
-                "streams with most.",
+                f"The server holds at most as many message ids, an estimate; the {_FEW} streams "
+                "with most.",
                 "It grows with rate times window: a long window on a busy stream is expensive.",
                 "Shorten the window to what publishers need for their retries.",
             ),
@@ -258,7 +258,7 @@ def _window(limits: Limits) -> tuple[Panel, ...]:
         TimeSeries(
             title="Memory of message ids",
             guide=Guide(
-                f"Memory of these ids on each replica, at {per_id:g} bytes each.",
+                f"Memory of their ids on each replica, at {per_id:g} bytes each, if all have one.",
                 "Above the line: the server may run out of memory.",
                 "Shorten the window, or publish without ids where order and retries allow it.",
             ),

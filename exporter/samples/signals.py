@@ -69,7 +69,9 @@ def stream_signal_columns(
     signals: Mapping[StreamKey, StreamSignals],
 ) -> Iterator[Column]:
     heads, results = known_rows(keys, heads, signals)
-    yield Column(catalog.STREAM_DEDUPE_IDS, heads, (s.dedupe_ids for s in results))
+    yield Column(
+        catalog.STREAM_DEDUPE_WINDOW_MESSAGES, heads, (s.dedupe_window_messages for s in results)
+    )
     apart = [
         (extend_head(head, ("server",), (server,)), messages)
         for one, head in zip(results, heads, strict=True)

@@ -249,12 +249,12 @@ def _stream_result(state: StreamState, view: StreamView | None) -> StreamSignals
         state.total(catalog.STREAM_PURGED_MESSAGES),
         state.total(catalog.STREAM_CONSUMERS_REMOVED),
         divergence(view.row) if view else (),
-        _dedupe_ids(view) if view else None,
+        _dedupe_window_messages(view) if view else None,
     )
 
 
-def _dedupe_ids(view: StreamView) -> int | None:
-    """Messages stored within the duplicate window: an upper bound of the ids."""
+def _dedupe_window_messages(view: StreamView) -> int | None:
+    """Which of them have an id is not known."""
     config = view.row.config
     if config is None or config.duplicate_window_seconds is None or config.mirror:
         return None

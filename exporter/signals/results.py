@@ -50,7 +50,7 @@ class StreamSignals(Struct, frozen=True, gc=False):
     purged: int
     consumers_removed: int
     divergence: tuple[tuple[str, int], ...]
-    dedupe_ids: int | None
+    dedupe_window_messages: int | None
 
 
 class Signals(Struct, frozen=True):

@@ -23,7 +23,7 @@ def find(context: AuditContext) -> Iterator[Finding]:
         if window is None or config.mirror:
             continue
         signals, rate = context.stream_signals(row), _rate(context, row)
-        ids = signals.dedupe_ids if signals is not None else None
+        ids = signals.dedupe_window_messages if signals is not None else None
         if ids is not None and ids * ID_BYTES > MUCH_BYTES:
             taken = size(ids * ID_BYTES)
             yield stream_finding(

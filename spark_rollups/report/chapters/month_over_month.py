@@ -35,7 +35,7 @@ _LEAST = {
     c.CONSUMER_NUM_ACK_PENDING.name: 100.0,
     c.CONSUMER_LAG_SECONDS.name: 60.0,
     c.CONSUMER_REDELIVERY_RATIO.name: 0.01,
-    c.STREAM_DEDUPE_IDS.name: 10_000.0,
+    c.STREAM_DEDUPE_WINDOW_MESSAGES.name: 10_000.0,
     c.SERVER_PROCESS_MEMORY_BYTES.name: float(64 << 20),
 }
 _MOVED = 0.05  # least change in a month, as a share of the level
@@ -46,7 +46,7 @@ _TREND_NAMES = {
     c.CONSUMER_LAG_SECONDS.name: "lag",
     c.CONSUMER_REDELIVERY_RATIO.name: "share of redeliveries",
     c.CONSUMER_EXHAUSTED_MESSAGES.name: "abandoned messages",
-    c.STREAM_DEDUPE_IDS.name: "ids in the duplicate window",
+    c.STREAM_DEDUPE_WINDOW_MESSAGES.name: "ids in the duplicate window",
     c.STREAM_CONSUMERS.name: "consumers",
     c.STREAM_EPHEMERAL_CONSUMERS.name: "ephemeral consumers",
     c.ACCOUNT_STREAMS.name: "streams",

@@ -59,7 +59,7 @@ def _table(facts: Facts) -> Table:
         now.column(c.STREAM_DEDUPE_HITS, Statistic.INCREASE), before.column(c.STREAM_DEDUPE_HITS, Statistic.INCREASE),
         [None if np.isnan(value) else "exact" if value >= 1 else "at most" for value in exact],
         now.column(c.STREAM_PUBLISH_REJECTIONS, Statistic.INCREASE),
-        now.column(c.STREAM_DUPLICATE_WINDOW_SECONDS, Statistic.LAST), now.column(c.STREAM_DEDUPE_IDS, Statistic.MAX),
+        now.column(c.STREAM_DUPLICATE_WINDOW_SECONDS, Statistic.LAST), now.column(c.STREAM_DEDUPE_WINDOW_MESSAGES, Statistic.MAX),
         dedupe_memory(facts, now),
     )  # fmt: skip
     rows = rows_of(now, now.seen, columns)

@@ -65,7 +65,7 @@ def unstored_ratio(assets: Assets) -> Floats:
 
 def dedupe_memory(facts: Facts, assets: Assets) -> Floats:
     """The largest memory of the message ids in the duplicate window, per replica, in bytes."""
-    memory: Floats = assets.column(c.STREAM_DEDUPE_IDS, Statistic.MAX) * facts.threshold(
-        t.DEDUPE_ID_MEMORY
-    )
+    memory: Floats = assets.column(
+        c.STREAM_DEDUPE_WINDOW_MESSAGES, Statistic.MAX
+    ) * facts.threshold(t.DEDUPE_ID_MEMORY)
     return memory

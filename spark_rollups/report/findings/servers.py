@@ -195,7 +195,9 @@ def _dedupe_memory(facts: Facts) -> Iterator[Finding]:
         )
         evidence = [
             Evidence(
-                "ids", float(now.column(c.STREAM_DEDUPE_IDS, Statistic.MAX)[index]), Kind.COUNT
+                "ids",
+                float(now.column(c.STREAM_DEDUPE_WINDOW_MESSAGES, Statistic.MAX)[index]),
+                Kind.COUNT,
             ),
             Evidence(
                 "window",

@@ -77,7 +77,7 @@ def _record_publishes(recording: Recording, flow: StreamFlow, who: tuple[str, ..
         (c.STREAM_PUBLISHES_UNSTORED, since_exporter_start(grid, copies + flow.rejected)),
         (c.STREAM_DEDUPE_HITS, since_exporter_start(grid, copies)),
         (c.STREAM_DEDUPE_EXACT, 1),
-        (c.STREAM_DEDUPE_IDS, within / window),
+        (c.STREAM_DEDUPE_WINDOW_MESSAGES, within / window),
     ):
         recording.add(metric, who, values)
     rejected = since_exporter_start(grid, flow.rejected)

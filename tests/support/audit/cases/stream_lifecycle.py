@@ -35,7 +35,7 @@ def with_ids(ids: int) -> AuditContext:
         purged=0,
         consumers_removed=0,
         divergence=(),
-        dedupe_ids=ids,
+        dedupe_window_messages=ids,
     )
     return replace(stream_context(**window(120.0)), signals=Signals(streams={KEY: signals}))
 

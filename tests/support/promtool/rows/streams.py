@@ -307,8 +307,8 @@ PUBLISHING = (
     Row(
         "DedupeMemoryHigh",
         STREAM,
-        bad={"stream_dedupe_ids": 2_236_963},
-        calm={"stream_dedupe_ids": 2_236_962},
+        bad={"stream_dedupe_window_messages": 2_236_963},
+        calm={"stream_dedupe_window_messages": 2_236_962},
         every="1m",
         values="512Mi;",
     ),

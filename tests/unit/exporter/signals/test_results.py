@@ -66,9 +66,9 @@ def test_messages_of_the_duplicate_window_are_counted() -> None:
     config = stream_config(duplicate_window_seconds=120.0)
     times = {"first_time": at(NOW - 1000), "last_time": at(NOW + POLL)}
     polls.poll(orders(1001, config=config, **times), server())
-    assert polls.stream.dedupe_ids == pytest.approx(120, abs=3)
+    assert polls.stream.dedupe_window_messages == pytest.approx(120, abs=3)
     polls.poll(orders(1001, config=replace(config, mirror="ORIGIN"), **times), server())
-    assert polls.stream.dedupe_ids is None
+    assert polls.stream.dedupe_window_messages is None
 
 
 def test_a_consumer_ahead_of_its_stream_is_reported_only_when_that_is_certain() -> None:

@@ -198,7 +198,7 @@ PROVOKED: Final[dict[str, tuple[Severity, Fault]]] = {
     "PUB-REJECTED": (
         Severity.WARNING, raised(c.STREAM_PUBLISH_REJECTIONS, 20_000, {"code": "10071"}, **STREAM),
     ),
-    "PUB-DEDUPE-MEMORY": (Severity.WARNING, replaced(c.STREAM_DEDUPE_IDS, 2_300_000, **STREAM)),
+    "PUB-DEDUPE-MEMORY": (Severity.WARNING, replaced(c.STREAM_DEDUPE_WINDOW_MESSAGES, 2_300_000, **STREAM)),
     "SRV-NOT-RESPONDING": (Severity.WARNING, replaced(c.SERVER_UP, 0.98, **SERVER)),
     "SRV-API-ERRORS": (Severity.WARNING, raised(c.SERVER_API_ERRORS, 301, **SERVER)),
     "SRV-CLIENTS-CUT": (Severity.NOTE, raised(c.SERVER_SLOW_CONSUMERS, 1, **SERVER)),

@@ -1,4 +1,4 @@
-"""How many message ids a stream holds: as many as it still refuses to store a second time."""
+"""Messages within the duplicate window: as many ids, at most, as the server still refuses."""
 
 from nats.aio.client import Client
 from support.exporter.source_polls import create_stream
@@ -21,7 +21,9 @@ async def _publish(client: Client, subject: str, name: str) -> dict[str, object]
 
 
 def _result(seen: Watches, stream: str) -> list[int | None]:
-    return [watch.signals.streams["APP", stream].dedupe_ids for watch in seen.all.values()]
+    return [
+        watch.signals.streams["APP", stream].dedupe_window_messages for watch in seen.all.values()
+    ]
 
 
 async def test_ids_are_held_as_long_as_the_window_lasts(nats_server: NatsServer) -> None:
@@ -53,3 +55,13 @@ async def test_ids_are_held_as_long_as_the_window_lasts(nats_server: NatsServer)
         short = _result(seen, "SHORT")
         assert await _refused(client, "short", early) == 0
         assert short == [4, 4]
+
+
+async def test_messages_without_an_id_have_none(nats_server: NatsServer) -> None:
+    """What is exported is the number of messages: it does not claim that they have an id."""
+    async with connected(nats_server) as client, watches(nats_server) as seen:
+        await create_stream(client, "PLAIN", duplicate_window=600_000 * MILLISECOND)
+        await publish(client, "plain", 5)
+        await seen.poll()
+        assert _result(seen, "PLAIN") == [5, 5]
+        assert await _refused(client, "plain", [f"name-{number}" for number in range(5)]) == 0
