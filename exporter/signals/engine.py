@@ -22,7 +22,7 @@ from exporter.signals.events_input import NO_EVENTS, ConsumerKey, EventsInput, S
 from exporter.signals.removed import KEEP_REMOVED, RemovedAssets
 from exporter.signals.results import ConsumerSignals, Signals, StreamSignals
 from exporter.signals.state import ConsumerState, Observation, StreamState, StreamView
-from exporter.signals.stream_changes import divergence
+from exporter.signals.stream_changes import divergence, was_recreated
 from exporter.signals.unchanged import idle_signals, unchanged_signals
 
 __all__ = ["ConsumerKey", "SignalState", "Signals", "StreamKey", "StreamSignals"]
@@ -34,7 +34,7 @@ State = TypeVar("State", StreamState, ConsumerState)
 Key = TypeVar("Key", StreamKey, ConsumerKey)
 
 
-def _no_removed() -> RemovedAssets[Any]:
+def _no_removed() -> RemovedAssets[Any, Any]:
     return RemovedAssets(KEEP_REMOVED)
 
 
@@ -46,10 +46,10 @@ class SignalState:
     _consumers: dict[ConsumerKey, ConsumerState] = field(default_factory=dict)
     _stream_conditions: dict[StreamKey, StreamConditions] = field(default_factory=dict)
     _server_conditions: dict[str, Held] = field(default_factory=dict)
-    _removed_streams: RemovedAssets[StreamKey] = field(default_factory=_no_removed)
-    _removed_durables: RemovedAssets[ConsumerKey] = field(default_factory=_no_removed)
+    _removed_streams: RemovedAssets[StreamKey, Stream] = field(default_factory=_no_removed)
+    _removed_durables: RemovedAssets[ConsumerKey, Consumer] = field(default_factory=_no_removed)
     # Apart from the durable ones, which many short-lived consumers would displace.
-    _removed_ephemerals: RemovedAssets[ConsumerKey] = field(default_factory=_no_removed)
+    _removed_ephemerals: RemovedAssets[ConsumerKey, Consumer] = field(default_factory=_no_removed)
 
     def update(self, snapshot: Snapshot, events: EventsInput | None = None) -> Signals:
         for memory in self._removed:
@@ -121,11 +121,11 @@ class SignalState:
             if state is None:
                 if not row.up:
                     continue
-                state = self._streams[key] = StreamState(row)
-                removed = self._removed_streams
-                state.resume(removed.events(key))
-                recreated = removed.take(key, row.created)
-                state.add(catalog.STREAM_RECREATED, recreated, snapshot.taken)
+                events = self._removed_streams.events(key)
+                # One that is back is compared with its last row: recreated, restored or the same.
+                state = StreamState(self._removed_streams.take(key) or row)
+                state.resume(events)
+                self._streams[key] = state
             state.seen = snapshot.taken
             if row.up:
                 # Without a measured offset, use the exporter's clock.
@@ -176,18 +176,17 @@ class SignalState:
         oldest = snapshot.taken if snapshot.complete else snapshot.taken - FORGET_AFTER_SECONDS
         for stream, gone in _not_since(self._streams, oldest):
             del self._streams[stream]
-            created = gone.row.created
-            self._removed_streams.remember(stream, created, gone.events, snapshot.taken)
+            self._removed_streams.remember(stream, gone.row, gone.events, snapshot.taken)
         if len(self._consumers) <= len(present):
             return
         for consumer, state in _not_since(self._consumers, oldest):
             del self._consumers[consumer]
             if state.row is not None:
                 self._removed_memory(state).remember(
-                    consumer, state.row.created, state.events, snapshot.taken
+                    consumer, state.row, state.events, snapshot.taken
                 )
 
-    def _removed_memory(self, state: ConsumerState) -> RemovedAssets[ConsumerKey]:
+    def _removed_memory(self, state: ConsumerState) -> RemovedAssets[ConsumerKey, Consumer]:
         return self._removed_durables if state.durable else self._removed_ephemerals
 
     def _events_before(self, key: ConsumerKey) -> Events | None:
@@ -195,11 +194,11 @@ class SignalState:
 
     def _is_back_recreated(self, row: Consumer) -> bool:
         key = (row.account, row.stream, row.name)
-        durable = self._removed_durables.take(key, row.created)
-        return self._removed_ephemerals.take(key, row.created) or durable
+        before = [memory.take(key) for memory in (self._removed_durables, self._removed_ephemerals)]
+        return any(one is not None and was_recreated(one.created, row.created) for one in before)
 
     @property
-    def _removed(self) -> tuple[RemovedAssets[Any], ...]:
+    def _removed(self) -> tuple[RemovedAssets[Any, Any], ...]:
         return self._removed_streams, self._removed_durables, self._removed_ephemerals
 
     def _stream_signals(

@@ -7,6 +7,7 @@ from support.exporter.models import NOW, at, consumer_config
 from support.signals.consumer_polls import POLL, Polls, orders, worker
 
 from exporter import catalog
+from exporter.model import Stream
 from exporter.signals import engine
 from exporter.signals.event_count import EventCount
 from exporter.signals.removed import KEEP_SECONDS, RemovedAssets
@@ -45,6 +46,15 @@ def test_each_time_is_counted() -> None:
         counted.append((polls.stream.recreated, result.recreated))
         polls.poll()
     assert counted == [(0, 0), (1, 1), (2, 2), (3, 3)]
+
+
+def test_a_stream_restored_from_an_older_copy_was_set_back() -> None:
+    """A restore keeps the time of creation."""
+    polls = Polls()
+    polls.poll(orders(28))
+    polls.poll()
+    polls.poll(orders(20))
+    assert (polls.stream.recreated, polls.stream.regressions, polls.stream.purged) == (0, 1, 0)
 
 
 def test_the_same_asset_is_not_recreated_but_keeps_its_count() -> None:
@@ -104,13 +114,13 @@ def test_ephemeral_consumers_do_not_displace_durable_ones(
 
 
 def test_the_memory_is_bounded_in_number_and_time() -> None:
-    removed: RemovedAssets[int] = RemovedAssets(limit=3)
+    removed: RemovedAssets[int, Stream] = RemovedAssets(limit=3)
     for key in range(5):
-        removed.remember(key, at(NOW), 0, NOW + POLL * key)
+        removed.remember(key, orders(1), None, NOW + POLL * key)
     assert (len(removed), removed.dropped) == (3, 2)
-    assert not removed.take(1, AGAIN)  # one of the oldest, dropped
-    assert removed.take(4, AGAIN)
-    assert not removed.take(4, AGAIN)  # once
+    assert removed.take(1) is None  # one of the oldest, dropped
+    assert removed.take(4) is not None
+    assert removed.take(4) is None  # once
     removed.expire(NOW + POLL * 2 + KEEP_SECONDS + 1)
     assert (len(removed), removed.dropped) == (1, 2)
     removed.expire(NOW + POLL * 4 + KEEP_SECONDS + 1)
@@ -121,7 +131,7 @@ SEVEN = {catalog.STREAM_RECREATED: EventCount(7, NOW)}
 
 
 def test_one_removed_again_is_the_newest() -> None:
-    removed: RemovedAssets[int] = RemovedAssets(limit=2)
+    removed: RemovedAssets[int, Stream] = RemovedAssets(limit=2)
     for key, when in ((1, 0.0), (2, 1.0), (1, 2.0), (3, 3.0)):
-        removed.remember(key, at(NOW), SEVEN, when)
+        removed.remember(key, orders(1), SEVEN, when)
     assert (removed.events(1), removed.events(2), removed.events(3)) == (SEVEN, None, SEVEN)
