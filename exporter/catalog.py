@@ -161,7 +161,9 @@ CONSUMER_BACKLOG_MESSAGES = _consumer("consumer_backlog_messages",
     purpose="For autoscalers, which need one number for the work of a consumer.")
 CONSUMER_LAG_SECONDS = _consumer("consumer_lag_seconds",
     "Age of the oldest message that this consumer has not finished. Messages that reached "
-    "max_deliver do not count. 0 when it is caught up; absent when the age is unknown.",
+    "max_deliver do not count. 0 when it is caught up; absent when the age is unknown. A filtered "
+    "consumer may be less behind, unless consumer_lag_exact is 1: the first message after its "
+    "position may be one that it does not want.",
     origin=DERIVED)
 CONSUMER_LAG_EXACT = _consumer("consumer_lag_exact",
     "1 when consumer_lag_seconds comes from the message itself, 0 when it is interpolated "

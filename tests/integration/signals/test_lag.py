@@ -157,6 +157,30 @@ async def test_a_filtered_consumer_does_not_lag_by_what_it_does_not_want(
             assert abs(_stored_then(watch, filtered) - stored) < SLACK
 
 
+async def test_a_filtered_consumer_at_the_start_of_the_exporter_lags_at_most_as_reported(
+    nats_server: NatsServer,
+) -> None:
+    """Nothing shows which of the messages behind its position is the first that it wants."""
+    async with connected(nats_server) as client:
+        work = Workload(client, "ORDERS")
+        await work.create()
+        filtered = await work.consumer("picky", filter_subject="orders.b")
+        await work.publish(1, "b")
+        await work.drain("picky")
+        await work.publish(3, "a")
+        await work.publish(1, "b")
+        delivered, wanted = await _stored(work, 1), await _stored(work, 5)
+        async with watches(nats_server) as seen:
+            await seen.poll(filtered)
+            for watch in seen.all.values():
+                assert delivered < _stored_then(watch, filtered) <= wanted + SLACK
+                assert watch.of(filtered).lag_exact == 0
+            await seen.poll(filtered, events=await _read(work, seen, filtered))
+            for watch in seen.all.values():
+                assert watch.of(filtered).lag_exact == 1
+                assert abs(_stored_then(watch, filtered) - wanted) < SLACK
+
+
 async def test_a_measurement_holds_until_the_message_is_finished(nats_server: NatsServer) -> None:
     async with connected(nats_server) as client, watches(nats_server) as seen:
         work = Workload(client, "ORDERS")
