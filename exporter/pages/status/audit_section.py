@@ -5,7 +5,8 @@ from __future__ import annotations
 from html import escape
 
 from exporter.pages.status.html_fragments import CLASS, fold, free_text, marked
-from exporter.pages.status.view import AuditView, CheckView, FoundView, Level
+from exporter.pages.status.level import Level
+from exporter.pages.status.view import AuditView, CheckView, FoundView
 
 _DOT = '<span class="mark" aria-hidden="true">•</span>'
 

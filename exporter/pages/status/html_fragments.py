@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html import escape
 
-from exporter.pages.status.view import Level
+from exporter.pages.status.level import Level
 
 CLASS = {Level.OK: "ok", Level.WARNING: "warning", Level.CRITICAL: "critical"}
 SYMBOL = {Level.OK: "✓", Level.WARNING: "▲", Level.CRITICAL: "✕"}

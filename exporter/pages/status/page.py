@@ -13,10 +13,11 @@ from urllib.parse import quote
 
 from exporter.pages.asset_files import asset, hash_source
 from exporter.pages.status.audit_section import audit_section
+from exporter.pages.status.conditions import ConditionsView, ConditionView
 from exporter.pages.status.html_fragments import CLASS, SYMBOL, fold, free_text, marked
+from exporter.pages.status.level import Level
 from exporter.pages.status.view import (
     ConsumerView,
-    Level,
     RequestView,
     ServerView,
     StatusView,
@@ -71,7 +72,18 @@ _CONSUMERS = (
     _Column("waiting", "Waiting", "num_waiting: waiting pull requests", True),
     _Column("leader", "Leader"),
 )
-_TABLES = {"requests": _REQUESTS, "servers": _SERVERS, "consumers": _CONSUMERS}
+_CONDITIONS = (
+    _Column("condition", "Condition"),
+    _Column("of", "Of"),
+    _Column("where", "Where"),
+    _Column("since", "Holds for", numeric=True),
+)
+_TABLES = {
+    "requests": _REQUESTS,
+    "servers": _SERVERS,
+    "conditions": _CONDITIONS,
+    "consumers": _CONSUMERS,
+}
 
 
 def _card_labels() -> str:
@@ -205,7 +217,7 @@ def _system(number: int, system: SystemView, interval: float) -> str:
 {_facts(system)}
 {f'<ul class="notes">{notes}</ul>' if notes else ""}
 <div class="pair">{_requests(system)}{_servers(system)}</div>
-{audit_section(system.audit)}{_consumers(system, interval)}
+{_conditions(system.conditions)}{audit_section(system.audit)}{_consumers(system, interval)}
 </section>
 """
 
@@ -254,6 +266,30 @@ def _server_row(server: ServerView) -> str:
         f'<tr><th scope="row">{escape(server.name)}</th>'
         f"<td>{_response(server.up, 'up', 'no response')}</td>"
         f"<td>{escape(server.version) or _UNKNOWN}</td><td>{free_text(server.detail)}</td></tr>"
+    )
+
+
+def _conditions(view: ConditionsView) -> str:
+    """Every condition that holds, so that the verdict hides none of them."""
+    if not view.rows and not view.unjudged:
+        return ""
+    shown = f"{len(view.rows):,} of {len(view.rows) + view.hidden:,} shown, gravest first"
+    title = f"<h3>Conditions</h3> {shown if view.hidden else 'gravest first'}"
+    table = _table("conditions", map(_condition_row, view.rows)) if view.rows else ""
+    judged = "".join(
+        f"<li>{escape(word.replace('_', ' '))}: {number:,} not judged, {escape(reason)}</li>"
+        for word, reason, number in view.unjudged
+    )
+    return fold(title, table + (f'<ul class="notes">{judged}</ul>' if judged else ""))
+
+
+def _condition_row(row: ConditionView) -> str:
+    text = escape(row.text)
+    state = marked(row.level, text) if row.level is not Level.OK else text
+    return (
+        f'<tr><td class="{CLASS[row.level]}" data-v="{2 - row.level}{text}">{state}</td>'
+        f'<td>{row.kind}</td><th scope="row">{escape(row.where)}</th>'
+        f'<td data-v="{row.since_seconds:.0f}">{span(row.since_seconds)}</td></tr>'
     )
 
 

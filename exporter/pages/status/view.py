@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Literal
+
+from exporter.pages.status.conditions import NO_CONDITIONS, ConditionsView
+from exporter.pages.status.level import Level
 
 State = Literal["fresh", "stale", "waiting", "partial"]
 Source = Literal["account", "system", "monitor"]
@@ -14,12 +16,6 @@ Source = Literal["account", "system", "monitor"]
 _MAX_NAMED = 3  # a sentence names this many items, then counts the others
 _HEALTHY = frozenset({"", "ok", "idle", "paused"})
 _CRITICAL = frozenset({"no leader", "losing messages"})
-
-
-class Level(IntEnum):
-    OK = 0
-    WARNING = 1
-    CRITICAL = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +146,7 @@ class SystemView:
     servers: tuple[ServerView, ...] = ()
     consumer_rows: tuple[ConsumerView, ...] = ()
     consumers_hidden: int = 0
+    conditions: ConditionsView = NO_CONDITIONS
     notes: tuple[str, ...] = ()
     audit: AuditView | None = None  # None before the first audit, or when it is off
 
@@ -234,6 +231,7 @@ def troubles(system: SystemView) -> tuple[Trouble, ...]:
         *_missing_responses(system),
         *_failed_requests(system),
         *_unhealthy_consumers(system),
+        *_unhealthy_others(system),
         *_critical_findings(system),
     ]
     if system.state == "partial" and not found:
@@ -295,6 +293,16 @@ def _unhealthy_consumers(system: SystemView) -> Iterable[Trouble]:
         yield Trouble(
             level, f"{at_least}{count(len(names), 'consumer')}: {condition} ({listed(names)})"
         )
+
+
+def _unhealthy_others(system: SystemView) -> Iterable[Trouble]:
+    """Streams and servers. That a server is down is among the missing responses."""
+    unhealthy: defaultdict[tuple[Level, str, str], list[str]] = defaultdict(list)
+    for row in system.conditions.rows:
+        if row.kind != "consumer" and row.word != "down":
+            unhealthy[row.level, row.kind, row.text].append(row.where)
+    for (level, kind, text), names in unhealthy.items():
+        yield Trouble(level, f"{count(len(names), kind)}: {text} ({listed(names)})")
 
 
 def _critical_findings(system: SystemView) -> Iterable[Trouble]:

@@ -9,6 +9,7 @@ from exporter import catalog
 from exporter.model import MALFORMED, Consumer, Server
 from exporter.pages.reference.page import doc_links
 from exporter.pages.status.audit_view import audit_view
+from exporter.pages.status.conditions import NO_CONDITIONS, conditions_view
 from exporter.pages.status.evidence import evidence
 from exporter.pages.status.view import (
     ConsumerView,
@@ -65,6 +66,7 @@ def system_view(poller: SystemPoller, now: float) -> SystemView:
         servers=tuple(map(_server, state.servers)),
         consumer_rows=tuple(consumer_view(row, state.signals, now) for row in rows),
         consumers_hidden=len(consumers) - len(rows),
+        conditions=conditions_view(state.signals, now) if known else NO_CONDITIONS,
         notes=_notes(state, now),
         audit=audit_view(state.report) if state.report else None,
     )

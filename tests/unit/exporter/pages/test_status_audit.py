@@ -11,7 +11,8 @@ from exporter.audit.check import Finding, Need
 from exporter.audit.report import Report
 from exporter.audit.severity import Severity
 from exporter.pages.status.audit_view import MAX_PER_CHECK, audit_view
-from exporter.pages.status.view import AuditView, Level, troubles
+from exporter.pages.status.level import Level
+from exporter.pages.status.view import AuditView, troubles
 
 COMMANDS = ("nats consumer edit STREAM CONSUMER --max-deliver 5",)
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.exporter.status_views import HEALTHY, HOSTILE, SUCCEEDED, consumer, page_of, view_of
 
+from exporter.pages.status.level import Level
 from exporter.pages.status.page import content_security_policy
 from exporter.pages.status.view import (
-    Level,
     RequestView,
     ServerView,
     ago,
