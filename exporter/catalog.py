@@ -423,7 +423,8 @@ STREAM_UP = _stream("stream_up",
 STREAM_CONDITION_START_TIMESTAMP_SECONDS = _stream("stream_condition_start_timestamp_seconds",
     "Time since when a condition of the stream holds, on the exporter's clock. Present only while "
     "it holds. The label condition is no_leader, full (discard new, at its limit), diverged, "
-    "replica_offline, mirror_stale, replica_lagging or filling (full within hours).",
+    "replica_offline (as the leader reports it, or its server does not respond), mirror_stale, "
+    "replica_lagging or filling (full within hours).",
     labels=(*STREAM, "condition"), origin=DERIVED,
     purpose="For rules: time() minus this is how long the stream is unwell.")
 

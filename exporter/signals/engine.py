@@ -14,7 +14,7 @@ from exporter import catalog
 from exporter.model import Consumer, Server, Snapshot, Stream
 from exporter.signals.clock import clock_offsets, on_exporter_clock
 from exporter.signals.conditions.held import Held
-from exporter.signals.conditions.servers import server_conditions
+from exporter.signals.conditions.servers import server_conditions, servers_down
 from exporter.signals.conditions.streams import StreamConditions, StreamFacts, judge_streams
 from exporter.signals.consumers import bare_signals, consumer_signals
 from exporter.signals.event_count import Events
@@ -55,6 +55,7 @@ class SignalState:
         for memory in self._removed:
             memory.expire(snapshot.taken)
         clocks = clock_offsets(snapshot.servers)
+        self.judge_servers(snapshot.servers, snapshot.taken)
         views = self._observe_streams(snapshot, clocks)
         consumers = self._observe_consumers(snapshot, views, events or NO_EVENTS)
         if snapshot.complete:
@@ -66,7 +67,7 @@ class SignalState:
             _events_of(self._consumers, consumers),
             _events_of(self._streams, ((row.account, row.name) for row in snapshot.streams)),
             self._judge_streams(snapshot, clocks),
-            self.judge_servers(snapshot.servers, snapshot.taken),
+            self._server_conditions,
             self._count_unjudged(consumers),
             sum(memory.dropped for memory in self._removed),
         )
@@ -95,9 +96,12 @@ class SignalState:
                 return None
             return on_exporter_clock(state.row.last_time, state.row.leader, clocks)
 
+        down = servers_down(self._server_conditions)
+
         def facts(row: Stream) -> StreamFacts:
             return StreamFacts(
                 snapshot.taken,
+                down,
                 divergence(row),
                 on_exporter_clock(row.created, row.leader, clocks),
                 on_exporter_clock(row.last_time, row.leader, clocks),

@@ -26,6 +26,13 @@ def server_conditions(
     return found
 
 
+def servers_down(conditions: Mapping[str, Held]) -> dict[str, float]:
+    """Since when they are down."""
+    return {
+        name: since for name, held in conditions.items() for word, since in held if word == DOWN
+    }
+
+
 def _found(server: Server, now: float) -> Iterator[tuple[str, float]]:
     """The gravest first."""
     if not server.up:

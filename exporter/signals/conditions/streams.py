@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from alerts import thresholds
-from exporter.model import MALFORMED, Stream, StreamConfig, StreamOrigin
+from exporter.model import MALFORMED, Replica, Stream, StreamConfig, StreamOrigin
 from exporter.signals.conditions.fill_trend import FillTrend
 from exporter.signals.conditions.held import Held, still_held
 from exporter.signals.events_input import StreamKey
@@ -31,6 +31,7 @@ class StreamFacts(Struct, frozen=True, gc=False):
     """What the conditions need besides the row; times are on the exporter's clock."""
 
     now: float
+    servers_down: Mapping[str, float] = field(default_factory=dict)  # since when
     divergence: tuple[tuple[str, int], ...] = ()
     # None where it is unknown.
     created: float | None = None
@@ -140,15 +141,22 @@ def _has_diverged(row: Stream, divergence: tuple[tuple[str, int], ...]) -> bool:
 
 
 def _of_replicas(row: Stream, facts: StreamFacts) -> Iterator[tuple[str, float]]:
-    silences = [replica.active_seconds or 0.0 for replica in row.replicas if replica.offline]
-    if silences:
-        yield REPLICA_OFFLINE, facts.now - max(silences)
+    offline = [since for replica in row.replicas if (since := _offline_since(replica, facts))]
+    if offline:
+        yield REPLICA_OFFLINE, min(offline)
     contacts = [last for origin in row.origins if (last := _lost_contact(row, origin, facts))]
     if contacts:
         yield MIRROR_STALE, min(contacts)
     most = _limit(row.config, "peer-lag-critical", thresholds.REPLICA_LAG.value)
     if any(replica.lag > most and not replica.offline for replica in row.replicas):
         yield REPLICA_LAGGING, facts.now
+
+
+def _offline_since(replica: Replica, facts: StreamFacts) -> float | None:
+    """The leader reports a replica on a killed server as offline only after minutes."""
+    if replica.offline:
+        return facts.now - (replica.active_seconds or 0.0)
+    return facts.servers_down.get(replica.server)
 
 
 def _lost_contact(row: Stream, origin: StreamOrigin, facts: StreamFacts) -> float | None:

@@ -56,6 +56,10 @@ class Supervisor:
         """After a server was away; what is seen meanwhile goes into the state as well."""
         await until(lambda: self._poll(None), lambda complete: complete, "no complete response")
 
+    async def poll_incomplete(self) -> None:
+        """While servers are away."""
+        await self._poll(None)
+
     async def _poll(self, events: EventsInput | None) -> bool:
         snapshot = await poll(self.source)
         self.snapshot = replace(snapshot, taken=snapshot.taken + self.ahead)

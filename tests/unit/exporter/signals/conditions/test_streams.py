@@ -127,6 +127,13 @@ def test_limits_of_the_owner_take_precedence() -> None:
     assert set(held(Polls(), row)) == {"replica_lagging"}
 
 
+def test_a_replica_on_a_server_that_is_down_is_offline_before_the_leader_says_so() -> None:
+    polls = Polls()
+    row = orders(10, replicas=(Replica("n2", 0, False, 20.0),))
+    polls.poll(row, server(), server("n2", up=False))
+    assert dict(polls.signals.stream_conditions[KEY]) == {"replica_offline": polls.now}
+
+
 def test_a_follower_differs_by_number_and_by_share() -> None:
     follower = Replica("n2", 0, False, 0.1)
 
