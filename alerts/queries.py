@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from alerts import thresholds
+from alerts.quantity import Threshold
 from exporter import catalog
 from exporter.metric import Kind, Metric
 from streamgauge.promql import functions
 from streamgauge.promql.context import Duration
-from streamgauge.promql.expression import Expression, Labels
+from streamgauge.promql.expression import Expression, Labels, Seconds
 from streamgauge.promql.selectors import (
     TARGET,
     ExternalSeries,
@@ -126,9 +127,14 @@ def new_events(counter: Metric) -> Expression:
 
     The time of an event shows it even if it happened in an outage. The counter's series begins with
     its first event, which `increase` misses: then the whole count is new."""
-    recent = age(catalog.EVENT_TIMES[counter]) < thresholds.RECENT_EVENT
+    recent = happened_within(counter, thresholds.RECENT_EVENT)
     counted = event_count(counter, thresholds.RECENT_EVENT) > 0
     return counted.or_(_present(counter, LOOKBACK)).where(recent)
+
+
+def happened_within(counter: Metric, window: Threshold) -> Expression:
+    """The age of the last event, where it is not older than the window."""
+    return age(catalog.EVENT_TIMES[counter]) < Seconds(window)
 
 
 def event_count(counter: Metric, window: Duration) -> Expression:

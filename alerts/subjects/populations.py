@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from alerts import thresholds
-from alerts.queries import age, highest, holds, latest
+from alerts.queries import happened_within, highest, holds, latest
 from exporter import catalog
 from exporter.metric import Metric
 from streamgauge.promql.expression import Expression
@@ -35,4 +35,4 @@ def settled_stream(when: Expression) -> Expression:
 def _settled(when: Expression, up: Metric, recreated: Metric) -> Expression:
     """Known for a while and not recreated since. Rules with a longer `for` need no such check."""
     known = highest(up, _PRESENCE, offset=thresholds.YOUNG_ASSET)
-    return when.where(known).unless(age(catalog.EVENT_TIMES[recreated]) < thresholds.YOUNG_ASSET)
+    return when.where(known).unless(happened_within(recreated, thresholds.YOUNG_ASSET))

@@ -199,6 +199,16 @@ class Number(Scalar):
         return literals.number(context.number(self.value))
 
 
+@dataclass(frozen=True)
+class Seconds(Number):
+    """A time span to compare an age with: a faster clock of the rules makes it shorter."""
+
+    value: NamedNumber
+
+    def render(self, context: RenderContext) -> str:
+        return literals.number(context.seconds(self.value))
+
+
 class Time(Scalar):
     """The time of the evaluation, in seconds since 1970."""
 

@@ -326,4 +326,9 @@ async def test_when_all_servers_are_gone_only_that_is_served(source: SourceName)
     own = {
         metric.name.removeprefix(PREFIX) for metric in catalog.ALL if metric.origin is Origin.SELF
     }
-    assert {name for name, _ in stale.samples} - own == {"server_up", "server_info"}
+    events = {metric.name.removeprefix(PREFIX) for metric in catalog.KEPT_IN_OUTAGES}
+    assert {name for name, _ in stale.samples} - own - events == {
+        "server_up",
+        "server_info",
+        "server_condition_start_timestamp_seconds",
+    }
