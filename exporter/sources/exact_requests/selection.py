@@ -80,6 +80,8 @@ def _start_seq(row: Consumer, signal: ConsumerSignals) -> int | None:
         return None  # it skips messages that match its filter
     if row.num_ack_pending > 0 and signal.floor_exhausted:
         return None  # behind an exhausted message it is unknown what is in flight
+    if row.num_ack_pending > 0 and row.ack_floor_stream_seq == 0 < row.ack_floor_consumer_seq:
+        return None  # since 2.11 a purge of messages in flight may reset one of the two
     newer = first_unfinished(row, 0, floor_exhausted=False)
     if newer is None:
         return None

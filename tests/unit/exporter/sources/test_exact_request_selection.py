@@ -102,6 +102,7 @@ def test_a_consumer_without_known_lag_gets_no_request(payload: ConsumerSignals) 
         row(account="OTHER"),
         row(config=None),
         row(config=consumer_config(deliver_policy="last_per_subject")),
+        row(ack_floor_stream_seq=0),  # after a purge of messages in flight
     ],
 )
 def test_no_request_where_the_message_would_not_give_the_true_lag(one: Consumer) -> None:
