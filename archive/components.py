@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from archive.ingest.quarantine import Quarantine
+from archive.ingest.quarantine import Quarantine, QuarantineDrop
 from archive.ingest.receiver import Receiver
 from archive.publishing.publisher import Publisher
 from archive.remote_write.decoder import Decoder
@@ -34,6 +34,9 @@ class Components:
         """The values of /metrics; an unknown value has no series."""
         yield from self.counters.values()
         yield Value(catalog.ARCHIVE_QUARANTINED_REQUESTS, self.quarantine.kept)
+        for drop in QuarantineDrop:
+            count = self.quarantine.dropped[drop]
+            yield Value(catalog.ARCHIVE_QUARANTINE_DROPPED_REQUESTS, count, (drop,))
         dropped = self.publisher.totals
         yield Value(catalog.ARCHIVE_DUPLICATE_SAMPLES, dropped.repeated + dropped.conflicting)
         for reason, count in dropped.reasons():

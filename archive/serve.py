@@ -62,6 +62,7 @@ class Archive:
             await self._serve(components)
             published = await asyncio.to_thread(self._published, components.publisher.publish_all)
         finally:
+            await asyncio.to_thread(components.quarantine.close)
             await components.wal.close()
         return 0 if published else 1
 

@@ -23,8 +23,14 @@ ON_A_SERVER: Final = {
 USUAL: Final = ("writer", "poll", "scrape", "harm")
 # Programs of their own; options after their name go to them.
 OTHERS: Final = {
-    "archive": ("bench.archive.ingest", "bench.archive.size", "bench.archive.restart"),
+    "archive": (
+        "bench.archive.ingest",
+        "bench.archive.refusals",
+        "bench.archive.size",
+        "bench.archive.restart",
+    ),
     "archive_ingest": ("bench.archive.ingest",),
+    "archive_refusals": ("bench.archive.refusals",),
     "archive_decoder": ("bench.archive.decoder",),
     "archive_size": ("bench.archive.size",),
     "archive_restart": ("bench.archive.restart",),

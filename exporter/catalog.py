@@ -898,6 +898,12 @@ ARCHIVE_RECEIVED_BYTES = _archive("archive_received_bytes_total",
     "Compressed size of the remote-write requests received.")
 ARCHIVE_QUARANTINED_REQUESTS = _archive("archive_quarantined_requests_total",
     "Requests that could never be stored and were saved for inspection.")
+ARCHIVE_QUARANTINE_DROPPED_REQUESTS = _archive("archive_quarantine_dropped_requests_total",
+    "Refused requests that are not in the quarantine folder: rate (enough of this sender and rule "
+    "in this minute), size (larger than the folder may be), queue (the disk is too slow), disk "
+    "(it cannot be written), oldest (deleted for a newer one).",
+    labels=("reason",),
+    purpose="For an engineer who looks for a refused request that was not kept.")
 ARCHIVE_DUPLICATE_SAMPLES = _archive("archive_duplicate_samples_total",
     "Samples removed at compaction because the series already had one with the same timestamp: "
     "senders retry what was not acknowledged.")

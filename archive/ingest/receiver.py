@@ -15,7 +15,6 @@ from archive.batch import Batch, SeriesDefinition
 from archive.ingest.batching import RequestBatcher
 from archive.ingest.negotiation import RequestInfo
 from archive.ingest.quarantine import Quarantine
-from archive.ingest.rate_limited_log import RateLimitedLog
 from archive.ingest.response import NOTHING, WriteResponse, durable, later, refused
 from archive.remote_write.decoder import INLINE_SIZE, Decoder, Version
 from archive.remote_write.protobuf import MalformedError
@@ -25,6 +24,7 @@ from archive.self_metrics import Deferred, ReceiverCounters, Refused
 from archive.settings.limits import Limits
 from archive.wal.errors import WalUnavailableError
 from archive.wal.group_commit import Done
+from streamgauge.serving.rate_limit import RateLimitedLog
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ class Receiver:
         try:
             decoded = await self._decode(info, body, now, cursor)
         except MalformedError as error:
-            await self._quarantine_request(info, body, now, str(error))
+            self._quarantine_request(info, body, now, str(error), (Refused.MALFORMED,))
             return self.refuse(info, Refused.MALFORMED, str(error))
         if not decoded.empty:
             await self._log.append((), decoded.batch)
@@ -106,9 +106,9 @@ class Receiver:
             return durable(info.version, decoded.written)
         refusals = decoded.refusals
         self._counters.refused_samples.update(refusals.counts)
-        await self._quarantine_request(info, body, now, str(refusals))
-        return self.refuse(info, Refused.PARTS, str(refusals), decoded.written,
-                             rules=tuple(refusals.counts))  # fmt: skip
+        rules = tuple(refusals.counts)
+        self._quarantine_request(info, body, now, str(refusals), rules)
+        return self.refuse(info, Refused.PARTS, str(refusals), decoded.written, rules)
 
     async def _decode(
         self, info: RequestInfo, body: bytes, now: int, cursor: ConnectionCursor | None
@@ -120,8 +120,8 @@ class Receiver:
             # A thread, so that other connections do not wait for a large request.
             return await asyncio.to_thread(self._decoder.decode, *request)
 
-    async def _quarantine_request(
-        self, info: RequestInfo, body: bytes, now: int, reason: str
+    def _quarantine_request(
+        self, info: RequestInfo, body: bytes, now: int, reason: str, rules: tuple[str, ...]
     ) -> None:
         facts = {
             "sender": info.sender,
@@ -130,7 +130,7 @@ class Receiver:
             "bytes": len(body),
             "user_agent": info.user_agent,
         }
-        await asyncio.to_thread(self._quarantine.put, body, now, facts)
+        self._quarantine.put(info.sender, rules, body, now, facts)
 
     def refuse(
         self,

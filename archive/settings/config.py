@@ -9,8 +9,9 @@ from pathlib import Path
 
 from archive.settings.limits import Limits
 from archive.settings.publishing import PublishSettings
+from archive.settings.quarantine import QuarantineSettings
 from archive.settings.wal import WalSettings
-from streamgauge.serving.settings.loader import REQUIRED, InvalidSettingError, Size, setting
+from streamgauge.serving.settings.loader import REQUIRED, InvalidSettingError, setting
 from streamgauge.serving.settings.server import (
     LISTEN_ADDRESS_HELP,
     LogSettings,
@@ -37,10 +38,8 @@ class ArchiveSettings:
         "__replica__",
         "Label that distinguishes the replicas of a highly available pair. The archive removes it from the series and selects one replica per series and hour. Empty: none.",
     )
-    quarantine: Size = setting(
-        64 * 1024**2,
-        "Maximum size of the refused requests kept in DATA/quarantine for inspection; the oldest are deleted first, 0B keeps none.",
-        minimum=0,
+    quarantine: QuarantineSettings = setting(
+        QuarantineSettings(), "Refused requests kept in DATA/quarantine for inspection."
     )
     limits: Limits = setting(Limits(), "Limits of requests and senders.")
     wal: WalSettings = setting(WalSettings(), "The write-ahead log.")

@@ -38,6 +38,8 @@ _HEAD: Final = (
     "Content-Length: {size}\r\n\r\n"
 )
 
+SUCCESS: Final = (204, 200)
+
 Rounds = list[list[list[bytes]]]
 
 
@@ -162,11 +164,11 @@ def connected(port: int) -> socket.socket:
     return connection
 
 
-def post(connection: socket.socket, path: str, body: bytes) -> str:
-    """The error response; empty on success."""
+def post(connection: socket.socket, path: str, body: bytes, codes: Sequence[int] = SUCCESS) -> str:
+    """The response when it has another status code; otherwise empty."""
     connection.sendall(_HEAD.format(path=path, size=len(body)).encode() + body)
     response = connection.recv(65536)
-    fine = response.startswith((b"HTTP/1.1 204", b"HTTP/1.1 200"))
+    fine = response.startswith(tuple(f"HTTP/1.1 {code}".encode() for code in codes))
     return "" if fine else response[:300].decode(errors="replace") or "the connection was closed"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import cramjam
@@ -21,6 +21,8 @@ class Load:
     labels: int
     per_request: int
     connections: int
+    bad_series: int = 0
+    """Series without a metric name in each request, in addition."""
 
     @property
     def series(self) -> int:
@@ -48,8 +50,11 @@ class Load:
             _series(labels, _value(place, round_number), time) for place, labels in enumerate(shard)
         ]
         parts = parts[shift:] + parts[:shift]
+        bad = [
+            _series(_labels({"job": f"bad-{each}"}), 1.0, time) for each in range(self.bad_series)
+        ]
         return [
-            bytes(cramjam.snappy.compress_raw(b"".join(parts[at : at + self.per_request])))
+            bytes(cramjam.snappy.compress_raw(b"".join([*parts[at : at + self.per_request], *bad])))
             for at in range(0, len(parts), self.per_request)
         ]
 
@@ -78,6 +83,10 @@ def _label_bytes(consumer: int, metric: int, count: int) -> bytes:
     }
     for place in range(count - len(labels)):
         labels[f"label_{place:02}"] = f"value-of-label-{place}"
+    return _labels(labels)
+
+
+def _labels(labels: Mapping[str, str]) -> bytes:
     return b"".join(
         _field(1, _field(1, name.encode()) + _field(2, text.encode()))
         for name, text in sorted(labels.items())

@@ -22,6 +22,7 @@ from archive.remote_write.decoder import Decoder
 from archive.self_metrics import ReceiverCounters, SelfMetrics
 from archive.series.table import SeriesTable
 from archive.settings.limits import Limits
+from archive.settings.quarantine import QuarantineSettings
 from archive.wal.group_commit import Done
 from streamgauge.demo.processes.ports import free_ports
 
@@ -85,7 +86,8 @@ class Endpoint:
         return None
 
     async def put_aside(self) -> list[tuple[dict[str, object], bytes]]:
-        """Facts and body of each."""
+        """Facts and body of each; nothing can be put aside afterwards."""
+        await asyncio.to_thread(self.quarantine.close)
         return await asyncio.to_thread(_put_aside, self.folder)
 
 
@@ -100,7 +102,7 @@ async def open_endpoint(folder: Path, limits: Limits) -> AsyncIterator[Endpoint]
     """A served endpoint."""
     log, counters = MemoryLog(), ReceiverCounters()
     log.gate.set()
-    quarantine = Quarantine(folder, 100_000)
+    quarantine = Quarantine(folder, QuarantineSettings())
     decoder = Decoder(limits, "__replica__", SeriesTable())
     receiver = Receiver(decoder, log, limits, quarantine, counters)
     app = make_app(

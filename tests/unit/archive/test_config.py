@@ -52,11 +52,11 @@ def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path: Path) -
         'data: here\nweb: {listen_address: "127.0.0.1:1"}\nlimits: {series: 1}\nlog: {level: error}\n',
     )
     settings = load("--config", file, "--web.listen-address", "127.0.0.1:3", WEB_LISTEN_ADDRESS="127.0.0.1:2",
-                    LOG_LEVEL="debug", LIMITS__SERIES="7", QUARANTINE="1MiB")  # fmt: skip
+                    LOG_LEVEL="debug", LIMITS__SERIES="7", QUARANTINE__SIZE="1MiB")  # fmt: skip
     assert settings.web.listen_address == "127.0.0.1:3"
     assert settings.log.level == "debug"
     assert settings.limits.series == 7
-    assert settings.quarantine == 1 << 20
+    assert settings.quarantine.size == 1 << 20
 
 
 def test_paths_in_the_file_are_relative_to_it_and_flags_to_where_one_stands(

@@ -24,6 +24,7 @@ from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.self_metrics import ReceiverCounters
 from archive.series.table import SeriesTable
 from archive.settings.limits import Limits
+from archive.settings.quarantine import QuarantineSettings
 from archive.wal.errors import WalUnavailableError
 
 NOW: Final = 1_794_800_000_000
@@ -36,7 +37,7 @@ class Sent:
         self.log, self.counters = MemoryLog(), ReceiverCounters()
         self.log.gate.set()
         self.decoder = Decoder(Limits(), "", SeriesTable())
-        quarantine = Quarantine(folder, 100_000)
+        quarantine = Quarantine(folder, QuarantineSettings())
         self.receiver = Receiver(self.decoder, self.log, Limits(), quarantine, self.counters)
 
     def send(

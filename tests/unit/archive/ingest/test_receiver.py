@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 import time
 from collections.abc import AsyncIterator
@@ -17,14 +16,15 @@ from support.remote_write.endpoint import WRITTEN, Endpoint, MemoryLog, open_end
 
 from archive.http.app import WRITE_PATH, make_app
 from archive.ingest.quarantine import Quarantine
-from archive.ingest.rate_limited_log import RateLimitedLog
 from archive.ingest.receiver import Receiver
 from archive.remote_write.decoder import Decoder
 from archive.self_metrics import ReceiverCounters, SelfMetrics
 from archive.series.table import SeriesTable
 from archive.settings.limits import Limits
+from archive.settings.quarantine import QuarantineSettings
 from archive.wal.errors import WalUnavailableError
 
+NOTHING_KEPT: Final = QuarantineSettings(size=0)
 LIMITS: Final = Limits(body=50_000, decoded=400_000, waiting=1 << 20)
 both = pytest.mark.parametrize("version", [rw.V1, rw.V2], ids=["1.0", "2.0"])
 
@@ -217,7 +217,9 @@ async def test_a_request_with_a_million_labels_is_400_in_bounded_memory(tmp_path
     label = rw.length(1, rw.label(("a", "")))
     million = rw.length(1, label * 1_000_000 + rw.length(2, rw.sample(1, now()).encoded()))
     decoder = Decoder(Limits(), "", SeriesTable())
-    receiver = Receiver(decoder, MemoryLog(), Limits(), Quarantine(tmp_path, 0), ReceiverCounters())
+    receiver = Receiver(
+        decoder, MemoryLog(), Limits(), Quarantine(tmp_path, NOTHING_KEPT), ReceiverCounters()
+    )
     app = make_app(
         receiver, SelfMetrics(tuple), ReceiverCounters(), 1 << 24, lambda: "", lambda: ""
     )
@@ -264,7 +266,9 @@ async def test_metadata_that_could_not_be_stored_is_taken_when_it_comes_again(
 async def test_more_than_may_wait_together_is_503(tmp_path: Path) -> None:
     log, limits = MemoryLog(), Limits(body=700_000, waiting=1 << 20)
     decoder = Decoder(limits, "", SeriesTable())
-    receiver = Receiver(decoder, log, limits, Quarantine(tmp_path, 0), ReceiverCounters())
+    receiver = Receiver(
+        decoder, log, limits, Quarantine(tmp_path, NOTHING_KEPT), ReceiverCounters()
+    )
     app = make_app(
         receiver, SelfMetrics(tuple), ReceiverCounters(), limits.body, lambda: "", lambda: ""
     )
@@ -393,7 +397,7 @@ async def test_trouble_is_reported_by_ready_and_by_healthy(tmp_path: Path) -> No
         Decoder(LIMITS, "", SeriesTable()),
         MemoryLog(),
         LIMITS,
-        Quarantine(tmp_path, 0),
+        Quarantine(tmp_path, NOTHING_KEPT),
         ReceiverCounters(),
     )
     app = make_app(
@@ -408,45 +412,3 @@ async def test_trouble_is_reported_by_ready_and_by_healthy(tmp_path: Path) -> No
         ready, healthy = await client.get("/-/ready"), await client.get("/-/healthy")
         assert (ready.status, await ready.text()) == (503, "the disk is full\n")
         assert (healthy.status, await healthy.text()) == (503, "no more work\n")
-
-
-def test_each_kind_of_trouble_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
-    clock = 0.0
-    log = RateLimitedLog(logging.getLogger("test"), lambda: clock)
-    for clock in (0.0, 10.0, 59.0, 61.0):
-        for sender in ("eu", "us"):
-            log.log((sender, "size"), logging.WARNING, f"refused at {clock:.0f}", sender=sender)
-    output = [record.message for record in caplog.records]
-    assert output == ["refused at 0", "refused at 0", "refused at 61", "refused at 61"]
-    for repeat in range(500):
-        log.log(repeat, logging.WARNING, "another")
-    assert len(caplog.records) < 110
-
-
-# --- quarantine -----------------------------------------------------------------------------------
-
-
-def test_the_quarantine_is_bounded_and_the_oldest_go_first(tmp_path: Path) -> None:
-    quarantine = Quarantine(tmp_path, 5_000)
-    for repeat in range(20):
-        assert quarantine.put(bytes([repeat]) * 1_000, 1_794_800_000_000 + repeat, {"reason": "x"})
-    bodies = [path.read_bytes() for path in sorted(tmp_path.glob("*.snappy"))]
-    assert [body[0] for body in bodies] == [16, 17, 18, 19]
-    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 5_000
-    assert quarantine.kept == 20
-
-
-def test_a_request_larger_than_the_quarantine_is_not_kept(tmp_path: Path) -> None:
-    quarantine = Quarantine(tmp_path / "none", 100)
-    assert not quarantine.put(bytes(101), 0, {})
-    assert not (tmp_path / "none").exists()
-
-
-def test_a_quarantine_that_cannot_be_written_is_reported_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "file").write_text("")
-    quarantine = Quarantine(tmp_path / "file", 100)
-    assert not quarantine.put(b"a", 0, {})
-    assert not quarantine.put(b"b", 0, {})
-    assert [record.message for record in caplog.records] == ["cannot keep a refused request"]
