@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -19,6 +19,7 @@ from archive.remote_write.result import Written
 from exporter import catalog
 from exporter.metric import Kind, Metric
 from streamgauge.serving.logs import event
+from streamgauge.serving.web.connection_limits import ConnectionDrop
 
 logger = logging.getLogger(__name__)
 
@@ -99,6 +100,11 @@ class ReceiverCounters:
             yield Value(catalog.ARCHIVE_REFUSED_SAMPLES, count, (rule,))
         for sender, newest in list(self.newest.items()):
             yield Value(catalog.ARCHIVE_NEWEST_SAMPLE_TIMESTAMP_SECONDS, newest / 1000, (sender,))
+
+
+def dropped_connections(dropped: Mapping[ConnectionDrop, int]) -> Iterator[Value]:
+    for reason in ConnectionDrop:
+        yield Value(catalog.ARCHIVE_DROPPED_CONNECTIONS, dropped.get(reason, 0), (reason,))
 
 
 class SelfMetrics(Collector):

@@ -7,7 +7,6 @@ import gc
 import logging
 import os
 import signal
-import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -18,22 +17,24 @@ from aiohttp import web
 from archive.components import Components, open_components
 from archive.http.app import make_app
 from archive.http.auth import BearerTokens, protect
-from archive.self_metrics import SelfMetrics
+from archive.self_metrics import SelfMetrics, dropped_connections
 from archive.settings.config import ArchiveSettings, is_loopback
 from archive.settings.options import Options
+from streamgauge.serving.descriptor_limit import raise_descriptor_limit
 from streamgauge.serving.log_format import exception_text
 from streamgauge.serving.logs import StateLog, event
 from streamgauge.serving.settings.loader import SettingsError
 from streamgauge.serving.settings.server import host_and_port
+from streamgauge.serving.web.connection_limits import ConnectionLimits
 from streamgauge.serving.web.live_config import LiveWebConfig
 from streamgauge.serving.web.routes import add_reload
+from streamgauge.serving.web.server import HttpServer, ListenError
 
 logger = logging.getLogger(__name__)
 
 PUBLISH_SECONDS: Final = 60.0
 FORGET_SECONDS: Final = 600.0
 TOKEN_SECONDS: Final = 5.0
-SHUTDOWN_SECONDS: Final = 5.0
 # The series caches are long-lived: frequent full collections would only scan them again.
 GC_THRESHOLDS: Final = (50_000, 50, 100)
 
@@ -67,28 +68,28 @@ class Archive:
         return 0 if published else 1
 
     async def _serve(self, components: Components) -> None:
-        app = self._app(components)
+        limits = ConnectionLimits(self._settings.web, raise_descriptor_limit())
+        app = self._app(components, limits)
         # The receiver decompresses bodies, and refuses other encodings unread.
-        runner = web.AppRunner(
-            app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS, auto_decompress=False
+        server = HttpServer(
+            app, self._settings.web, limits, self._web_config.ssl_context(), auto_decompress=False
         )
-        await runner.setup()
         try:
-            await self._listen(runner)
+            await self._listen(server)
             self._start_tasks(components)
             stopping = _stop_signal()
-            self._log_serving()
+            self._log_serving(server)
             await stopping.wait()
             event(logger, logging.INFO, "stopping")
         finally:
             components.receiver.stopping = True
-            await runner.cleanup()
+            await server.stop()
             await self._end_tasks()
 
-    def _app(self, components: Components) -> web.Application:
+    def _app(self, components: Components, limits: ConnectionLimits) -> web.Application:
         app = make_app(
             components.receiver,
-            SelfMetrics(components.values),
+            SelfMetrics(lambda: (*components.values(), *dropped_connections(limits.dropped))),
             components.counters,
             self._settings.limits.body,
             trouble=lambda: components.wal.unavailable,
@@ -108,23 +109,15 @@ class Archive:
         await asyncio.to_thread(self._tokens.reload)
         return True, "reloaded the web configuration and the bearer tokens"
 
-    async def _listen(self, runner: web.AppRunner) -> None:
-        address = self._settings.web.listen_address
-        host, port = host_and_port(address)
+    async def _listen(self, server: HttpServer) -> None:
         try:
-            await web.TCPSite(
-                runner, host, port, ssl_context=self._web_config.ssl_context()
-            ).start()
-        except OSError as error:
-            raise self._options.configuration_error(
-                "web.listen_address", f"{address}: {_reason(error)}"
-            ) from error
+            await server.start()
+        except ListenError as error:
+            raise self._options.configuration_error("web.listen_address", str(error)) from error
 
-    def _log_serving(self) -> None:
-        host, port = host_and_port(self._settings.web.listen_address)
-        scheme = "https" if self._web_config.current.uses_tls else "http"
-        where = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
-        event(logger, logging.INFO, "serving", listen=where, data=self._settings.data,
+    def _log_serving(self, server: HttpServer) -> None:
+        host, _ = host_and_port(self._settings.web.listen_address)
+        event(logger, logging.INFO, "serving", listen=server.url, data=self._settings.data,
               settings=self._options.source)  # fmt: skip
         if not is_loopback(host) and not self._tokens and not self._web_config.current.users:
             event(logger, logging.WARNING,
@@ -218,10 +211,3 @@ def _stop_signal() -> asyncio.Event:
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
-
-
-def _reason(error: OSError) -> str:
-    """The system's error text; asyncio adds a sentence that repeats the address."""
-    if isinstance(error, socket.gaierror) or error.errno is None:
-        return error.strerror or str(error)
-    return os.strerror(error.errno)

@@ -863,6 +863,12 @@ SERIES = _exporter("series",
 SERIES_DROPPED = _exporter("series_dropped_total",
     "Series dropped because of the series limit, added up over the polls. "
     "While it grows, the exposition is incomplete.")
+HTTP_DROPPED_CONNECTIONS = _exporter("http_dropped_connections_total",
+    "Connections closed before their request was complete: evicted (at the maximum a new one "
+    "replaces the oldest without a request), refused (all are busy), timeout (the headers did not "
+    "arrive in time), handshake (TLS failed), accept (the system has no descriptor left).",
+    labels=("reason",),
+    purpose="For an engineer whose scrapes fail: whether clients that send nothing fill the server.")
 BUILD_INFO = _exporter("build_info",
     "Versions of the exporter and of Python as labels; the value is always 1.",
     labels=("version", "python"))
@@ -896,6 +902,12 @@ ARCHIVE_DEFERRED_REQUESTS = _archive("archive_deferred_requests_total",
     labels=("reason",))
 ARCHIVE_RECEIVED_BYTES = _archive("archive_received_bytes_total",
     "Compressed size of the remote-write requests received.")
+ARCHIVE_DROPPED_CONNECTIONS = _archive("archive_dropped_connections_total",
+    "Connections closed before their request was complete: evicted (at the maximum a new one "
+    "replaces the oldest without a request), refused (all are busy), timeout (the headers did not "
+    "arrive in time), handshake (TLS failed), accept (the system has no descriptor left).",
+    labels=("reason",),
+    purpose="For an engineer whose sender fails: whether clients that send nothing fill the server.")
 ARCHIVE_QUARANTINED_REQUESTS = _archive("archive_quarantined_requests_total",
     "Requests that could never be stored and were saved for inspection.")
 ARCHIVE_QUARANTINE_DROPPED_REQUESTS = _archive("archive_quarantine_dropped_requests_total",

@@ -7,26 +7,24 @@ import gc
 import logging
 import os
 import signal
-import socket
 import sys
 from collections.abc import Sequence
-
-from aiohttp import web
 
 from exporter.polling.one_shot import run_once
 from exporter.polling.supervisor import Reload, Supervisor
 from exporter.settings.config import ExporterSettings
 from exporter.settings.options import Options, read_options
 from exporter.web import make_app
+from streamgauge.serving.descriptor_limit import raise_descriptor_limit
 from streamgauge.serving.logs import configure_logs, event
 from streamgauge.serving.settings.loader import SettingsError
-from streamgauge.serving.settings.server import host_and_port
 from streamgauge.serving.version import VERSION
+from streamgauge.serving.web.connection_limits import ConnectionLimits
 from streamgauge.serving.web.live_config import LiveWebConfig
+from streamgauge.serving.web.server import HttpServer, ListenError
 
 logger = logging.getLogger(__name__)
 
-_SHUTDOWN_SECONDS = 5.0
 # A decoded response is some hundred thousand objects that live until the next poll. With the default
 # thresholds the garbage collector would walk all of them several times during decoding.
 GC_THRESHOLDS = (50_000, 50, 100)
@@ -51,35 +49,30 @@ def main(argv: Sequence[str]) -> int:
 
 async def _serve(options: Options, settings: ExporterSettings, web_config: LiveWebConfig) -> int:
     supervisor = Supervisor(settings, options.load)
-    app = make_app(supervisor, options.source)
+    limits = ConnectionLimits(settings.web, raise_descriptor_limit())
+    app = make_app(supervisor, options.source, limits.dropped)
     web_config.protect(app)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
-    await runner.setup()
+    server = HttpServer(app, settings.web, limits, web_config.ssl_context())
     try:
-        site = await _listen(runner, options, settings.web.listen_address, web_config)
+        await _listen(server, options)
         supervisor.start()
         stopping = _signals(supervisor)
-        event(logger, logging.INFO, "serving", listen=site.name, systems=len(settings.systems),
+        event(logger, logging.INFO, "serving", listen=server.url, systems=len(settings.systems),
               version=VERSION, settings=options.source)  # fmt: skip
         await stopping.wait()
         event(logger, logging.INFO, "stopping")
     finally:
         # The listener first: a running scrape still needs the systems.
-        await runner.cleanup()
+        await server.stop()
         await supervisor.stop()
     return 0
 
 
-async def _listen(
-    runner: web.AppRunner, options: Options, address: str, web_config: LiveWebConfig
-) -> web.BaseSite:
-    host, port = host_and_port(address)
-    site = web.TCPSite(runner, host, port, ssl_context=web_config.ssl_context())
+async def _listen(server: HttpServer, options: Options) -> None:
     try:
-        await site.start()
-    except OSError as error:
-        raise options.error("web.listen_address", f"{address}: {_reason(error)}") from error
-    return site
+        await server.start()
+    except ListenError as error:
+        raise options.error("web.listen_address", str(error)) from error
 
 
 def _signals(supervisor: Supervisor) -> asyncio.Event:
@@ -96,10 +89,3 @@ def _signals(supervisor: Supervisor) -> asyncio.Event:
     if hasattr(signal, "SIGHUP"):
         loop.add_signal_handler(signal.SIGHUP, reload)
     return stopping
-
-
-def _reason(error: OSError) -> str:
-    """The error text of the operating system; asyncio's own text repeats the address."""
-    if isinstance(error, socket.gaierror) or error.errno is None:
-        return error.strerror or str(error)
-    return os.strerror(error.errno)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from aiohttp import web
 
+from exporter import catalog
 from exporter.exposition.negotiation import accepts_gzip, choose_format
 from exporter.exposition.text_format import Exposition, Format, assemble
 from exporter.metric import Subject
@@ -20,17 +22,23 @@ from exporter.polling.scrape_view import ScrapeView
 from exporter.polling.supervisor import Supervisor
 from exporter.samples.self_metrics import SelfMetrics, SelfSample
 from streamgauge.serving.version import VERSION
+from streamgauge.serving.web.connection_limits import ConnectionDrop
 from streamgauge.serving.web.routes import add_redirect_to_prefix, add_reload
 
 SELECTABLE = {
     subject.value: subject
     for subject in (Subject.CONSUMER, Subject.STREAM, Subject.SERVER, Subject.ACCOUNT)
 }
+NO_DROPS: Final[Mapping[ConnectionDrop, int]] = {}
 _VARY = {"Vary": "Accept, Accept-Encoding"}
 
 
-def make_app(supervisor: Supervisor, config_source: str) -> web.Application:
-    pages = _Pages(supervisor, config_source)
+def make_app(
+    supervisor: Supervisor,
+    config_source: str,
+    dropped_connections: Mapping[ConnectionDrop, int] = NO_DROPS,
+) -> web.Application:
+    pages = _Pages(supervisor, config_source, dropped_connections)
     app = web.Application()
     served = supervisor.settings.web
     app.router.add_get(served.route("/"), pages.status)
@@ -44,8 +52,14 @@ def make_app(supervisor: Supervisor, config_source: str) -> web.Application:
 
 
 class _Pages:
-    def __init__(self, supervisor: Supervisor, config_source: str) -> None:
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        config_source: str,
+        dropped_connections: Mapping[ConnectionDrop, int],
+    ) -> None:
         self._supervisor = supervisor
+        self._dropped_connections = dropped_connections
         self._config_source = config_source
         self._forecasts = ForecastFile()
 
@@ -70,7 +84,8 @@ class _Pages:
     def _live(self, scrape_view: ScrapeView, fmt: Format) -> tuple[ForecastFileState, bytes]:
         """Reads /proc and the forecast file, which may block: runs in a thread."""
         forecasts = self._forecasts.refresh(self._supervisor.settings.forecasts)
-        own = SelfMetrics(_Own(scrape_view, forecasts), VERSION, platform.python_version())
+        served = _Own(scrape_view, forecasts, self._dropped_connections)
+        own = SelfMetrics(served, VERSION, platform.python_version())
         return forecasts, own.text(fmt)
 
     async def status(self, _: web.Request) -> web.Response:
@@ -107,10 +122,14 @@ class _Own:
 
     scrape_view: ScrapeView
     forecasts: ForecastFileState
+    dropped_connections: Mapping[ConnectionDrop, int]
 
     def self_samples(self) -> Iterator[SelfSample]:
         yield from self.scrape_view.self_samples()
         yield from self.forecasts.self_samples(self.scrape_view.now)
+        for reason in ConnectionDrop:
+            count = self.dropped_connections.get(reason, 0)
+            yield SelfSample(catalog.HTTP_DROPPED_CONNECTIONS, (reason,), count)
 
 
 def _page(html: str, policy: str) -> web.Response:

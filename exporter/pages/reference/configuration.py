@@ -32,6 +32,7 @@ web:
   # config_file: web.yml            # TLS and basic auth, see the end of this page
   # external_url: https://metrics.example.com/streamgauge    # behind a proxy; its path is the prefix of all routes
   # enable_lifecycle: true          # allows POST /-/reload
+  # max_connections: 512            # further ones replace connections without a request
 interval: 15s                       # time between two polls
 timeout: 10s                        # maximum time of one poll
 detail: core                        # metrics that rules and dashboards use; full adds the rest

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from streamgauge.serving.logs import LogFormat, LogLevel
 from streamgauge.serving.settings.declaration import REQUIRED, setting
+from streamgauge.serving.settings.durations import Duration
 from streamgauge.serving.settings.errors import InvalidSettingError
 from streamgauge.serving.settings.flags import Flag
 
@@ -44,6 +45,19 @@ class ServerSettings:
         "URL under which clients reach this server, for example behind a reverse proxy. Its path is the prefix of all routes.",
     )
     enable_lifecycle: bool = setting(False, "Allow a reload by POST or PUT to /-/reload.")
+    max_connections: int = setting(
+        512,
+        "Maximum open connections, at most three quarters of the limit of open files. Then a new connection replaces the oldest one without a request.",
+        minimum=1,
+    )
+    header_timeout: Duration = setting(
+        10.0,
+        "Time for the headers of a request, from the start of the connection or the first byte of a later request.",
+        minimum=0.1,
+    )
+    idle_timeout: Duration = setting(
+        300.0, "Time between two requests after which a connection is closed.", minimum=1
+    )
 
     def __post_init__(self) -> None:
         host_and_port(self.listen_address)
@@ -94,6 +108,24 @@ def web_flags(flag: Callable[..., AnyFlag], default_address: str) -> tuple[AnyFl
             "URL under which clients reach this server; its path is the prefix of all routes",
         ),
         flag("web.enable-lifecycle", "web.enable_lifecycle", "", "allow POST /-/reload"),
+        flag(
+            "web.max-connections",
+            "web.max_connections",
+            "N",
+            "maximum open connections (default 512)",
+        ),
+        flag(
+            "web.header-timeout",
+            "web.header_timeout",
+            "TIME",
+            "time for the headers of a request (default 10s)",
+        ),
+        flag(
+            "web.idle-timeout",
+            "web.idle_timeout",
+            "TIME",
+            "time after which an idle connection is closed (default 5m)",
+        ),
     )
 
 

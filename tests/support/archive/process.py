@@ -38,6 +38,7 @@ class ArchiveProcess:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # of every request
     host: str = "127.0.0.1"  # where it listens
     prefix: str = ""  # of all routes
+    before: tuple[str, ...] = ()  # of the command
 
     @property
     def url(self) -> str:
@@ -45,7 +46,9 @@ class ArchiveProcess:
 
     async def start(self) -> None:
         listen = ("--web.listen-address", f"{self.host}:{self.port}", "--data", str(self.data))
-        await self.child.start(*COMMAND, *listen, *self.flags, environment=_environment())
+        await self.child.start(
+            *self.before, *COMMAND, *listen, *self.flags, environment=_environment()
+        )
 
     async def ready(self) -> None:
         async def status() -> int:
@@ -103,6 +106,7 @@ async def archiving(
     host: str = "127.0.0.1",
     files: Mapping[str, str] | None = None,
     prefix: str = "",
+    before: tuple[str, ...] = (),
 ) -> AsyncIterator[ArchiveProcess]:
     """Started and ready, with these files in the folder; gone at the end, by a kill if it runs."""
     for name, text in (files or {}).items():
@@ -111,7 +115,7 @@ async def archiving(
     child = Child("archive", folder / f"archive-{port}.log")
     async with aiohttp.ClientSession() as client:
         archive = ArchiveProcess(
-            child, port, folder / "data", flags, client, tls, headers or {}, host, prefix
+            child, port, folder / "data", flags, client, tls, headers or {}, host, prefix, before
         )
         await archive.start()
         try:

@@ -136,12 +136,14 @@ async def exporting(
     environ: Mapping[str, str] | None = None,
     tls: ssl.SSLContext | None = None,
     headers: Mapping[str, str] | None = None,
+    before: Sequence[str] = (),
 ) -> AsyncIterator[Exporter]:
     """Started on a free port of its own, not yet ready; gone at the end."""
     port = free_ports(1)[0]
     child = Child("exporter", folder / f"exporter-{port}.log")
     listen = {"STREAMGAUGE_WEB_LISTEN_ADDRESS": f"127.0.0.1:{port}"}
-    await child.start(*COMMAND, *flags, environment=_environment(listen | dict(environ or {})))
+    environment = _environment(listen | dict(environ or {}))
+    await child.start(*before, *COMMAND, *flags, environment=environment)
     try:
         async with aiohttp.ClientSession(auto_decompress=False) as client:
             yield Exporter(child, port, client, tls, headers or {})

@@ -34,7 +34,14 @@ Client = TestClient[Request, Application]
 NOW = 1_794_800_000.0
 OWN = {
     f"streamgauge_{name}"
-    for name in ("build_info", "up", "series", "series_dropped", "snapshot_age_seconds")
+    for name in (
+        "build_info",
+        "http_dropped_connections",
+        "up",
+        "series",
+        "series_dropped",
+        "snapshot_age_seconds",
+    )
 }
 
 
