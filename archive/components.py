@@ -43,6 +43,7 @@ class Components:
             yield Value(catalog.ARCHIVE_DROPPED_SAMPLES, count, (reason,))
         yield Value(catalog.ARCHIVE_SERIES, self.wal.series.known)
         yield Value(catalog.ARCHIVE_WAL_BYTES, self.wal.size)
+        yield Value(catalog.ARCHIVE_WAL_DAMAGED_BYTES, self.wal.damaged)
         oldest, succeeded = self.wal.oldest, self.publisher.last_success
         if oldest is not None:
             yield Value(catalog.ARCHIVE_WAL_OLDEST_TIMESTAMP_SECONDS, oldest / 1000)

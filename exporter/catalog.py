@@ -929,6 +929,10 @@ ARCHIVE_SERIES = _archive("archive_series",
     "Series that the receiver knows now.")
 ARCHIVE_WAL_BYTES = _archive("archive_wal_bytes",
     "Size of the write-ahead log that waits for compaction.")
+ARCHIVE_WAL_DAMAGED_BYTES = _archive("archive_wal_damaged_bytes_total",
+    "Bytes of the write-ahead log that could not be read, found since the start. The records before "
+    "and behind them are published; archive inspect shows what is missing.",
+    purpose="For an operator of the archive: any increase means a faulty disk and lost samples.")
 ARCHIVE_WAL_OLDEST_TIMESTAMP_SECONDS = _archive("archive_wal_oldest_timestamp_seconds",
     "Time when the oldest record of the write-ahead log was received. An old one means that "
     "publishing does not run. Absent when the log is empty.")

@@ -1,6 +1,6 @@
 """Recovers the segments and the series of a log folder.
 
-Never writes. Reads a segment up to the first invalid byte.
+Never writes. Skips damaged records.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from archive.series.table import SeriesTable
 from archive.wal.errors import WalError, WalFormatError
 from archive.wal.record import RecordError, decode_definitions
 from archive.wal.record_definitions import load_definitions
-from archive.wal.segments.reader import SegmentFrames
+from archive.wal.segments.reader import SegmentFrames, read_segment
 from archive.wal.segments.segment import (
     HEADER_BYTES,
     BrokenHeaderError,
@@ -32,7 +34,7 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """The unreadable end of a segment."""
+    """What of a segment cannot be read."""
 
     path: Path
     ending: Ending
@@ -84,7 +86,7 @@ def read_series(folder: Path) -> SeriesTable:
 
 
 def _scan(found: Recovery, segment: Segment, table: SeriesTable) -> None:
-    frames = SegmentFrames(segment.path)
+    frames, lost = SegmentFrames(segment.path), len(table) - table.known
     for payload in frames:
         try:
             definitions = decode_definitions(payload)
@@ -92,14 +94,29 @@ def _scan(found: Recovery, segment: Segment, table: SeriesTable) -> None:
                 load_definitions(definitions, table)
         except (RecordError, ValueError) as error:
             frames.refuse(f"has a record that makes no sense ({error})")
-            break
     ending = frames.ending
+    if ending.damage:
+        # Records behind the damage may use ids whose definitions are lost.
+        table.skip_to(_next_series(segment.path))
+        lost = len(table) - table.known - lost
+        if lost:
+            found.faults.append(f"{segment.path}: the labels of {lost} series are lost")
     if ending.kind is not EndingKind.CLEAN:
         found.dropped.append(Dropped(segment.path, ending))
     if ending.offset <= HEADER_BYTES and ending.kind is not EndingKind.DAMAGED:
         found.empty.append(segment.path)
     else:
         found.segments.append(segment)
+
+
+def _next_series(path: Path) -> int:
+    """The lowest id that no record of the segment uses."""
+    highest = -1
+    for record in read_segment(path):
+        batch = record.batch
+        used = (int(np.maximum.reduce(batch.series, initial=0)),) if len(batch.series) else ()
+        highest = max((highest, *used, *(each.series for each in batch.opaque)))
+    return highest + 1
 
 
 def _header(path: Path) -> SegmentHeader | None:

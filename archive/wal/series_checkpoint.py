@@ -102,7 +102,8 @@ class SeriesCheckpoint:
 
 
 def _read(path: Path) -> _Copy:
-    frames = SegmentFrames(path)
+    # A table with a hole would hide that a segment still has the definitions.
+    frames = SegmentFrames(path, resync=False)
     try:
         payloads = list(frames)
     except FileNotFoundError:

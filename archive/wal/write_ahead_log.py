@@ -120,6 +120,10 @@ class Wal:
         return self._log.size
 
     @property
+    def damaged(self) -> int:
+        return self._log.damaged
+
+    @property
     def oldest(self) -> int | None:
         return self._log.oldest
 
@@ -155,7 +159,7 @@ def _log_recovery(folder: Path, recovery: Recovery, series: SeriesTable) -> None
         event(
             logger,
             level,
-            f"end of a write-ahead log segment is {dropped.ending.kind}",
+            f"write-ahead log segment is {dropped.ending.kind}",
             segment=str(dropped),
         )
     event(

@@ -17,6 +17,7 @@ from archive.tools.archive_view import View, open_view
 from archive.tools.arguments import bytes_text, duration_ms, moment
 from archive.tools.inspecting.gaps import Gap, gaps
 from archive.tools.inspecting.label_gaps import LabelGap, gaps_by_label
+from archive.tools.inspecting.log_damage import lines, log_damage
 
 GAPS_SHOWN = 20
 
@@ -80,7 +81,7 @@ def _log(view: View) -> dict[str, Any] | None:
         "segments": len(segments),
         "bytes": sum(segment.size for segment in segments),
         "samples": view.pending,
-        "damaged": [str(each) for each in view.wal.recovery.dropped],
+        "damaged": [each.facts() for each in log_damage(view.wal.path)],
     }
 
 
@@ -107,7 +108,8 @@ def _log_text(log: dict[str, Any] | None) -> Iterator[str]:
         return
     pending = f"{log['samples']:,} of them in {_counted(log['segments'], 'segment')}"
     yield f"{pending} of the log, {bytes_text(log['bytes'])}, not yet published"
-    yield from (f"damaged: {line}" for line in log["damaged"])
+    for damage in log["damaged"]:
+        yield from lines(damage)
 
 
 def _day_lines(days: list[dict[str, Any]]) -> Iterator[str]:

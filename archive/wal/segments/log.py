@@ -22,7 +22,7 @@ from archive.wal.record import encode_group
 from archive.wal.record_definitions import pack_definitions
 from archive.wal.recovery import Recovery
 from archive.wal.segments.reader import check_segment
-from archive.wal.segments.segment import Segment, SegmentHeader
+from archive.wal.segments.segment import Segment, SegmentHeader, segment_number
 from archive.wal.segments.tail_check import EndingKind
 from archive.wal.segments.writer import SegmentWriter
 from archive.wal.series_checkpoint import SeriesCheckpoint
@@ -70,6 +70,9 @@ class SegmentLog:
         self._next = recovery.next_segment
         self._sealed = {each.number: _Sealed(each, len(series)) for each in recovery.segments}
         self._open: SegmentWriter | None = None
+        self._damaged = {
+            segment_number(each.path): each.ending.damaged_bytes for each in recovery.dropped
+        }
         self._lock = threading.Lock()
         # A separate lock: appending must not wait for a slow save of the table.
         self._checkpoint_lock = threading.Lock()
@@ -83,6 +86,11 @@ class SegmentLog:
     def oldest(self) -> int | None:
         """When the oldest record of the log was received, in milliseconds; None when empty."""
         return min((segment.created for segment in self._segments()), default=None)
+
+    @property
+    def damaged(self) -> int:
+        """Bytes that could not be read since the start."""
+        return sum(self._damaged.copy().values())
 
     def is_small(self, batches: Sequence[Batch]) -> bool:
         """Whether a group is small enough to be prepared on the event loop."""
@@ -168,7 +176,7 @@ class SegmentLog:
         try:
             self._save_definitions(removed)
             for segment, _ in removed:
-                _remove(segment)
+                self._damaged[segment.number] = _remove(segment)
                 with self._lock:
                     del self._sealed[segment.number]
             fsync.sync_folder(self._folder)
@@ -277,21 +285,25 @@ class SegmentLog:
             event(logger, logging.WARNING, "cannot save the series table", error=error)
 
 
-def _remove(segment: Segment) -> None:
-    """Deletes a segment; renames a damaged one, so that its data can be examined."""
+def _remove(segment: Segment) -> int:
+    """Deletes a segment; renames a damaged one, so that its data can be examined.
+
+    Returns the number of damaged bytes.
+    """
     try:
         ending = check_segment(segment.path)
     except FileNotFoundError:
-        return  # removed by an earlier attempt
+        return 0  # removed by an earlier attempt
     if ending.kind is not EndingKind.DAMAGED:
         segment.path.unlink()
-        return
+        return 0
     aside = segment.path.with_name(segment.path.name + DAMAGED_SUFFIX)
     segment.path.rename(aside)
     event(
         logger,
         logging.ERROR,
         "damaged segment of the write-ahead log renamed",
-        checkpoint=str(aside),
+        file=str(aside),
         damage=str(ending),
     )
+    return ending.damaged_bytes

@@ -1,4 +1,4 @@
-"""Reads the valid records of a segment, and reports how it ends.
+"""Reads the valid records of a segment, and reports what cannot be read.
 
 Never writes, so a segment may be read while the server appends to it.
 """
@@ -6,12 +6,13 @@ Never writes, so a segment may be read while the server appends to it.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from archive.wal.errors import WalFormatError
 from archive.wal.record import RecordError, WalRecord, decode_group
+from archive.wal.segments.resync import next_frame
 from archive.wal.segments.segment import (
     END_MARK,
     FRAME_BYTES,
@@ -21,16 +22,21 @@ from archive.wal.segments.segment import (
     unframe,
     unpack_header,
 )
-from archive.wal.segments.tail_check import Ending, EndingKind, ending_at
+from archive.wal.segments.tail_check import Damage, Ending, EndingKind, written_after
 
 
 class SegmentFrames:
     """The encoded records of a segment; `ending` is set after the last one."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, resync: bool = True) -> None:
+        """Without `resync`: reads only up to the first damage."""
         self.path = path
         self.header: SegmentHeader | None = None
-        self.offset = 0
+        self.damage: list[Damage] = []
+        """Found so far."""
+        self._resync = resync
+        self._valid = 0  # the end of the last valid record
+        self._refused = ""
         self._ending: Ending | None = None
 
     @property
@@ -41,46 +47,63 @@ class SegmentFrames:
 
     def __iter__(self) -> Iterator[bytes]:
         """Starts at the beginning each time."""
-        self.offset, self._ending = 0, None
+        self.damage, self._valid, self._ending = [], 0, None
         with self.path.open("rb") as file:
-            if not self._read_header(file):
-                return
-            while (record := self._next(file)) is not None:
-                yield record
-                # After the yield, so that a record that the reader refuses does not count as valid.
-                self.offset = file.tell()
+            at: int | None = self._read_header(file)
+            while at is not None:
+                at = yield from self._records(file, at)
 
     def refuse(self, reason: str) -> None:
-        """Ends here: the last record has a valid checksum and invalid content."""
-        with self.path.open("rb") as file:
-            self._ending = ending_at(file, self.offset, self.offset, reason)
+        """The record just read has a valid checksum and invalid content: counts it as damage."""
+        self._refused = reason
 
-    def _read_header(self, file: BinaryIO) -> bool:
+    def _read_header(self, file: BinaryIO) -> int | None:
+        """Where the records begin."""
         try:
             self.header = unpack_header(file.read(HEADER_BYTES))
         except BrokenHeaderError:
             # Even a complete header is useless without a record.
-            self._ending = ending_at(file, 0, HEADER_BYTES + 1, "has a damaged header")
-            return False
+            return self._skip(file, 0, HEADER_BYTES + 1, 1, "has a damaged header")
         except WalFormatError as error:
             raise WalFormatError(f"{self.path} {error}") from None
-        self.offset = HEADER_BYTES
-        return True
+        self._valid = HEADER_BYTES
+        return HEADER_BYTES
 
-    def _next(self, file: BinaryIO) -> bytes | None:
-        """None at the end of the valid records; then `ending` has the reason."""
-        begin = self.offset
-        frame = unframe(file.read(FRAME_BYTES))
-        if frame is None:
-            self._ending = ending_at(file, begin, begin + FRAME_BYTES + 1, "has a damaged length")
-            return None
-        length, checksum = frame
-        record, mark = file.read(length), file.read(len(END_MARK))
-        if mark != END_MARK or zlib.crc32(record) != checksum:
-            end = begin + FRAME_BYTES + length + len(END_MARK)
-            self._ending = ending_at(file, begin, end, "has a record whose checksum is wrong")
-            return None
-        return record
+    def _records(self, file: BinaryIO, at: int) -> Generator[bytes, None, int | None]:
+        """The adjacent records from `at` on; returns where reading can go on."""
+        file.seek(at)
+        while True:
+            frame = unframe(file.read(FRAME_BYTES))
+            if frame is None:
+                end = at + FRAME_BYTES + len(END_MARK)
+                return self._skip(file, at, end, at + 1, "has a damaged length")
+            length, checksum = frame
+            end = at + FRAME_BYTES + length + len(END_MARK)
+            record, mark = file.read(length), file.read(len(END_MARK))
+            if mark != END_MARK or zlib.crc32(record) != checksum:
+                # The length has a checksum of its own, so the next record begins at `end`.
+                return self._skip(file, at, end, end, "has a record whose checksum is wrong")
+            yield record
+            if self._refused:
+                self.damage.append(Damage(at, end - at, self._refused))
+                self._refused = ""
+            else:
+                self._valid = end
+            at = end
+
+    def _skip(
+        self, file: BinaryIO, at: int, expected_end: int, search_from: int, reason: str
+    ) -> int | None:
+        """Where the next valid record begins; None, with `ending` set, when there is none."""
+        written, found = written_after(file, at), None
+        is_damage = at + written >= expected_end  # otherwise it is clean or torn
+        if is_damage:
+            found = next_frame(self.path, search_from) if self._resync else None
+            end = at + written if found is None else found
+            self.damage.append(Damage(at, end - at, reason))
+        if found is None:
+            self._ending = Ending(self._valid, 0 if is_damage else written, tuple(self.damage))
+        return found
 
 
 class SegmentReader:
@@ -100,14 +123,19 @@ class SegmentReader:
     def ending(self) -> Ending:
         return self._frames.ending
 
+    @property
+    def damage(self) -> Sequence[Damage]:
+        """Found so far."""
+        return self._frames.damage
+
     def _read(self) -> Iterator[WalRecord]:
         for record in self._frames:
             try:
                 requests = decode_group(record)
             except RecordError as error:
                 self._frames.refuse(f"has a record that makes no sense ({error})")
-                return
-            yield from requests
+            else:
+                yield from requests
 
 
 def read_segment(path: Path) -> SegmentReader:
@@ -124,6 +152,7 @@ def check_segment(path: Path) -> Ending:
 
 
 __all__ = [
+    "Damage",
     "Ending",
     "EndingKind",
     "SegmentFrames",

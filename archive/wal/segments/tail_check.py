@@ -1,4 +1,4 @@
-"""How the valid part of a segment ends: cleanly, in a torn write, or by damage."""
+"""What of a segment cannot be read: damage inside, and a torn write at the end."""
 
 from __future__ import annotations
 
@@ -11,43 +11,57 @@ _BLOCK = 1 << 20
 
 class EndingKind(StrEnum):
     CLEAN = "clean"
-    """Nothing follows the last record, or only allocated space."""
+    """All records can be read. Only allocated space follows."""
     TORN = "torn"
     """The last record is incomplete, so it was never acknowledged."""
     DAMAGED = "damaged"
-    """A complete record follows and cannot be read."""
+    """Complete bytes cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Bytes that were completely written and cannot be read now."""
+
+    offset: int
+    size: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.reason} at byte {self.offset}: {self.size} bytes are not read"
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    kind: EndingKind
     offset: int
-    """The end of the valid part, in bytes."""
-    dropped: int = 0
-    """Bytes behind it, without zero bytes at the end of the file."""
-    reason: str = ""
+    """The end of the last valid record, in bytes."""
+    torn: int = 0
+    """Bytes of an incomplete record behind it."""
+    damage: tuple[Damage, ...] = ()
+
+    @property
+    def kind(self) -> EndingKind:
+        if self.damage:
+            return EndingKind.DAMAGED
+        return EndingKind.TORN if self.torn else EndingKind.CLEAN
+
+    @property
+    def damaged_bytes(self) -> int:
+        return sum(each.size for each in self.damage)
 
     def __str__(self) -> str:
-        if self.kind is EndingKind.CLEAN:
-            return f"intact ({self.offset} bytes)"
-        return f"{self.reason} at byte {self.offset}: {self.dropped} bytes after it are not read"
+        faults = [str(each) for each in self.damage]
+        if self.torn:
+            faults.append(
+                f"ends inside a record at byte {self.offset}: {self.torn} bytes are not read"
+            )
+        return "; ".join(faults) or f"intact ({self.offset} bytes)"
 
 
-def ending_at(file: BinaryIO, offset: int, expected_end: int, reason: str) -> Ending:
-    """Classifies an unreadable record at `offset` that would end at `expected_end`.
+def written_after(file: BinaryIO, offset: int) -> int:
+    """Bytes from `offset` to the last byte that is not zero.
 
     The last byte of a complete record is not zero, and writes go from front to back.
     """
-    dropped = _written_after(file, offset)
-    if not dropped:
-        return Ending(EndingKind.CLEAN, offset)
-    if offset + dropped < expected_end:
-        return Ending(EndingKind.TORN, offset, dropped, "ends inside a record")
-    return Ending(EndingKind.DAMAGED, offset, dropped, reason)
-
-
-def _written_after(file: BinaryIO, offset: int) -> int:
-    """Bytes from `offset` to the last byte that is not zero."""
     file.seek(offset)
     written = seen = 0
     while block := file.read(_BLOCK):
