@@ -11,6 +11,11 @@ LABEL_TAG: Final = 0x0A
 _NAME: Final = 1
 _VALUE: Final = 2
 _MAX_CACHED: Final = 200_000
+_NAME_TAG: Final = 0x0A
+_VALUE_TAG: Final = 0x12
+_LEAST: Final = 4  # bytes: two tags and two lengths
+_ONE_BYTE: Final = 0x80  # lengths below it have one byte
+_LONGEST: Final = 129  # where the value begins behind a name of 127 bytes
 
 
 def end_of_labels(buffer: Buffer, at: int, stop: int) -> int:
@@ -59,5 +64,17 @@ class LabelReader:
     def _learn(self, message: bytes) -> Label:
         if len(self._known) >= _MAX_CACHED:
             self._known.clear()
-        label = self._known[message] = read_label(message, 0, len(message))
+        label = self._known[message] = _short_label(message) or read_label(message, 0, len(message))
         return label
+
+
+def _short_label(message: bytes) -> Label | None:
+    """`read_label` for the usual form: name, value, nothing else, each shorter than 128 bytes."""
+    size = len(message)
+    split = message[1] + 2 if size > _LEAST else size
+    if split + 1 >= size or message[0] != _NAME_TAG or message[split] != _VALUE_TAG:
+        return None
+    value = size - split - 2
+    if split > _LONGEST or value >= _ONE_BYTE or message[split + 1] != value:
+        return None
+    return read_text(message[2:split]), read_text(message[split + 2 :])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from archive.settings.limits import Limits
 from streamgauge.serving.log_escape import one_line
@@ -25,8 +25,7 @@ class RefusedError(Exception):
     """A series, sample or message cannot be stored; the text names the broken rule."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(NamedTuple):
     labels: Labels
     replica: str
 
@@ -59,7 +58,7 @@ class LabelRules:
             # In Prometheus' data model an empty label is the same as no label.
             named = {name: value for name, value in named.items() if value}
         labels = tuple(sorted(named.items()))
-        if sum(map(len, chain.from_iterable(labels))) > self.max_bytes:
+        if len("".join(chain.from_iterable(labels))) > self.max_bytes:
             raise RefusedError(f"more than {self.max_bytes} characters of labels")
         return Identity(labels, replica)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from archive.batch import SeriesDefinition
 from archive.series.labels import Identity, Label, Labels, RefusedError
 
+Permit = Callable[[], object]
 LIVE_MILLISECONDS: Final = 2 * 3_600_000
 _RECOUNT_MILLISECONDS: Final = 10_000
 _INITIAL_CAPACITY: Final = 1024
@@ -23,7 +24,13 @@ class SeriesIds(Protocol):
 
     def find(self, labels: Labels, replica: str = "") -> int | None: ...
 
-    def identify(self, labels: Labels, replica: str = "") -> int: ...
+    def identify(self, labels: Labels, replica: str = "", permit: Permit = ...) -> int: ...
+
+    def identify_key(self, key: bytes, permit: Permit = ...) -> int: ...
+
+    def key(self, labels: Iterable[Label]) -> bytes: ...
+
+    def replica_key(self, replica: str) -> bytes: ...
 
     def definition(self, series: int) -> SeriesDefinition: ...
 
@@ -39,6 +46,7 @@ class LiveSeries:
         self._numbers = numbers
         self._max_series = max_series
         self._seen: NDArray[np.int64] = np.zeros(_INITIAL_CAPACITY, np.int64)
+        self._now = 0
         self._counted = 0
         self._counted_at = -_RECOUNT_MILLISECONDS
 
@@ -49,13 +57,19 @@ class LiveSeries:
 
     def identify(self, identity: Identity, now: int) -> int:
         """Raises RefusedError for a new series above the limit."""
-        found = self._numbers.find(identity.labels, identity.replica)
-        if found is not None:
-            return found
+        self._now = now
+        return self._numbers.identify(identity.labels, identity.replica, self._permit)
+
+    def identify_key(self, key: bytes, now: int) -> int:
+        """The same for a key of the series table."""
+        self._now = now
+        return self._numbers.identify_key(key, self._permit)
+
+    def _permit(self) -> None:
+        now = self._now
         if len(self._numbers) >= self._max_series and self._recounted(now) >= self._max_series:
             raise RefusedError(f"more than {self._max_series} live series (limits.live_series)")
         self._counted += 1
-        return self._numbers.identify(identity.labels, identity.replica)
 
     def labels_of(self, series: int) -> Labels:
         return self._numbers.definition(series).labels

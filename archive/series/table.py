@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import cast
 
 from archive.batch import SeriesDefinition
 
 Pair = tuple[str, str]
 Labels = tuple[Pair, ...]
+Permit = Callable[[], object]
 
 # Labels have no empty names, so this name marks the replica among the pairs.
 _REPLICA = ""
@@ -43,18 +45,37 @@ class SeriesTable:
 
     def find(self, labels: Labels, replica: str = "") -> int | None:
         """`labels` as in SeriesDefinition: sorted, unique, without the replica label."""
-        numbers = self._pair_numbers
-        found = [numbers.get(pair) for pair in ((_REPLICA, replica), *labels)]
-        known = [number for number in found if number is not None]
-        if len(known) < len(found):
-            return None
-        return self._ids.get(_key(known))
+        found = list(map(self._pair_numbers.get, ((_REPLICA, replica), *labels)))
+        return None if None in found else self._ids.get(_key(cast(list[int], found)))
 
-    def identify(self, labels: Labels, replica: str = "") -> int:
-        """The id of this series; a new id for a new series."""
-        key = _key([self._pair_number(pair) for pair in ((_REPLICA, replica), *labels)])
+    def identify(self, labels: Labels, replica: str = "", permit: Permit = bool) -> int:
+        """The id of this series; a new id for a new series.
+
+        `permit` is called before a series is added, and may raise an error.
+        """
+        pairs = ((_REPLICA, replica), *labels)
+        numbers = list(map(self._pair_numbers.get, pairs))
+        if None in numbers:
+            permit()
+            add = self._pair_number
+            filled = [add(pair) if n is None else n for pair, n in zip(pairs, numbers, strict=True)]
+            return self._add(_key(filled))
+        return self.identify_key(_key(cast(list[int], numbers)), permit)
+
+    def identify_key(self, key: bytes, permit: Permit = bool) -> int:
+        """`identify` by the key of a series: `replica_key` and `key` of its labels."""
         found = self._ids.get(key)
-        return self._add(key) if found is None else found
+        if found is None:
+            permit()
+            found = self._add(key)
+        return found
+
+    def key(self, labels: Iterable[Pair]) -> bytes:
+        """Adjacent in keys like the labels in a series; adds unknown pairs."""
+        return _key(self.pair_numbers(labels))
+
+    def replica_key(self, replica: str) -> bytes:
+        return _key([self._pair_number((_REPLICA, replica))])
 
     def definition(self, series: int) -> SeriesDefinition:
         """Raises KeyError for an unknown id."""
@@ -74,10 +95,7 @@ class SeriesTable:
         for each in definitions:
             if each.id > len(self._keys):
                 raise SeriesConflictError(f"series {each.id} before series {len(self._keys)}")
-            key = _key(
-                [self._pair_number(pair) for pair in ((_REPLICA, each.replica), *each.labels)]
-            )
-            self._adopt(each.id, key)
+            self._adopt(each.id, self.replica_key(each.replica) + self.key(each.labels))
 
     def adopt_rows(self, ids: list[int], rows: list[bytes]) -> None:
         """`adopt` for many series, where ids may be missing because they were lost.

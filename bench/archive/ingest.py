@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import shutil
 import socket
 import tempfile
 import threading
@@ -57,11 +58,14 @@ class Cost:
     wall: float
     cpu: float
     peak: int
+    first_wall: float
+    """Of the round in which all series are new."""
 
     def best(self, other: Cost) -> Cost:
         """The better of two runs: other load on the machine only makes a run slower."""
         wall, cpu = min(self.wall, other.wall), min(self.cpu, other.cpu)
-        return Cost(self.samples, wall, cpu, max(self.peak, other.peak))
+        first_wall = min(self.first_wall, other.first_wall)
+        return Cost(self.samples, wall, cpu, max(self.peak, other.peak), first_wall)
 
     @property
     def rate(self) -> float:
@@ -125,12 +129,15 @@ async def _measure(receiver: Receiver, load: Load, rounds: Rounds) -> Cost:
         port = free_port()
         async with child(*receiver.command(Path(folder), port)) as process:
             await until_ready(receiver, port)
-            await _send(receiver, port, rounds[:1])  # new series are not measured
+            started = time.perf_counter()
+            await _send(receiver, port, rounds[:1])
+            first_wall = time.perf_counter() - started
             cpu, started = cpu_seconds(process.pid), time.perf_counter()
             await _send(receiver, port, rounds[1:])
             wall = time.perf_counter() - started
             spent = cpu_seconds(process.pid) - cpu
-            return Cost(load.series * len(rounds[1:]), wall, spent, peak_bytes(process.pid))
+            samples = load.series * len(rounds[1:])
+            return Cost(samples, wall, spent, peak_bytes(process.pid), first_wall)
 
 
 async def _send(receiver: Receiver, port: int, rounds: Rounds) -> None:
@@ -181,6 +188,8 @@ def _show(load: Load, costs: dict[str, Cost]) -> None:
             f"{ours.rate / cost.rate:.2f}",
             f"{cost.cpu_rate / 1000:.0f}",
             f"{ours.cpu_rate / cost.cpu_rate:.2f}",
+            f"{load.series / cost.first_wall / 1000:.0f}",
+            f"{cost.first_wall / ours.first_wall:.2f}",
             megabytes(cost.peak),
         )
         for name, cost in costs.items()
@@ -189,7 +198,8 @@ def _show(load: Load, costs: dict[str, Cost]) -> None:
         f"ingest: {load.per_request} samples a request, {load.connections} connection(s), "
         f"{load.labels} labels, {load.series:,} series"
     )
-    show(title, ("", "k/s", "ours x", "k/CPU-s", "ours x", "peak"), rows)
+    header = ("", "k/s", "ours x", "k/CPU-s", "ours x", "k new/s", "ours x", "peak")
+    show(title, header, rows)
 
 
 def _ours(folder: Path, port: int) -> Sequence[str]:
@@ -221,7 +231,10 @@ def _victoria_command(program: Path) -> Callable[[Path, int], Sequence[str]]:
 
 
 def victoria_metrics() -> Path:
-    """The Debian package. Raises ProgramMissingError."""
+    """From PATH, or the Debian package. Raises ProgramMissingError."""
+    found = shutil.which("victoria-metrics")
+    if found is not None:
+        return Path(found)
     return cached("debian-victoria-metrics", _fetch_victoria) / "usr/bin/victoria-metrics"
 
 

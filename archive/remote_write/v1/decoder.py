@@ -18,12 +18,13 @@ from archive.remote_write.request_accumulator import RequestAccumulator
 from archive.remote_write.result import Rows, SeriesMessage, concatenated
 from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.remote_write.v1.label_cache import VALUED, ZERO, LabelCache, Slot
+from archive.remote_write.v1.label_identity import Unidentified
 from archive.remote_write.v1.request_walk import NotPlainError, Walk, is_out_of_order, walk_request
 from archive.remote_write.v1.series import read_message, read_messages
 from archive.remote_write.v1.span_cache import TIME_TAG, CachedSpan
 from archive.remote_write.v1.warm_start import WarmStart
 from archive.remote_write.varint_vector import WORD, Words, end_in_time, times_in, words_of
-from archive.series.labels import Label, RefusedError
+from archive.series.labels import RefusedError
 
 # The first three bytes of a sample: tag, length, tag of its first field.
 _START: Final = np.uint64(0xFFFFFF)
@@ -39,7 +40,7 @@ class DecoderV1:
         self.table = LabelCache()
         self._warm_start = warm_start
         self.metadata = MetadataCache()
-        self._labels = warm_start.labels
+        self._identities = warm_start.identities
 
     def decode(
         self,
@@ -92,7 +93,7 @@ class DecoderV1:
     ) -> list[SeriesMessage | Metadata]:
         """Adds the plain rows; returns the other messages."""
         rows = self._rows(memory, walk)
-        labels = [self._labels.read(raw, accumulator.limits.labels) for raw, _ in walk.new]
+        labels = [self._identities.read(raw) for raw, _ in walk.new]
         others = self._read_others(memory, walk, accumulator)
         refused = self._settle(walk, rows, labels, accumulator)
         accumulator.add_rows(rows, refused=refused)
@@ -146,7 +147,11 @@ class DecoderV1:
         return [message for message in read if message is not None]
 
     def _settle(
-        self, walk: Walk, rows: Rows, labels: list[list[Label]], accumulator: RequestAccumulator
+        self,
+        walk: Walk,
+        rows: Rows,
+        labels: list[Unidentified],
+        accumulator: RequestAccumulator,
     ) -> bool:
         """Assigns series ids to new label sets and to the rows.
 
@@ -156,18 +161,21 @@ class DecoderV1:
         capacity = (
             2 * accumulator.limits.live_series
         )  # a series may arrive with labels in several orders
-        refused: list[tuple[Slot, list[Label], str]] = []
-        for slot, given in zip(walk.new.values(), labels, strict=True):
+        refused: list[tuple[Slot, bytes, str]] = []
+        identify, now, cached = self._identities.identify, accumulator.now, len(table)
+        for ((raw, _), slot), given in zip(walk.new.items(), labels, strict=True):
             try:
-                table.ids[slot.index] = accumulator.identify(given)
+                table.ids[slot.index] = identify(given, now)
             except RefusedError as error:
-                refused.append((slot, given, str(error)))
+                refused.append((slot, raw, str(error)))
             else:
-                if len(table) < capacity:
+                if cached < capacity:
                     table.keep(slot)
+                    cached += 1
         if refused:
             counts = np.bincount(index, minlength=max(slot.index for slot, _, _ in refused) + 1)
-            for slot, given, reason in refused:
+            for slot, raw, reason in refused:
+                given = self._identities.labels.read(raw, accumulator.limits.labels)
                 accumulator.refuse(reason, given, int(counts[slot.index]))
         rows.series = table.ids[index]  # before the spans change: it may be their column
         if is_out_of_order(walk, len(refused)):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from archive.remote_write.label_reader import end_of_labels
 from archive.remote_write.protobuf import LENGTH, read_varint
 from archive.remote_write.v1.connection_cursor import ConnectionCursor
 from archive.remote_write.v1.label_cache import (
@@ -210,7 +209,7 @@ class _Walker:
         memory, at, walk = self._memory, self.at, self._walk
         start, end = _content(memory, at, self._size)
         if memory[at] == SERIES_TAG and start - at <= MAX_HEADER:
-            labels_end = end_of_labels(memory, start, end)
+            labels_end = self._warm_start.identities.end_of_labels(memory, start, end)
             if _SIZES.get(memory[labels_end + 1]) == end - labels_end:
                 walk.lookups += 1
                 return self._slot(bytes(memory[start:labels_end]), start - at), labels_end, end

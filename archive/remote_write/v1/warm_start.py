@@ -11,10 +11,10 @@ from typing import Final, cast
 
 import numpy as np
 
-from archive.remote_write.label_reader import LabelReader
 from archive.remote_write.messages import write_label
 from archive.remote_write.protobuf import MalformedError, write_message
 from archive.remote_write.v1.label_cache import VALUED, LabelCache, Slot, header_length
+from archive.remote_write.v1.label_identity import LabelIdentities
 from archive.remote_write.v1.span_cache import CachedSpan
 from archive.series.labels import Label, LabelRules, RefusedError
 from archive.series.live import LiveSeries, SeriesIds
@@ -35,7 +35,7 @@ class WarmStart:
         self._numbers = numbers
         self._rules = rules
         self._live = live
-        self.labels = LabelReader()
+        self.identities = LabelIdentities(rules, numbers, live)
         self._built = np.zeros(len(numbers), np.bool_)
         self._remaining = len(numbers)
         self._encoded: dict[int, bytes] = {}  # by pair id
@@ -77,7 +77,9 @@ class WarmStart:
 
     def _number(self, raw: bytes) -> int | None:
         try:
-            identity = self._rules.identify(self.labels.read(raw, self._rules.max_labels))
+            identity = self._rules.identify(
+                self.identities.labels.read(raw, self._rules.max_labels)
+            )
         except (RefusedError, MalformedError, IndexError):
             return None  # reading the request field by field reports it
         return self._numbers.find(identity.labels, identity.replica)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
-from archive.remote_write.protobuf import write_message
+from archive.remote_write.protobuf import LENGTH, write_varint
 from archive.remote_write.v1.label_cache import VALUED, ZERO
 
-_SERIES: Final = 1
+_TAG: Final = 1 << 3 | LENGTH
 # Tag, length and, for a value, its tag. The tag of the time is part of the time word.
 _SAMPLES: Final = {VALUED: b"\x12\x10\x09" + bytes(15), ZERO: b"\x12\x07" + bytes(7)}
 _OTHER_SIZE: Final = {VALUED: ZERO, ZERO: VALUED}
@@ -15,8 +16,13 @@ _OTHER_SIZE: Final = {VALUED: ZERO, ZERO: VALUED}
 
 def template_of(raw: bytes, prefix_size: int, size: int) -> tuple[bytes, int]:
     """The template and its sample size: the other size when the header cannot encode this one."""
-    template = write_message(_SERIES, raw + _SAMPLES[size])
-    if len(template) != prefix_size + size:
+    header = _header(len(raw) + size)
+    if len(header) + len(raw) != prefix_size:
         size = _OTHER_SIZE[size]
-        template = write_message(_SERIES, raw + _SAMPLES[size])
-    return template, size
+        header = _header(len(raw) + size)
+    return header + raw + _SAMPLES[size], size
+
+
+@lru_cache(maxsize=1024)  # many series have labels of the same length
+def _header(size: int) -> bytes:
+    return write_varint(_TAG) + write_varint(size)

@@ -17,6 +17,9 @@ from support.remote_write import messages as rw
 from support.remote_write.decoded import DecoderHarness
 
 from archive.remote_write.decoder import Version
+from archive.remote_write.label_reader import LabelReader, read_label
+from archive.remote_write.protobuf import MalformedError
+from archive.series.labels import RefusedError
 from archive.settings.limits import Limits
 
 NOW: Final = 1_794_800_000_000
@@ -134,6 +137,43 @@ def expected_rows(version: Version, request: list[rw.Series]) -> dict[object, in
                 row = (identity, replica, one.time, one.bits, one.start or created)
                 rows[row] = rows.get(row, 0) + 1
     return rows
+
+
+shared = st.lists(st.tuples(names, texts), max_size=4).map(sorted)
+first_labels = st.tuples(st.sampled_from(["__name__", "__name__", "A", "__replica__", ""]), texts)
+
+
+@pytest.mark.timeout(900)  # thousands of examples in the long run
+@settings(max_examples=examples(EXAMPLES), deadline=None)
+@given(
+    st.lists(shared, min_size=1, max_size=3),
+    st.lists(first_labels, min_size=1, max_size=4),
+    st.sampled_from([0, rw.bits_of(1.0)]),
+)
+def test_series_that_share_all_labels_but_the_first_agree_too(
+    others: list[list[tuple[str, str]]], firsts: list[tuple[str, str]], value: int
+) -> None:
+    harness = DecoderHarness(LIMITS)
+    for each in (others, others[::-1]):
+        made = [rw.Series([one, *rest], [rw.Sample(NOW, value)]) for rest in each for one in firsts]
+        message = rw.request_v1(*made)
+        expected = harness.slow_outcome(Version.V1, message, NOW)
+        assert harness.outcome(Version.V1, rw.compressed(message), NOW) == expected
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(st.one_of(st.binary(max_size=300), st.builds(rw.label, st.tuples(st.text(), st.text()))))
+def test_a_short_label_is_read_like_any_other(message: bytes) -> None:
+    """Every label of a request takes this way once."""
+    try:
+        expected: object = read_label(message, 0, len(message))
+    except (MalformedError, RefusedError, IndexError) as error:
+        expected = type(error)
+    try:
+        found: object = LabelReader().read(b"\x0a" + rw.varint(len(message)) + message, 9)[0]
+    except (MalformedError, RefusedError, IndexError) as error:
+        found = type(error)
+    assert found == expected
 
 
 @pytest.mark.timeout(900)  # thousands of examples in the long run
