@@ -37,6 +37,7 @@ OTHERS: Final = {
     "forecast": ("bench.forecast",),
     "rollup": ("bench.rollup.compare",),
     "audit": ("bench.audit",),
+    "signals": ("bench.signal_cost",),
     "reconnect": ("bench.reconnect",),
 }
 _EPILOG: Final = """\
